@@ -1,6 +1,7 @@
-//! How fast lines become records: `cargo bench -p roundtrip-accesslog --bench lines`.
+//! Speed of parsing log lines: `cargo bench -p roundtrip-accesslog --bench lines`.
 //!
-//! One thread, from memory, a made-up hour of a busy server. Prints medians of the processor's time, so that a busy machine matters less; not a test: timings never fail one.
+//! One thread, from memory, a synthetic hour of a busy server. Prints medians of CPU time, so that other
+//! load on the host matters less. Not a test: no test fails by its timings.
 
 use std::hint::black_box;
 
@@ -74,7 +75,7 @@ fn print(name: &str, log: &[u8]) {
     println!("{name:12} {length:4} bytes a line {median:7.1} ns a line {:7.1} M lines/s", 1e3 / median);
 }
 
-/// What this thread has had of a processor (Linux: proc(5), `schedstat`).
+/// CPU time of this thread in nanoseconds (Linux: proc(5), `schedstat`).
 fn spent_nanos() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells");
     text.split(' ').next().and_then(|nanos| nanos.parse().ok()).expect("a number first")

@@ -1,8 +1,10 @@
-//! Access logs of AWS Application Load Balancers: a dozen fields between blanks, then the request in quotes.
+//! Access logs of AWS Application Load Balancers: a dozen fields separated by spaces, then the request in
+//! quotes.
 //!
 //! `type time elb client:port target:port request_time target_time response_time elb_status target_status received sent`
 //! (<https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-access-logs.html>). The time is
-//! when the answer was made; `sent` counts the answer's head. Not for the older Classic Load Balancers.
+//! when the response was sent; `sent` includes the response's headers. Not for the older Classic Load
+//! Balancers.
 
 use wire::Duration;
 
@@ -11,13 +13,13 @@ use crate::tally::Reason;
 use crate::target::LoggedRequest;
 use crate::{Covers, Record, clock, number};
 
-/// The kinds of request and connection that a line may begin with.
+/// Kinds of request and connection with which a line may begin.
 const KINDS: [&[u8]; 6] = [b"http", b"https", b"h2", b"grpcs", b"ws", b"wss"];
 
-/// Reads one line, without its end.
+/// Parses one line, without its line ending.
 ///
 /// # Errors
-/// The reason why it gives no record.
+/// The reason why the line gives no record.
 pub fn read(line: &[u8], who: &Who) -> Result<Record, Reason> {
     let mut fields = line.split(|byte| *byte == b' ');
     let mut next = || fields.next().ok_or(Reason::Shape);
@@ -32,13 +34,13 @@ pub fn read(line: &[u8], who: &Who) -> Result<Record, Reason> {
     if matches!(client, b"-" | b"") {
         return Err(Reason::Client);
     }
-    // A span of -1 was never measured: the request went nowhere.
+    // A time of -1 was never measured: the request was not dispatched.
     let taken = spans.into_iter().map(number::seconds).sum::<Option<Duration>>();
     let (status, size) = (number::status(status)?, number::size(sent)?);
     Ok(Record { time, client: who.client(client), status, size, covers: Covers::Whole, taken })
 }
 
-/// The request of a line; `None` where it does not say.
+/// The request of a line; `None` where it is not recorded.
 pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
     LoggedRequest::quoted(line, b" \"")
 }
@@ -46,7 +48,7 @@ pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
 /// `192.0.2.1:2817` and `[2001:db8::1]:2817` without the port.
 pub fn without_port(address: &[u8]) -> &[u8] {
     match address.iter().rposition(|byte| *byte == b':') {
-        // An address of version 6 without brackets has colons of its own.
+        // An IPv6 address without brackets has colons of its own.
         Some(colon) if address.starts_with(b"[") || !address[..colon].contains(&b':') => {
             let host = &address[..colon];
             host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
@@ -73,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_went_nowhere_has_no_duration() {
+    fn request_that_was_not_dispatched_has_no_duration() {
         let line = LINE.replace("0.000 0.002 0.001", "-1 -1 -1");
         assert_eq!(read(line.as_bytes(), &Who::default()).unwrap().taken, None);
     }

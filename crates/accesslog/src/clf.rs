@@ -1,8 +1,10 @@
-//! Common and Combined Log Format: `host ident user [time] "request" status bytes`, and whatever follows.
+//! Common and Combined Log Format: `host ident user [time] "request" status bytes`, and optional further
+//! fields.
 //!
-//! The format of NCSA httpd, which Apache and nginx still write. Built for speed: one look at each byte of the line's
-//! middle, none at what follows the size. What stands in the request is not looked at; a quote in it ends it only if
-//! a status and a size follow. Most lines of most logs are plain, and are read without being looked for first.
+//! The format of NCSA httpd, which Apache and nginx still write. Built for speed: one pass over each byte of
+//! the line's middle, none over the fields after the size. The request is not parsed; a quote in it ends it
+//! only if a status and a size follow. Most lines of most logs are plain, and are parsed without a search for
+//! their end first.
 
 use memchr::{memchr, memchr2};
 
@@ -12,17 +14,17 @@ use crate::tally::Reason;
 use crate::target::LoggedRequest;
 use crate::{Covers, Record, number};
 
-/// Reads one line, without its end.
+/// Parses one line, without its line ending.
 ///
 /// # Errors
-/// The reason why it gives no record.
+/// The reason why the line gives no record.
 #[inline]
 pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason> {
     let space = memchr(b' ', line).ok_or(Reason::Shape)?;
     let (host, rest) = line.split_at(space);
     let (date, rest) = date(rest).ok_or(Reason::Shape)?;
     let (status, size) = answer(rest)?;
-    // A quote before it wraps the whole line.
+    // A quote at the beginning wraps the whole line.
     if host.is_empty() || host.starts_with(b"\"") {
         return Err(Reason::Client);
     }
@@ -30,13 +32,14 @@ pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason>
     Ok(Record { time, client: who.client(host), status, size, covers: Covers::Body, taken: None })
 }
 
-/// The request of a line; `None` where it does not say.
+/// The request of a line; `None` where it is not recorded.
 pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
     LoggedRequest::quoted(line, b"] \"")
 }
 
-/// Reads the line that `rest` begins with, if it is as plain as most are: nobody logged in, no quote in the request.
-/// Gives its record and its length with its end; `None` if it needs [`read`], which gives the same of a plain line.
+/// Parses the line at the start of `rest` if it is plain, as most are: no user name, no quote in the request.
+/// Returns its record and its length with the line ending; `None` if it needs [`read`], which returns the
+/// same for a plain line.
 #[inline]
 pub fn read_plain(rest: &[u8], clock: &mut Clock, who: &Who) -> Option<(Record, usize)> {
     let (host, named) = rest.split_at(memchr2(b' ', b'\n', rest)?);
@@ -67,11 +70,11 @@ pub fn read_plain(rest: &[u8], clock: &mut Clock, who: &Who) -> Option<(Record, 
     Some((record, rest.len() - after.len() + end))
 }
 
-/// The time between brackets, and what follows the request's opening quote.
+/// The time between brackets, and the text after the request's opening quote.
 #[inline]
 fn date(mut rest: &[u8]) -> Option<(&[u8; clock::LENGTH], &[u8])> {
     loop {
-        // A user's name may hold a bracket too: the right one has a time behind it.
+        // A user's name may contain a bracket, too: the right one is followed by a time.
         let open = memchr(b'[', rest)?;
         rest = &rest[open + 1..];
         if let Some((date, [b']', b' ', b'"', request @ ..])) = rest.split_first_chunk() {
@@ -101,7 +104,7 @@ fn answer(mut request: &[u8]) -> Result<(u16, Option<wire::Bytes>), Reason> {
     }
 }
 
-/// The size and nothing, or a blank and what other fields there are; absent, it is not known.
+/// The size at the end of the line, or before a space and further fields; a missing one is unknown.
 #[inline]
 fn size(rest: &[u8]) -> Option<Option<wire::Bytes>> {
     let rest = match rest {
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_brackets_where_they_should_not_be_do_no_harm() {
+    fn tolerates_misplaced_quotes_and_brackets() {
         let sizes = [
             r#"h - a [b] [01/Aug/1995:02:00:00 -0400] "GET /"x" HTTP/1.0" 200 7"#,
             r#"h - - [01/Aug/1995:02:00:00 -0400] "GET /\" 200 \"x HTTP/1.0" 404 7 "-" "-""#,
@@ -193,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_told_apart() {
+    fn bad_lines_are_rejected_by_reason() {
         let cases = [
             ("", Reason::Shape),
             ("hello world", Reason::Shape),

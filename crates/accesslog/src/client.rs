@@ -1,8 +1,8 @@
-//! Who asked, as a number: a client's text hashed, or its address cut to a prefix first.
+//! A client as a number: the hash of its text, or of its address truncated to a prefix.
 //!
-//! Not a cipher and not an anonymiser. 64 bits tell a million clients apart with a chance of 3 in 10^8 that any two
-//! fall together. The same text is the same number in every run and on every machine, so that parts of a log that were
-//! counted apart agree.
+//! Neither a cipher nor an anonymiser. Among a million clients, the chance that any two 64-bit hashes
+//! collide is 3 in 10^8. The same text has the same hash in every run and on every host, so that parts of a
+//! log counted separately agree.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ use core::net::{IpAddr, Ipv6Addr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Client(u64);
 
-/// How many leading bits of an address make a client.
+/// Number of leading bits of an address that identify a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     /// Of 32.
@@ -20,13 +20,13 @@ pub struct Prefix {
 }
 
 impl Client {
-    /// The client that this text names, all of it.
+    /// The client with this text as its whole name.
     #[inline]
     pub fn of(text: &[u8]) -> Self {
         Self(hash(text))
     }
 
-    /// The network that the address in `text` is in; what is no address is a client of its own.
+    /// The network of the address in `text`; a text that is not an address is a client of its own.
     pub fn within(text: &[u8], prefix: Prefix) -> Self {
         let address = std::str::from_utf8(text).ok().and_then(|text| text.parse::<IpAddr>().ok());
         match address {
@@ -42,7 +42,7 @@ impl Client {
         }
     }
 
-    /// A client by its number, for logs that are made up.
+    /// A client by its number, for synthetic logs.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
@@ -54,11 +54,11 @@ impl Client {
     }
 }
 
-/// Digits of pi, so that nobody chose them (the round constants of Blowfish begin with them).
+/// Digits of pi, as arbitrary constants (the round constants of Blowfish begin with them).
 const PI: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
-/// Words of eight bytes, each folded into a product of 128 bits. Addresses are most often of nine to sixteen bytes: those
-/// take two words, which overlap, and no loop.
+/// Hash over words of eight bytes, each folded into a 128-bit product. Addresses mostly have nine to sixteen
+/// bytes: those take two overlapping words, and no loop.
 #[inline]
 pub(super) fn hash(text: &[u8]) -> u64 {
     let mut state = PI[0] ^ text.len() as u64;
@@ -72,7 +72,7 @@ pub(super) fn hash(text: &[u8]) -> u64 {
     }
     let rest = words.remainder();
     if !rest.is_empty() {
-        // The last eight bytes, without those that were folded in already, are the rest; it takes no loop.
+        // The last eight bytes, less those already folded in, are the rest; no loop is needed.
         let word = match text.last_chunk::<8>() {
             Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * rest.len()),
             None => rest_of(rest),
@@ -85,7 +85,7 @@ pub(super) fn hash(text: &[u8]) -> u64 {
 #[inline]
 fn fold(one: u64, other: u64) -> u64 {
     let product = u128::from(one) * u128::from(other);
-    // The two halves.
+    // The low and the high half.
     #[expect(clippy::cast_possible_truncation)]
     let (low, high) = (product as u64, (product >> 64) as u64);
     low ^ high
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_text_is_the_same_number_however_it_is_read() {
+    fn rest_is_the_same_number_from_short_and_long_texts() {
         for text in ["::1", "1.0.0.1", "pppa006.compuserve.com", "2001:db8::1:2:3:4"] {
             let words = text.as_bytes().chunks(8).map(rest_of);
             let state = words.fold(PI[0] ^ text.len() as u64, |state, word| fold(state ^ word, PI[1]));

@@ -1,20 +1,20 @@
-//! Times as logs write them, to [`Time`] since 1970 in UTC.
+//! Parsers of times in logs, to [`Time`] since 1970 in UTC.
 //!
-//! Not a calendar for people: proleptic Gregorian, no leap seconds (a 60th second is the next minute's first), no
-//! times before 1970.
+//! Proleptic Gregorian calendar, no leap seconds (a 60th second is the next minute's first), no times
+//! before 1970.
 
 use wire::{Duration, Time};
 
 use crate::number;
 
-/// Reads the time that CLF puts between brackets, `01/Aug/1995:02:00:00 -0400`, and remembers the minute: most lines
-/// of a busy log repeat it.
+/// Parser of the time that CLF has between brackets, `01/Aug/1995:02:00:00 -0400`. It caches the minute,
+/// which most lines of a busy log repeat.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
-    /// Up to the colon before the seconds, as it was last read.
+    /// Text of the cached minute, up to the colon before the seconds.
     minute: [u8; MINUTE],
     zone: [u8; ZONE],
-    /// When that minute began, in seconds since 1970.
+    /// Start of that minute, in seconds since 1970.
     began: u64,
 }
 
@@ -26,7 +26,7 @@ const ZONE: usize = 6;
 pub const LENGTH: usize = MINUTE + 2 + ZONE;
 
 impl Clock {
-    /// The time that `text` is; `None` if it is none.
+    /// Parses a CLF time; `None` if it is invalid.
     #[inline]
     pub fn read(&mut self, text: &[u8; LENGTH]) -> Option<Time> {
         let (minute, rest) = text.split_first_chunk::<MINUTE>()?;
@@ -40,8 +40,8 @@ impl Clock {
         (second <= 60).then(|| Time::from_nanos((self.began + second) * NANOS))
     }
 
-    /// A time in whichever way it is written: since 1970 as a number (seconds, or as many digits more as make it
-    /// milli-, micro- or nanoseconds), as in CLF, or as in ISO 8601.
+    /// Parses a time in any of the formats: a number since 1970 (seconds, or as many more digits as make it
+    /// milli-, micro- or nanoseconds), CLF, or ISO 8601.
     pub fn any(&mut self, text: &[u8]) -> Option<Time> {
         if let Ok(clf) = text.try_into() {
             return self.read(clf).or_else(|| iso_8601(text));
@@ -54,7 +54,7 @@ impl Clock {
     }
 }
 
-/// A whole number since 1970: of seconds, or, with more digits, of milli-, micro- or nanoseconds.
+/// Converts a whole number since 1970: of seconds, or, with more digits, of milli-, micro- or nanoseconds.
 pub fn since_1970(whole: u64) -> Option<Time> {
     let nanos = match whole {
         0..100_000_000_000 => NANOS,
@@ -83,7 +83,7 @@ fn minute_of(minute: &[u8; MINUTE], zone: &[u8]) -> Option<u64> {
 const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
-/// Local seconds to UTC: `+0200`, `-04:00`, `Z`.
+/// Converts local seconds to UTC by a zone: `+0200`, `-04:00`, `Z`.
 fn at_zone(local: u64, zone: &[u8]) -> Option<u64> {
     let (sign, hours, minutes) = match *zone {
         [b'Z' | b'z'] => return Some(local),
@@ -100,7 +100,8 @@ fn at_zone(local: u64, zone: &[u8]) -> Option<u64> {
     }
 }
 
-/// `2018-07-02T22:23:00.186641Z`: also with a blank for the `T`, a comma for the point, an offset, or no zone (UTC).
+/// Parses `2018-07-02T22:23:00.186641Z`: also with a space for the `T`, a comma for the point, an offset, or
+/// no zone (UTC).
 pub fn iso_8601(text: &[u8]) -> Option<Time> {
     let (date, rest) = text.split_at_checked(10)?;
     let [b'T' | b't' | b' ', rest @ ..] = rest else { return None };
@@ -116,7 +117,7 @@ pub fn iso_8601(text: &[u8]) -> Option<Time> {
     nanoseconds(seconds, fraction)
 }
 
-/// `2002-05-24` and `20:18:01`, with or without a fraction, as W3C extended logs have them in two fields; UTC.
+/// Parses `2002-05-24` and `20:18:01`, with or without a fraction, the two fields of W3C extended logs; UTC.
 pub fn date_and_time(date: &[u8], time: &[u8]) -> Option<Time> {
     let (time, fraction) = match time.split_at_checked(8)? {
         (time, []) => (time, &[][..]),
@@ -126,7 +127,7 @@ pub fn date_and_time(date: &[u8], time: &[u8]) -> Option<Time> {
     nanoseconds(date_time(date, time)?, fraction)
 }
 
-/// Seconds since 1970 with decimals, `1646861401.524`.
+/// Parses seconds since 1970 with decimals, `1646861401.524`.
 pub fn epoch(text: &[u8]) -> Option<Time> {
     number::billionths(text).map(Time::from_nanos)
 }
@@ -159,7 +160,7 @@ struct Date {
 }
 
 impl Date {
-    /// From 1970 to its beginning; `None` for a day that there is not, and outside 1970 to 2500.
+    /// Seconds from 1970 to its beginning; `None` for an invalid day, and outside 1970 to 2500.
     fn seconds(&self) -> Option<u64> {
         let Self { year, month, day } = *self;
         let leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn rejects_invalid_times() {
         for text in [
             "30/Feb/2000:00:00:00 +0000",
             "29/Feb/1900:00:00:00 +0000",
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_writing_a_time_agrees() {
+    fn all_time_formats_agree() {
         let expected = Some(Time::from_nanos(1_530_570_180_186_641_000));
         assert_eq!(iso_8601(b"2018-07-02T22:23:00.186641Z"), expected);
         assert_eq!(iso_8601(b"2018-07-03 00:23:00,186641+02:00"), expected);

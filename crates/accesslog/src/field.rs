@@ -1,10 +1,10 @@
-//! What fields are called, where they have names: in JSON, and in tables.
+//! Names of fields, in JSON and in tables.
 //!
-//! Not those of format strings (`template`) nor of W3C extended (`w3c`), which have names of their own.
+//! Format strings (`template`) and W3C extended logs (`w3c`) have names of their own.
 
 use crate::Covers;
 
-/// Who asked, best name first; `.` is between an object's name and its member's.
+/// Names of the client, best first; `.` separates an object's name from its member's.
 pub const CLIENTS: [&[u8]; 10] = [
     b"request.client_ip", // Caddy since 2.7
     b"request.remote_ip", // Caddy since 2.5
@@ -17,12 +17,12 @@ pub const CLIENTS: [&[u8]; 10] = [
     b"client",
     b"c_ip", // W3C, as tables write it
 ];
-/// When.
+/// Names of the time.
 pub const TIMES: [&[u8]; 8] =
     [b"StartUTC", b"msec", b"time_iso8601", b"time_local", b"ts", b"@timestamp", b"timestamp", b"time"];
-/// The answer's status.
+/// Names of the response's status.
 pub const STATUSES: [&[u8]; 4] = [b"DownstreamStatus", b"status", b"status_code", b"sc_status"];
-/// What was asked for: a path or the whole request line.
+/// Names of the request target: a path or the whole request line.
 pub const TARGETS: [&[u8]; 7] = [
     b"request.uri", // Caddy
     b"RequestPath", // Traefik
@@ -32,7 +32,7 @@ pub const TARGETS: [&[u8]; 7] = [
     b"url",
     b"path",
 ];
-/// The method, where it is not part of the request line.
+/// Names of the method, where it is not part of the request line.
 pub const METHODS: [&[u8]; 5] = [
     b"request.method", // Caddy
     b"RequestMethod",  // Traefik
@@ -40,7 +40,7 @@ pub const METHODS: [&[u8]; 5] = [
     b"method",
     b"verb",
 ];
-/// How much was sent, and what that counts.
+/// Names of the size, and the parts of the response that it covers.
 pub const SIZES: [(&[u8], Covers); 7] = [
     (b"DownstreamContentSize", Covers::Body),
     (b"body_bytes_sent", Covers::Body),

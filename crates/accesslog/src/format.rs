@@ -1,6 +1,6 @@
-//! The formats of access logs, and the one door to their readers.
+//! The formats of access logs, and the single entry point of their readers.
 //!
-//! Not how each is read: a module each does that.
+//! Each format is parsed in a module of its own.
 
 use std::fmt;
 
@@ -14,32 +14,32 @@ use crate::template::{BadTemplate, Template};
 use crate::w3c::Columns;
 use crate::{Record, alb, clf, json};
 
-/// What a line looks like.
+/// Format of a log's lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Common and Combined Log Format.
     Clf,
-    /// nginx's or Apache's, by its format string.
+    /// nginx's or Apache's, by a format string.
     Template(Template),
     /// W3C extended: IIS, CloudFront.
     W3c(Columns),
-    /// A JSON object a line.
+    /// One JSON object per line.
     Json,
     /// AWS Application Load Balancer.
     Alb,
 }
 
-/// What makes a client.
+/// Definition of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Who {
-    /// How many bits of its address; all of its text if not given.
+    /// Leading bits of its address; its whole text if not given.
     pub prefix: Option<Prefix>,
-    /// The field that names it, where the format has names; the one that the format has for it if not given.
+    /// Name of the client's field, where the format has names; the format's default if not given.
     pub field: Option<String>,
 }
 
 impl Who {
-    /// The client that a field's text is.
+    /// The client of a field's text.
     #[inline]
     pub fn client(&self, text: &[u8]) -> Client {
         match self.prefix {
@@ -49,22 +49,22 @@ impl Who {
     }
 }
 
-/// Why there is no such format.
+/// Reason why a format is invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BadFormat {
-    /// No format of that name, and no format string.
+    /// Neither the name of a format nor a format string.
     Unknown(Unknown),
-    /// A format string that cannot be used.
+    /// An unusable format string.
     Template(BadTemplate),
-    /// A field was named, in a format whose fields have no names.
+    /// A field name was given for a format without field names.
     NoNames(&'static str),
 }
 
 impl Format {
-    /// Names that stand for formats; `combined` and `cloudfront` are other names for the first and the second.
+    /// Names of formats; `combined` and `cloudfront` are aliases of the first and the second.
     pub const NAMES: [&'static str; 6] = ["clf", "combined", "w3c", "cloudfront", "json", "alb"];
 
-    /// By name, or by format string if there is a `$` or a `%` in it.
+    /// The format by name, or by a format string if the text contains `$` or `%`.
     ///
     /// # Errors
     /// [`BadFormat`].
@@ -83,7 +83,7 @@ impl Format {
         Ok(format)
     }
 
-    /// Whether the field that names the client can be found.
+    /// Checks that the field of the client can be found.
     ///
     /// # Errors
     /// [`BadFormat::NoNames`].
@@ -94,7 +94,7 @@ impl Format {
         }
     }
 
-    /// For people.
+    /// Name for users.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Clf => "Common Log Format",
@@ -106,8 +106,8 @@ impl Format {
     }
 }
 
-/// Reads blocks of whole lines. What it must remember from one to the next is little: clone it, [`skim`](Self::skim)
-/// the block with the one and read it with the other, and blocks can be read apart from one another.
+/// Reader of blocks of whole lines. Its state is small: clone it, [`skim`](Self::skim) the block with one and
+/// read it with the other, and blocks can be read in parallel.
 #[derive(Clone, Debug)]
 pub struct Reader {
     format: Format,
@@ -121,7 +121,7 @@ impl Reader {
         Self { format, who, clock: Clock::default() }
     }
 
-    /// Takes in of a block only what later blocks need.
+    /// Processes only those parts of a block that later blocks need.
     pub fn skim(&mut self, block: &[u8]) {
         match &mut self.format {
             Format::W3c(columns) => columns.skim(block, &self.who),
@@ -129,7 +129,7 @@ impl Reader {
         }
     }
 
-    /// Gives every record of a block to `sink`, in the order of its lines.
+    /// Passes every record of a block to `sink`, in the order of its lines.
     #[inline]
     pub fn read(&mut self, block: &[u8], sink: impl FnMut(Record)) -> Tally {
         let Self { format, who, clock } = self;
@@ -150,14 +150,14 @@ impl Reader {
         }
     }
 
-    /// The same, and the hash of what each line requested, where the log records it; slower.
+    /// The same, with the hash of each line's request target, where the log records it; slower.
     pub fn read_targets(&mut self, block: &[u8], mut sink: impl FnMut(Record, Option<Target>)) -> Tally {
         self.read_requests(block, |record, request| {
             sink(record, request.and_then(|request| request.target()))
         })
     }
 
-    /// The same, and the request of each line, where the log records it.
+    /// The same, with the request of each line, where the log records it.
     pub fn read_requests(
         &mut self,
         block: &[u8],
@@ -176,7 +176,7 @@ impl Reader {
                 }
                 Format::W3c(columns) => (columns.read(line, who)?, columns.request(line)),
             };
-            // Here the line is still there: an unwrapped one is gone when `lines` has its record.
+            // The line is still available here: an unwrapped one is dropped when `lines` has its record.
             sink(record, request);
             Ok(Some(record))
         };
@@ -184,7 +184,8 @@ impl Reader {
     }
 }
 
-/// The lines of a block in Common Log Format: the plain ones at once, the others like those of other formats.
+/// Reads the lines of a block in Common Log Format: plain lines on the fast path, the others like those of
+/// other formats.
 #[inline]
 fn clf_lines(mut block: &[u8], mut sink: impl FnMut(Record), clock: &mut Clock, who: &Who) -> Tally {
     let mut tally = Tally::default();
@@ -203,7 +204,7 @@ fn clf_lines(mut block: &[u8], mut sink: impl FnMut(Record), clock: &mut Clock, 
     tally
 }
 
-/// Gives each line of a block to `read`, counts, and gives what comes of it to `sink`.
+/// Passes each line of a block to `read`, counts it, and passes its record to `sink`.
 #[inline]
 fn lines(
     block: &[u8],
@@ -221,7 +222,7 @@ fn lines(
     tally
 }
 
-/// One line, without its end.
+/// Reads one line, without its line ending.
 #[inline]
 fn line(
     line: &[u8],
@@ -244,7 +245,7 @@ fn line(
     }
 }
 
-/// A second try for a line that could not be read: some exports wrap each line in quotes and double those within.
+/// Retries a line that could not be parsed: some exports wrap each line in quotes and double those within.
 #[cold]
 fn again(
     line: &[u8],
@@ -267,7 +268,7 @@ fn again(
         }
         unwrapped.push(byte);
     }
-    // What says how later lines are read is found without reading these, so it cannot be wrapped.
+    // Directives are found without parsing these lines, so they cannot be wrapped.
     if unwrapped.starts_with(b"#") {
         return Err(reason);
     }
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_is_told_the_nearest() {
+    fn unknown_name_suggests_the_nearest() {
         let error = Format::named("cfl", &Who::default()).unwrap_err().to_string();
         assert!(error.starts_with("unknown log format `cfl`; did you mean `clf`?"), "{error}");
         let who = Who { field: Some("x".to_owned()), prefix: None };

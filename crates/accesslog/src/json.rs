@@ -1,7 +1,7 @@
-//! A JSON object a line: nginx by its usual names, Caddy, Traefik.
+//! One JSON object per line: nginx with its usual names, Caddy, Traefik.
 //!
-//! Not a JSON library: members of the object and of objects in it are found, by name, and only as much is checked as
-//! that takes. Escapes in strings are not undone; addresses and numbers have none.
+//! Not a JSON library: it finds members of the object and of objects in it, by name, and checks only as
+//! much as that takes. Escapes in strings are not decoded; addresses and numbers have none.
 
 use wire::Duration;
 
@@ -12,10 +12,10 @@ use crate::tally::Reason;
 use crate::target::LoggedRequest;
 use crate::{Record, alb, number};
 
-/// Reads one line, without its end.
+/// Parses one line, without its line ending.
 ///
 /// # Errors
-/// The reason why it gives no record.
+/// The reason why the line gives no record.
 pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason> {
     let mut found = Found::default();
     let mut scan = Scan { rest: line };
@@ -35,7 +35,7 @@ pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason>
     })
 }
 
-/// The request of a line; `None` where it does not say.
+/// The request of a line; `None` where it is not recorded.
 pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
     let (mut best, mut method) = (None, None);
     let mut scan = Scan { rest: line };
@@ -48,7 +48,7 @@ pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
     Some(request.with_method(method.map(|(_, method)| method)))
 }
 
-/// Whether a member of an object, which is itself one of another, has this name.
+/// Whether a member of an object, which is itself a member of another, has this name.
 fn is_called(wanted: &[u8], object: &[u8], name: &[u8]) -> bool {
     match object {
         [] => wanted == name,
@@ -59,7 +59,7 @@ fn is_called(wanted: &[u8], object: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// What was found so far: how good its name is (0 is best), and its text.
+/// Best members found so far: the rank of each name (0 is best), and the text.
 #[derive(Default)]
 struct Found<'a> {
     client: Option<(usize, &'a [u8])>,
@@ -96,17 +96,17 @@ fn better<'a>(kept: &mut Option<(usize, &'a [u8])>, place: Option<usize>, value:
     }
 }
 
-/// What is left of a line.
+/// Unparsed rest of a line.
 struct Scan<'a> {
     rest: &'a [u8],
 }
 
-/// Objects within objects that are looked into.
+/// Maximum depth of nested objects that are searched.
 const DEEPEST: usize = 1;
 
 impl<'a> Scan<'a> {
-    /// Tells `found` of every member of an object that has a text or a number: the object's name, the member's, and
-    /// the value. `None` if it is no object.
+    /// Calls `found` for every member of an object with a text or a number: the object's name, the member's,
+    /// and the value. `None` if it is not an object.
     fn object(
         &mut self,
         name: &'a [u8],
@@ -146,7 +146,7 @@ impl<'a> Scan<'a> {
         Some(())
     }
 
-    /// What is between the quotes, escapes as they are.
+    /// Text between the quotes, escapes as they are.
     fn string(&mut self) -> Option<&'a [u8]> {
         self.take(b'"')?;
         let text = self.rest;
@@ -157,7 +157,7 @@ impl<'a> Scan<'a> {
                 self.rest = &text[at + 1..];
                 return Some(&text[..at]);
             }
-            // What is escaped ends nothing.
+            // An escaped character ends nothing.
             from = (at + 2).min(text.len());
         }
     }
@@ -171,7 +171,7 @@ impl<'a> Scan<'a> {
         word
     }
 
-    /// Passes over an array or an object, however deep.
+    /// Skips an array or an object of any depth.
     fn skip(&mut self) -> Option<()> {
         let mut depth = 0_usize;
         loop {
@@ -192,7 +192,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// An object within an object, through a pointer: the compiler would not end making closures of closures.
+/// An object within an object, through a pointer: otherwise the compiler would instantiate closures of
+/// closures without end.
 fn erased<'a>(
     scan: &mut Scan<'a>,
     name: &'a [u8],
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_a_path_or_a_request_line() {
+    fn target_is_a_path_or_a_request_line() {
         for line in [
             r#"{"ts":1,"request":{"remote_ip":"::1","uri":"/a","method":"GET"},"path":"/b"}"#,
             r#"{"RequestMethod":"GET","RequestPath":"/a"}"#,
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_in_every_way_they_are_written() {
+    fn parses_times_in_every_format() {
         let seconds = |value: &str| {
             read(&format!(r#"{{"time":{value},"client_ip":"a"}}"#))
                 .map(|record| record.time.as_nanos() / 1_000_000)
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_or_is_cut_off_is_bad() {
+    fn rejects_truncated_lines_and_values_that_are_not_objects() {
         for line in
             ["", "{", "[]", "{\"a\"", "{\"a\":", "{\"a\":\"\\", "{\"a\":{\"b\":[1,2", "{\"a\":1,}", "{a:1}"]
         {

@@ -1,26 +1,26 @@
 //! Access logs: bytes in, requests out, and the connections that a server would hold.
 //!
-//! A server's log says who asked for how much, and when; the simulation of `papers/dhttp#section-vi-a` needs no more.
-//! In flow blocks of whole lines; out flow [`Record`]s, as numbers, and a [`Tally`] of what could not be read. Read in
-//! this order:
+//! A server's log records the client, the size and the time of each response; the simulation of
+//! `papers/dhttp#section-vi-a` needs no more. In flow blocks of whole lines; out flow [`Record`]s, as
+//! numbers, and a [`Tally`] of rejected lines. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`format`](mod@format) | the formats, by name or by format string, and the one door to their readers |
-//! | [`mod@recognise`] | which format a log is in |
-//! | [`clf`] | Common and Combined, the fast one |
+//! | [`format`](mod@format) | the formats, by name or by format string, and the single entry point of their readers |
+//! | [`mod@recognise`] | detection of a log's format |
+//! | [`clf`] | Common and Combined, the fastest reader |
 //! | [`template`] | nginx's and Apache's format strings, compiled |
 //! | [`w3c`] | W3C extended: IIS, CloudFront |
 //! | [`json`] | a JSON object a line: nginx, Caddy, Traefik |
 //! | [`alb`] | AWS load balancers |
 //! | `columns` | tables: Arrow record batches (feature `arrow`) |
-//! | [`field`] | what fields are called, where they have names |
+//! | [`field`] | names of fields, where formats have them |
 //! | [`clock`] | times as logs write them |
 //! | [`number`] | sizes and spans as logs write them |
-//! | [`client`] | who asked: addresses, prefixes, names |
-//! | [`target`] | the logged requests, where they are wanted |
-//! | [`tally`] | lines counted, bad ones by reason, with examples |
-//! | [`sizing`] | a record made into a request of so many bytes |
+//! | [`client`] | clients: addresses, prefixes, names |
+//! | [`target`] | the logged requests, on demand |
+//! | [`tally`] | counts of lines, rejected ones by reason, with examples |
+//! | [`sizing`] | a record converted to a request with its size |
 //! | [`connections`] | requests counted: connections held and opened, for every timeout |
 //!
 //! ```
@@ -33,8 +33,8 @@
 //! assert_eq!((records[0].status, tally.lines), (200, 1));
 //! ```
 //!
-//! What it is not: it opens no file and decompresses nothing; and it is no validator of requests: what was asked for
-//! is passed over, unread, or hashed.
+//! It opens no file, decompresses nothing, and does not validate requests: the requested path is skipped
+//! unread, or hashed.
 
 pub mod alb;
 pub mod clf;
@@ -66,25 +66,25 @@ use wire::{Bytes, Duration, Time};
 /// One line of a log, as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Since 1970, UTC.
+    /// Time of the request or response, as the format defines it; UTC.
     pub time: Time,
-    /// Who asked.
+    /// The client.
     pub client: Client,
-    /// The answer's status code, 100 to 999; 0 where the log has none.
+    /// Status code of the response, 100 to 999; 0 where the log has none.
     pub status: u16,
-    /// How much was sent; `None` where the log does not say, which is not 0.
+    /// Bytes sent; `None` where the log does not record it, which is not 0.
     pub size: Option<Bytes>,
-    /// What that counts.
+    /// Parts of the response that the size covers.
     pub covers: Covers,
-    /// How long it took, where the log says so.
+    /// Duration, where the log records it.
     pub taken: Option<Duration>,
 }
 
-/// What a log's sizes count.
+/// Parts of a response that a log's sizes cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covers {
     /// The body alone (`%b`, `$body_bytes_sent`).
     Body,
-    /// The answer's head too (`%O`, `$bytes_sent`, `sc-bytes`).
+    /// Header section and body (`%O`, `$bytes_sent`, `sc-bytes`).
     Whole,
 }

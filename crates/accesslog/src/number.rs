@@ -1,33 +1,34 @@
-//! Sizes and spans as logs write them: digits, decimals, and the ways to say "not known".
+//! Parsers of sizes and durations in logs: digits, decimals, and the notations of "unknown".
 //!
-//! Not `value`: that reads what people type, with units.
+//! `value` parses what users type, with units.
 
 use wire::{Bytes, Duration};
 
 use crate::tally::Reason;
 
-/// What some servers write for a size they do not know: 2^32 - 1.
+/// Size that some servers log when it is unknown: 2^32 - 1.
 const UNKNOWN: u64 = 0xFFFF_FFFF;
 
-/// The number that the digits at the beginning of `text` make, and how many there are; `None` for more than 19.
+/// The number of the leading digits of `text`, and their count; `None` for more than 19.
 #[inline]
 pub fn digits(text: &[u8]) -> Option<(u64, usize)> {
-    // Nobody could guess how many there are: no branch depends on it, where they are few.
+    // The count is unpredictable: no branch depends on it, where it is small.
     text.first_chunk().and_then(few_digits).or_else(|| many_digits(text))
 }
 
-/// The same of a text that goes on for long enough; `None` if all are digits.
+/// The same for a text of at least eight bytes; `None` if all are digits.
 #[inline]
 fn few_digits(text: &[u8; 8]) -> Option<(u64, usize)> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let values = u64::from_le_bytes(*text) ^ (EACH * u64::from(b'0'));
-    // A value above 9, or not of ASCII, sets its byte's highest bit; the lowest such byte is the first that is no digit.
+    // A value above 9, or not ASCII, sets its byte's highest bit; the lowest such byte is the first that is
+    // not a digit.
     let no_digits = (((values & (EACH * 0x7f)) + (EACH * 0x76)) | values) & (EACH * 0x80);
     if no_digits == 0 {
         return None;
     }
     let bits = no_digits.trailing_zeros() & !7;
-    // Zeros go before the digits, at the lower bytes; in two steps, lest there be none.
+    // Zeros precede the digits, in the lower bytes; in two steps, because a shift by 64 bits would overflow.
     let digits = values << 8 << (56 - bits);
     // Pairs, then fours, then all eight: the first is at the lowest byte.
     let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
@@ -51,7 +52,7 @@ fn many_digits(text: &[u8]) -> Option<(u64, usize)> {
     (count <= 19).then_some((number, count))
 }
 
-/// A whole field of digits.
+/// Parses a field of digits only.
 pub fn whole(text: &[u8]) -> Option<u64> {
     match digits(text)? {
         (number, count) if count == text.len() && count > 0 => Some(number),
@@ -59,7 +60,7 @@ pub fn whole(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// A size in bytes; a hyphen, nothing, and 2^32 - 1 say that it is not known.
+/// Parses a size in bytes; a hyphen, an empty field, and 2^32 - 1 mean unknown.
 ///
 /// # Errors
 /// [`Reason::Size`] for anything else.
@@ -72,20 +73,20 @@ pub fn size(text: &[u8]) -> Result<Option<Bytes>, Reason> {
     Ok(known(number))
 }
 
-/// A size that was written as a number.
+/// A size given as a number; `None` if it means unknown.
 #[inline]
 pub fn known(number: u64) -> Option<Bytes> {
     (number != UNKNOWN).then_some(Bytes::new(number))
 }
 
-/// A status code of three digits; 0 for a hyphen or nothing (no answer was sent).
+/// Parses a status code of three digits; 0 for a hyphen or an empty field (no response was sent).
 ///
 /// # Errors
 /// [`Reason::Status`] for anything else.
 pub fn status(text: &[u8]) -> Result<u16, Reason> {
     match text {
         b"-" | b"" => Ok(0),
-        // 000 is what some servers write when the client had left.
+        // Some servers log 000 when the client had disconnected.
         [b'0', b'0', b'0'] => Ok(0),
         [hundreds @ b'1'..=b'9', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {
             let digit = |byte: u8| u16::from(byte - b'0');
@@ -95,7 +96,8 @@ pub fn status(text: &[u8]) -> Result<u16, Reason> {
     }
 }
 
-/// A decimal number, `1646861401.5241024`, in billionths; further digits are dropped. `None` for anything else.
+/// Parses a decimal number, `1646861401.5241024`, in billionths; further digits are dropped. `None` if
+/// invalid.
 pub fn billionths(text: &[u8]) -> Option<u64> {
     let (whole, places) = digits(text)?;
     let rest = text.get(places..)?;
@@ -113,7 +115,7 @@ pub fn billionths(text: &[u8]) -> Option<u64> {
     whole.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
-/// A span in seconds, with or without decimals; what is no number is not known.
+/// Parses a duration in seconds, with or without decimals; `None` (unknown) if it is not a number.
 pub fn seconds(text: &[u8]) -> Option<Duration> {
     billionths(text).map(Duration::from_nanos)
 }

@@ -1,15 +1,15 @@
-//! Which format a log is in, from its beginning.
+//! Detection of a log's format from its beginning.
 //!
-//! Every format that has no string of its own is tried on the same lines; the one that reads most of them is it, if
-//! that is at least every other line. Not a guess at format strings: those must be given.
+//! Every format without a format string is tried on the same lines; the one that parses most of them is
+//! chosen, if it parses at least half of them. Format strings are not guessed: they must be given.
 
 use crate::format::{Format, Reader, Who};
 use crate::w3c::Columns;
 
-/// So much of the beginning is looked at, in bytes.
+/// Bytes at the beginning that are examined.
 const LOOKED_AT: usize = 64 << 10;
 
-/// The format of a log that begins so; `None` if it is none that is known.
+/// The format of a log with this beginning; `None` if it is unknown.
 pub fn recognise(beginning: &[u8], who: &Who) -> Option<Format> {
     let looked_at = whole_lines(&beginning[..beginning.len().min(LOOKED_AT)]);
     let candidates = [Format::W3c(Columns::default()), Format::Json, Format::Alb, Format::Clf];
@@ -21,7 +21,7 @@ pub fn recognise(beginning: &[u8], who: &Who) -> Option<Format> {
     (records > 0 && records >= bad).then_some(format)
 }
 
-/// Without the line that was cut off, unless it is the only one.
+/// The text without the truncated last line, unless it is the only one.
 fn whole_lines(text: &[u8]) -> &[u8] {
     match memchr::memrchr(b'\n', text) {
         Some(end) => &text[..=end],
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn each_format_is_known_by_its_lines() {
+    fn detects_each_format_by_its_lines() {
         let clf = r#"h - - [01/Aug/1995:02:00:00 -0400] "GET /a.gif HTTP/1.0" 200 1713"#;
         assert_eq!(name(clf), Some("Common Log Format"));
         assert_eq!(name(&format!("garbage\n{clf}\n{clf} \"-\" \"curl\"")), Some("Common Log Format"));
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_log_has_no_format() {
+    fn detects_no_format_in_other_text() {
         for text in ["", "\n\n", "dear diary,\n", "\u{0}\u{1}", "{\"a\":1}", "time,bytes\n1,2\n"] {
             assert_eq!(name(text), None, "{text}");
         }

@@ -1,63 +1,63 @@
-//! A record made into a request of so many bytes: what a missing size counts as, and what heads add.
+//! Conversion of a record to a request with its size: rules for missing sizes and for headers.
 //!
-//! Not what was on the wire: the number of packets, retransmissions and acknowledgements are not in a log.
+//! The number of packets, retransmissions and acknowledgements on the wire is not in a log.
 
 use wire::{Bytes, Duration, Time};
 
 use crate::{Client, Covers, Record};
 
-/// What the counting of connections sees of a line.
+/// Fields of a line that the counting of connections uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When, since 1970.
+    /// Time, since 1970.
     pub time: Time,
-    /// Who asked.
+    /// The client.
     pub client: Client,
-    /// What was sent, heads included.
+    /// Bytes sent, headers included.
     pub bytes: Bytes,
-    /// How long it took; zero where the log does not say.
+    /// Duration; zero where the log does not record it.
     pub taken: Duration,
 }
 
-/// How sizes are counted.
+/// Rules for sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizing {
-    /// Where the log has none.
+    /// For a size that the log lacks.
     pub missing: MissingSize,
-    /// What is added to each answer.
+    /// Bytes added to each response.
     pub headers: HeaderBytes,
 }
 
-/// What to do with an answer whose size is not known.
+/// Treatment of a response of unknown size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingSize {
-    /// Leave it out of everything.
+    /// The response is not counted.
     #[default]
     LeaveOut,
-    /// Nothing was sent but the head.
+    /// Only the headers were sent.
     Zero,
-    /// More than any threshold, and no bytes to count.
+    /// Larger than any threshold, and no bytes to count.
     Large,
 }
 
-/// What heads add to an answer.
+/// Bytes that headers add to a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeaderBytes {
-    /// By status, as Apache 1.3 would have answered, and an IP header of 20 bytes: "we add an appropriate number of
-    /// bytes to the size of the response for response and IP headers (the actual number depends on the response
-    /// code)" (`papers/dhttp#section-vi-a`). The paper does not print its numbers. Where the log counts heads
-    /// already, only the IP header is added.
+    /// By status, as Apache 1.3's responses, and an IP header of 20 bytes: "we add an appropriate number of
+    /// bytes to the size of the response for response and IP headers (the actual number depends on the
+    /// response code)" (`papers/dhttp#section-vi-a`). The paper does not print its numbers. Where the log's
+    /// sizes include headers, only the IP header is added.
     #[default]
     ByStatus,
-    /// The same for every answer.
+    /// The same for every response.
     Fixed(Bytes),
 }
 
-/// A size above every threshold.
+/// Size above every threshold.
 pub const LARGE: Bytes = Bytes::new(u64::MAX);
 
 impl Sizing {
-    /// The request that the record is; `None` if it is to be left out.
+    /// The request of a record; `None` if it is to be left out.
     #[inline]
     pub fn request(&self, record: &Record) -> Option<Request> {
         let Record { time, client, status, size, covers, taken } = *record;
@@ -72,7 +72,7 @@ impl Sizing {
 }
 
 impl HeaderBytes {
-    /// What an answer of this status gets on top.
+    /// Bytes added to a response of this status.
     #[inline]
     fn of(self, status: u16, covers: Covers) -> Bytes {
         match (self, covers) {
@@ -86,7 +86,7 @@ impl HeaderBytes {
 /// An IPv4 header without options (RFC 791, section 3.1).
 const IP: Bytes = Bytes::new(20);
 
-/// The head that Apache 1.3.6, the paper's server, sends with a status.
+/// The header section that Apache 1.3.6, the paper's server, sends with a status.
 const fn head(status: u16) -> &'static str {
     match status {
         304 => NOT_MODIFIED,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_heads_add_depends_on_the_status() {
+    fn header_bytes_depend_on_the_status() {
         let added = |status| bytes(Sizing::default(), record(status, Some(0), Covers::Body)).unwrap();
         assert_eq!([200, 304, 302, 404].map(added), [306, 200, 263, 222]);
         assert_eq!(bytes(Sizing::default(), record(200, Some(100), Covers::Whole)), Some(120));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_size_is_left_out_or_nothing_or_large() {
+    fn missing_size_is_left_out_or_zero_or_large() {
         let with = |missing| bytes(Sizing { missing, ..Sizing::default() }, record(304, None, Covers::Whole));
         let all = [MissingSize::LeaveOut, MissingSize::Zero, MissingSize::Large].map(with);
         assert_eq!(all, [None, Some(200), Some(u64::MAX)]);

@@ -1,23 +1,23 @@
-//! What was read of a log and what was not: lines counted, bad ones by reason, each with a few examples.
+//! Counts of a log's lines: records, and rejected lines by reason, each with a few examples.
 //!
-//! Not an error: a log with bad lines is a log. Whether too few are left is for whoever asked.
+//! Not an error: a log with bad lines is a log. The caller decides whether enough lines are left.
 
 use std::fmt;
 
 use wire::Time;
 
-/// Why a line gives no record.
+/// Reason why a line gives no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// Not of the log's format.
     Shape,
-    /// Nobody asked.
+    /// No client.
     Client,
-    /// The time cannot be read, or is before 1970.
+    /// The time is invalid, or before 1970.
     Time,
-    /// The status is no number of three digits.
+    /// The status is not a number of three digits.
     Status,
-    /// The size is neither a number nor missing.
+    /// The size is neither a number nor one of the notations of unknown.
     Size,
     /// A line of data before the line that names its fields.
     Fields,
@@ -25,11 +25,11 @@ pub enum Reason {
     TooLong,
 }
 
-/// Longest line that is read, in bytes: requests of 8 KiB are what servers allow, and a few headers may be logged too.
+/// Maximum length of a line, in bytes: servers allow requests of 8 KiB, and a few headers may be logged too.
 pub const LONGEST_LINE: usize = 1 << 20;
 
 impl Reason {
-    /// Every one.
+    /// Every reason.
     pub const ALL: [Self; 7] =
         [Self::Shape, Self::Client, Self::Time, Self::Status, Self::Size, Self::Fields, Self::TooLong];
 
@@ -60,30 +60,30 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A bad line.
+/// A rejected line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// Its number, from 1.
+    /// Its line number, from 1.
     pub line: u64,
-    /// Its beginning; what is no text in it is replaced.
+    /// Its beginning; invalid UTF-8 is replaced.
     pub text: String,
 }
 
-/// So many examples are kept of each reason.
+/// Maximum number of examples per reason.
 const EXAMPLES: usize = 3;
-/// And so much of each, in bytes.
+/// Maximum length of an example, in bytes.
 const SHOWN: usize = 120;
 
-/// What was read of a stretch of log.
+/// Counts of a stretch of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Lines, blank ones and comments included.
+    /// Lines, including blank ones and comments.
     pub lines: u64,
     /// Lines that gave a record.
     pub records: u64,
-    /// Lines whose time is before that of the record before them.
+    /// Lines whose time is earlier than the previous record's.
     pub backwards: u64,
-    /// The times of the first and the last record, as the lines stand.
+    /// Times of the first and the last record, in order of lines.
     ends: Option<(Time, Time)>,
     bad: [u64; Reason::ALL.len()],
     examples: [Vec<Example>; Reason::ALL.len()],
@@ -99,7 +99,7 @@ impl Tally {
         self.ends = Some((first, time));
     }
 
-    /// Counts a line that gives no record; its number is that of the lines counted so far.
+    /// Counts a line without a record; its number is that of the lines counted so far.
     pub fn reject(&mut self, reason: Reason, line: &[u8]) {
         let place = reason.place();
         self.bad[place] += 1;
@@ -109,7 +109,7 @@ impl Tally {
         }
     }
 
-    /// Adds what was read of the stretch that follows.
+    /// Adds the counts of the following stretch.
     pub fn append(&mut self, next: Self) {
         let Self { lines, records, backwards, ends, bad, examples } = next;
         for (kept, more) in self.examples.iter_mut().zip(examples) {
@@ -135,12 +135,12 @@ impl Tally {
         }
     }
 
-    /// How many lines gave no record.
+    /// Number of lines without a record.
     pub fn bad(&self) -> u64 {
         self.bad.iter().sum()
     }
 
-    /// The reasons there were, with how often and a few examples each.
+    /// Reasons that occurred, with their counts and a few examples each.
     pub fn reasons(&self) -> impl Iterator<Item = (Reason, u64, &[Example])> {
         Reason::ALL
             .into_iter()
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_are_few_and_know_their_line_after_stretches_are_put_together() {
+    fn examples_are_few_and_keep_their_line_numbers_when_merged() {
         let stretch = || {
             let mut tally = Tally::default();
             for line in [b"one".as_slice(), b"two"] {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_has_its_own_place() {
+    fn every_reason_has_its_own_index() {
         for (place, reason) in Reason::ALL.into_iter().enumerate() {
             assert_eq!(reason.place(), place);
         }

@@ -1,7 +1,7 @@
-//! nginx's `log_format` and Apache's `LogFormat`, compiled to what stands between the fields.
+//! nginx's `log_format` and Apache's `LogFormat`, compiled to fields and the text between them.
 //!
-//! A field ends where the text that follows it in the format begins. Variables that say nothing here (`$request`, `%r`)
-//! are passed over. Formats: <https://nginx.org/en/docs/http/ngx_http_log_module.html>,
+//! A field ends where the format's following text begins. Variables without meaning here (`$request`, `%r`)
+//! are skipped. Formats: <https://nginx.org/en/docs/http/ngx_http_log_module.html>,
 //! <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>.
 
 use std::fmt;
@@ -19,44 +19,44 @@ use crate::{Covers, Record, alb, number};
 /// A format string, compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// What stands before the first field.
+    /// Text before the first field.
     before: Vec<u8>,
     /// Each field and the text that ends it.
     fields: Vec<(Field, Vec<u8>)>,
 }
 
-/// What a field is.
+/// Meaning of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Field {
     Client,
-    /// By name: the client, if the user said so.
+    /// By name: the client, if the user chose the field.
     Named(String),
     Time(When),
     Status,
     Size(Covers),
-    /// With the nanoseconds that one of its units is.
+    /// Duration, with the nanoseconds per unit.
     Taken(u64),
 }
 
-/// How a time is written.
+/// Notation of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Clf,
     /// With the brackets of Apache's `%t`.
     Bracketed,
     Iso,
-    /// Since 1970, with the nanoseconds that one of its units is; decimals are of a second.
+    /// Since 1970, with the nanoseconds per unit; with decimals, seconds.
     Since(u64),
 }
 
-/// Why a format string is not one.
+/// Reason why a format string is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadTemplate {
-    /// Nothing in it says who asked, or when.
+    /// It lacks the client, or the time.
     Lacks(&'static str),
-    /// A field that is not known to be safe to pass over.
+    /// A field that may not be safe to skip.
     Unknown(String),
-    /// Two fields with nothing between them.
+    /// Two fields with no text between them.
     Touching(String),
 }
 
@@ -91,7 +91,7 @@ impl Template {
         Ok(template)
     }
 
-    /// The request of a line; `None` where it does not say.
+    /// The request of a line; `None` where it is not recorded.
     pub(super) fn request<'a>(&self, line: &'a [u8]) -> Option<LoggedRequest<'a>> {
         let text = self.text_of(line, &TARGETS)?;
         let request = LoggedRequest::of_line(text).or_else(|| LoggedRequest::of_path(text))?;
@@ -113,15 +113,15 @@ impl Template {
         Some(text)
     }
 
-    /// Whether lines of this format say how much was sent.
+    /// Whether lines of this format record sizes.
     pub fn has_sizes(&self) -> bool {
         self.fields.iter().any(|(field, _)| matches!(field, Field::Size(_)))
     }
 
-    /// Reads one line, without its end.
+    /// Parses one line, without its line ending.
     ///
     /// # Errors
-    /// The reason why it gives no record.
+    /// The reason why the line gives no record.
     pub fn read(&self, line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason> {
         let mut rest = line.strip_prefix(self.before.as_slice()).ok_or(Reason::Shape)?;
         let (mut client, mut time, mut taken) = (None, None, None);
@@ -138,7 +138,7 @@ impl Template {
                 Field::Taken(unit) => taken = in_units(text, *unit).map(Duration::from_nanos),
             }
         }
-        // A quote before it wraps the whole line.
+        // A quote at the beginning wraps the whole line.
         let client =
             client.filter(|client| !matches!(*client, b"-" | b"" | [b'"', ..])).ok_or(Reason::Client)?;
         let size: Option<Bytes> = size;
@@ -147,8 +147,8 @@ impl Template {
     }
 }
 
-/// What is before `end`, and what follows it; all of it where nothing ends it. Free text in quotes may hold an escaped
-/// quote.
+/// Splits the text at `end`; everything belongs to the field where nothing ends it. Free text in quotes may
+/// contain an escaped quote.
 #[inline]
 fn cut<'a>(text: &'a [u8], end: &[u8], free: bool) -> Option<(&'a [u8], &'a [u8])> {
     if end.is_empty() {
@@ -180,7 +180,7 @@ impl When {
     }
 }
 
-/// A whole number of units, or seconds with decimals.
+/// Parses a whole number of units, or seconds with decimals.
 fn in_units(text: &[u8], unit: u64) -> Option<u64> {
     match unit {
         SECOND => number::billionths(text),
@@ -192,7 +192,7 @@ const SECOND: u64 = 1_000_000_000;
 const MILLI: u64 = 1_000_000;
 const MICRO: u64 = 1_000;
 
-/// What was asked for, best name first: nginx's, then Apache's.
+/// Names of the request target, best first: nginx's, then Apache's.
 const TARGETS: [&str; 5] = ["request_uri", "uri", "request", "r", "U"];
 
 /// Fields with the method, of nginx and of Apache.
@@ -200,11 +200,11 @@ const METHODS: [&str; 2] = ["request_method", "m"];
 
 enum Piece {
     Text(Vec<u8>),
-    /// What it is, and what the format calls it.
+    /// The field, and its name in the format.
     Field(Field, String),
 }
 
-/// The field that the user named is the client, and what else would be it is not.
+/// Applies the user's choice: the named field is the client, and the default client field is not.
 fn named(field: Field, name: &str, who: &Who) -> Field {
     match (&who.field, field) {
         (Some(wanted), _) if wanted.eq_ignore_ascii_case(name) => Field::Client,
@@ -218,7 +218,7 @@ fn nginx(format: &str) -> Vec<Piece> {
     let mut parts = format.split('$');
     pieces.push(Piece::Text(parts.next().unwrap_or_default().into()));
     for part in parts {
-        // `${name}` keeps a name apart from the letters behind it.
+        // `${name}` separates a name from the following letters.
         let (name, text) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
             Some((name, text)) => (name, text),
             None => {
@@ -244,7 +244,7 @@ fn nginx(format: &str) -> Vec<Piece> {
 }
 
 fn apache(format: &str) -> Result<Vec<Piece>, BadTemplate> {
-    // As it stands in a configuration file, between quotes.
+    // As written in a configuration file, between quotes.
     let format = format.replace("\\\"", "\"").replace("\\t", "\t");
     let mut pieces = Vec::new();
     let mut parts = format.split('%');
@@ -262,7 +262,7 @@ fn apache(format: &str) -> Result<Vec<Piece>, BadTemplate> {
             pieces.push(Piece::Text(b"%".to_vec()));
             continue;
         }
-        // `%>s`, `%<u`, `%!200,304r`: which of several, or on which status.
+        // `%>s`, `%<u`, `%!200,304r`: which of several, or for which status.
         let name = part.trim_start_matches(|letter: char| letter.is_ascii_digit() || "<>!,".contains(letter));
         let (argument, rest) = match name.strip_prefix('{').and_then(|part| part.split_once('}')) {
             Some((argument, rest)) => (argument, rest),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_and_other_clocks_are_read() {
+    fn parses_durations_and_other_time_formats() {
         let line = "1646861401.524 192.0.2.1 200 10 0.250";
         let record = read("$msec $remote_addr $status $bytes_sent $request_time", line).unwrap();
         assert_eq!(record.time, Time::from_nanos(1_646_861_401_524_000_000));

@@ -1,7 +1,8 @@
-//! W3C extended logs: `#Fields` names the columns, which may return and change in the middle of a file.
+//! W3C extended logs: `#Fields` names the columns, and may recur and change in the middle of a file.
 //!
-//! What IIS writes (fields between blanks, `time-taken` in milliseconds) and CloudFront (between tabs, in seconds with
-//! decimals). The format is <https://www.w3.org/TR/WD-logfile>; times are UTC. `sc-bytes` counts the answer's head.
+//! Written by IIS (fields separated by spaces, `time-taken` in milliseconds) and CloudFront (by tabs, in
+//! seconds with decimals). The format is <https://www.w3.org/TR/WD-logfile>; times are UTC. `sc-bytes`
+//! includes the response's headers.
 
 use wire::Duration;
 
@@ -10,7 +11,7 @@ use crate::tally::Reason;
 use crate::target::LoggedRequest;
 use crate::{Covers, Record, alb, clock, number};
 
-/// Which column is what; none before the first `#Fields`.
+/// Meaning of the columns; none before the first `#Fields`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     places: Option<Places>,
@@ -30,7 +31,7 @@ struct Places {
 }
 
 impl Columns {
-    /// Takes in a line that begins with `#`.
+    /// Processes a line that begins with `#`.
     pub fn directive(&mut self, line: &[u8], who: &Who) {
         let Some(names) = line.strip_prefix(b"#Fields:") else { return };
         let names: Vec<&[u8]> = fields(names.trim_ascii()).collect();
@@ -49,7 +50,7 @@ impl Columns {
         });
     }
 
-    /// Takes in whatever lines of a block begin with `#`.
+    /// Processes the lines of a block that begin with `#`.
     pub fn skim(&mut self, block: &[u8], who: &Who) {
         for at in memchr::memmem::find_iter(block, b"#Fields:") {
             if at == 0 || block[at - 1] == b'\n' {
@@ -59,10 +60,10 @@ impl Columns {
         }
     }
 
-    /// Reads one line of data.
+    /// Parses one line of data.
     ///
     /// # Errors
-    /// The reason why it gives no record.
+    /// The reason why the line gives no record.
     pub fn read(&self, line: &[u8], who: &Who) -> Result<Record, Reason> {
         let Some(Places { date, time, client, status, size, taken, target: _, query: _, method: _ }) =
             self.places
@@ -90,7 +91,7 @@ impl Columns {
         })
     }
 
-    /// The request of a line; `None` where it does not say.
+    /// The request of a line; `None` where it is not recorded.
     pub(super) fn request<'a>(&self, line: &'a [u8]) -> Option<LoggedRequest<'a>> {
         let places = self.places.as_ref()?;
         let fields = Fields::of(line);
@@ -101,7 +102,8 @@ impl Columns {
     }
 }
 
-/// Seconds if there is a point in it, as CloudFront and the draft have it; milliseconds without, as IIS has it.
+/// Parses a duration: in seconds with a decimal point, as in CloudFront and the draft; in milliseconds
+/// without, as in IIS.
 fn span(text: &[u8]) -> Option<Duration> {
     match text.contains(&b'.') {
         true => number::seconds(text),
@@ -109,7 +111,7 @@ fn span(text: &[u8]) -> Option<Duration> {
     }
 }
 
-/// The beginnings of a line's fields; of the 64th and beyond nothing is asked.
+/// Beginnings of a line's fields; the 64th and later ones are never used.
 struct Fields<'a> {
     found: [&'a [u8]; 64],
     count: usize,
@@ -131,7 +133,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Between tabs if there is one, else between blanks.
+/// Splits at tabs if there is one, else at spaces.
 fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let tabs = memchr::memchr(b'\t', line).is_some();
     line.split(move |byte| if tabs { *byte == b'\t' } else { *byte == b' ' })

@@ -1,6 +1,6 @@
-//! Decimal numbers as people write them, and the unit after them, exactly.
+//! Exact decimal numbers with a unit after them.
 //!
-//! Not floating point, and no exponents: `1e3` is refused like any other slip.
+//! Not floating point, and no exponents: `1e3` is rejected like any other typing error.
 
 /// `digits / 10^scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,22 +9,23 @@ pub(super) struct Decimal {
     scale: u32,
 }
 
-/// Why a text does not begin with a number that can be used.
+/// Reason why a text does not begin with a usable number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotDecimal {
-    /// No digits, or a sign, or two points.
+    /// No digits, a sign, or two points.
     Malformed,
-    /// More than any quantity here can be.
+    /// More digits than any quantity here can have.
     Huge,
 }
 
-/// No quantity here reaches 10^19 in any unit.
+/// Maximum number of digits: no quantity here reaches 10^19 in any unit.
 const MOST_DIGITS: usize = 19;
-/// No quantity here is finer. With this bound, what overflows 128 bits is above 64 bits in its smallest unit, too.
+/// Maximum number of decimals: no quantity here is finer. With this bound, a value that overflows 128 bits
+/// exceeds 64 bits in its smallest unit, too.
 const MOST_DECIMALS: u32 = 18;
 
 impl Decimal {
-    /// The number at the start of `text` and what follows it, without the space between.
+    /// Splits `text` into the number at its start and the rest, without the space between.
     pub(super) fn split(text: &str) -> Result<(Self, &str), NotDecimal> {
         let text = text.trim();
         let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -63,12 +64,12 @@ impl Decimal {
         u64::try_from(whole + u128::from(rest >= divisor.div_ceil(2))).ok()
     }
 
-    /// Whether nothing follows the point.
+    /// Whether the number has no decimals.
     pub(super) const fn is_whole(self) -> bool {
         self.scale == 0
     }
 
-    /// Whether it is nothing at all.
+    /// Whether the number is zero.
     pub(super) const fn is_zero(self) -> bool {
         self.digits == 0
     }
@@ -80,7 +81,7 @@ impl Decimal {
     }
 }
 
-/// A number of digits and a point, times 100, by moving the point.
+/// A decimal number as text times 100, by moving the point.
 pub(super) fn hundredfold(number: &str) -> String {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let (moved, rest) = fraction.split_at(fraction.len().min(2));

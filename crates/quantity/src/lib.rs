@@ -1,7 +1,8 @@
 //! Human quantities: text in, checked values with units out, and the same values as text again.
 //!
-//! Arithmetic is exact: `1.02mibit` is 1,069,547.52 bit/s, never what a float makes of it. A text that is not a value is
-//! refused with a sentence that names it and shows a right one; every quantity has a stated range. Read in this order:
+//! Arithmetic is exact: `1.02mibit` is 1,069,547.52 bit/s, without a float's rounding. An invalid value is
+//! rejected with a sentence that names it and shows a valid one; every quantity has a stated range.
+//! Read in this order:
 //!
 //! | module | what it reads |
 //! | --- | --- |
@@ -41,39 +42,39 @@ use std::fmt;
 
 use names::{Quoted, Unknown};
 
-/// Why a text is not the value it should be.
+/// Reason why a text is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueError {
-    /// It cannot be read.
+    /// It cannot be parsed.
     NotA {
-        /// What it should be, with its article: `a duration`.
+        /// The expected kind, with its article: `a duration`.
         what: &'static str,
-        /// What was given.
+        /// The given text.
         given: String,
-        /// What would be right, to follow "give".
+        /// A valid example, to follow "give".
         give: &'static str,
     },
-    /// It can be read, and is too small or too large.
+    /// It is outside the range.
     OutOfRange {
-        /// What it is, with its article.
+        /// The kind, with its article.
         what: &'static str,
-        /// What was given.
+        /// The given text.
         given: String,
-        /// The smallest there can be.
+        /// Minimum.
         least: &'static str,
-        /// The largest there can be.
+        /// Maximum.
         most: &'static str,
     },
-    /// A number alone, where the unit decides.
+    /// A number without a unit, where the unit decides.
     NoUnit {
-        /// What it is, with its article.
+        /// The kind, with its article.
         what: &'static str,
-        /// What was given.
+        /// The given text.
         given: String,
         /// The same with the unit that was probably meant.
         write: String,
     },
-    /// It should be a name, and is none.
+    /// An unknown name.
     Unknown(Unknown),
 }
 

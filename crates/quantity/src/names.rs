@@ -1,38 +1,38 @@
-//! The names users type: what each stands for, where it comes from, and what we say when there is no such name.
+//! Lookup of the names that users type: descriptions, sources, and errors for unknown ones.
 //!
-//! Not the named things themselves: each module of those keeps its own list.
+//! Each module of named things has its own list.
 
 use std::fmt;
 
-/// One line of `roundtrip list`.
+/// A line of `roundtrip list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// What the user types.
+    /// Name that the user types.
     pub name: &'static str,
-    /// What it stands for, in one line without a full stop.
+    /// Description in one line without a full stop.
     pub description: &'static str,
-    /// Where its values come from: `papers/<paper>#table-2`, an RFC, a kernel.
+    /// Source of its values: `papers/<paper>#table-2`, an RFC, a kernel.
     pub source: &'static str,
 }
 
-/// There is no such name.
+/// An unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// What was to be named, in the singular: `network`, `page`, `key`.
+    /// Kind of the named thing, in the singular: `network`, `page`, `key`.
     pub kind: &'static str,
-    /// What was given.
+    /// The given name.
     pub given: String,
-    /// Every name there is, in the order they are listed.
+    /// All known names, in the order of lists.
     pub known: Vec<&'static str>,
 }
 
 impl Unknown {
-    /// `given` is none of `known`.
+    /// Error for `given`, which is none of `known`.
     pub fn new(kind: &'static str, given: &str, known: impl IntoIterator<Item = &'static str>) -> Self {
         Self { kind, given: given.to_owned(), known: known.into_iter().collect() }
     }
 
-    /// The known name that `given` was probably meant to be.
+    /// The known name most similar to `given`, if it is similar enough.
     pub fn nearest(&self) -> Option<&'static str> {
         let given: String = self.given.chars().take(LONGEST_COMPARED).collect::<String>().to_lowercase();
         self.known
@@ -44,10 +44,10 @@ impl Unknown {
     }
 }
 
-/// The one of `all` that `name_of` gives the name `given`.
+/// The value in `all` whose `name_of` is `given`.
 ///
 /// # Errors
-/// [`Unknown`] when there is none, with the nearest and all the others.
+/// [`Unknown`] for any other name, with the nearest and all the others.
 pub fn find<T: Copy>(
     kind: &'static str,
     given: &str,
@@ -58,9 +58,10 @@ pub fn find<T: Copy>(
     found.copied().ok_or_else(|| Unknown::new(kind, given, all.iter().map(|one| name_of(*one))))
 }
 
-/// Half the letters must agree, or a suggestion is a distraction.
+/// Minimum similarity of a suggestion: below half of the letters it would distract.
 const LIKE_ENOUGH: f64 = 0.5;
-/// Comparing takes time in proportion to the length; no name is nearly as long as this.
+/// Maximum length of a compared name: comparing takes time in proportion to it, and no known name is nearly
+/// as long.
 const LONGEST_COMPARED: usize = 64;
 
 impl fmt::Display for Unknown {
@@ -76,7 +77,7 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// What a user gave, as a sentence shows it: between back quotes, control characters escaped, cut after 60.
+/// A user's text as sentences show it: between back quotes, control characters escaped, truncated after 60.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_is_told_the_name_it_missed() {
+    fn misspelt_name_suggests_the_nearest() {
         let unknown = Unknown::new("network", "fast-internt", ["ethernet", "fast-internet"]);
         assert_eq!(
             unknown.to_string(),
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_like_any_name_gets_the_list_alone() {
+    fn dissimilar_name_gets_the_list_only() {
         let unknown = Unknown::new("page", "zebra", ["small-page", "large-page"]);
         assert_eq!(unknown.to_string(), "unknown page `zebra`. Known: small-page, large-page");
         assert_eq!(Unknown::new("page", &"x".repeat(1 << 20), ["small-page"]).nearest(), None);

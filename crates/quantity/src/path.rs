@@ -1,10 +1,10 @@
-//! What befalls packets on a path, in one word each.
+//! Impairments of packets on a path, in one word each.
 //!
 //! | value | examples |
 //! | --- | --- |
 //! | queue | `20p`, `64kib`, `20p+64kib`, `none` (no limit) |
 //! | loss | `0.1%`; `burst:1%/30%` or `burst:1%/30%/100%/0%`; `packets:3+17`; `none` |
-//! | jitter | `5ms` (packets keep their order), `5ms/free` (they may overtake), `none` |
+//! | jitter | `5ms` (packets keep their order), `5ms/free` (they may be reordered), `none` |
 //! | reordering | `1%/5ms`, `none` |
 //! | modem | `v42bis`, `v42bis/57.6kbit` (behind such a serial port), `v42bis:512x6` (codewords, longest string), `none` |
 
@@ -18,10 +18,10 @@ use crate::ValueError;
 use crate::print::NONE;
 use crate::scalar;
 
-/// How much may wait for the link.
+/// Parses a queue limit of the link.
 ///
 /// # Errors
-/// What is no such limit.
+/// An invalid limit.
 pub fn queue(text: &str) -> Result<QueueLimit, ValueError> {
     if text == NONE {
         return Ok(QueueLimit::default());
@@ -39,13 +39,14 @@ pub fn queue(text: &str) -> Result<QueueLimit, ValueError> {
     Ok(limit)
 }
 
-/// Which packets never arrive.
+/// Parses a packet loss.
 ///
-/// `burst:` is Gilbert and Elliott's loss: from good to bad, from bad to good, and where they are given the loss
-/// while bad (100%) and while good (0%), the order of tc(8)'s `gemodel`. `packets:` are counted from 1.
+/// `burst:` is Gilbert and Elliott's loss: the probabilities from good to bad, from bad to good, and
+/// optionally the loss while bad (100%) and while good (0%), in the order of tc(8)'s `gemodel`. `packets:`
+/// are counted from 1.
 ///
 /// # Errors
-/// What is no such loss.
+/// An invalid loss.
 pub fn loss(text: &str) -> Result<Loss, ValueError> {
     let give = "a percentage such as 0.1%, or burst:1%/30%, or packets:3+17, or none";
     if text == NONE {
@@ -74,13 +75,13 @@ pub fn loss(text: &str) -> Result<Loss, ValueError> {
     Ok(Loss::GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad })
 }
 
-/// More than anyone picks by hand.
+/// Maximum number of listed packets.
 const PACKETS_MOST: usize = 1_000;
 
-/// Delay that varies, uniform from nothing to this.
+/// Parses a jitter, uniform from zero to this.
 ///
 /// # Errors
-/// What is no such delay.
+/// An invalid delay.
 pub fn jitter(text: &str) -> Result<Option<Jitter>, ValueError> {
     let (up_to, order) = match text.split_once('/') {
         None if text == NONE => return Ok(None),
@@ -91,10 +92,10 @@ pub fn jitter(text: &str) -> Result<Option<Jitter>, ValueError> {
     scalar::duration(up_to).map(|up_to| Some(Jitter { up_to, order }))
 }
 
-/// Packets that fall behind others: how many, and by how much.
+/// Parses a reordering: the share of packets, and their delay.
 ///
 /// # Errors
-/// What is no such thing; a time of nothing.
+/// An invalid reordering; a delay of zero.
 pub fn reordering(text: &str) -> Result<Option<Reordering>, ValueError> {
     if text == NONE {
         return Ok(None);
@@ -106,10 +107,10 @@ pub fn reordering(text: &str) -> Result<Option<Reordering>, ValueError> {
     if by == Duration::ZERO { Err(not_a_reordering()) } else { Ok(Some(Reordering { probability, by })) }
 }
 
-/// A modem, which may compress.
+/// Parses a modem, which may compress.
 ///
 /// # Errors
-/// What is no such modem.
+/// An invalid modem.
 pub fn modem(text: &str) -> Result<Option<modem::Config>, ValueError> {
     let give = "v42bis, v42bis/57.6kbit, v42bis:512x6/57.6kbit, v42, or none";
     if text == NONE {
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_can_be_read() {
+    fn values_round_trip_through_text() {
         for text in ["20p", "20p+65536", "0p", "none"] {
             assert_eq!(print::queue(queue(text).unwrap()), text);
         }

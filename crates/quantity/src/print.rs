@@ -1,4 +1,4 @@
-//! The same values as text: what is printed here is read back as the very same value.
+//! The same values as text, which is parsed back to the very same value.
 
 use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
 use wire::modem::Dictionary;
@@ -6,10 +6,10 @@ use wire::{Probability, modem};
 
 use crate::decimal;
 
-/// How a value says that there is no such thing.
+/// Text of an absent value.
 pub const NONE: &str = "none";
 
-/// As [`crate::path::queue`] reads it.
+/// The notation of [`crate::path::queue`].
 pub fn queue(queue: QueueLimit) -> String {
     let QueueLimit { bytes, packets } = queue;
     match (packets, bytes) {
@@ -20,7 +20,7 @@ pub fn queue(queue: QueueLimit) -> String {
     }
 }
 
-/// As [`crate::path::loss`] reads it.
+/// The notation of [`crate::path::loss`].
 pub fn loss(loss: &Loss) -> String {
     match loss {
         Loss::None => NONE.to_owned(),
@@ -36,7 +36,7 @@ pub fn loss(loss: &Loss) -> String {
     }
 }
 
-/// As [`crate::path::jitter`] reads it.
+/// The notation of [`crate::path::jitter`].
 pub fn jitter(jitter: Option<Jitter>) -> String {
     match jitter {
         None => NONE.to_owned(),
@@ -45,7 +45,7 @@ pub fn jitter(jitter: Option<Jitter>) -> String {
     }
 }
 
-/// As [`crate::path::modem`] reads it.
+/// The notation of [`crate::path::modem`].
 pub fn modem(modem: Option<modem::Config>) -> String {
     let Some(modem::Config { dictionary, port }) = modem else { return NONE.to_owned() };
     let kind = match dictionary {
@@ -57,7 +57,7 @@ pub fn modem(modem: Option<modem::Config>) -> String {
     format!("{kind}{port}")
 }
 
-/// As [`crate::path::reordering`] reads it.
+/// The notation of [`crate::path::reordering`].
 pub fn reordering(reordering: Option<Reordering>) -> String {
     match reordering {
         None => NONE.to_owned(),
@@ -65,7 +65,7 @@ pub fn reordering(reordering: Option<Reordering>) -> String {
     }
 }
 
-/// As [`crate::scalar::probability`] reads it: every digit, which its own way to print does not give.
+/// The notation of [`crate::scalar::probability`]: every digit, which its `Display` does not give.
 pub fn probability(share: Probability) -> String {
     format!("{}%", decimal::hundredfold(&share.get().to_string()))
 }

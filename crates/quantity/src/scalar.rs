@@ -1,8 +1,8 @@
 //! Quantities with units, each with its range.
 //!
-//! Rates are in bits per second: `Mbit`, `Mbit/s` and `Mbps` are 10^6 of them, `Mibit` 2^20; `MB/s` are bytes per
-//! second. Sizes are as tc(8) and the papers write them: `kb` and `kib` are both 1024 bytes. Letters may be of either
-//! case, but for the `B` of `MB/s`: `Mb/s` is refused, since it is read both ways.
+//! Rates are in bits per second: `Mbit`, `Mbit/s` and `Mbps` are 10^6 of them, `Mibit` 2^20; `MB/s` are bytes
+//! per second. Sizes follow tc(8) and the papers: `kb` and `kib` are both 1024 bytes. Letters may be of
+//! either case, except for the `B` of `MB/s`: `Mb/s` is ambiguous and rejected.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
@@ -11,10 +11,10 @@ use wire::{Bytes, Duration, Probability, Rate};
 use crate::ValueError;
 use crate::decimal::{Decimal, NotDecimal};
 
-/// A span of time, from 0 to 1 hour: `89ms`, `1.5s`, `200us`, `7ns`, `1min`.
+/// A duration, from 0 to 1 hour: `89ms`, `1.5s`, `200us`, `7ns`, `1min`.
 ///
 /// # Errors
-/// What is no such span, or longer.
+/// An invalid duration, or a longer one.
 pub fn duration(text: &str) -> Result<Duration, ValueError> {
     DURATION.read(text).map(Duration::from_nanos)
 }
@@ -22,7 +22,7 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
 /// A sending rate, from 1 bit/s to 1 Tbit/s: `10Mbit`, `10Mbit/s`, `10Mbps`, `1.02Mibit`, `1.25MB/s`.
 ///
 /// # Errors
-/// A number without a unit; what is no such rate, or slower or faster.
+/// A number without a unit; an invalid rate, or one out of that range.
 pub fn rate(text: &str) -> Result<Rate, ValueError> {
     let millibits = RATE.read(text).map_err(|error| bare_number(text).unwrap_or(error))?;
     Ok(Rate::from_millibits_per_second(millibits).expect("the range begins above zero"))
@@ -40,105 +40,105 @@ fn bare_number(text: &str) -> Option<ValueError> {
 /// The size of an object, from 1 byte to 1 TiB: `5120`, `5kib`, `100kb`.
 ///
 /// # Errors
-/// What is no such size, or out of that range.
+/// An invalid size, or one out of that range.
 pub fn object_size(text: &str) -> Result<Bytes, ValueError> {
     OBJECT_SIZE.read(text).map(Bytes::new)
 }
 
-/// The size of a request, head and all, from 1 byte to 64 KiB.
+/// The size of a request with its headers, from 1 byte to 64 KiB.
 ///
 /// # Errors
-/// What is no such size, or out of that range.
+/// An invalid size, or one out of that range.
 pub fn request_size(text: &str) -> Result<Bytes, ValueError> {
     REQUEST_SIZE.read(text).map(Bytes::new)
 }
 
-/// How many bytes a program gathers before it writes them, from 1 byte to 1 MiB.
+/// The size of a program's write buffer, from 1 byte to 1 MiB.
 ///
 /// # Errors
-/// What is no such size, or out of that range.
+/// An invalid size, or one out of that range.
 pub fn buffer(text: &str) -> Result<NonZeroUsize, ValueError> {
     let size = usize::try_from(BUFFER.read(text)?).ok().and_then(NonZeroUsize::new);
     Ok(size.expect("the range is within 1 and 2^20"))
 }
 
-/// What a program may write before it waits, from 1 byte to 1 GiB.
+/// The size of a send buffer, from 1 byte to 1 GiB.
 ///
 /// # Errors
-/// What is no such size, or out of that range.
+/// An invalid size, or one out of that range.
 pub fn send_buffer(text: &str) -> Result<Bytes, ValueError> {
     SEND_BUFFER.read(text).map(Bytes::new)
 }
 
-/// How many requests are answered on one connection, from 1 to 1000000.
+/// The maximum number of requests on one connection, from 1 to 1000000.
 ///
 /// # Errors
-/// What is no such number, or out of that range.
+/// An invalid number, or one out of that range.
 pub fn requests(text: &str) -> Result<NonZeroU32, ValueError> {
     let requests = u32::try_from(REQUESTS.read(text)?).ok().and_then(NonZeroU32::new);
     Ok(requests.expect("the range is within 1 and 10^6"))
 }
 
-/// The payload of the largest segment, from 1 to 65495 bytes: an IPv4 packet holds 65535, headers take 40.
+/// The maximum payload of a segment, from 1 to 65495 bytes: an IPv4 packet holds 65535, headers take 40.
 ///
 /// # Errors
-/// What is no such size, or out of that range.
+/// An invalid size, or one out of that range.
 pub fn mss(text: &str) -> Result<Bytes, ValueError> {
     MSS.read(text).map(Bytes::new)
 }
 
-/// The largest packet, from 41 to 65535 bytes.
+/// The maximum packet size, from 41 to 65535 bytes.
 ///
 /// # Errors
-/// What is no such size, or out of that range.
+/// An invalid size, or one out of that range.
 pub fn mtu(text: &str) -> Result<Bytes, ValueError> {
     MTU.read(text).map(Bytes::new)
 }
 
-/// Packets that may wait, from none to 2^32.
+/// The queue limit in packets, from 0 to 2^32.
 ///
 /// # Errors
-/// What is no such number, or out of that range.
+/// An invalid number, or one out of that range.
 pub(super) fn queue_packets(text: &str) -> Result<u64, ValueError> {
     QUEUE_PACKETS.read(text)
 }
 
-/// Bytes that may wait, from none to 1 TiB.
+/// The queue limit in bytes, from 0 to 1 TiB.
 ///
 /// # Errors
-/// What is no such size, or out of that range.
+/// An invalid size, or one out of that range.
 pub(super) fn queue_bytes(text: &str) -> Result<Bytes, ValueError> {
     QUEUE_BYTES.read(text).map(Bytes::new)
 }
 
-/// Which packet, the first being 1, to 2^32.
+/// The number of a packet, the first being 1, to 2^32.
 ///
 /// # Errors
-/// What is no such number, or out of that range.
+/// An invalid number, or one out of that range.
 pub(super) fn packet_number(text: &str) -> Result<u64, ValueError> {
     PACKET_NUMBER.read(text)
 }
 
-/// How often to run, from 1 to 100000.
+/// The number of runs, from 1 to 100000.
 ///
 /// # Errors
-/// What is no such number, or out of that range.
+/// An invalid number, or one out of that range.
 pub fn runs(text: &str) -> Result<u32, ValueError> {
     RUNS.read(text).map(|runs| u32::try_from(runs).expect("the range ends below 2^32"))
 }
 
-/// Connections open at once, from 1 to 1000.
+/// The maximum number of concurrent connections, from 1 to 1000.
 ///
 /// # Errors
-/// What is no such number, or out of that range.
+/// An invalid number, or one out of that range.
 pub fn parallel(text: &str) -> Result<u16, ValueError> {
     PARALLEL.read(text).map(|parallel| u16::try_from(parallel).expect("the range ends below 2^16"))
 }
 
-/// Any number of 64 bits.
+/// A random seed: any number of 64 bits.
 ///
 /// # Errors
-/// What is no such number.
+/// An invalid number.
 pub fn seed(text: &str) -> Result<wire::Seed, ValueError> {
     let given = || text.to_owned();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -150,10 +150,10 @@ pub fn seed(text: &str) -> Result<wire::Seed, ValueError> {
     }
 }
 
-/// A share, from 0% to 100%: `0.1%`.
+/// A probability, from 0% to 100%: `0.1%`.
 ///
 /// # Errors
-/// What is no such share, or above 100%.
+/// An invalid percentage, or one above 100%.
 pub fn probability(text: &str) -> Result<Probability, ValueError> {
     let what = "a probability";
     match Decimal::split(text) {
@@ -171,11 +171,11 @@ pub fn probability(text: &str) -> Result<Probability, ValueError> {
     })
 }
 
-/// How a quantity is written, and how small and large it may be, in its smallest unit.
+/// Notation of a quantity, and its range in its smallest unit.
 struct Quantity {
     what: &'static str,
     give: &'static str,
-    /// How many of the smallest unit a named one is; `None` for an unknown name.
+    /// Factor of a named unit to the smallest one; `None` for an unknown name.
     unit: fn(&str) -> Option<u128>,
     least: (u64, &'static str),
     most: (u64, &'static str),
@@ -193,7 +193,7 @@ impl Quantity {
         })?;
         let factor = match factor_of(unit) {
             Some(factor) => factor,
-            // Nothing needs no unit.
+            // Zero needs no unit.
             None if unit.is_empty() && number.is_zero() && least.0 == 0 => 1,
             None => return Err(not_a()),
         };
@@ -207,12 +207,13 @@ impl Quantity {
     }
 }
 
-/// The factor of a unit by its name, in letters of either case.
+/// The factor of a unit by its name, case-insensitive.
 fn named(units: &[(&str, u128)], unit: &str) -> Option<u128> {
     units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, factor)| *factor)
 }
 
-/// The thousandths of a bit per second in a unit of rate: a prefix, then `bit`, `bit/s` or `bps` for bits, `B/s` for bytes.
+/// The thousandths of a bit per second in a unit of rate: a prefix, then `bit`, `bit/s` or `bps` for bits,
+/// `B/s` for bytes.
 fn rate_unit(unit: &str) -> Option<u128> {
     let lower = unit.to_ascii_lowercase();
     let bits = ["bit/s", "bit", "bps"].into_iter().find_map(|suffix| lower.strip_suffix(suffix));
@@ -384,14 +385,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paper_1_02_mibit_is_not_what_a_float_makes_of_it() {
+    fn paper_1_02_mibit_is_exact() {
         assert_eq!(rate("1.02mibit").unwrap().millibits_per_second(), 1_069_547_520);
         assert_eq!(rate("0.734Mibit").unwrap().millibits_per_second(), 769_654_784);
         assert_eq!(rate("130KiB/s"), rate("1064960bit"));
     }
 
     #[test]
-    fn every_way_to_write_a_rate_means_the_same() {
+    fn all_notations_of_a_rate_agree() {
         let same = [
             "20Mbit",
             "20mbit",
@@ -435,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_duration_means_the_same() {
+    fn all_notations_of_a_duration_agree() {
         for same in ["89ms", "0.089s", "89000us", "89000 µs", "89000000ns", " 89 MS "] {
             assert_eq!(duration(same), Ok(Duration::from_millis(89)), "{same}");
         }
@@ -445,14 +446,14 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_size_means_the_same() {
+    fn all_notations_of_a_size_agree() {
         for same in ["5120", "5kib", "5KB", "5k", "5120 B", "0.0048828125mib"] {
             assert_eq!(object_size(same), Ok(Bytes::new(5120)), "{same}");
         }
     }
 
     #[test]
-    fn what_is_printed_can_be_read() {
+    fn values_round_trip_through_text() {
         for text in ["133ms", "1.5s", "20us", "7ns", "0ms", "3.7ms"] {
             assert_eq!(duration(text).unwrap().to_string(), text);
         }
@@ -477,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_what_cannot_be_halved_is_refused() {
+    fn rejects_fractions_of_indivisible_units() {
         assert!(runs("1.5").is_err() && object_size("1.5").is_err() && duration("0.5ns").is_err());
     }
 }

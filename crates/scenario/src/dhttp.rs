@@ -1,6 +1,7 @@
-//! What DHTTP is on a network, and what is worth saying of how answers came: the same for every engine that runs it.
+//! DHTTP's settings on a network, and a sentence about the transport of responses: the same for every engine
+//! that runs it.
 //!
-//! Not the machines: those are `dhttp-proto`'s.
+//! The state machines are in `dhttp-proto`.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use wire::Bytes;
 
 use crate::Network;
 
-/// How client and server behave under DHTTP.
+/// Settings of client and server under DHTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dhttp {
     /// The client.
@@ -28,20 +29,21 @@ impl Dhttp {
         Self { client: ClientConfig::paper(), server: ServerConfig::paper() }
     }
 
-    /// As on the Internet of today, but that simulated addresses count as addresses.
+    /// As on today's Internet, except that simulated addresses count as valid.
     pub fn internet() -> Self {
         let server = ServerConfig { reach: Reach::Anywhere, ..ServerConfig::internet() };
         Self { client: ClientConfig::internet(), server }
     }
 
-    /// The same with, or without, something that goes beyond the paper, at both ends.
+    /// The same with an extension beyond the paper switched on or off, at both ends.
     #[must_use]
     pub fn with(self, extension: Extension, is_on: bool) -> Self {
         let Self { client, server } = self;
         Self { client: client.with(extension, is_on), server: server.with(extension, is_on) }
     }
 
-    /// The same on a network, which carries no larger datagrams whole, and a note if that changes anything.
+    /// The same limited to datagrams that the network carries unfragmented, and a note if that changes
+    /// anything.
     pub fn on(mut self, network: &Network) -> (Self, Option<String>) {
         let most = datagram_most(network).get();
         let is_narrow = most < self.server.threshold;
@@ -53,8 +55,8 @@ impl Dhttp {
     }
 }
 
-/// How client and server behave under DHTTP, as it is said: `paper`, `internet`, or either with what goes beyond the paper
-/// behind it: `internet+parts`.
+/// DHTTP settings in their textual form: `paper`, `internet`, or either with extensions beyond the paper
+/// appended: `internet+parts`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DhttpWays {
     profile: &'static str,
@@ -63,10 +65,10 @@ pub struct DhttpWays {
 }
 
 impl DhttpWays {
-    /// What a text says.
+    /// Parses the textual form.
     ///
     /// # Errors
-    /// A name that is none.
+    /// An unknown name.
     pub(crate) fn read(text: &str) -> Result<Self, ValueError> {
         let mut words = text.split('+').map(str::trim);
         let profile = words.next().unwrap_or_default();
@@ -80,7 +82,7 @@ impl DhttpWays {
         Ok(Self { profile, beyond })
     }
 
-    /// The ends that behave so.
+    /// Settings of both ends.
     pub fn ends(self) -> Dhttp {
         let begun = if self.profile == "paper" { Dhttp::paper() } else { Dhttp::internet() };
         self.said().fold(begun, |ends, extension| ends.with(extension, true))
@@ -99,13 +101,13 @@ impl fmt::Display for DhttpWays {
     }
 }
 
-/// The largest UDP payload that a network carries whole.
+/// Maximum UDP payload that a network carries unfragmented.
 pub fn datagram_most(network: &Network) -> Bytes {
     // IPv4's header and UDP's.
     Bytes::new(network.mtu().get().saturating_sub(20 + 8))
 }
 
-/// How the answers came, in the mean of runs.
+/// Sentence on the transport of responses, averaged over runs.
 pub fn said(runs: &[Counts]) -> Option<String> {
     let mean = |part: fn(&Counts) -> u64| {
         let sum: u64 = runs.iter().map(part).sum();
@@ -126,7 +128,7 @@ pub fn said(runs: &[Counts]) -> Option<String> {
     (!said.is_empty()).then(|| format!("answers: {said}"))
 }
 
-/// Whole numbers as such, others to a tenth.
+/// A mean as text: whole numbers as such, others to a tenth.
 fn figure(mean: f64) -> String {
     if mean.fract() == 0.0 { format!("{mean:.0}") } else { format!("{mean:.1}") }
 }
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_are_read_as_they_are_said() {
+    fn settings_round_trip_through_text() {
         for (text, ends) in [
             ("paper", Dhttp::paper()),
             ("internet", Dhttp::internet()),
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_answers_is_a_mean() {
+    fn transport_of_responses_is_averaged() {
         let counts = |by_datagram, resends| Counts { by_datagram, resends, ..Counts::default() };
         assert_eq!(said(&[counts(3, 0), counts(3, 0)]).unwrap(), "answers: 3 in a datagram");
         let sometimes = said(&[counts(3, 1), counts(2, 0)]).unwrap();

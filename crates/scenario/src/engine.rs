@@ -1,10 +1,10 @@
-//! Who is asked how long it takes.
+//! Names of the engines.
 //!
-//! Not the engines: none of them is imported here.
+//! No engine is imported here.
 
 use quantity::names::{self, Listing, Unknown};
 
-/// A way to get from a scenario to a result.
+/// Method to compute a result from a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Engine {
     /// The closed formulas.
@@ -16,7 +16,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Every one, in the order tables list them.
+    /// Every engine, in the order of tables.
     pub const ALL: [Self; 3] = [Self::Model, Self::Simulate, Self::Measure];
 
     /// The name on the command line and in JSON.
@@ -27,12 +27,12 @@ impl Engine {
     /// The engine of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none, with the nearest and all the others.
+    /// [`Unknown`] for any other name, with the nearest and all the others.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         names::find("engine", name, &Self::ALL, Self::name)
     }
 
-    /// What the name stands for.
+    /// Description of the name.
     pub const fn listing(self) -> Listing {
         let (name, description, source) = match self {
             Self::Model => ("model", "the papers' closed formulas", "papers/heidemann-model"),

@@ -1,8 +1,8 @@
 //! A scenario as a file: TOML in, a [`crate::Spec`] out, and back.
 //!
-//! Not the reading of files: the caller does that, and lends their names for errors. This is the only module
-//! that knows TOML. The keys of the first level are the flags without their dashes ([`crate::spec::Key`]); a value is a text
-//! in quotes as a flag has it, or a number where that is the same; lists are arrays.
+//! The caller reads files, and passes their names for errors. This is the only module that knows TOML. The
+//! keys of the first level are the flags without their dashes ([`crate::spec::Key`]). A value is a text in
+//! quotes as for a flag, or a number where that is the same; lists are arrays.
 //!
 //! ```toml
 //! network = ["modem", { like = "fast-internet", rtt = "133ms" }]
@@ -11,8 +11,8 @@
 //! processing = "3.7ms"
 //! ```
 //!
-//! A network of one's own is a table: `name` (or none), `like` (a named network to begin with) or `rtt` and `rate`; and
-//! the other keys of a path. A page of one's own is a table of `name` and `sizes`.
+//! A custom network is a table: `name` (or none), `like` (a named network to begin with) or `rtt` and `rate`;
+//! and the other keys of a path. A custom page is a table of `name` and `sizes`.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -33,7 +33,7 @@ use crate::network::NetworkError;
 use crate::page::PageError;
 use crate::spec::PlanError;
 
-/// What is wrong with a file, and where.
+/// A problem of a file, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
     /// The file, as the user named it.
@@ -42,46 +42,46 @@ pub struct FileError {
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: Box<Problem>,
 }
 
-/// What is wrong with a file.
+/// A problem of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// Larger than any scenario; nothing was read.
+    /// Larger than any scenario; the file was not read.
     TooLarge,
-    /// Not TOML; the reader's words.
+    /// Invalid TOML; the parser's message.
     Syntax(String),
-    /// A key that means nothing there.
+    /// An unknown key.
     UnknownKey(Unknown),
-    /// Something else than what the key takes.
+    /// A value of another type than the key's.
     Type {
         /// The key.
         key: &'static str,
-        /// What was found, with its article.
+        /// Type of the value, with its article.
         found: &'static str,
-        /// What would be right: a whole line.
+        /// Valid example: a whole line.
         example: String,
     },
-    /// A text or number that is no value for its key.
+    /// An invalid text or number.
     Value {
         /// The key.
         key: &'static str,
-        /// Why not.
+        /// Reason why it is invalid.
         error: ValueError,
     },
-    /// A name that is not one.
+    /// An invalid name.
     Name(String),
-    /// A name that means something else already.
+    /// A name that is taken.
     NameTaken(String),
     /// A page without its sizes.
     NoSizes,
-    /// A network that is not whole.
+    /// A network without round trip or rate.
     Half(PlanError),
-    /// A network that cannot be.
+    /// An invalid network.
     Network(NetworkError),
-    /// A page that cannot be.
+    /// An invalid page.
     Page(PageError),
 }
 

@@ -1,18 +1,18 @@
-//! A browser's HAR (HTTP Archive 1.2): what one visit fetched, how large each body was on the wire, and the bodies, if
-//! they are wanted.
+//! A browser's HAR (HTTP Archive 1.2): the objects of one visit, their sizes on the wire, and optionally
+//! their bodies.
 //!
-//! In flow bytes, out flows a page ([`read`]) or its files ([`files`]), and what was left out of either and why. Both see
-//! the same answers; cookies, heads and timings pass by. Read in this order:
+//! In flow bytes, out flows a page ([`read`]) or its files ([`files`]), and a sentence on the entries left
+//! out of either. Both use the same responses; cookies, headers and timings are ignored. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | (here) | which answers are the page |
-//! | [`left_out`] | which are not, counted by why |
+//! | (here) | selection of the page's responses |
+//! | [`left_out`] | entries left out, counted by reason |
 //! | `entry` | one entry as browsers write it |
 //! | `archive` | the file around them, read one entry at a time |
 //!
-//! Without bodies, memory grows with the entries, of which there are a bounded number, and with the largest of them, not
-//! with the file. Not a replay of the visit: one host's answers are the page, fetched from one server.
+//! Without bodies, memory grows with the number of entries, which is bounded, and with the largest of them,
+//! not with the file. Not a replay of the visit: one host's responses are the page, fetched from one server.
 
 mod archive;
 mod entry;
@@ -29,43 +29,45 @@ use archive::{Archive, Bodies};
 use entry::{Entry, address};
 use left_out::LeftOut;
 
-/// One answer, with its body.
+/// A response with its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Below the host, without the first slash and without a query; a folder's ends with `index.html`.
+    /// Path below the host, without the first slash and without a query; a directory's ends with
+    /// `index.html`.
     pub path: String,
-    /// The media type, without parameters, in lower case; empty where the browser knew none.
+    /// Media type, without parameters, in lower case; empty where the browser knew none.
     pub mime: String,
-    /// The body as it was transferred, in whatever coding.
+    /// Size of the body as transferred, in its content coding.
     pub sent: Bytes,
-    /// The body decoded; `None` where the recording has none.
+    /// The decoded body; `None` where the recording has none.
     pub body: Option<Vec<u8>>,
 }
 
-/// Why a file is no page.
+/// Reason why a file cannot be used as a page.
 #[derive(Debug)]
 pub enum HarError {
-    /// It is no HAR: what the parser found, and where.
+    /// Not a HAR: the parser's message and its position.
     Malformed(String),
-    /// It holds more than is read.
+    /// More entries than the maximum.
     TooMany {
-        /// Entries, at most.
+        /// The maximum.
         most: usize,
     },
-    /// Nothing of it came over the network from the document's host; what is in it instead.
+    /// No response came over the network from the document's host; the entries it has instead.
     Empty(Option<String>),
-    /// What is left is no page.
+    /// The remaining objects are no valid page.
     Page(PageError),
 }
 
-/// More than any visit has; of each some hundred bytes are kept while the file is read.
+/// Maximum number of entries, above that of any visit; about a hundred bytes are stored for each while the
+/// file is read.
 pub const ENTRIES_MOST: usize = 200_000;
 
-/// Reads the sizes of the first page in a HAR: what came over the network from the document's host, in the order of the
-/// file. The page's notes have what was left out.
+/// Reads the sizes of the first page in a HAR: the responses that came over the network from the document's
+/// host, in the order of the file. The page's notes name the entries left out.
 ///
 /// # Errors
-/// [`HarError`]: no HAR, nothing in it, or too much.
+/// [`HarError`]: not a HAR, no usable entry, or too many.
 pub fn read(name: &str, from: impl io::Read) -> Result<Page, HarError> {
     let Visit { answers, left_out } = visit(from, Bodies::PassedOver)?;
     let objects = answers.iter().map(|(_, _, sent)| Object::sized(Bytes::new(*sent))).collect();
@@ -74,7 +76,7 @@ pub fn read(name: &str, from: impl io::Read) -> Result<Page, HarError> {
     Ok(Page { notes, ..page })
 }
 
-/// Reads the files of the first page in a HAR, and a sentence on what was left out.
+/// Reads the files of the first page in a HAR, and a sentence on the entries left out.
 ///
 /// # Errors
 /// As [`read`].
@@ -89,7 +91,7 @@ pub fn files(from: impl io::Read) -> Result<(Vec<File>, Option<String>), HarErro
     Ok((answers.into_iter().map(file).collect(), left_out))
 }
 
-/// The answers that are the page, each with its path and its size on the wire, and a sentence on the others.
+/// The page's responses, each with its path and its size on the wire, and a sentence on the others.
 struct Visit {
     answers: Vec<(Entry, String, u64)>,
     left_out: Option<String>,
@@ -134,7 +136,7 @@ fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
     }
 }
 
-/// What content codings saved during the visit.
+/// Sentence on the savings by content codings during the visit.
 fn coded(answers: &[(Entry, String, u64)]) -> Option<String> {
     let decoded =
         |(entry, _, sent): &(Entry, String, u64)| entry.size.filter(|size| size > sent).zip(Some(*sent));
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_what_was_transferred_however_the_browser_says_it() {
+    fn sizes_are_transferred_bytes_in_every_browser_s_notation() {
         let page = recorded(&[
             entry("https://h/", r#""bodySize":1000,"content":{"size":5000,"text":"..."}"#),
             entry("https://h/a", r#""bodySize":-1,"headersSize":200,"_transferSize":700"#),
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_of_the_page_is_counted_by_why() {
+    fn entries_left_out_are_counted_by_reason() {
         let ten = r#""bodySize":10"#;
         let status = |status: u16| entry("http://h/s", ten).replace("200", &status.to_string());
         let found = recorded(&[
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_and_an_odd_entry_cost_nothing_else() {
+    fn tolerates_a_byte_order_mark_and_an_odd_entry() {
         let odd = [
             r#"{"request":"GET","response":{}}"#.to_owned(),
             entry("http://h/", r#""bodySize":"many""#),
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_as_they_were_shown_and_missing_ones_are_known() {
+    fn bodies_are_decoded_and_missing_ones_are_none() {
         let (files, notes) = files(
             archive(&[
                 entry("https://a", r#""bodySize":2,"content":{"size":3,"mimeType":"Text/HTML; charset=utf-8","text":"<P>"}"#),
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_har_is_told_in_a_sentence() {
+    fn rejects_other_files_with_a_sentence() {
         let sentence = |text: &str| read("x", text.as_bytes()).unwrap_err().to_string();
         assert!(sentence("{").starts_with("this is no HAR: EOF"));
         assert!(sentence(r#"{"log":{"entries":[]}}"#).starts_with("nothing in it came"));

@@ -5,22 +5,22 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`network`] | round trip, rate, segment size; the papers' and today's by name |
+//! | [`network`] | round trip, rate, segment size; the papers' and today's networks by name |
 //! | [`page`] | the objects of a page and their sizes; the papers' pages by name |
-//! | [`protocol`] | how the page is fetched |
+//! | [`protocol`] | the protocols by name |
 //! | [`client`] | visits, requests, connections |
-//! | [`programs`] | what the programs at both ends take, how they write and close |
-//! | [`serving`] | what is served, and what of it the client knows |
-//! | [`robot`] | what all that means to the robot of `pageload`, and what it tells |
-//! | [`dhttp`] | what DHTTP is on a network |
-//! | [`engine`] | who is asked |
-//! | [`spec`] | what a user asked for, and the scenarios that come of it |
+//! | [`programs`] | the programs at both ends: CPU time, writes, closing |
+//! | [`serving`] | the served objects, and those that the client knows |
+//! | [`robot`] | settings of `pageload`'s robot, and notes on its visits |
+//! | [`dhttp`] | DHTTP's settings on a network |
+//! | [`engine`] | the engines by name |
+//! | [`spec`] | a user's specification, and the scenarios that it expands to |
 //! | [`mod@file`] | the same as TOML |
 //! | [`har`] | a page from a browser's HTTP archive |
-//! | [`site`] | sites made of bytes: Microscape |
+//! | [`site`] | synthetic sites: Microscape |
 //!
-//! What it is not: it runs nothing, reads no file and prints nothing. What TOML looks like stays in its own
-//! module; the values here know no format.
+//! It runs nothing, reads no file and prints nothing. TOML is confined to its own module; the values here
+//! know no format.
 
 pub mod client;
 pub mod dhttp;
@@ -56,29 +56,30 @@ use wire::{Bytes, Duration, Seed};
 pub struct Scenario {
     /// The path between client and server.
     pub network: Network,
-    /// What is fetched.
+    /// The page to fetch.
     pub page: Page,
     /// Whether the client has seen the page before.
     pub visit: Visit,
-    /// How it is fetched.
+    /// The protocol.
     pub protocol: Protocol,
-    /// How TCP behaves at both ends.
+    /// TCP at both ends.
     pub stack: Stack,
-    /// What the client does between one object and the next.
+    /// Behaviour of the client between objects.
     pub client: Client,
-    /// What the server does for each request.
+    /// Behaviour of the server for each request.
     pub server: Server,
-    /// How the programs at both ends work.
+    /// Behaviour of the programs at both ends.
     pub programs: Programs,
-    /// How often, for engines whose results vary.
+    /// Number of runs, for engines whose results vary.
     pub runs: u32,
-    /// What makes a run repeatable.
+    /// Random seed.
     pub seed: Seed,
 }
 
 impl Scenario {
-    /// The plainest one: a first visit, requests of 256 bytes (`papers/heidemann-model#workloads`), one after the other over
-    /// one connection that is not open yet, to a server that takes no time; once.
+    /// Scenario with default values: one run of a first visit, sequential requests of 256 bytes
+    /// (`papers/heidemann-model#workloads`) over one connection that is not open yet, to a server without
+    /// processing time.
     pub fn new(network: Network, page: Page, protocol: Protocol, stack: Stack) -> Self {
         Self {
             network,
@@ -96,8 +97,9 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// The page in the fewest bytes that this protocol and these programs may transfer: bodies deflated, or in the shortest of
-    /// the codings that the client accepts. The minimum that no protocol beats is that of these bytes.
+    /// The page in the fewest bytes that this protocol and these programs may transfer: bodies deflated, or
+    /// in the shortest of the codings that the client accepts. The lower bound of all protocols is that of
+    /// these bytes.
     pub fn transferred(&self) -> Page {
         if self.programs.server_compression == Some(Compression::None) {
             return self.page.clone();
@@ -118,9 +120,9 @@ impl Scenario {
     }
 }
 
-/// What the server does.
+/// Behaviour of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Server {
-    /// From the arrival of a request to the first byte of the answer.
+    /// Time from the arrival of a request to the first byte of the response.
     pub processing: Duration,
 }

@@ -1,14 +1,13 @@
 //! The path between client and server.
 //!
-//! Not the emulated link: an engine makes that from what [`Network::links`] gives. Rates count payload, as the
-//! papers measured them (`papers/heidemann-model#table-2`: "our segment sizes already account for link-level
-//! headers").
+//! An engine builds the emulated link from [`Network::links`]. Rates count payload, as the papers measured
+//! them (`papers/heidemann-model#table-2`: "our segment sizes already account for link-level headers").
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | `catalogue` | networks by name, and the papers' thirteen |
 //! | `today` | today's |
-//! | [`changes`] | what a user says about a path: a network of one's own, or a named one with some of it changed |
+//! | [`changes`] | a user's changes to a path: a custom network, or a named one with some values changed |
 
 mod catalogue;
 pub mod changes;
@@ -21,52 +20,52 @@ use wire::{Bytes, Duration, Probability, Rate, modem};
 
 pub use changes::Changes;
 
-/// A path: what the model needs, and what the emulated link is made from.
+/// A path: the model's input, and the basis of the emulated link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Lower-case letters, digits and hyphens; `custom` for one given by flags. A named network with something
-    /// changed says so: `fast-internet+rtt=133ms`.
+    /// Lower-case letters, digits and hyphens; `custom` for one given by flags. The name of a changed network
+    /// lists the changes: `fast-internet+rtt=133ms`.
     pub name: String,
-    /// The named network that it is, or was made from.
+    /// The named network that it is, or was derived from.
     pub like: Option<&'static str>,
-    /// There and back, without the time it takes to send anything; at most [`Network::RTT_MOST`].
+    /// Round trip time without transmission time; at most [`Network::RTT_MOST`].
     pub rtt: Duration,
-    /// Payload bits per second towards the client, and towards the server unless `rate_up` says otherwise; from
-    /// 1 bit/s to 1 Tbit/s.
+    /// Payload bits per second towards the client, and towards the server unless `rate_up` is set; from 1
+    /// bit/s to 1 Tbit/s.
     pub rate: Rate,
     /// Payload bits per second towards the server, where that differs.
     pub rate_up: Option<Rate>,
-    /// The part of `rtt` that is spent towards the server; half of it where that is not told.
+    /// One-way delay towards the server, a part of `rtt`; `None`: half of it.
     pub delay_up: Option<Duration>,
-    /// The largest segment's payload; from 1 byte to [`Network::MSS_MOST`].
+    /// Maximum payload of a segment; from 1 byte to [`Network::MSS_MOST`].
     pub mss: Bytes,
-    /// The largest packet, where segments do not fill it.
+    /// Maximum packet size, where full segments do not fill it.
     pub mtu: Option<Bytes>,
-    /// A modem at both ends; the rate is then that of the line between them, headers and all.
+    /// A modem at both ends; the rate is then that of the telephone line, headers included.
     pub modem: Option<modem::Config>,
-    /// What befalls packets from the client to the server.
+    /// Impairments of packets from the client to the server.
     pub up: Direction,
-    /// What befalls packets from the server to the client.
+    /// Impairments of packets from the server to the client.
     pub down: Direction,
 }
 
-/// What befalls packets one way, beyond rate and delay. The default is nothing: no loss, and a queue without
-/// limit, since the papers' model knows neither.
+/// Impairments in one direction, beyond rate and delay. The default is none: no loss, and an unlimited queue,
+/// since the papers' model has neither.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Direction {
-    /// How much may wait for the link.
+    /// Queue limit of the link.
     pub queue: QueueLimit,
-    /// Which packets never arrive.
+    /// Packet loss.
     pub loss: Loss,
-    /// Delay that varies.
+    /// Jitter.
     pub jitter: Option<Jitter>,
-    /// Packets that fall behind others.
+    /// Reordering.
     pub reordering: Option<Reordering>,
-    /// How likely a packet arrives twice.
+    /// Probability that a packet is duplicated.
     pub duplication: Probability,
 }
 
-/// Both directions of the emulated link that stands for a network.
+/// Both directions of a network's emulated link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links {
     /// From the client to the server.
@@ -77,30 +76,30 @@ pub struct Links {
 
 /// IPv4's header and TCP's without options, 20 bytes each (RFC 791, RFC 9293).
 const HEADERS: u16 = 40;
-/// The largest IPv4 packet (RFC 791).
+/// Maximum IPv4 packet (RFC 791).
 const PACKET_MOST: Bytes = Bytes::new(65_535);
 
 impl Network {
     /// One hour.
     pub const RTT_MOST: Duration = Duration::from_secs(3_600);
-    /// What an IPv4 packet of 65,535 bytes holds beside its headers.
+    /// Maximum payload of an IPv4 packet of 65,535 bytes without its headers.
     pub const MSS_MOST: Bytes = Bytes::new(65_495);
-    /// Segments that fill Ethernet's packets of 1,500 bytes (RFC 894; RFC 9293, section 3.7.1).
+    /// Payload of segments that fill Ethernet's packets of 1,500 bytes (RFC 894; RFC 9293, section 3.7.1).
     pub const MSS_DEFAULT: Bytes = Bytes::new(1_460);
 
-    /// A path with nothing but these: the same rate both ways, no loss, a queue without limit.
+    /// A path with these values: the same rate both ways, no loss, an unlimited queue.
     pub fn new(name: String, rtt: Duration, rate: Rate, mss: Bytes) -> Self {
         let (up, down) = (Direction::default(), Direction::default());
         let (rate_up, delay_up, mtu, modem) = (None, None, None, None);
         Self { name, like: None, rtt, rate, rate_up, delay_up, mss, mtu, modem, up, down }
     }
 
-    /// The largest packet: what was given, or a full segment with its headers.
+    /// Maximum packet size: the given one, or a full segment with its headers.
     pub fn mtu(&self) -> Bytes {
         self.mtu.unwrap_or(self.mss + Bytes::new(u64::from(HEADERS)))
     }
 
-    /// The time to send one full segment (`stt` in `papers/heidemann-model#table-2`), seconds.
+    /// Transmission time of one full segment (`stt` in `papers/heidemann-model#table-2`), seconds.
     pub fn segment_time_s(&self) -> f64 {
         self.mss.as_f64() * 8.0 / self.rate.bits_per_second_f64()
     }
@@ -113,7 +112,7 @@ impl Network {
         segments
     }
 
-    /// The emulated link: headers take no time on it, since rates count payload.
+    /// Both directions of the emulated link: headers take no time on it, since rates count payload.
     ///
     /// The 12 bytes of a stack's timestamps do: they are sent instead of payload, as they would be on the path
     /// that was measured.
@@ -125,10 +124,10 @@ impl Network {
         }
     }
 
-    /// Whether there can be such a path.
+    /// Validates the path.
     ///
     /// # Errors
-    /// The first thing that is wrong, and how to mend it.
+    /// The first invalid value, and its remedy.
     pub fn check(&self) -> Result<(), NetworkError> {
         let Self { name, like: _, rtt, rate, rate_up, delay_up, mss, mtu, modem: _, up: _, down: _ } = self;
         if name.is_empty() || name.len() > NAME_LONGEST {
@@ -175,40 +174,40 @@ impl Direction {
     }
 }
 
-/// Long enough for a name with everything about it changed.
+/// Maximum length of a name; enough for a name that lists every change.
 const NAME_LONGEST: usize = 1_000;
 
-/// From 1 bit/s to 1 Tbit/s.
+/// Whether a rate is from 1 bit/s to 1 Tbit/s.
 fn is_usable(rate: Rate) -> bool {
     (1_000..=1_000_000_000_000_000).contains(&rate.millibits_per_second())
 }
 
-/// Why there can be no such path.
+/// Reason why a path is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkError {
-    /// No name, or a very long one.
+    /// An empty name, or a very long one.
     Name(String),
     /// Above an hour.
     Rtt(Duration),
     /// Below 1 bit/s or above 1 Tbit/s.
     Rate(Rate),
-    /// More delay one way than there and back.
+    /// More one-way delay than round trip.
     DelayUp {
         /// Towards the server.
         delay_up: Duration,
         /// There and back.
         rtt: Duration,
     },
-    /// Nothing, or more than an IPv4 packet holds.
+    /// Zero, or more than an IPv4 packet holds.
     Mss(Bytes),
-    /// A packet that a full segment does not fit, or larger than IPv4 knows.
+    /// A packet smaller than a full segment, or larger than IPv4 allows.
     Mtu {
         /// The segment's payload.
         mss: Bytes,
         /// The packet.
         mtu: Bytes,
     },
-    /// What the emulated link refuses.
+    /// A value that the emulated link refuses.
     Link(ConfigError),
 }
 
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_takes_half_the_round_trip_each_way_unless_told_and_headers_are_free() {
+    fn link_takes_half_the_round_trip_each_way_by_default_and_headers_take_no_time() {
         let odd = Network { rtt: Duration::from_nanos(7), ..modem() };
         let Links { up, down } = odd.links();
         assert_eq!((up.delay, down.delay), (Duration::from_nanos(3), Duration::from_nanos(4)));
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn rejects_invalid_networks() {
         let refused = [
             Network { name: String::new(), ..modem() },
             Network { rtt: Duration::from_secs(3_601), ..modem() },
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_a_full_segment_with_its_headers_unless_told() {
+    fn default_mtu_is_a_full_segment_with_its_headers() {
         assert_eq!(modem().mtu(), Bytes::new(552));
         assert_eq!(Network { mtu: Some(Bytes::new(1500)), ..modem() }.mtu(), Bytes::new(1500));
     }

@@ -1,7 +1,7 @@
-//! What is fetched: a page is its first object and what that one embeds.
+//! A page: its first object, and the objects that this one embeds.
 //!
-//! Of most pages only sizes are known: a server makes bytes to size. What a page really is, where that is known, is in
-//! [`contents`]; a page in one word is read by [`text`]; the papers' pages by name are in `catalogue`.
+//! Of most pages only sizes are known: a server generates filler bytes. Real contents, where known, are in
+//! [`contents`]; a page in one word is parsed by [`text`]; the papers' pages by name are in `catalogue`.
 
 mod catalogue;
 pub mod contents;
@@ -14,25 +14,25 @@ use wire::Bytes;
 
 pub use contents::Contents;
 
-/// A page: the first object is the document, the others are what it embeds, in order.
+/// A page: the first object is the document, the others are its embedded objects, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Lower-case with hyphens; for one given by sizes, the sizes.
+    /// Lower-case with hyphens; for a page given by sizes, the sizes.
     pub name: String,
     /// At least one.
     pub objects: Vec<Object>,
-    /// What it really is, where that is known; its files are then these objects, and those without anything in them.
+    /// Real contents, where known; its files are then these objects, and files that are empty.
     pub contents: Option<Arc<Contents>>,
-    /// Sentences about what was recorded or stored and is not modelled, and the share that is.
+    /// Sentences about recorded or stored parts that are not modelled, and the share that is.
     pub notes: Vec<String>,
 }
 
-/// One thing with an address.
+/// An object with a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// The body, as it is stored; at least 1 byte.
+    /// Size of the body, as stored; at least 1 byte.
     pub size: Bytes,
-    /// The body after deflate, where that is known.
+    /// Size of the body after deflate, where known.
     pub deflated: Option<Bytes>,
 }
 
@@ -44,15 +44,15 @@ impl Object {
 }
 
 impl Page {
-    /// More objects than any page has; what a slip would make.
+    /// Maximum number of objects, above that of any real page; catches typing errors.
     pub const OBJECTS_MOST: usize = 10_000;
-    /// 1 TiB.
+    /// Maximum size of an object: 1 TiB.
     pub const OBJECT_LARGEST: Bytes = Bytes::new(1 << 40);
 
-    /// A page of one's own of which sizes are known: a recorded visit.
+    /// A custom page of known sizes: a recorded visit.
     ///
     /// # Errors
-    /// No objects, too many, an object of nothing or above 1 TiB.
+    /// No objects, too many, an empty object or one above 1 TiB.
     pub fn new(name: &str, objects: Vec<Object>) -> Result<Self, PageError> {
         let page = Self { name: name.to_owned(), objects, contents: None, notes: Vec::new() };
         page.check().map(|()| page)
@@ -66,8 +66,8 @@ impl Page {
         Self::new(name, sizes.into_iter().map(Object::sized).collect())
     }
 
-    /// The sizes of the page as a server sends it that deflated beforehand what shrinks by it; `None` if that is not known of any
-    /// object.
+    /// The page as sent by a server that deflated in advance the bodies that shrink by it; `None` if the size
+    /// after deflate is known of no object.
     pub fn deflated(&self) -> Option<Self> {
         let is_known = self.objects.iter().any(|object| object.deflated.is_some());
         let objects = self.objects.iter().map(|object| Object::sized(object.deflated.unwrap_or(object.size)));
@@ -79,21 +79,21 @@ impl Page {
         })
     }
 
-    /// All bodies together.
+    /// Size of all bodies together.
     pub fn size(&self) -> Bytes {
         self.objects.iter().map(|object| object.size).sum()
     }
 
-    /// The sizes as a user would give them: `43008/11264+3883+1866`.
+    /// The sizes in the notation of the command line: `43008/11264+3883+1866`.
     pub fn sizes(&self) -> String {
         let sizes: Vec<_> = self.objects.iter().map(Object::to_string).collect();
         sizes.join("+")
     }
 
-    /// Whether there can be such a page.
+    /// Validates the page.
     ///
     /// # Errors
-    /// The first thing that is wrong, and how to mend it.
+    /// The first invalid value, and its remedy.
     pub fn check(&self) -> Result<(), PageError> {
         let Self { name: _, objects, contents: _, notes: _ } = self;
         if objects.is_empty() || objects.len() > Self::OBJECTS_MOST {
@@ -108,7 +108,7 @@ impl Page {
 }
 
 impl fmt::Display for Object {
-    /// As a user gives it: the size, and after a slash the size after deflate where that is known.
+    /// Notation of the command line: the size, and after a slash the size after deflate where known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { size, deflated } = self;
         write!(f, "{}", size.get())?;
@@ -116,12 +116,12 @@ impl fmt::Display for Object {
     }
 }
 
-/// Why there can be no such page.
+/// Reason why a page is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageError {
     /// None, or too many.
     Objects(usize),
-    /// Nothing, or more than 1 TiB.
+    /// Zero, or more than 1 TiB.
     Size(Bytes),
 }
 

@@ -1,8 +1,8 @@
-//! How the programs at both ends work: what their work takes, how they cut what they write, how they close, and
-//! what they ask of their sockets.
+//! Behaviour of the programs at both ends: the CPU time of their work, the sizes of their writes, their way
+//! to close, and their socket options.
 //!
-//! Not TCP, which is the stack, and not what is fetched. What is not said is the engine's to choose: a program then
-//! takes no time, writes a message in one call, and leaves its sockets as the stack makes them.
+//! TCP is the stack's. The engine chooses values that are not set: a program then takes no time, writes a
+//! message in one call, and leaves its sockets as the stack makes them.
 
 mod codings;
 mod ways;
@@ -24,96 +24,97 @@ pub use codings::Codings;
 pub use ways::{HeadWrite, Validation};
 use ways::{Switch, Way, named};
 
-/// How the programs at both ends work; `None` says nothing.
+/// Behaviour of the programs at both ends; `None` leaves the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// What the client takes before a connection is asked for.
+    /// Client: time before a connection is opened.
     pub client_setup: Option<Duration>,
-    /// What it takes before each request.
+    /// Client: time before each request.
     pub client_think: Option<Duration>,
-    /// What it takes for each KiB that it reads.
+    /// Client: time per KiB read.
     pub client_reading: Option<Duration>,
-    /// How many bytes of pipelined requests leave together.
+    /// Client: maximum bytes of pipelined requests that leave together.
     pub client_buffer: Option<NonZeroUsize>,
-    /// How long pipelined requests wait for one another.
+    /// Client: maximum time for which pipelined requests wait for one another.
     pub client_flush: Option<Duration>,
-    /// When the client itself says that they are to leave.
+    /// Client: explicit flush of pipelined requests.
     pub client_flush_explicit: Option<Flush>,
-    /// The first bytes of objects, and whether they are asked for before the rest of any.
+    /// Client: number of first bytes of each object whose arrival is reported, and whether they are requested
+    /// before the rest of any.
     pub client_first_bytes: Option<FirstBytes>,
-    /// How a client that has everything asks whether it is still the same; nothing said: by entity tags in HTTP/1.1, and
-    /// by dates in HTTP/1.0, which has no tags.
+    /// Client: validation of cached objects; default: by entity tags in HTTP/1.1, and by dates in HTTP/1.0,
+    /// which has no tags.
     pub client_validation: Option<Validation>,
-    /// What the client says it takes bodies coded in; nothing said: it says nothing, and gets them as they are.
+    /// Client: accepted content codings; default: no `Accept-Encoding`, bodies uncoded.
     pub client_codings: Option<Codings>,
-    /// What the server takes for each connection, before its first request is read.
+    /// Server: time per connection, before its first request is read.
     pub server_setup: Option<Duration>,
-    /// What it takes for each write but a head that leaves apart: reading the file, copying. A file that is mapped
-    /// into memory is one write; one that is read through a buffer is as many as that needs.
+    /// Server: time per write, except for a header section sent separately: reading the file, copying. A file
+    /// mapped into memory is one write; a file read through a buffer takes as many as it needs.
     pub server_write: Option<Duration>,
-    /// When the head of an answer leaves.
+    /// Server: when the header section of a response leaves.
     pub server_head: Option<HeadWrite>,
-    /// A write of the server has at most so many bytes; nothing said: an answer is one write.
+    /// Server: maximum bytes per write; default: one write per response.
     pub server_buffer: Option<NonZeroUsize>,
-    /// When the server compresses what its client takes compressed; nothing said: beforehand.
+    /// Server: when bodies are compressed; default: in advance.
     pub server_compression: Option<Compression>,
-    /// How many requests are answered on one connection; nothing said: as many as come.
+    /// Server: maximum number of requests per connection; default: unlimited.
     pub server_requests: Option<NonZeroU32>,
-    /// How the server ends a connection.
+    /// Server: connection closing.
     pub server_close: Option<Closing>,
-    /// How client and server behave under DHTTP; nothing said: as in the paper.
+    /// DHTTP settings of client and server; default: as in the paper.
     pub dhttp: Option<DhttpWays>,
-    /// Whether Nagle's algorithm is on, at both ends (`TCP_NODELAY` turns it off); nothing said: as the stack has it.
+    /// Whether Nagle's algorithm is on, at both ends (`TCP_NODELAY` turns it off); default: the stack's.
     pub nagle: Option<bool>,
-    /// What either program may write before it waits (`SO_SNDBUF`); nothing said: as the stack has it.
+    /// Send buffer of either program (`SO_SNDBUF`); default: the stack's.
     pub send_buffer: Option<Bytes>,
 }
 
-/// A key that says something of the programs.
+/// Key of a setting of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProgramKey {
-    /// The client's time for each connection.
+    /// The client's time per connection.
     ClientSetup,
-    /// Its time for each request.
+    /// The client's time per request.
     ClientThink,
-    /// Its time for each KiB read.
+    /// The client's time per KiB read.
     ClientReading,
-    /// How many bytes of pipelined requests leave together.
+    /// Maximum bytes of pipelined requests that leave together.
     ClientBuffer,
-    /// How long they wait for one another.
+    /// Maximum time for which pipelined requests wait.
     ClientFlush,
-    /// When the client says that they are to leave.
+    /// Explicit flush of pipelined requests.
     ClientFlushExplicit,
-    /// The first bytes of objects.
+    /// First bytes of objects.
     ClientFirstBytes,
-    /// How it asks whether what it has is still the same.
+    /// Validation of cached objects.
     ClientValidation,
-    /// What it takes bodies coded in.
+    /// Accepted content codings.
     ClientCodings,
-    /// The server's time for each connection.
+    /// The server's time per connection.
     ServerSetup,
-    /// Its time for each write.
+    /// The server's time per write.
     ServerWrite,
-    /// Whether heads leave apart.
+    /// Whether header sections leave separately.
     ServerHead,
-    /// How much a write takes.
+    /// Maximum bytes per write.
     ServerBuffer,
     /// When bodies are compressed.
     ServerCompression,
-    /// How many requests are answered on one connection.
+    /// Maximum number of requests per connection.
     ServerRequests,
-    /// How a connection is ended.
+    /// Connection closing.
     ServerClose,
-    /// How client and server behave under DHTTP.
+    /// DHTTP settings of client and server.
     Dhttp,
     /// Whether Nagle's algorithm is on.
     Nagle,
-    /// How much may be written before a program waits.
+    /// Send buffer.
     SendBuffer,
 }
 
 impl ProgramKey {
-    /// Every one, in the order they are listed.
+    /// Every key, in the order of lists.
     pub const ALL: [Self; 19] = [
         Self::ClientSetup,
         Self::ClientThink,
@@ -136,7 +137,7 @@ impl ProgramKey {
         Self::SendBuffer,
     ];
 
-    /// As a file has it; after two dashes, as a flag.
+    /// Name in a file; after two dashes, as a flag.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClientSetup => "client-setup",
@@ -161,7 +162,7 @@ impl ProgramKey {
         }
     }
 
-    /// A value that it may have, as a file has it.
+    /// Example of a value, as in a file.
     pub const fn example(self) -> &'static str {
         match self {
             Self::ClientSetup | Self::ServerSetup => "\"2ms\"",
@@ -186,10 +187,10 @@ impl ProgramKey {
 }
 
 impl Programs {
-    /// Says one thing more.
+    /// Sets a value.
     ///
     /// # Errors
-    /// A text that is no value for this key; nothing is changed then.
+    /// An invalid text for this key; nothing is changed then.
     pub fn set(&mut self, key: ProgramKey, text: &str) -> Result<(), ValueError> {
         match key {
             ProgramKey::ClientSetup => self.client_setup = Some(quantity::duration(text)?),
@@ -215,7 +216,7 @@ impl Programs {
         Ok(())
     }
 
-    /// What this says, and where it says nothing, what `below` says.
+    /// These settings, completed by those of `below`.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         Self {
@@ -241,7 +242,7 @@ impl Programs {
         }
     }
 
-    /// When pipelined requests leave, if `base` says what was not said.
+    /// When pipelined requests leave; `base` has the defaults.
     pub fn pipelining(&self, base: Pipelining) -> Pipelining {
         Pipelining {
             buffer: self.client_buffer.unwrap_or(base.buffer),
@@ -250,7 +251,7 @@ impl Programs {
         }
     }
 
-    /// How answers are cut into writes, if `base` says what was not said.
+    /// Division of responses into writes; `base` has the defaults.
     pub fn writes(&self, base: WritePolicy) -> WritePolicy {
         let head_apart = self.server_head.map(|head| match head {
             HeadWrite::Together => false,
@@ -263,7 +264,7 @@ impl Programs {
         }
     }
 
-    /// The stack as the programs' sockets have it: their options win over what it does by itself.
+    /// The stack with the programs' socket options, which override it.
     pub fn sockets(&self, stack: &Stack) -> Stack {
         let mut stack = stack.clone();
         stack.nagle = self.nagle.unwrap_or(stack.nagle);
@@ -271,7 +272,7 @@ impl Programs {
         stack
     }
 
-    /// What is said, key by key, as a flag has it.
+    /// The values that are set, key by key, as flags.
     pub fn said(&self) -> impl Iterator<Item = (ProgramKey, String)> {
         let time = |time: Option<Duration>| time.map(|time| time.to_string());
         let size = |size: Option<NonZeroUsize>| size.map(|size| size.to_string());
@@ -321,7 +322,8 @@ impl Programs {
         ProgramKey::ALL.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)))
     }
 
-    /// What is said, for a reader of results: `client-think 2ms, nagle off`; `None` if nothing is.
+    /// The values that are set, for a reader of results: `client-think 2ms, nagle off`; `None` if there are
+    /// none.
     pub fn described(&self) -> Option<String> {
         let said: Vec<String> = self.said().map(|(key, value)| format!("{key} {value}")).collect();
         (!said.is_empty()).then(|| said.join(", "))
@@ -339,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_holds_and_the_rest_is_as_it_was() {
+    fn set_values_hold_and_others_stay_default() {
         let mut said = Programs::default();
         for (key, text) in [
             (ProgramKey::ServerHead, "apart"),
@@ -364,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_to_close_that_is_none_is_named_with_those_there_are() {
+    fn unknown_closing_is_rejected_with_the_known_ones() {
         let error = Programs::default().set(ProgramKey::ServerClose, "carful").unwrap_err();
         assert!(error.to_string().contains("careful"), "{error}");
     }

@@ -1,23 +1,23 @@
-//! How a page is fetched: the names users give, what they stand for, and nothing else about them.
+//! Names of the protocols that fetch a page, and their descriptions.
 //!
-//! Not an implementation: the state machines are in `pageload` and `dhttp-proto`, the formulas in `model`.
+//! The state machines are in `pageload` and `dhttp-proto`, the formulas in `model`.
 
 use quantity::names::{self, Listing, Unknown};
 
-/// A way to fetch a page.
+/// A protocol that fetches a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protocol {
-    /// What no protocol can beat: one round trip and the time to send the data.
+    /// Lower bound of all protocols: one round trip and the time to send the data.
     Minimum,
     /// A TCP connection for every object.
     Http10,
-    /// One TCP connection, one request at a time, asked for with `Connection: Keep-Alive`.
+    /// One TCP connection, one request at a time, requested with `Connection: Keep-Alive`.
     Http10KeepAlive,
     /// One TCP connection, one request at a time, persistent by default.
     Http11,
     /// Several TCP connections, each as in [`Protocol::Http11`].
     Http11Parallel,
-    /// One TCP connection, requests sent without waiting for answers.
+    /// One TCP connection, requests sent without waiting for responses.
     Http11Pipelined,
     /// The same, with bodies that shrink under deflate sent deflated.
     Http11PipelinedDeflate,
@@ -25,12 +25,12 @@ pub enum Protocol {
     Ttcp,
     /// The Asynchronous Reliable Delivery Protocol: request and response over UDP, with slow start.
     Ardp,
-    /// Small answers in one datagram, large ones over TCP that the server opens.
+    /// Small responses in one datagram, large ones over TCP that the server opens.
     Dhttp,
 }
 
 impl Protocol {
-    /// Every one, in the order tables list them.
+    /// Every protocol, in the order of tables.
     pub const ALL: [Self; 10] = [
         Self::Minimum,
         Self::Http10,
@@ -47,7 +47,7 @@ impl Protocol {
     /// The protocol of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none, with the nearest and all the others.
+    /// [`Unknown`] for any other name, with the nearest and all the others.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         names::find("protocol", name, &Self::ALL, Self::name)
     }
@@ -57,7 +57,7 @@ impl Protocol {
         self.listing().name
     }
 
-    /// Connections open at once, unless `parallel` says otherwise.
+    /// Maximum number of concurrent connections, unless `parallel` is set.
     pub const fn connections(self) -> u16 {
         match self {
             // Chromium, net/socket/client_socket_pool_manager.cc: 6 sockets for a host. Firefox, modules/libpref:
@@ -75,7 +75,8 @@ impl Protocol {
         }
     }
 
-    /// Whether it can have several connections (of ARDP, exchanges) open at once. The minimum holds for any number.
+    /// Whether it can have several connections (for ARDP, exchanges) open concurrently. The minimum holds for
+    /// any number.
     pub const fn is_parallel(self) -> bool {
         match self {
             Self::Minimum | Self::Http10 | Self::Http11Parallel | Self::Ttcp | Self::Ardp => true,
@@ -87,12 +88,12 @@ impl Protocol {
         }
     }
 
-    /// What each name stands for, in the order of [`Protocol::ALL`].
+    /// Descriptions of the names, in the order of [`Protocol::ALL`].
     pub fn listings() -> impl Iterator<Item = Listing> {
         Self::ALL.into_iter().map(Self::listing)
     }
 
-    /// What the name stands for, and where it is specified.
+    /// Description of the name, and its specification.
     pub const fn listing(self) -> Listing {
         let (name, description, source) = match self {
             Self::Minimum => (
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_protocol_is_found_by_its_name_and_a_slip_is_told_the_nearest() {
+    fn every_protocol_is_found_by_name_and_a_misspelt_one_suggests_the_nearest() {
         assert!(Protocol::ALL.into_iter().all(|protocol| Protocol::named(protocol.name()) == Ok(protocol)));
         assert_eq!(Protocol::named("http1.1").unwrap_err().nearest(), Some("http11"));
     }

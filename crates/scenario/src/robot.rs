@@ -1,6 +1,7 @@
-//! What a scenario's client means to `pageload`'s robot, and what it tells back: the same for every engine that runs it.
+//! Settings of `pageload`'s robot for a scenario's client, and notes on its visits: the same for every engine
+//! that runs it.
 //!
-//! Not a plan: which protocols an engine can honour, and with what objects, is for the engine to say.
+//! The engine decides which protocols it can honour, and with what objects.
 
 use std::num::NonZeroU32;
 
@@ -11,10 +12,10 @@ use wire::{Duration, Time};
 use crate::Requests;
 
 impl Requests {
-    /// When a robot of this shape lets requests go, and a note where that is not what was asked for.
+    /// When a robot of this shape sends requests, and a note where that differs from the scenario.
     pub fn release(self, shape: Shape) -> (Release, Option<&'static str>) {
         match (self, shape) {
-            // Who does not wait for answers waits once: the first object names the others.
+            // A client that does not wait for responses waits once: the first object references the others.
             (
                 Self::Dependent,
                 Shape::Http11Parallel { parallel: _ } | Shape::Http11Pipelined(_) | Shape::Dhttp,
@@ -37,10 +38,11 @@ impl Requests {
     }
 }
 
-/// `512`: so many bytes of every object before the rest of any; `512/together`: only told when they have come.
+/// Parses `512`: the first 512 bytes of every object are requested before the rest of any; `512/together`:
+/// they are requested with the rest, and only their arrival is reported.
 ///
 /// # Errors
-/// What is neither, or out of 1 byte to 1 MiB.
+/// Another text, or a size outside 1 byte to 1 MiB.
 pub(crate) fn first_bytes(text: &str) -> Result<FirstBytes, ValueError> {
     let (size, asking) = match text.strip_suffix(TOGETHER) {
         Some(size) => (size, Asking::Together),
@@ -52,7 +54,7 @@ pub(crate) fn first_bytes(text: &str) -> Result<FirstBytes, ValueError> {
 
 const TOGETHER: &str = "/together";
 
-/// As it is given.
+/// Formats it in the notation of the command line.
 pub(crate) fn first_bytes_said(first: FirstBytes) -> String {
     let FirstBytes { bytes, asking } = first;
     match asking {
@@ -61,7 +63,7 @@ pub(crate) fn first_bytes_said(first: FirstBytes) -> String {
     }
 }
 
-/// What is worth saying of visits beside their time: each with when it began.
+/// Notes on visits beside their duration; each visit has its start time.
 pub fn notes(visits: &[(Time, Course)]) -> Vec<String> {
     let mean = |sum: f64| sum / visits.len() as f64;
     let known: Vec<Duration> =
@@ -94,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_bytes_are_read_as_they_are_said() {
+    fn first_bytes_round_trip_through_text() {
         for text in ["512", "512/together"] {
             assert_eq!(first_bytes_said(first_bytes(text).unwrap()), text);
         }
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_means_and_say_nothing_of_nothing() {
+    fn notes_are_means_and_omit_zeros() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
         let course = |asked_again, known| Course {
             asked_again,
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn one_connection_without_pipelining_waits_whatever_was_asked_for() {
+    fn one_connection_without_pipelining_always_waits() {
         assert_eq!(Requests::Dependent.release(Shape::Http11), (Release::Dependent, None));
         let (_, note) = Requests::Independent.release(Shape::Http10KeepAlive);
         assert!(note.is_some_and(|note| note.starts_with("requests were dependent")));

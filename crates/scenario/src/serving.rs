@@ -1,7 +1,8 @@
-//! What is served in a scenario, and what its client knows to ask for: the same for every engine that runs programs.
+//! Objects that a scenario serves, and those that its client knows: the same for every engine that runs
+//! programs.
 //!
-//! Not how it asks, which is the protocol, and not for how long. Of a page that is real the client knows the document and
-//! finds the rest in it; of one of which only sizes are known it knows everything.
+//! Of a page with real contents the client knows the document and discovers the rest in it; of a page of
+//! which only sizes are known it knows everything.
 
 use http1::content::{Accepted, Coding};
 use http1::message::{Method, Version};
@@ -13,40 +14,40 @@ use crate::page::Contents;
 use crate::programs::Validation;
 use crate::{Page, Protocol, Scenario, Visit};
 
-/// What is served, and what its client knows.
+/// Served objects, and the client's knowledge of them.
 #[derive(Clone, Debug)]
 pub struct Serving {
-    /// What the server has.
+    /// The server's site.
     pub site: Site,
     /// Every object of the page, in order, the document first.
     pub objects: Vec<PlannedObject>,
-    /// Whether the client knows them, or finds them in the document.
+    /// Whether the client knows them, or discovers them in the document.
     pub embedded: Embedded,
-    /// What it says it takes bodies coded in.
+    /// Content codings that the client accepts.
     pub accepted: Vec<Coding>,
-    /// Whether the server compresses while it is asked: then nobody can say how long an answer takes it.
+    /// Whether the server compresses on the fly: then the processing time of a response is unpredictable.
     pub is_busy: bool,
 }
 
-/// What a page may hold: its bytes are kept in memory.
+/// Maximum size of a page: its bytes are held in memory.
 pub const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
 
-/// What of a scenario cannot be served.
+/// Part of a scenario that cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unserved {
-    /// Which part of it.
+    /// The part.
     pub what: String,
-    /// What to do instead.
+    /// Alternative for the user.
     pub remedy: &'static str,
 }
 
 impl Serving {
-    /// What this scenario's page means to server and client; a client that has seen it has validated nothing yet
-    /// ([`Serving::validate`]).
+    /// The scenario's page, for server and client. A client with a cached copy has no conditional requests
+    /// yet ([`Serving::validate`]).
     ///
     /// # Errors
-    /// A page that is too large, deflate without sizes after it, codings of what is not known, a compression that nobody
-    /// asks for.
+    /// A page that is too large, deflate without sizes after it, codings of unknown contents, or compression
+    /// that no client accepts.
     pub fn of(scenario: &Scenario) -> Result<Self, Unserved> {
         let (page, protocol, programs) = (&scenario.page, scenario.protocol, &scenario.programs);
         if page.size() > LARGEST_PAGE {
@@ -88,7 +89,7 @@ impl Serving {
         let objects = contents.files.iter().map(|file| PlannedObject::get(&file.path, known(&file.body)));
         let embedded = match visit {
             Visit::First if contents.is_html() => Embedded::DISCOVERED,
-            // Who has seen it knows what it consists of.
+            // A client with a cached copy knows the page's objects.
             Visit::First | Visit::Revalidate => Embedded::Planned,
         };
         let site = Site::of_files(contents.files.iter().cloned()).with_compression(compression, &accepted);
@@ -107,7 +108,7 @@ impl Serving {
         Ok(Self { site, objects: objects.collect(), embedded, accepted, is_busy: false })
     }
 
-    /// Makes requests of what the client has, which speaks this version.
+    /// Makes the client's requests conditional, for this version of HTTP.
     pub fn validate(&mut self, scenario: &Scenario, version: Version, validation: Option<Validation>) {
         match scenario.visit {
             Visit::First => return,
@@ -130,7 +131,7 @@ impl Serving {
         }
     }
 
-    /// What the client knows of the page when it begins.
+    /// Objects that the client knows when it begins.
     pub fn known(&self) -> &[PlannedObject] {
         match self.embedded {
             Embedded::Planned => &self.objects,
@@ -138,7 +139,8 @@ impl Serving {
         }
     }
 
-    /// When requests may leave, if they may leave so where everything is known: nobody can ask for what is not.
+    /// When requests may leave, given the release for known objects: an undiscovered object cannot be
+    /// requested.
     pub const fn release(&self, release: Release) -> Release {
         match (self.embedded, release) {
             (Embedded::Planned, _) | (Embedded::Discovered { most: _ }, Release::Dependent) => release,
@@ -150,7 +152,7 @@ impl Serving {
     }
 }
 
-/// What is sent of a page of which only sizes are known.
+/// Sizes of the bodies sent of a page of which only sizes are known.
 fn sizes(page: &Page, protocol: Protocol) -> Result<Vec<Bytes>, Unserved> {
     let sizes = |page: &Page| page.objects.iter().map(|object| object.size).collect();
     match protocol {

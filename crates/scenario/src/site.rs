@@ -1,4 +1,4 @@
-//! Sites that are made, not found: files of the published sizes, the same from the same seed on every machine.
+//! Synthetic sites: files of the published sizes, the same from the same seed on every host.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -6,7 +6,7 @@
 //! | `html` | its document |
 //! | `picture`, `gif` | its images, and their format |
 //!
-//! Not a server, and nothing is written here: out flow paths and bytes.
+//! It is not a server, and writes nothing: out flow paths and bytes.
 
 mod gif;
 mod html;
@@ -17,16 +17,16 @@ use wire::Seed;
 
 use quantity::names::{self, Listing, Unknown};
 
-/// One file of a site.
+/// A file of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Where it lies, below the site's folder: parts of letters, digits and hyphens, between slashes.
+    /// Path below the site's directory: parts of letters, digits and hyphens, separated by slashes.
     pub path: String,
-    /// All of it.
+    /// Contents of the file.
     pub contents: Vec<u8>,
 }
 
-/// A site that can be made.
+/// A synthetic site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// One page of two famous ones, with 42 images (`papers/w3c#microscape`).
@@ -34,13 +34,13 @@ pub enum Site {
 }
 
 impl Site {
-    /// Every one.
+    /// Every site.
     pub const ALL: [Self; 1] = [Self::Microscape];
 
     /// The site of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none.
+    /// [`Unknown`] for any other name.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         names::find("site", name, &Self::ALL, Self::name)
     }
@@ -50,7 +50,7 @@ impl Site {
         self.listing().name
     }
 
-    /// What the name stands for, and where it is specified.
+    /// Description of the name, and its specification.
     pub const fn listing(self) -> Listing {
         match self {
             Self::Microscape => Listing {
@@ -61,7 +61,7 @@ impl Site {
         }
     }
 
-    /// Its files, the document first.
+    /// The site's files, the document first.
     pub fn files(self, seed: Seed) -> Vec<File> {
         match self {
             Self::Microscape => microscape::files(seed),

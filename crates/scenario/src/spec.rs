@@ -1,13 +1,13 @@
-//! What a user asked for, piece by piece, and the scenarios that come of it.
+//! A user's specification, value by value, and the scenarios that it expands to.
 //!
-//! A piece is a key and a value. Flags and files have the same keys with the same values: `--requests dependent`
-//! and `requests = "dependent"`. A [`Spec`] holds what was said; what was not said comes from [`Defaults`], which
-//! differ from verb to verb because the verbs' meanings do.
+//! A value has a key. Flags and files have the same keys with the same values: `--requests dependent` and
+//! `requests = "dependent"`. A [`Spec`] holds the values that were set; the others come from [`Defaults`],
+//! which differ between verbs because the verbs' meanings do.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`key`] | the keys, and how each is set |
-//! | [`defaults`] | what holds where nothing was said |
+//! | [`key`] | the keys, and a setter for each |
+//! | [`defaults`] | values of unset keys |
 //! | [`plan`] | networks x pages x protocols x stacks |
 
 pub mod defaults;
@@ -25,16 +25,16 @@ pub use defaults::Defaults;
 pub use key::Key;
 pub use plan::{Plan, PlanError};
 
-/// What was asked for. An empty list and `None` say nothing.
+/// A user's specification. An empty list and `None` leave the default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spec {
     /// `network`.
     pub networks: Vec<Network>,
-    /// `rtt`: each makes a network of its own of those named.
+    /// `rtt`: each derives a network from every one named.
     pub rtts: Vec<Duration>,
     /// `rate`: the same.
     pub rates: Vec<Rate>,
-    /// Further changes to every network; without any network, a network of one's own.
+    /// Further changes to every network; without a network, the values of a custom network.
     pub path: Changes,
     /// `page`.
     pub pages: Vec<Page>,
@@ -56,9 +56,9 @@ pub struct Spec {
     pub processing: Option<Duration>,
     /// `client-setup` to `send-buffer`.
     pub programs: Programs,
-    /// `sharing`: what connections learn from one another, whatever the stack says.
+    /// `sharing`: state that connections share, overriding the stack.
     pub sharing: Option<Sharing>,
-    /// `acks`: what the model assumes of the receiver instead of what the stack does.
+    /// `acks`: the receiver's acknowledgement policy in the model, overriding the stack.
     pub acks: Option<Acks>,
     /// `engine`.
     pub engines: Vec<Engine>,
@@ -69,12 +69,12 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// What this says, and where it says nothing, what `below` says: flags over a file.
+    /// These values, completed by those of `below`: flags over a file.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         let (above, below) = (self.with_own_network(), below.with_own_network());
         Self {
-            // Changes to the networks below do not reach networks that replace them.
+            // Changes to the networks below do not apply to networks that replace them.
             path: if above.networks.is_empty() { above.path.over(below.path) } else { above.path },
             rtts: if above.networks.is_empty() { one_or_other(above.rtts, below.rtts) } else { above.rtts },
             rates: if above.networks.is_empty() {
@@ -101,7 +101,8 @@ impl Spec {
         }
     }
 
-    /// Round trip, rate and segment size without a network are a network, whatever a file says of others.
+    /// Makes round trip, rate and segment size without a network a custom network, whatever networks a file
+    /// has.
     fn with_own_network(self) -> Self {
         if !self.networks.is_empty() || self.path.mss.is_none() {
             return self;
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_win_over_a_file_piece_by_piece() {
+    fn flags_override_a_file_key_by_key() {
         let file = said(&[("network", "modem"), ("page", "small-page"), ("runs", "5"), ("loss", "1%")]);
         let flags = said(&[("page", "large-page"), ("rtt", "1s"), ("seed", "7")]);
         let both = said(&[

@@ -1,4 +1,4 @@
-//! The files in `scenarios/` say what their comments say, and are printed and read back unchanged.
+//! The files in `scenarios/` match their comments, and are printed and parsed back unchanged.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn example(file: &str) -> Plan {
 }
 
 #[test]
-fn every_file_in_the_folder_is_read_and_is_tested_here() {
+fn every_file_in_the_directory_is_parsed_and_tested_here() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -29,8 +29,8 @@ fn every_file_in_the_folder_is_read_and_is_tested_here() {
 }
 
 #[test]
-fn paper_the_answers_of_figures_2_and_4_are_as_large() {
-    // papers/p-http#figure-4: 1,460 + 1,460 + 1,176 + 13 bytes, of which the head is 90.
+fn paper_responses_of_figures_2_and_4_have_the_printed_sizes() {
+    // papers/p-http#figure-4: 1,460 + 1,460 + 1,176 + 13 bytes, of which the headers are 90.
     let last = example("short-final-segment.toml");
     assert_eq!(last.scenarios[0].page.objects[0].size.get() + 90, 1_460 + 1_460 + 1_176 + 13);
     let first = example("short-initial-segment.toml");

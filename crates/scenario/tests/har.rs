@@ -1,5 +1,5 @@
-//! HARs as large as they come, made while they are read, and HARs cut short at any place. Not what is in them: the
-//! module's own tests look at that.
+//! HARs of the maximum size, generated while they are read, and HARs truncated at any position. Contents are
+//! tested in the module itself.
 
 use std::fs;
 use std::io::{self, Read};
@@ -11,7 +11,8 @@ use scenario::har::{self, HarError};
 #[path = "../../../fuzz/checks/har.rs"]
 mod check;
 
-/// A HAR with this many entries, each with a body so long; the bodies are made only where they are read.
+/// A HAR with this many entries, each with a body of this length; the bodies are generated only as they are
+/// read.
 struct Generated {
     left: usize,
     body: usize,
@@ -56,23 +57,23 @@ fn a_har_of_200_megabytes_is_read_an_entry_at_a_time() {
 }
 
 #[test]
-fn more_entries_than_any_visit_has_are_too_many() {
+fn rejects_more_entries_than_the_maximum() {
     let read = har::read("long", Generated::new(har::ENTRIES_MOST + 1, 1));
     assert!(matches!(read, Err(HarError::TooMany { most: har::ENTRIES_MOST })), "{read:?}");
 }
 
 proptest! {
     #[test]
-    fn a_har_cut_short_is_told_with_its_place(cut in 0_usize..400) {
+    fn truncated_har_is_rejected_with_its_position(cut in 0_usize..400) {
         let mut whole = Vec::new();
         Generated::new(3, 50).read_to_end(&mut whole).unwrap();
         let said = har::read("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
         prop_assert!(said.starts_with("this is no HAR: EOF while parsing") && said.contains("column"), "{}", said);
     }
 
-    /// A fuzzer's work in small: the stored inputs, with other bytes here and there, or with parts of one another.
+    /// A small fuzzer: the stored inputs, with some bytes changed, or with parts of one another.
     #[test]
-    fn damage_never_gets_further_than_a_sentence(
+    fn damaged_input_gives_an_error_and_never_a_panic(
         first in any::<prop::sample::Index>(), second in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),

@@ -1,4 +1,4 @@
-//! What holds for everything a user may say.
+//! Properties that hold for any input of a user.
 
 use proptest::prelude::*;
 use quantity::{path, print};
@@ -9,7 +9,7 @@ use scenario::spec::{Key, key::PathKey};
 use scenario::{Defaults, Network, Scenario, Spec};
 use wire::{Bytes, Duration, Rate};
 
-/// Texts that are often a value of something, and often nearly.
+/// Texts that are often valid values, and often nearly valid.
 fn any_value() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[0-9]{1,21}",
@@ -25,7 +25,7 @@ fn any_value() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-/// Values that are right.
+/// Valid values.
 fn right_value(key: Key) -> BoxedStrategy<String> {
     let duration = (0..3_600_000_000_000_u64).prop_map(|nanos| Duration::from_nanos(nanos).to_string());
     let percent = "(100|[0-9]{1,2}(\\.[0-9]{1,18})?)%";
@@ -136,7 +136,7 @@ fn changes(pieces: &[(Key, String)]) -> Changes {
     changes
 }
 
-/// What every engine may rely on.
+/// Invariants that every engine may rely on.
 fn is_possible(scenario: &Scenario) -> bool {
     let Scenario {
         network,
@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_asked_for_is_printed_and_read_back_unchanged(spec in right_spec()) {
+    fn specification_round_trips_through_a_file(spec in right_spec()) {
         let text = spec.to_toml();
         let again = Spec::from_toml(&text, "printed");
         prop_assert_eq!(again.as_ref().map_err(ToString::to_string), Ok(&spec), "{}", text);
@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn a_decimal_means_what_it_says_to_the_last_digit(whole in 0..3_600_u64, millionths in 0..1_000_000_u64) {
+    fn decimals_are_exact_to_the_last_digit(whole in 0..3_600_u64, millionths in 0..1_000_000_u64) {
         let text = format!("{whole}.{millionths:06}s");
         let exact = Duration::from_nanos(whole * 1_000_000_000 + millionths * 1_000);
         prop_assert_eq!(quantity::duration(&text), Ok(exact));

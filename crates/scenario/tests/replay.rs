@@ -1,5 +1,5 @@
-//! Replays the fuzzers' corpora through the very checks that the fuzz targets run, without a fuzzer. Not a
-//! substitute for fuzzing: that finds the inputs, this keeps them.
+//! Replay of the fuzzers' corpora through the fuzz targets' own checks, without a fuzzer. Not a substitute
+//! for fuzzing: that finds the inputs, this keeps them.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! Every sentence that a user can be told about a scenario, beside what was wrong: `sentences.txt`, which is meant to
-//! be read.
+//! Every error sentence about a scenario, next to its cause: `sentences.txt`, which is meant to be read.
 //!
-//! After a change on purpose: `ROUNDTRIP_BLESS=1 cargo test -p scenario --test sentences`, and read the difference.
+//! After an intended change: `ROUNDTRIP_BLESS=1 cargo test -p scenario --test sentences`, and read the
+//! difference.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 use scenario::spec::Key;
 use scenario::{Defaults, Spec};
 
-/// Key and value, as a flag has them.
+/// Key and value, as flags.
 const FLAGS: &[(&str, &str)] = &[
     ("network", "fast-internt"),
     ("network", "zebra"),
@@ -86,7 +86,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("duplication", "half"),
 ];
 
-/// Flags that are right one by one and wrong together.
+/// Flags that are valid separately and invalid together.
 const TOGETHER: &[&[(&str, &str)]] = &[
     &[("rtt", "89ms")],
     &[("rate", "10mbit"), ("mss", "512")],
@@ -95,7 +95,7 @@ const TOGETHER: &[&[(&str, &str)]] = &[
     &[("network", "modem"), ("rtt", "1ms"), ("delay-up", "2ms")],
 ];
 
-/// Files, and what is wrong with each.
+/// Files with an error each.
 const FILES: &[&str] = &[
     "rtt 89ms",
     "network = \"modem",

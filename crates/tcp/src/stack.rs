@@ -1,7 +1,7 @@
-//! How TCP behaves at both ends: profiles that are data, each value with its source.
+//! TCP at both ends: profiles as data, each value with its source.
 //!
-//! Not an implementation: every engine destructures a profile without `..`, so that a new knob does not compile
-//! until each honours it or refuses it.
+//! Every engine destructures a profile without `..`, so that a new knob does not compile until each honours
+//! it or refuses it.
 
 mod catalogue;
 pub mod packets;
@@ -11,54 +11,55 @@ use wire::Bytes;
 pub use packets::Packets;
 use quantity::names::{self, Unknown};
 
-/// How TCP behaves; the same at both ends.
+/// TCP profile; the same at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     /// Lower-case with hyphens.
     pub name: &'static str,
     /// Segments the sender may have in flight when its first data leaves.
     pub initial_window: u16,
-    /// When the receiver acknowledges.
+    /// Acknowledgement policy of the receiver.
     pub acks: Acks,
-    /// How far an acknowledgement opens the window in slow start.
+    /// Growth of the window per acknowledgement in slow start.
     pub growth: Growth,
-    /// How the window grows once slow start is over.
+    /// Growth of the window in congestion avoidance.
     pub congestion: Congestion,
-    /// What becomes of the window when the connection has been idle for a retransmission time-out.
+    /// Window after the connection has been idle for a retransmission timeout.
     pub idle: Idle,
-    /// Whether a short segment waits until everything before it is acknowledged (RFC 896).
+    /// Nagle's algorithm: whether a short segment waits until everything before it is acknowledged (RFC 896).
     pub nagle: bool,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
-    /// Timestamps (RFC 7323): 12 bytes of every segment.
+    /// Timestamps (RFC 7323), which take 12 bytes of every segment.
     pub timestamps: bool,
     /// Window scaling (RFC 7323).
     pub window_scaling: bool,
-    /// The receive buffer, and so the largest window, where it is fixed; `None` if it grows by itself.
+    /// Size of the receive buffer, and so the maximum window, where it is fixed; `None` if it grows
+    /// automatically.
     pub receive_buffer: Option<Bytes>,
-    /// What only packets show.
+    /// Knobs that take effect only on packets.
     pub packets: Packets,
 }
 
-/// When a receiver acknowledges (`papers/heidemann-model`, appendix).
+/// Acknowledgement policy of a receiver (`papers/heidemann-model`, appendix).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Acks {
-    /// Every segment at once.
+    /// Every segment immediately.
     EverySegment,
-    /// Every second full segment, and the odd one at the end of a flight at once: the upper bound.
+    /// Every second full segment, and the odd one at the end of a flight immediately: the upper bound.
     Delayed,
     /// Every second full segment, and the odd one never by itself: the lower bound.
     NoDelayed,
     /// Every second full segment, the odd one on the next tick of a 200 ms clock that the whole host shares (BSD).
     Heartbeat,
-    /// Every second segment, the odd one after a time of its own (Solaris, Windows).
+    /// Every second segment, the odd one after a delay of its own (Solaris, Windows).
     Timer,
     /// Every second full segment, the odd one after 40 ms, and every segment while a connection is young (Linux).
     QuickThenDelayed,
 }
 
 impl Acks {
-    /// The three that the model can be told to assume instead of the stack's own; `--acks`.
+    /// The three that the model can assume instead of the stack's own; `--acks`.
     pub const ASSUMED: [Self; 3] = [Self::EverySegment, Self::Delayed, Self::NoDelayed];
 
     /// The name on the command line.
@@ -73,26 +74,26 @@ impl Acks {
         }
     }
 
-    /// The one of [`Acks::ASSUMED`] of that name.
+    /// The policy among [`Acks::ASSUMED`] of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none.
+    /// [`Unknown`] for any other name.
     pub fn assumed(name: &str) -> Result<Self, Unknown> {
         names::find("acknowledgement policy", name, &Self::ASSUMED, Self::name)
     }
 }
 
-/// How far an acknowledgement opens the window in slow start. With a receiver that acknowledges every second
+/// Growth of the window per acknowledgement in slow start. With a receiver that acknowledges every second
 /// segment, flights of 2, 3, 3, 6 or of 2, 4, 8 (`papers/heidemann-model#figure-3`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Growth {
-    /// By one segment for each acknowledgement (4.3BSD).
+    /// By one segment per acknowledgement (4.3BSD).
     PerAcknowledgement,
-    /// By as many segments as were acknowledged (RFC 3465, Linux).
+    /// By the number of segments acknowledged (RFC 3465, Linux).
     PerSegment,
 }
 
-/// How the window grows once slow start is over.
+/// Growth of the window in congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Congestion {
     /// One segment per round trip (RFC 5681).
@@ -101,13 +102,13 @@ pub enum Congestion {
     Cubic,
 }
 
-/// What becomes of the congestion window after idle.
+/// Congestion window after idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Idle {
-    /// Kept as it was.
+    /// Unchanged.
     Kept,
-    /// Back to the initial window.
+    /// Reduced to the initial window.
     Restarted,
-    /// Kept, and what it lets out is paced until the first acknowledgement (`papers/p-http`, section 2.4).
+    /// Unchanged, and sent paced until the first acknowledgement (`papers/p-http`, section 2.4).
     Paced,
 }

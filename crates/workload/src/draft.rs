@@ -1,6 +1,6 @@
-//! A plan while it is drawn: who asks when, then for what, and how large that is.
+//! A plan under construction: users and times, then files, then their sizes.
 //!
-//! Not the laws, and not their meeting: see [`crate::set`] and [`crate::popularity`].
+//! The distributions are in [`crate::set`], their combination in [`crate::popularity`].
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use crate::popularity::{counts, matched, order};
 use crate::schedule::{Schedule, Times};
 use crate::set::Set;
 
-/// A plan while it is drawn.
+/// A plan under construction.
 pub(super) struct Draft<'a> {
     wanted: &'a Wanted,
     set: Set,
     pages: Vec<Page>,
-    /// Of each request, in order, whether it is for an embedded file.
+    /// For each request, in order, whether it is for an embedded file.
     kinds: Vec<bool>,
     chosen: Random,
     conditional: Random,
@@ -31,7 +31,7 @@ impl<'a> Draft<'a> {
         Self { wanted, set: wanted.set.set(), pages: Vec::new(), kinds: Vec::new(), chosen, conditional }
     }
 
-    /// The sizes of the files, and the pages.
+    /// Sizes of the files, and the pages.
     pub(super) fn drawn(mut self) -> (Vec<u64>, Vec<Page>) {
         match &self.wanted.schedule {
             Schedule::Users(users) => self.closed(*users),
@@ -39,7 +39,7 @@ impl<'a> Draft<'a> {
                 let times = Times::new(legs, *arrivals, self.wanted.seed.stream("surge-arrivals", 0));
                 times.zip(0..).for_each(|(at, user)| self.single(at, user));
             }
-            // Not drawn but read.
+            // A replay is read, not sampled.
             Schedule::Replay(_) => {}
         }
         self.filled()
@@ -51,7 +51,7 @@ impl<'a> Draft<'a> {
         Ask { file: 0, after, is_conditional: self.conditional.chance(self.wanted.conditional) }
     }
 
-    /// One request at a time of its own; of documents and of embedded files as many as pages have in the middle.
+    /// Adds a single request; documents and embedded files in the ratio of the median page.
     fn single(&mut self, at: Time, user: u32) {
         let at = Time::from_nanos(at.as_nanos() / 1_000 * 1_000);
         let is_embedded = self.chosen.unit() * self.set.objects.quantile(0.5).round() >= 1.0;
@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
             let after = pause(inactive_off, random);
             next.insert((Time::ZERO + after, user, after));
         }
-        // As soon as one begins at the end, all the others begin still later.
+        // When the first start lies beyond the end, all others start still later.
         while let Some((at, user, after)) = next.pop_first().filter(|(at, ..)| *at < end) {
             let random = &mut streams[user as usize];
             let count = nearest(objects, random).min(MOST_OBJECTS);
@@ -96,7 +96,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The sizes of the files, and the pages with files for each request.
+    /// Sizes of the files, and the pages with a file for each request.
     fn filled(mut self) -> (Vec<u64>, Vec<Page>) {
         let embedded = self.kinds.iter().filter(|is_embedded| **is_embedded).count();
         let documents = self.wanted.documents();
@@ -129,30 +129,30 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// A whole number, at least 1.
+/// A sample rounded to the nearest whole number, at least 1.
 fn nearest(law: Law, random: &mut Random) -> u64 {
-    // Positive, and cut where nothing is lost.
+    // Positive; the cast loses nothing.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let drawn = law.draw(random).round() as u64;
     drawn.max(1)
 }
 
-/// How many pages a session has.
+/// Number of pages in a session.
 fn pages_of(session: Option<Law>, random: &mut Random) -> Option<u64> {
     session.map(|law| nearest(law, random))
 }
 
-/// A size of whole bytes.
+/// A size of whole bytes, at most `cap`.
 fn size(law: Law, cap: Bytes, random: &mut Random) -> u64 {
-    // Positive, and cut where nothing is lost.
+    // Positive; the cast loses nothing.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let drawn = law.draw(random).ceil() as u64;
     drawn.min(cap.get())
 }
 
-/// Times in a plan are whole microseconds, so that its file says them exactly.
+/// A pause. Times in a plan are whole microseconds, so that its file states them exactly.
 fn pause(law: Law, random: &mut Random) -> Duration {
-    // Beyond 584 years nobody waits.
+    // Beyond 584 years, which overflows `Duration`, 2^33 s.
     let drawn = Duration::from_secs_f64(law.draw(random)).unwrap_or(Duration::from_secs(1 << 33));
     Duration::from_micros(drawn.as_nanos() / 1_000)
 }

@@ -1,19 +1,20 @@
-//! Laws estimated from values: the likeliest of a family, and which family.
+//! Estimation of distributions from values: the most likely member of a family, and the choice of the family.
 //!
-//! Not the test whether a law fits: that is [`crate::fit`]. By maximum likelihood throughout. There is a closed form for the
-//! lognormal, the Pareto (Hill) and the inverse Gaussian; the Weibull's shape and the truncated normal (Cohen 1959) are roots of
-//! monotone functions, found by halving; the place where a Pareto tail takes over from a lognormal body is the likeliest of two
-//! hundred. Between families the Bayesian criterion (Schwarz 1978) decides: each parameter costs half the logarithm of how many
-//! values there are. Values are positive; estimates have five significant digits, which is more than any log knows.
+//! Goodness of fit is in [`crate::fit`]. By maximum likelihood throughout. The lognormal, the Pareto (Hill)
+//! and the inverse Gaussian have a closed form. The Weibull's shape and the truncated normal (Cohen 1959) are
+//! roots of monotone functions, found by bisection. The cut between a lognormal body and a Pareto tail is the
+//! most likely of two hundred. Between families the Bayesian information criterion (Schwarz 1978) decides:
+//! each parameter costs half the logarithm of the number of values. Values are positive; estimates have five
+//! significant digits, which is more than any log supports.
 
 use std::f64::consts::TAU;
 
 use crate::law::{Law, normal_below};
 
-/// Laws are not estimated from fewer values.
+/// Minimum number of values for an estimate.
 pub(super) const LEAST_VALUES: usize = 50;
 
-/// The law with the best criterion, of those that there are; none if there are not values enough.
+/// The distribution with the best criterion among those given; `None` if there are too few values.
 pub(super) fn likeliest(values: &[f64], laws: impl IntoIterator<Item = Option<Law>>) -> Option<Law> {
     if values.len() < LEAST_VALUES {
         return None;
@@ -23,7 +24,7 @@ pub(super) fn likeliest(values: &[f64], laws: impl IntoIterator<Item = Option<La
     })
 }
 
-/// The law with the best criterion, by the logarithm of its likelihood.
+/// The distribution with the best criterion, by the logarithm of its likelihood.
 fn best(laws: impl Iterator<Item = Law>, count: usize, ln_likelihood: impl Fn(&Law) -> f64) -> Option<Law> {
     let cost = libm::log(count as f64) / 2.0;
     let judged = laws.map(|law| (ln_likelihood(&law) - cost * parameters(&law), law));
@@ -35,13 +36,13 @@ const fn parameters(law: &Law) -> f64 {
     match law {
         Law::Lognormal { mu: _, sigma: _ } | Law::Weibull { scale: _, shape: _ } => 2.0,
         Law::InverseGaussian { mean: _, shape: _ } => 2.0,
-        // Where it begins is known before.
+        // Its minimum is given.
         Law::Pareto { least: _, shape: _ } => 1.0,
         Law::Hybrid { mu: _, sigma: _, cut: _, body: _, shape: _ } => 5.0,
     }
 }
 
-/// Mean and deviation of the logarithms.
+/// Lognormal by the mean and the deviation of the logarithms.
 pub(super) fn lognormal(values: &[f64]) -> Option<Law> {
     let count = values.len() as f64;
     let mu = values.iter().map(|value| libm::log(*value)).sum::<f64>() / count;
@@ -50,22 +51,22 @@ pub(super) fn lognormal(values: &[f64]) -> Option<Law> {
     (sigma > 1e-9).then_some(Law::Lognormal { mu, sigma })
 }
 
-/// Hill's estimate, of values that begin at `least`.
+/// Pareto by Hill's estimate, for values of at least `least`.
 pub(super) fn pareto(values: &[f64], least: f64) -> Option<Law> {
     let logarithms: f64 = values.iter().map(|value| libm::log(value / least)).sum();
     let shape = values.len() as f64 / logarithms;
     (SHAPES.0..SHAPES.1).contains(&shape).then_some(Law::Pareto { least, shape })
 }
 
-/// No tail is heavier or lighter: what seems so is a few values, or the same value many times.
+/// Range of tail exponents: an estimate outside it comes from too few values, or from one value many times.
 const SHAPES: (f64, f64) = (0.1, 20.0);
 
-/// The root of its likelihood's slope.
+/// Weibull by the root of its likelihood's derivative.
 pub(super) fn weibull(values: &[f64]) -> Option<Law> {
     let count = values.len() as f64;
     let logarithms: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
     let mean = logarithms.iter().sum::<f64>() / count;
-    // Beside the largest, so that no power is too large.
+    // Relative to the largest, so that no power overflows.
     let largest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let powers = |shape: f64| {
         logarithms.iter().fold((0.0, 0.0), |(sum, weighted), log| {
@@ -82,7 +83,7 @@ pub(super) fn weibull(values: &[f64]) -> Option<Law> {
     Some(Law::Weibull { scale, shape })
 }
 
-/// The mean, and how far the mean of the inverses is from its inverse.
+/// Inverse Gaussian by the mean, and by the distance of the mean inverse from the inverse mean.
 pub(super) fn inverse_gaussian(values: &[f64]) -> Option<Law> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -90,8 +91,8 @@ pub(super) fn inverse_gaussian(values: &[f64]) -> Option<Law> {
     (shape.is_finite() && (1e-6..1e9).contains(&shape)).then_some(Law::InverseGaussian { mean, shape })
 }
 
-/// The same for values that were rounded to the nearest whole number, at least 1: what counts is how likely all that is rounded to
-/// a number is.
+/// The same for values that were rounded to the nearest whole number, at least 1: the likelihood is that of
+/// the interval that is rounded to each number.
 pub(super) fn likeliest_rounded(values: &[f64], laws: impl IntoIterator<Item = Option<Law>>) -> Option<Law> {
     if values.len() < LEAST_VALUES {
         return None;
@@ -100,14 +101,14 @@ pub(super) fn likeliest_rounded(values: &[f64], laws: impl IntoIterator<Item = O
     best(laws.into_iter().flatten(), values.len(), |law| rounded_likelihood(&counts, law))
 }
 
-/// The Pareto from 1 on of which values are likeliest that were rounded to the nearest whole number, at least 1.
+/// The most likely Pareto from 1 on for values that were rounded to the nearest whole number, at least 1.
 pub(super) fn rounded_pareto(values: &[f64]) -> Option<Law> {
     let counts = tallied(values);
     let of = |shape: f64| Law::Pareto { least: 1.0, shape };
     Some(of(highest(|shape| rounded_likelihood(&counts, &of(shape)), SHAPES)))
 }
 
-/// Each value, and how often it is there.
+/// Each distinct value, and its count.
 fn tallied(values: &[f64]) -> Vec<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -122,9 +123,9 @@ fn rounded_likelihood(counts: &[(f64, f64)], law: &Law) -> f64 {
     counts.iter().map(|(value, count)| count * share(*value)).sum()
 }
 
-/// Lognormal below the likeliest cut, Pareto from there on.
+/// Lognormal below the most likely cut, Pareto above.
 pub(super) fn hybrid(sorted: &[f64]) -> Option<Law> {
-    // Sums of what is below each place make each cut's likelihood a matter of few steps.
+    // Prefix sums make each cut's likelihood a matter of few steps.
     let sums: Vec<(f64, f64)> = std::iter::once((0.0, 0.0))
         .chain(sorted.iter().scan((0.0, 0.0), |(sum, squares), value| {
             let log = libm::log(*value);
@@ -142,12 +143,13 @@ pub(super) fn hybrid(sorted: &[f64]) -> Option<Law> {
     at((place.saturating_sub(step).max(first), (place + step).min(last))).map(|(_, _, law)| law)
 }
 
-/// A tail of fewer values is none.
+/// Minimum number of values in a tail.
 const LEAST_TAIL: usize = 20;
-/// So many cuts are tried, and then as many about the likeliest of them.
+/// Number of cuts that are tried, and then again around the most likely of them.
 const CUTS: usize = 100;
 
-/// The likeliest law with its cut at this place of the sorted values, and the logarithm of its likelihood.
+/// The most likely distribution with its cut at this index of the sorted values, and the logarithm of its
+/// likelihood.
 fn cut_at(sorted: &[f64], sums: &[(f64, f64)], place: usize) -> Option<(f64, usize, Law)> {
     let cut = *sorted.get(place)?;
     let place = sorted.partition_point(|value| *value < cut);
@@ -165,19 +167,19 @@ fn cut_at(sorted: &[f64], sums: &[(f64, f64)], place: usize) -> Option<(f64, usi
     Some((of_body + of_tail, place, Law::Hybrid { mu, sigma, cut, body, shape }))
 }
 
-/// Mean and deviation of a normal of which what is above `end` is missing, from those of what is there (Cohen 1959).
+/// Mean and deviation of a normal truncated above `end`, from those of the remaining values (Cohen 1959).
 fn truncated(mean: f64, variance: f64, end: f64) -> Option<(f64, f64)> {
     let distance = end - mean;
     let hazard = |a: f64| libm::exp(-a * a / 2.0) / libm::sqrt(TAU) / normal_below(a);
-    // From nearly 1, where only the steep side is there, down to 0.
+    // Falls from nearly 1, where only the steep side is left, to 0.
     let ratio = |a: f64| (1.0 - a * hazard(a) - hazard(a).powi(2)) / (a + hazard(a)).powi(2);
-    // With its middle far beyond its end a body is a law of powers; still further, it could be any.
+    // A body with its mean far above the cut is a power law; still further, its parameters are undetermined.
     let a = root(|a| variance / (distance * distance) - ratio(a), (-4.0, 40.0))?;
     let sigma = distance / (a + hazard(a));
     (sigma > 0.0 && sigma.is_finite()).then_some((end - a * sigma, sigma))
 }
 
-/// Zipf's exponent, from how often each rank was asked for, the most popular first.
+/// Zipf's exponent, from the number of requests for each rank, the most popular first.
 pub(super) fn zipf(counts: &[u64]) -> f64 {
     let total: f64 = counts.iter().map(|count| *count as f64).sum();
     let logarithm = |(rank, count): (u32, &u64)| *count as f64 * libm::log(f64::from(rank));
@@ -185,7 +187,7 @@ pub(super) fn zipf(counts: &[u64]) -> f64 {
     let expected = |exponent: f64| {
         let (mut weight, mut weighted, mut rank) = (0.0, 0.0, 1_usize);
         while rank <= counts.len() {
-            // Far down the ranks, a thousandth of the way at once.
+            // Far down the ranks, a thousandth of the way per step.
             let step = (rank / 1_000).max(1).min(counts.len() - rank + 1);
             let log = libm::log(rank as f64 + (step - 1) as f64 / 2.0);
             let share = step as f64 * libm::exp(-exponent * log);
@@ -199,10 +201,10 @@ pub(super) fn zipf(counts: &[u64]) -> f64 {
     (found * 1e4).round() / 1e4
 }
 
-/// No file is so popular beside the others that more would be needed.
+/// Maximum exponent; no real popularity is steeper.
 const EXPONENT: f64 = 5.0;
 
-/// Where a function that grows is 0; `None` if it is not between the bounds.
+/// Root of an increasing function; `None` if it is not within the bounds.
 fn root(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> Option<f64> {
     if function(low) > 0.0 || function(high) < 0.0 {
         return None;
@@ -215,7 +217,7 @@ fn root(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> Optio
     found.is_finite().then_some(found)
 }
 
-/// Where a function with one hill is highest, by thirds of what is left.
+/// Maximum of a unimodal function, by ternary search.
 fn highest(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> f64 {
     for _ in 0..60 {
         let third = (high - low) / 3.0;
@@ -235,7 +237,7 @@ fn rounded(law: Law) -> Law {
         Law::Hybrid { mu, sigma, cut, body, shape } => Law::Hybrid {
             mu: digits(mu),
             sigma: digits(sigma),
-            // A size that there is.
+            // An existing size.
             cut,
             body: digits(body),
             shape: digits(shape),
@@ -243,7 +245,7 @@ fn rounded(law: Law) -> Law {
     }
 }
 
-/// To five significant digits.
+/// Rounds to five significant digits.
 fn digits(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_drawn_from_a_law_gives_it_back() {
+    fn estimates_recover_the_sampled_distribution() {
         let count = 20_000;
         match lognormal(&drawn(Law::Lognormal { mu: 1.5, sigma: 0.8 }, count)) {
             Some(Law::Lognormal { mu, sigma }) => {
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn rounded_values_give_back_what_was_rounded() {
+    fn estimates_recover_the_distribution_of_rounded_values() {
         let law = Law::Pareto { least: 1.0, shape: 2.43 };
         let values: Vec<f64> = drawn(law, 20_000).into_iter().map(f64::round).collect();
         match likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) {
@@ -340,7 +342,7 @@ mod tests {
         for exponent in [0.0, 0.6, 1.0, 1.4] {
             let counts: Vec<u64> = (1..=3_000)
                 .map(|rank| {
-                    // Large enough that what is cut off is little.
+                    // Large enough that truncation loses little.
                     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                     let count = (1e7 * libm::pow(f64::from(rank), -exponent)) as u64;
                     count
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_estimated_is_not() {
+    fn too_few_or_degenerate_values_give_no_estimate() {
         assert_eq!(likeliest(&[1.0; 49], [lognormal(&[1.0, 2.0])]), None, "too few");
         assert_eq!(
             likeliest(&[3.0; 60], [lognormal(&[3.0; 60]), weibull(&[3.0; 60]), hybrid(&[3.0; 60])]),

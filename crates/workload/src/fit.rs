@@ -1,29 +1,30 @@
-//! Whether what was drawn is as it was asked for: the test of Kolmogorov and Smirnov.
+//! Goodness of fit of sampled values: the test of Kolmogorov and Smirnov.
 //!
-//! Not a choice of a law: that was made before. Values that are whole numbers are compared at whole numbers; the test
-//! is then on the safe side (it doubts less than it might).
+//! The distribution is given, not chosen here. Values that are whole numbers are compared at whole numbers;
+//! the test is then conservative (it rejects less often than it could).
 
-/// What was asked for, and what was got.
+/// Comparison of values with their distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// Of what.
+    /// Name of the quantity.
     pub what: &'static str,
-    /// What was asked for, in words.
+    /// Description of the distribution.
     pub asked: String,
-    /// How many values there are.
+    /// Number of values.
     pub count: usize,
-    /// Median asked for and got.
+    /// Median, expected and observed.
     pub median: (f64, f64),
-    /// The 99th of a hundred, asked for and got.
+    /// 99th percentile, expected and observed.
     pub high: (f64, f64),
-    /// Kolmogorov's D: the largest difference between the shares that are below anything, from 0 to 1.
+    /// Kolmogorov's D: the maximum difference between the cumulative distributions, from 0 to 1.
     pub distance: f64,
-    /// How often chance alone would differ by as much; `None` where values depend on one another, and nobody can say.
+    /// Probability of a difference of this size by chance; `None` where values depend on one another, so that
+    /// it is unknown.
     pub likelihood: Option<f64>,
 }
 
-/// Compares `values`, each drawn for itself, with a law whose shares below and quantiles are given; `step` is 1 for whole numbers that were
-/// rounded upwards, and 0 where every value can be.
+/// Compares independently sampled `values` with a distribution given by its cumulative function and its
+/// quantiles; `step` is 1 for whole numbers that were rounded upwards, and 0 for continuous values.
 pub fn fit(
     what: &'static str,
     asked: String,
@@ -36,7 +37,7 @@ pub fn fit(
     let count = values.len();
     let distance = distance(&values, step, below);
     let at = |share: f64| {
-        // Of a share from 0 to 1 of what is counted.
+        // An index from a share between 0 and 1 of the count.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let index = (share * count as f64) as usize;
         values.get(index).or(values.last()).copied().unwrap_or(0.0)
@@ -52,7 +53,7 @@ pub fn fit(
     }
 }
 
-/// The largest difference, looked for at both sides of every value.
+/// Maximum difference, at both sides of every value.
 fn distance(sorted: &[f64], step: f64, below: impl Fn(f64) -> f64) -> f64 {
     let count = sorted.len() as f64;
     let (mut largest, mut seen) = (0.0_f64, 0_usize);
@@ -74,7 +75,7 @@ fn likelihood(distance: f64, count: usize) -> f64 {
     let root = libm::sqrt(count as f64);
     let x = (root + 0.12 + 0.11 / root) * distance;
     if x < 0.2 {
-        // The series needs ever more terms there; it is 1 to 12 digits.
+        // The series needs ever more terms there; the result is 1 to 12 digits.
         return 1.0;
     }
     let term = |k: f64| libm::exp(-2.0 * k * k * x * x);
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_from_a_law_fits_it_and_no_other() {
+    fn samples_fit_their_own_distribution_only() {
         let law = Law::Pareto { least: 1.0, shape: 1.5 };
         let mut random = Seed::default().stream("fit", 0);
         let values: Vec<f64> = (0..5_000).map(|_| law.draw(&mut random)).collect();
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_nothing_is_said() {
+    fn no_values_give_no_fit() {
         let none = fit("", String::new(), Vec::new(), 0.0, |_| 0.5, |_| 1.0);
         assert_eq!((none.count, none.likelihood, none.distance), (0, Some(1.0), 0.0));
     }

@@ -1,7 +1,7 @@
-//! For each law of a plan, what was asked for and what was got.
+//! Expected and observed values for each distribution of a plan.
 //!
-//! Not the test itself: that is [`crate::fit`]. What depends on other values, because files are asked for again or because a
-//! plan has an end, has a distance and no likelihood.
+//! The test itself is [`crate::fit`]. Values that depend on one another, because files are requested
+//! repeatedly or because a plan has an end, have a distance and no likelihood.
 
 use crate::fit::{self, Fit};
 use crate::law::Law;
@@ -9,7 +9,7 @@ use crate::plan::{Begins, Plan};
 use crate::popularity::{counts, depths};
 use crate::schedule::Schedule;
 
-/// For each law, what was asked for and what was got.
+/// Expected and observed values for each distribution of a plan.
 pub fn fits(plan: &Plan) -> Vec<Fit> {
     let set = plan.wanted.set.set();
     let cap = plan.wanted.cap.get() as f64;
@@ -44,7 +44,7 @@ pub fn fits(plan: &Plan) -> Vec<Fit> {
             Begins::After(after) => Some(after.as_secs_f64()),
             Begins::At(_) => None,
         });
-        // A plan has an end: who thinks beyond it is not in it.
+        // A plan has an end: think times beyond it are missing.
         fits.push(depending(seconds(INACTIVE, set.inactive_off, thinking.collect())));
     }
     fits
@@ -57,28 +57,28 @@ pub(super) const OBJECTS: &str = "objects of a page";
 pub(super) const ACTIVE: &str = "from object to object, s";
 pub(super) const INACTIVE: &str = "from page to page, s";
 
-/// Of whole numbers that were rounded upwards, and cut at `cap`.
+/// Fit of whole numbers that were rounded upwards, and truncated at `cap`.
 pub(super) fn whole(what: &'static str, law: Law, values: Vec<f64>, cap: f64) -> Fit {
     let below = |x: f64| if x >= cap { 1.0 } else { law.below(x) };
     fit::fit(what, law.to_string(), values, 1.0, below, |p| law.quantile(p).ceil().min(cap))
 }
 
-/// Of whole numbers that were rounded to the nearest: from a half below to a half above.
+/// Fit of whole numbers that were rounded to the nearest: from a half below to a half above.
 pub(super) fn rounded(what: &'static str, law: Law, values: Vec<f64>) -> Fit {
     fit::fit(what, law.to_string(), values, 1.0, |x| law.below(x + 0.5), |p| law.quantile(p).round())
 }
 
-/// Of times, which can be any.
+/// Fit of times, which are continuous.
 pub(super) fn seconds(what: &'static str, law: Law, values: Vec<f64>) -> Fit {
     fit::fit(what, law.to_string(), values, 0.0, |x| law.below(x), |p| law.quantile(p))
 }
 
-/// Of values that depend on one another nobody can say how likely they are.
+/// Fit without a likelihood, which is unknown for values that depend on one another.
 pub(super) fn depending(fit: Fit) -> Fit {
     Fit { likelihood: None, ..fit }
 }
 
-/// How far down the ranks requests go.
+/// Fit of the ranks of requests to Zipf's law.
 pub(super) fn popularity(files: u32, exponent: f64, ranks: Vec<f64>) -> Fit {
     let counts = counts(files, ranks.len(), exponent);
     let total: f64 = counts.iter().map(|count| f64::from(*count)).sum();
@@ -91,7 +91,7 @@ pub(super) fn popularity(files: u32, exponent: f64, ranks: Vec<f64>) -> Fit {
         })
         .collect();
     let below = |rank: f64| {
-        // A rank from 1 on.
+        // A rank of at least 1.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let index = rank as usize;
         if index == 0 { 0.0 } else { shares.get(index - 1).copied().unwrap_or(1.0) }

@@ -1,7 +1,7 @@
-//! The distributions of SURGE: how likely each value is, and values drawn.
+//! The distributions of SURGE: their cumulative functions, quantiles and samples.
 //!
-//! Not statistics of what was drawn: that is [`crate::fit`]. Every value is drawn by inverting the distribution at one
-//! uniform number, and computed by `libm` in Rust, so that a seed gives the same bytes on every machine.
+//! Statistics of samples are in [`crate::fit`]. Every value is sampled by inverting the distribution at one
+//! uniform number, and computed by `libm` in Rust, so that a seed gives the same bytes on every host.
 
 use std::fmt;
 
@@ -10,32 +10,32 @@ use wire::seed::Random;
 /// A distribution of positive numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
-    /// The logarithm is normal, with this mean and this deviation.
+    /// Lognormal: the logarithm is normal, with this mean and this deviation.
     Lognormal {
         /// The mean of the natural logarithm.
         mu: f64,
         /// Its standard deviation.
         sigma: f64,
     },
-    /// 1 - (least / x)^shape, from `least` on.
+    /// Pareto: 1 - (least / x)^shape, from `least` on.
     Pareto {
-        /// The smallest value.
+        /// Minimum value.
         least: f64,
-        /// The exponent; at 1 and below there is no mean.
+        /// Tail exponent; at 1 and below there is no mean.
         shape: f64,
     },
-    /// 1 - exp(-(x / scale)^shape).
+    /// Weibull: 1 - exp(-(x / scale)^shape).
     Weibull {
-        /// What 63% are below.
+        /// Value below which 63% lie.
         scale: f64,
         /// The exponent.
         shape: f64,
     },
-    /// How long a walk with a drift takes to its end.
+    /// Inverse Gaussian: the first passage time of a Brownian motion with drift.
     InverseGaussian {
         /// The mean.
         mean: f64,
-        /// The larger, the nearer to the mean.
+        /// Shape; the larger, the closer the values to the mean.
         shape: f64,
     },
     /// Lognormal below a value, Pareto from there on.
@@ -44,17 +44,17 @@ pub enum Law {
         mu: f64,
         /// Its standard deviation.
         sigma: f64,
-        /// Where the tail begins.
+        /// Value at which the tail begins.
         cut: f64,
         /// The share of values below `cut`.
         body: f64,
-        /// The tail's exponent.
+        /// Tail exponent.
         shape: f64,
     },
 }
 
 impl Law {
-    /// The share of values of at most `x`.
+    /// Cumulative distribution: the share of values of at most `x`.
     pub fn below(&self, x: f64) -> f64 {
         if x <= 0.0 {
             return 0.0;
@@ -80,7 +80,7 @@ impl Law {
         }
     }
 
-    /// The logarithm of how densely values lie about `x`, which is positive; minus infinity where there are none.
+    /// Logarithm of the density at `x`, which is positive; minus infinity where the density is 0.
     pub(super) fn ln_density(&self, x: f64) -> f64 {
         match *self {
             Self::Lognormal { mu, sigma } => {
@@ -106,7 +106,7 @@ impl Law {
         }
     }
 
-    /// The value that a share of `p`, from 0 to 1 without 1, is below.
+    /// Quantile: the value below which a share of `p` lies, from 0 to below 1.
     pub fn quantile(&self, p: f64) -> f64 {
         match *self {
             Self::Lognormal { mu, sigma } => libm::exp(mu + sigma * normal_quantile(p)),
@@ -123,13 +123,13 @@ impl Law {
         }
     }
 
-    /// A value; one number is drawn.
+    /// A sample; takes one random number.
     pub fn draw(&self, random: &mut Random) -> f64 {
         // From the middle of a step of 2^-53: neither 0 nor 1.
         self.quantile(random.unit() + HALF_A_STEP)
     }
 
-    /// The quantile where there is no formula for it, to a billionth.
+    /// Quantile by bisection, where there is no formula, to a billionth.
     fn bisect(&self, p: f64, near: f64) -> f64 {
         let (mut low, mut high) = (0.0, near);
         while self.below(high) < p {
@@ -167,8 +167,8 @@ pub(super) fn normal_below(x: f64) -> f64 {
     0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
 }
 
-/// Its inverse: a rational guess (Abramowitz and Stegun 26.2.23, to 4.5e-4), then three steps of Halley's method, each of
-/// which triples the digits.
+/// Its inverse: a rational approximation (Abramowitz and Stegun 26.2.23, to 4.5e-4), then three steps of
+/// Halley's method, each of which triples the number of correct digits.
 fn normal_quantile(p: f64) -> f64 {
     if p > 0.5 {
         return -normal_quantile(1.0 - p);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_is_where_its_share_is_below() {
+    fn quantile_inverts_the_cumulative_distribution() {
         for law in ALL {
             for p in [1e-6, 0.01, 0.3, 0.5, 0.92, 0.95, 0.999, 0.999_999] {
                 let back = law.below(law.quantile(p));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_grows_by_the_density() {
+    fn density_is_the_derivative_of_the_cumulative_distribution() {
         for law in ALL {
             for p in [0.05, 0.3, 0.6, 0.97] {
                 let x = law.quantile(p);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_means_of_what_is_drawn_are_those_of_the_laws() {
+    fn sample_means_are_those_of_the_distributions() {
         let mean = |law: Law| {
             let mut random = Seed::default().stream("law", 0);
             (0..20_000).map(|_| law.draw(&mut random)).sum::<f64>() / 20_000.0
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_below_zero_and_a_pareto_begins_at_its_least() {
+    fn no_value_is_below_zero_and_a_pareto_begins_at_its_minimum() {
         assert!(ALL.iter().all(|law| law.below(0.0) == 0.0 && law.below(-1.0) == 0.0));
         assert_eq!(Law::Pareto { least: 1.0, shape: 2.43 }.below(1.0), 0.0);
         let hybrid = ALL[4];

@@ -1,21 +1,21 @@
-//! Load for a server: SURGE's users, a log's requests, and access logs that are made up.
+//! Load for a server: SURGE's users, the requests of a log, and synthetic access logs.
 //!
-//! SURGE (Barford and Crovella, SIGMETRICS 1998) says what users ask a server for, and when; `papers/dhttp#section-vi-b`
-//! used it. In flow a set of laws, a number of files and of users, a schedule, a seed; out flows a [`plan::Plan`]: every
-//! page, every object, every intended time. Read in this order:
+//! SURGE (Barford and Crovella, SIGMETRICS 1998) describes users' requests and their times; `papers/dhttp#section-vi-b`
+//! used it. In flow a set of distributions, a number of files and of users, a schedule, a seed. Out flows a
+//! [`plan::Plan`]: every page, every object, every intended time. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`law`] | the distributions, and values drawn from them |
-//! | [`set`] | which laws belong together: those of 1998, those of 1999, a site's own |
-//! | [`popularity`] | how often each file is asked for, in which order, and which size it has |
-//! | [`schedule`] | when users begin: one page after the other, or at a rate whatever the server does |
-//! | [`plan`], `draft` | all of it drawn: files and pages |
-//! | [`lines`] | what a plan takes of an access log |
-//! | [`replay`] | a plan that replays a log instead |
-//! | [`site`], `estimate` | a site's own laws, from its log |
+//! | [`law`] | the distributions, and values sampled from them |
+//! | [`set`] | sets of distributions: those of 1998, those of 1999, a site's own |
+//! | [`popularity`] | the number of requests per file, their order, and the size of each file |
+//! | [`schedule`] | start times: one page after another (closed), or at a rate independent of the server (open) |
+//! | [`plan`], `draft` | a complete plan: files and pages |
+//! | [`lines`] | requests of an access log, as a plan uses them |
+//! | [`replay`] | replay of an access log |
+//! | [`site`], `estimate` | a site's own distributions, estimated from its log |
 //! | [`text`] | the plan as a file |
-//! | [`fit`], [`fits`] | whether what was drawn is as it was asked for |
+//! | [`fit`], [`fits`] | goodness of fit: sampled values against their distributions |
 //! | [`logs`] | synthetic access logs |
 //!
 //! ```
@@ -28,7 +28,7 @@
 //! assert!(plan.requests() > 20);
 //! ```
 //!
-//! Not a load generator: nothing is sent here, nobody waits, and no file is opened.
+//! It sends nothing, does not wait, and opens no file.
 
 mod draft;
 mod estimate;

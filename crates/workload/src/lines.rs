@@ -1,9 +1,10 @@
-//! What a plan takes of an access log: whose requests for which files were answered when, and the sizes of those files.
+//! Requests of an access log, as a plan uses them: client, file, time and response of each, and the sizes of
+//! the files.
 //!
-//! Not how lines are read: that is [`accesslog`]. A target is a file; where a log does not say what was asked for,
-//! answers of one size are one file. The answers of a file may differ in size, because it changed, was generated, or was not
-//! waited for: its size is the largest of its whole answers, and where there is none the largest part. Of a file that was
-//! never sent, because nothing had changed, no size is known.
+//! Lines are parsed by [`accesslog`]. A target is a file; where a log does not record targets,
+//! responses of one size are one file. The responses of a file may differ in size, because it changed, was
+//! generated, or was aborted. Its size is the largest of its whole responses, and without any the largest
+//! part. The size of a file that was never sent, because it was unchanged, is unknown.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +16,23 @@ use accesslog::{Client, Record, Target};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     lines: Vec<Line>,
-    /// Records that are not among them: neither whole nor partial nor unchanged answers, or of a size that the log does not say.
+    /// Records that were skipped: neither whole nor partial responses nor 304, or of unknown size.
     pub left_out: u64,
-    /// How many of them name what was asked for.
+    /// Number of requests with a target.
     pub named: usize,
 }
 
-/// A request that was answered.
+/// A request with its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) time: Time,
     pub(super) client: Client,
-    /// `None` where nothing had changed in a file that has no name.
+    /// `None` for a 304 without a target.
     pub(super) file: Option<Target>,
     pub(super) answer: Answer,
 }
 
-/// What came.
+/// Response to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Whole(u64),
@@ -40,7 +41,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// How much was sent.
+    /// Bytes sent.
     pub(super) const fn size(self) -> Option<u64> {
         match self {
             Self::Whole(size) | Self::Part(size) => Some(size),
@@ -52,7 +53,7 @@ impl Answer {
 /// A file as a log shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// How often it was asked for.
+    /// Number of requests.
     pub(super) count: u64,
     whole: Option<u64>,
     part: Option<u64>,
@@ -65,7 +66,7 @@ impl Seen {
 }
 
 impl Lines {
-    /// Takes a record, and what it asked for.
+    /// Adds a record, and its target.
     pub fn push(&mut self, record: &Record, target: Option<Target>) {
         let Record { time, client, status, size, covers: _, taken: _ } = *record;
         let answer = match (status, size) {
@@ -82,12 +83,12 @@ impl Lines {
         self.lines.push(Line { time, client, file, answer });
     }
 
-    /// Leaves all but the first so many away.
+    /// Keeps only the first `most`.
     pub fn cut(&mut self, most: usize) {
         self.lines.truncate(most);
     }
 
-    /// How many there are.
+    /// Number of requests.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
@@ -97,14 +98,14 @@ impl Lines {
         self.lines.is_empty()
     }
 
-    /// All of them in the order of their times; those of one time in the order of the log.
+    /// All requests in order of time; simultaneous ones in the order of the log.
     pub(super) fn sorted(mut self) -> Vec<Line> {
         self.lines.sort_by_key(|line| line.time);
         self.lines
     }
 }
 
-/// The files that lines ask for, the one that is asked for most often first.
+/// Files of the requests, by descending number of requests.
 pub(super) fn files(lines: &[Line]) -> Vec<(Target, Seen)> {
     let mut files: BTreeMap<Target, Seen> = BTreeMap::new();
     for Line { time: _, client: _, file, answer } in lines {
@@ -122,7 +123,7 @@ pub(super) fn files(lines: &[Line]) -> Vec<(Target, Seen)> {
     files
 }
 
-/// Whether all times are whole seconds, which hide what happens within one.
+/// Whether all times are whole seconds, which hide the order of events within one.
 pub(super) fn has_whole_seconds(mut times: impl Iterator<Item = Time>) -> bool {
     times.all(|time| time.since(Time::ZERO).as_nanos().is_multiple_of(1_000_000_000))
 }

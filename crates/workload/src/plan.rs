@@ -1,7 +1,7 @@
-//! A plan: every file, every page, every object, and when each is meant to be asked for.
+//! A plan: every file, every page, every object, and the intended time of each request.
 //!
-//! Not a run: how long answers take is not known here. In a closed schedule a page therefore begins so long *after* the one
-//! before it was there; in an open one it begins *at* a time, come what may.
+//! The duration of responses is unknown here. In a closed schedule a page therefore begins some time
+//! *after* the one before it is complete; in an open one it begins *at* a time, regardless of the server.
 
 use std::fmt;
 
@@ -11,53 +11,53 @@ use crate::draft::Draft;
 use crate::schedule::{Leg, Schedule};
 use crate::set::{Laws, SetName};
 
-/// What a plan is made from; the same gives the same plan on every machine.
+/// Specification of a plan; the same specification gives the same plan on every host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// The laws.
+    /// The distributions.
     pub set: Laws,
-    /// How many files the site has, at least 2.
+    /// Number of files of the site, at least 2.
     pub files: u32,
-    /// No file is larger.
+    /// Maximum size of a file.
     pub cap: Bytes,
-    /// Who asks when.
+    /// Schedule of the requests.
     pub schedule: Schedule,
-    /// How long users go on (closed); the legs of an open schedule have lengths of their own.
+    /// Duration of the users' activity (closed); the legs of an open schedule have durations of their own.
     pub lasts: Duration,
-    /// How many requests ask only whether the file has changed; it has not.
+    /// Share of requests that are conditional; the file has not changed.
     pub conditional: Probability,
-    /// What makes it repeatable.
+    /// Random seed.
     pub seed: Seed,
 }
 
-/// Everything that is going to be asked for.
+/// A complete plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What it was made from.
+    /// Its specification.
     pub wanted: Wanted,
-    /// The size of each file.
+    /// Size of each file, in bytes.
     pub files: Vec<u64>,
-    /// The pages, in the order of their intended times if answers took none.
+    /// Pages, in the order of their intended times if responses took no time.
     pub pages: Vec<Page>,
 }
 
-/// A page: objects that a user asks for one after the other.
+/// A page: objects that a user requests sequentially.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Who asks, from 0.
+    /// The user, from 0.
     pub user: u32,
-    /// When.
+    /// Start time.
     pub begins: Begins,
-    /// What for; at least one.
+    /// Requests; at least one.
     pub objects: Vec<Ask>,
     /// Whether the user's connections are closed after it.
     pub ends_session: bool,
 }
 
-/// When a page begins.
+/// Start of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begins {
-    /// So long after the user's page before was there.
+    /// This long after the user's previous page is complete.
     After(Duration),
     /// At this time of the plan.
     At(Time),
@@ -66,34 +66,34 @@ pub enum Begins {
 /// A request for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Which file, from 0.
+    /// The file, from 0.
     pub file: u32,
-    /// How long after the page's object before was asked for; zero for the first.
+    /// Pause after the page's previous object; zero for the first.
     pub after: Duration,
-    /// Whether it asks only for what has changed.
+    /// Whether it is conditional.
     pub is_conditional: bool,
 }
 
-/// Why there is no such plan.
+/// Reason why there is no such plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unfit {
-    /// A site has files.
+    /// Fewer than the minimum number of files.
     TooFewFiles,
-    /// A log without a whole answer.
+    /// A log without a whole response.
     Nothing,
-    /// A log of more than anyone waits for.
+    /// A log that takes longer than the maximum.
     TooLong(Duration),
-    /// More than memory should be asked for.
+    /// More files than fit the memory limit.
     TooManyFiles(u32),
-    /// More than memory should be asked for.
+    /// More requests than fit the memory limit.
     TooManyRequests(f64),
 }
 
-/// More files than that need more than a gigabyte to order.
+/// Maximum number of files: more need more than a gigabyte to order.
 pub const MOST_FILES: u32 = 1_000_000;
-/// More requests than that need some gigabytes.
+/// Maximum number of requests: more need several gigabytes.
 pub const MOST_REQUESTS: f64 = 50_000_000.0;
-/// A page has no more objects, whatever the law draws.
+/// Maximum number of objects per page, whatever the distribution gives.
 pub const MOST_OBJECTS: u64 = 1_000;
 
 impl fmt::Display for Unfit {
@@ -121,7 +121,7 @@ impl fmt::Display for Unfit {
 impl std::error::Error for Unfit {}
 
 impl Default for Wanted {
-    /// Two minutes of 100 users at a site of 2,000 files, the largest of 10 MB.
+    /// Two minutes of 100 users at a site of 2,000 files, at most 10 MB each.
     fn default() -> Self {
         Self {
             set: Laws::Named(SetName::Surge1998),
@@ -136,18 +136,18 @@ impl Default for Wanted {
 }
 
 impl Wanted {
-    /// Draws the plan.
+    /// Generates the plan.
     ///
     /// # Errors
-    /// [`Unfit`] when it would have no files, or more than fits into memory.
+    /// [`Unfit`] if it would have no files, or more than fits into memory.
     pub fn plan(self) -> Result<Plan, Unfit> {
         self.memory()?;
         let (files, pages) = Draft::new(&self).drawn();
         Ok(Plan { wanted: self, files, pages })
     }
 
-    /// Bytes of memory that drawing it takes, on the safe side: a million requests took 100 to 120 MB and 100,000 files 25 MB, on
-    /// 2026-11-21.
+    /// Upper bound of the memory in bytes that generating it takes: a million requests took 100 to 120 MB and
+    /// 100,000 files 25 MB, on 2026-11-21.
     ///
     /// # Errors
     /// [`Unfit`] if there is no such plan, whatever the memory.
@@ -172,15 +172,16 @@ impl Wanted {
         Ok(Bytes::new(ANYWAY + requests as u64 * OF_REQUEST + u64::from(self.files) * OF_FILE))
     }
 
-    /// About how many requests there will be.
+    /// Approximate number of requests.
     fn expected(&self) -> f64 {
         match &self.schedule {
             Schedule::Rates(legs, _) => legs.iter().map(Leg::due).sum(),
-            // What a log has is counted when it is read.
+            // A log's requests are counted when it is read.
             Schedule::Replay(_) => 0.0,
             Schedule::Users(users) => {
                 let set = self.set.set();
-                // Half of the pauses are longer than this, and the mean of both laws is about three times it.
+                // Half of the pauses are longer than this, and the mean of both distributions is about three
+                // times it.
                 let cycle = set.inactive_off.quantile(0.5) + 0.1;
                 f64::from(*users) * self.lasts.as_secs_f64() / cycle
                     * set.objects.quantile(0.7).min(MOST_OBJECTS as f64)
@@ -188,18 +189,19 @@ impl Wanted {
         }
     }
 
-    /// How many of the files are documents, where these are a kind of their own: a quarter, for want of a source.
+    /// Number of files that are documents, where these are a kind of their own: a quarter, for want of a
+    /// source.
     pub(super) fn documents(&self) -> u32 {
         if self.set.set().embedded.is_some() { self.files.div_ceil(4) } else { self.files }
     }
 }
 
-/// Where a file lies, below the site's folder and in its URLs.
+/// Path of a file, below the site's directory and in its URLs.
 pub fn path(file: u32) -> String {
     format!("{file}.bin")
 }
 
-/// What a file has in it: bytes that no coding makes fewer, the same from the same seed.
+/// Contents of a file: incompressible bytes, the same from the same seed.
 pub fn contents(seed: Seed, file: u32, size: u64) -> Vec<u8> {
     let mut random = seed.stream("surge-contents", u64::from(file));
     let size = usize::try_from(size).unwrap_or(usize::MAX);
@@ -208,24 +210,24 @@ pub fn contents(seed: Seed, file: u32, size: u64) -> Vec<u8> {
 }
 
 impl Plan {
-    /// How many requests there are.
+    /// Number of requests.
     pub fn requests(&self) -> usize {
         self.pages.iter().map(|page| page.objects.len()).sum()
     }
 
-    /// The share of answers with a body of at most `limit`, or with none because nothing has changed.
+    /// Share of responses with a body of at most `limit`, or without one because the file is unchanged.
     pub fn small(&self, limit: Bytes) -> f64 {
         let is_small = |ask: &&Ask| ask.is_conditional || self.size(ask.file) <= limit.get();
         let small = self.asks().filter(is_small).count();
         small as f64 / self.requests().max(1) as f64
     }
 
-    /// How many files the cap has cut.
+    /// Number of files that the cap has truncated.
     pub fn capped(&self) -> usize {
         self.files.iter().filter(|size| **size == self.wanted.cap.get()).count()
     }
 
-    /// The size of a file.
+    /// Size of a file.
     pub fn size(&self, file: u32) -> u64 {
         usize::try_from(file).ok().and_then(|file| self.files.get(file)).copied().unwrap_or(0)
     }
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_schedule_has_its_times_whatever_users_do() {
+    fn open_schedule_times_are_independent_of_users() {
         let leg = Leg { lasts: Duration::from_secs(10), from: 50.0, to: 50.0 };
         let plan = wanted(SetName::Surge1998, Schedule::Rates(vec![leg], Arrivals::Constant)).plan().unwrap();
         assert_eq!(plan.pages.len(), 500);
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_figure() {
+    fn rejects_plans_beyond_the_limits_with_the_figure() {
         let refused = |wanted: Wanted| wanted.plan().unwrap_err().to_string();
         let sentence = refused(wanted(SetName::Surge1998, Schedule::Users(100_000_000)));
         assert!(sentence.starts_with("the plan would have about "), "{sentence}");

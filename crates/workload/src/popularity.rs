@@ -1,20 +1,23 @@
-//! How often each file is asked for, in which order, and which size it therefore has.
+//! Number of requests for each file, their order, and the size that each file therefore has.
 //!
-//! Not when: that is the plan's. Three laws meet here. *Popularity*: the file of rank r is asked for floor(C / r) times.
-//! *Temporal locality*: how many other files were asked for since the last time, the depth in a stack that keeps the
-//! latest on top. *Sizes of requests*: files are few and requests many, so which size the popular files get decides it.
+//! Times belong to the plan. Three distributions are combined here. *Popularity*: the file of rank r is
+//! requested floor(C / r) times. *Temporal locality*: the number of other files requested since the last
+//! time, which is the depth in a stack that keeps the latest on top. *Sizes of requests*: files are few and
+//! requests many, so the sizes of the popular files determine it.
 
 use wire::seed::Random;
 
 use crate::law::Law;
 
-/// How often each of `files` is asked for, the most popular first: floor(C / rank^exponent), with the smallest C by which they
-/// come to `requests` in all. Where requests are few, the least popular files are not asked for.
+/// Number of requests for each of `files`, the most popular first: floor(C / rank^exponent), with the
+/// smallest C by which they add up to `requests`. Where requests are few, the least popular files are not
+/// requested.
 pub fn counts(files: u32, requests: usize, exponent: f64) -> Vec<u32> {
     let power =
         |rank: u32| if exponent == 1.0 { f64::from(rank) } else { libm::pow(f64::from(rank), exponent) };
     let powers: Vec<f64> = (1..=files).map(power).collect();
-    // Of whole numbers of 32 bits the quotient is never rounded up to the next. Positive, and no larger than C.
+    // For whole numbers of 32 bits the quotient is never rounded up to the next. Positive, and no larger than
+    // C.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let of = |c: u32| powers.iter().map(move |power| (f64::from(c) / power) as u32);
     let enough = |c: u32| of(c).map(u64::from).sum::<u64>() >= u64::try_from(requests).unwrap_or(u64::MAX);
@@ -29,12 +32,12 @@ pub fn counts(files: u32, requests: usize, exponent: f64) -> Vec<u32> {
     of(high).collect()
 }
 
-/// An order of requests in which each file comes as often as it should, and the depths in the stack of what was asked
-/// for last follow `depth` as nearly as that allows.
+/// Order of requests in which each file occurs `counts` times, and the depths in the stack of recent files
+/// follow `depth` as nearly as that allows.
 ///
-/// Files come in the order in which independent requests would first meet them, as evenly as the whole allows. For every
-/// other request a depth is drawn; of the files about there, one is taken by chance, the more likely the further
-/// behind it is.
+/// New files come in the order in which independent requests would first meet them, as evenly as the whole
+/// allows. For every other request a depth is sampled; of the files near it, one is chosen at random, more
+/// likely the further it is behind its due count.
 pub fn order(counts: &[u32], depth: Law, random: &mut Random) -> Vec<u32> {
     let total: u64 = counts.iter().map(|count| u64::from(*count)).sum();
     let mut fresh = arrivals(counts, random);
@@ -42,14 +45,14 @@ pub fn order(counts: &[u32], depth: Law, random: &mut Random) -> Vec<u32> {
     let mut order = Vec::with_capacity(usize::try_from(total).unwrap_or(0));
     for at in 0..total {
         let left = total - at;
-        // Files that were not yet asked for, by the share of what is left that they are.
+        // The probability of a new file is the share of unrequested files among the remaining requests.
         let is_new = random.unit() * (left as f64) < fresh.len() as f64;
         let taken = if is_new { None } else { stack.about(depth.draw(random), at, random) };
         let file = match taken {
             Some(place) => stack.lift(place),
             None => match fresh.pop() {
                 Some(file) => stack.push(file),
-                // Only where all is used up, and the loop would have ended.
+                // Only if all is used up; the loop would have ended.
                 None => break,
             },
         };
@@ -58,7 +61,7 @@ pub fn order(counts: &[u32], depth: Law, random: &mut Random) -> Vec<u32> {
     order
 }
 
-/// The last first: in which order independent requests would meet each file for the first time.
+/// Order, reversed, in which independent requests would meet each file for the first time.
 fn arrivals(counts: &[u32], random: &mut Random) -> Vec<u32> {
     let clock = |count: u32, random: &mut Random| -libm::log1p(-random.unit()) / f64::from(count);
     let asked = (0..).zip(counts).filter(|(_, count)| **count > 0);
@@ -67,7 +70,7 @@ fn arrivals(counts: &[u32], random: &mut Random) -> Vec<u32> {
     clocks.into_iter().map(|(_, file)| file).collect()
 }
 
-/// The files that were asked for, the latest last.
+/// The files requested so far, the latest last.
 struct Stack<'a> {
     counts: &'a [u32],
     used: Vec<u32>,
@@ -87,9 +90,9 @@ impl Stack<'_> {
         self.push(file)
     }
 
-    /// Where a file lies that may be asked for again, about as deep as that; `None` if there is none at all.
+    /// Index of a file near this depth with requests left; `None` if there is none at all.
     fn about(&self, depth: f64, at: u64, random: &mut Random) -> Option<usize> {
-        // From 1 to what is there.
+        // From 1 to the depth of the stack.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let depth = (depth.ceil() as usize).clamp(1, self.files.len().max(1));
         let slack = depth / 3;
@@ -109,12 +112,12 @@ impl Stack<'_> {
             if from == 0 {
                 return (to..self.files.len()).find(|place| self.weight(self.files[*place], at) > 0.0);
             }
-            // All that lies there is used up: what lies deeper may not be.
+            // No file in this range has requests left: look deeper.
             from = from.saturating_sub(to - from);
         }
     }
 
-    /// How much a file wants to be asked for: what it is behind an even course, and a little while anything is left.
+    /// Weight of a file: its deficit against an even course, and a minimum while it has requests left.
     fn weight(&self, file: u32, at: u64) -> f64 {
         let (count, used) = (self.counts[file as usize], self.used[file as usize]);
         if used == count {
@@ -125,10 +128,12 @@ impl Stack<'_> {
     }
 }
 
-/// Gives each file one of `sizes`, so that the sizes of what is *asked for* follow `requests` as nearly as they can.
+/// Assigns one of `sizes` to each file, so that the sizes of *requests* follow `requests` as nearly as
+/// possible.
 ///
-/// Sizes are halved, again and again; of the files, each half gets as many as it has sizes, such that the requests for
-/// them are the share that `requests` wants there. The most popular are dealt first, to the half that lacks most.
+/// Sizes are bisected repeatedly. Each half gets as many files as it has sizes, such that the share of
+/// requests for them is that of `requests` there. The most popular files are assigned first, to the half with
+/// the larger deficit.
 pub fn matched(counts: &[u32], mut sizes: Vec<u64>, requests: Law) -> Vec<u64> {
     sizes.sort_unstable();
     let mut of = vec![0; counts.len()];
@@ -137,7 +142,7 @@ pub fn matched(counts: &[u32], mut sizes: Vec<u64>, requests: Law) -> Vec<u64> {
     of
 }
 
-/// Deals `files`, the most popular first, to as many `sizes`, which lie between `bounds`.
+/// Assigns `files`, the most popular first, to the same number of `sizes`, which lie between `bounds`.
 fn deal(of: &mut [u64], counts: &[u32], sizes: &[u64], files: Vec<usize>, requests: Law, bounds: (f64, f64)) {
     if let ([size], [file]) = (sizes, files.as_slice()) {
         of[*file] = *size;
@@ -169,10 +174,11 @@ fn deal(of: &mut [u64], counts: &[u32], sizes: &[u64], files: Vec<usize>, reques
     deal(of, counts, large, high, requests, (between, bounds.1));
 }
 
-/// How deep in the stack each request found its file, from 1; first requests have no depth.
+/// Depth in the stack at which each request found its file, from 1; first requests have no depth.
 pub fn depths(order: &[u32], files: usize) -> Vec<f64> {
     let mut last = vec![None; files];
-    // Whether a place of the order is its file's latest: a Fenwick tree counts those behind a place.
+    // Marks whether a position of the order is its file's latest: a Fenwick tree counts those behind a
+    // position.
     let mut latest = Fenwick(vec![0; order.len() + 1]);
     let mut depths = Vec::new();
     for (at, file) in order.iter().enumerate() {
@@ -185,7 +191,7 @@ pub fn depths(order: &[u32], files: usize) -> Vec<f64> {
     depths
 }
 
-/// Sums of what lies before a place, in logarithmic time.
+/// Prefix sums in logarithmic time (a Fenwick tree).
 struct Fenwick(Vec<i32>);
 
 impl Fenwick {
@@ -227,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_asked_for_as_often_as_it_should() {
+    fn every_file_is_requested_its_number_of_times() {
         let counts = counts(500, 5_000, 1.0);
         let order = order(&counts, DEPTH, &mut Seed::default().stream("order", 0));
         let mut seen = vec![0; counts.len()];
@@ -241,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn depths_follow_their_law_and_what_is_popular_stays_so() {
+    fn depths_follow_their_distribution_and_popularity_is_preserved() {
         let counts = counts(2_000, 15_000, 1.0);
         let order = order(&counts, DEPTH, &mut Seed::default().stream("order", 0));
         let depths = depths(&order, counts.len());
@@ -254,11 +260,11 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_matched_so_that_requests_follow_their_law() {
+    fn sizes_are_matched_so_that_requests_follow_their_distribution() {
         let sizes = Law::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
         let requests = Law::Pareto { least: 1_000.0, shape: 1.0 };
         let (counts, mut random) = (counts(2_000, 15_000, 1.0), Seed::default().stream("sizes", 0));
-        // From 1 to the largest that is drawn here.
+        // From 1 to the maximum sampled here.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let drawn: Vec<u64> = counts.iter().map(|_| sizes.draw(&mut random).ceil() as u64).collect();
         let of = matched(&counts, drawn.clone(), requests);
@@ -270,7 +276,7 @@ mod tests {
         let asked = of.iter().zip(&counts).flat_map(|(size, count)| vec![*size as f64; *count as usize]);
         let fit =
             fit("", String::new(), asked.collect(), 1.0, |x| requests.below(x), |p| requests.quantile(p));
-        // The most popular file alone is an eighth of the requests: nothing gets nearer than half of that.
+        // The most popular file alone is an eighth of the requests: no fit is closer than half of that.
         assert!(fit.distance < 0.10, "{fit:?}");
     }
 }

@@ -1,7 +1,8 @@
-//! A plan from an access log: the same requests, of the same users, for as many files, at the same times.
+//! A plan from an access log: the same requests, of the same users, for the same number of files, at the same
+//! times.
 //!
-//! Not from laws, and not of the same names: each target of the log is a file of its own, as [`crate::lines`] tells them apart.
-//! Where a log has whole seconds, the requests of a second are spread over it evenly, in their order.
+//! Names are not kept: each target of the log is a file of its own, by the rules of [`crate::lines`]. Where
+//! a log has whole seconds, the requests of a second are spread over it evenly, in order.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,13 @@ use crate::lines::{Answer, Line, Lines, files, has_whole_seconds};
 use crate::plan::{Ask, Begins, MOST_FILES, MOST_REQUESTS, Page, Plan, Unfit, Wanted};
 use crate::schedule::Schedule;
 
-/// A longer plan nobody waits for.
+/// Maximum duration of a plan.
 pub const LONGEST: Duration = Duration::from_secs(3 * 3_600);
 
-/// The plan of these requests, `speed` times as fast as they were.
+/// The plan of these requests, `speed` times as fast as logged.
 ///
 /// # Errors
-/// [`Unfit`] if there is nothing in them, or more than a plan can have.
+/// [`Unfit`] if there are no requests, or more than a plan can have.
 pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
     if lines.len() as f64 > MOST_REQUESTS {
         return Err(Unfit::TooManyRequests(lines.len() as f64));
@@ -31,14 +32,14 @@ pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
         return Err(Unfit::TooManyFiles(count));
     }
     let numbers: BTreeMap<_, u32> = seen.iter().map(|(target, _)| *target).zip(0..).collect();
-    // Of a file that was never sent nobody knows more.
+    // The size of a file that was never sent is unknown.
     let mut sizes: Vec<u64> = seen.iter().map(|(_, seen)| seen.size().unwrap_or(0)).collect();
-    // A site has two at least.
+    // A site has at least two files.
     sizes.resize(sizes.len().max(2), sizes.first().copied().unwrap_or(0));
     let mut users = BTreeMap::new();
     let mut pages = Vec::with_capacity(lines.len());
     for (Line { time: _, client, file, answer }, at) in lines.iter().zip(dues) {
-        // There are as many users as fit 32 bits: requests are not more.
+        // The number of users fits 32 bits, as the number of requests does.
         let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
         let user = *users.entry(*client).or_insert(next);
         let file = file.and_then(|file| numbers.get(&file).copied()).unwrap_or(0);
@@ -50,7 +51,8 @@ pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
     Ok(Plan { wanted, files: sizes, pages })
 }
 
-/// The times at which requests logged at these times, in order, are due, `speed` times as fast; and the length of the whole.
+/// Times at which requests logged at these times, in order, are due, `speed` times as fast; and the total
+/// duration.
 ///
 /// # Errors
 /// [`Unfit`] if there are none, or they take longer than [`LONGEST`].
@@ -65,7 +67,7 @@ pub fn due_times(times: &[Time], speed: f64) -> Result<(Vec<Time>, Duration), Un
     Ok((times.iter().zip(spread(times)).map(due).collect(), lasts))
 }
 
-/// For each request, the part of a second by which it is later than the log says.
+/// For each request, the part of a second by which it is later than logged.
 fn spread(times: &[Time]) -> impl Iterator<Item = f64> {
     let is_whole = has_whole_seconds(times.iter().copied());
     let seconds = times.chunk_by(|one, other| one == other);
@@ -75,7 +77,7 @@ fn spread(times: &[Time]) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Times in a plan are whole microseconds, so that its file says them exactly.
+/// Rounds to microseconds: times in a plan are whole microseconds, so that its file states them exactly.
 fn in_micros(span: Duration) -> Duration {
     Duration::from_micros(span.as_nanos() / 1_000)
 }
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_nothing_or_of_a_month_is_no_plan() {
+    fn rejects_an_empty_log_and_one_of_a_month() {
         assert_eq!(replayed(lines(&[(record(0, "a", 404, Some(1)), None)]), 1.0), Err(Unfit::Nothing));
         let month =
             lines(&[(record(0, "a", 200, Some(1)), None), (record(2_600_000, "a", 200, Some(1)), None)]);

@@ -1,61 +1,63 @@
-//! When requests are to begin, whatever the server does.
+//! Start times of requests, independent of the server.
 //!
-//! Not the users who wait for an answer and think: their times follow from one another and stand in the plan as pauses.
+//! Users who wait for a response and think are not scheduled here: the plan has their pauses.
 
 use wire::seed::Random;
 use wire::{Duration, Time};
 
 use quantity::ValueError;
 
-/// Who asks when.
+/// Schedule of a plan's requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
-    /// So many users, each of whom fetches a page, looks at it, and fetches the next (closed).
+    /// This number of users, each of whom fetches a page, looks at it, and fetches the next (closed).
     Users(u32),
-    /// One object after the other, at these rates, evenly or by chance (open).
+    /// Single objects at these rates, at regular or random intervals (open).
     Rates(Vec<Leg>, Arrivals),
-    /// When an access log says, so many times as fast (open).
+    /// At the times of an access log, this many times as fast (open).
     Replay(f64),
 }
 
-/// How requests follow one another.
+/// Distribution of the intervals between requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// At even distances.
+    /// At regular intervals.
     Constant,
     /// Independently of one another.
     Poisson,
 }
 
-/// A part of a schedule: from one rate to another, in a straight line.
+/// A part of a schedule: linear from one rate to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leg {
-    /// How long.
+    /// Duration.
     pub lasts: Duration,
-    /// Requests a second at its beginning.
+    /// Requests per second at its beginning.
     pub from: f64,
-    /// At its end.
+    /// Requests per second at its end.
     pub to: f64,
 }
 
 impl Leg {
-    /// How many requests are due in it.
+    /// Number of requests due in it.
     pub fn due(&self) -> f64 {
         f64::midpoint(self.from, self.to) * self.lasts.as_secs_f64()
     }
 
-    /// When so many are due, counted from its beginning.
+    /// Time at which `due` requests are due, counted from its beginning.
     fn at(&self, due: f64) -> f64 {
         let slope = (self.to - self.from) / self.lasts.as_secs_f64();
-        // The smaller root of from * t + slope * t^2 / 2 = due, in the form that loses nothing where the slope is none.
+        // The smaller root of from * t + slope * t^2 / 2 = due, in the form that is stable where the slope is
+        // zero.
         2.0 * due / (self.from + libm::sqrt((self.from * self.from + 2.0 * slope * due).max(0.0)))
     }
 }
 
-/// Rates as flags write them: `100` a second for as long as `lasts`, `100:30s,200:30s` in steps, `0..1000:60s` in a ramp.
+/// Parses rates: `100` a second for the duration `lasts`, `100:30s,200:30s` in steps, `0..1000:60s` in a
+/// ramp.
 ///
 /// # Errors
-/// What is no such list, a rate above ten million a second, a time that is none.
+/// An invalid list, a rate above ten million a second, or an invalid duration.
 pub fn legs(text: &str, lasts: Duration) -> Result<Vec<Leg>, ValueError> {
     text.split(',').map(|part| leg(part, lasts)).collect()
 }
@@ -81,19 +83,19 @@ fn leg(part: &str, lasts: Duration) -> Result<Leg, ValueError> {
     Ok(Leg { lasts, from: rate(from)?, to: rate(to)? })
 }
 
-/// The times at which requests begin, in order.
+/// Start times of requests, in order.
 #[derive(Clone, Debug)]
 pub struct Times<'a> {
     legs: &'a [Leg],
     arrivals: Arrivals,
-    /// Requests due until now, in this leg.
+    /// Requests due so far in this leg.
     due: f64,
     began: Time,
     random: Random,
 }
 
 impl<'a> Times<'a> {
-    /// From time zero on.
+    /// Times from zero on.
     pub fn new(legs: &'a [Leg], arrivals: Arrivals, random: Random) -> Self {
         Self { legs, arrivals, due: 0.0, began: Time::ZERO, random }
     }
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_follow_one_another_and_what_is_due_is_carried_over() {
+    fn fractions_of_requests_carry_over_between_steps() {
         // Two and a half in the first leg, a half carried into the second.
         let times = times(&[leg(1, 2.5, 2.5), leg(1, 2.0, 2.0)], Arrivals::Constant);
         assert_eq!(times, [0.4, 0.8, 1.25, 1.75]);
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_gives_as_many_with_gaps_of_every_length() {
+    fn poisson_arrivals_keep_the_rate_with_exponential_gaps() {
         let times = times(&[leg(100, 100.0, 100.0)], Arrivals::Poisson);
         assert!((9_700..10_300).contains(&times.len()), "{}", times.len());
         assert!(times.is_sorted());
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_read_as_flags_write_them() {
+    fn parses_rates_of_flags() {
         let minute = Duration::from_secs(60);
         let read = |text| legs(text, minute);
         assert_eq!(read("100"), Ok(vec![leg(60, 100.0, 100.0)]));
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_at_no_rate() {
+    fn no_request_is_due_at_rate_zero() {
         assert!(times(&[leg(10, 0.0, 0.0)], Arrivals::Constant).is_empty());
         assert!(times(&[], Arrivals::Poisson).is_empty());
     }

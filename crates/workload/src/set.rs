@@ -1,57 +1,58 @@
-//! Which laws belong together: by name, or those of a site's own log.
+//! Sets of distributions: by name, or those of a site's own log.
 //!
-//! Not drawn values. The set of 1998 is that of SURGE's paper and of `papers/dhttp#section-vi-b`; that of 1999 is Barford,
-//! Bestavros, Bradley and Crovella's look at how the Web had changed (World Wide Web 2, 1999), which has laws of its own
-//! for documents and for what they embed, and says nothing of locality: what it does not say is that of 1998.
+//! The set of 1998 is that of SURGE's paper and of `papers/dhttp#section-vi-b`. That of 1999 is from
+//! Barford, Bestavros, Bradley and Crovella's study of how the Web had changed (World Wide Web 2, 1999). It
+//! has separate distributions for documents and for embedded objects, and none for locality: the missing ones
+//! are those of 1998.
 
 use quantity::names::{self, Listing, Unknown};
 
 use crate::law::Law;
 
-/// The laws of a site and its users. Sizes are bytes, times are seconds.
+/// Distributions of a site and its users. Sizes are in bytes, times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Set {
-    /// What pages begin with.
+    /// Files with which pages begin.
     pub documents: Files,
-    /// What else they have; `None`: files of the same kind.
+    /// Files that pages embed; `None`: files of the same kind.
     pub embedded: Option<Files>,
-    /// The exponent of popularity: the file of rank r is asked for floor(C / r^popularity) times.
+    /// Exponent of popularity: the file of rank r is requested floor(C / r^popularity) times.
     pub popularity: f64,
-    /// How many objects a page has, rounded to the nearest whole number.
+    /// Objects per page, rounded to the nearest whole number.
     pub objects: Law,
-    /// From an object of a page to the next.
+    /// Pause from one object of a page to the next.
     pub active_off: Law,
-    /// From a page to the next.
+    /// Pause from one page to the next.
     pub inactive_off: Law,
-    /// How many pages until a user's connections are closed, rounded to the nearest; `None`: as many as come.
+    /// Pages until a user's connections are closed, rounded to the nearest; `None`: unlimited.
     pub session: Option<Law>,
-    /// How many files, this one included, were asked for since this was asked for last.
+    /// Number of files, this one included, requested since its last request.
     pub depth: Law,
 }
 
 /// A kind of files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Files {
-    /// How large they are.
+    /// Sizes of the files.
     pub sizes: Law,
-    /// How large what is *asked for* is; `None`: no matter, sizes are given by chance.
+    /// Sizes of *requests*; `None`: unconstrained, sizes are assigned at random.
     pub requests: Option<Law>,
 }
 
-/// What a plan is drawn by.
+/// Distributions of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Laws {
-    /// Those of a source.
+    /// Those of a publication.
     Named(SetName),
     /// Those of a site's own log.
     Site(Box<Set>),
 }
 
-/// What the laws of a site's own log are called.
+/// Name of the distributions of a site's own log.
 pub const SITE: &str = "site";
 
 impl Laws {
-    /// What they are called.
+    /// Name of the set.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Named(name) => name.name(),
@@ -59,7 +60,7 @@ impl Laws {
         }
     }
 
-    /// The laws.
+    /// The distributions.
     pub fn set(&self) -> Set {
         match self {
             Self::Named(name) => name.set(),
@@ -73,18 +74,18 @@ impl Laws {
 pub enum SetName {
     /// SURGE's paper.
     Surge1998,
-    /// A year later.
+    /// The study of a year later.
     Surge1999,
 }
 
 impl SetName {
-    /// Every one.
+    /// Every set.
     pub const ALL: [Self; 2] = [Self::Surge1998, Self::Surge1999];
 
     /// The set of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none.
+    /// [`Unknown`] for any other name.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         names::find("set of laws", name, &Self::ALL, Self::name)
     }
@@ -94,7 +95,7 @@ impl SetName {
         self.listing().name
     }
 
-    /// What the name stands for.
+    /// Description of the name.
     pub const fn listing(self) -> Listing {
         match self {
             Self::Surge1998 => Listing {
@@ -110,7 +111,7 @@ impl SetName {
         }
     }
 
-    /// Its laws.
+    /// Its distributions.
     pub const fn set(self) -> Set {
         match self {
             Self::Surge1998 => Set {
@@ -127,7 +128,7 @@ impl SetName {
                 depth: DEPTH,
             },
             Self::Surge1999 => Set {
-                // 94.55% of the lognormal are below where the tail begins.
+                // 94.55% of the lognormal are below the start of the tail.
                 documents: Files {
                     sizes: Law::Hybrid { mu: 7.630, sigma: 1.001, cut: 10_240.0, body: 0.945_5, shape: 1.0 },
                     requests: None,
@@ -144,7 +145,7 @@ impl SetName {
     }
 }
 
-/// The file of rank r is asked for floor(C / r) times.
+/// The file of rank r is requested floor(C / r) times.
 const ZIPF: f64 = 1.0;
 const ACTIVE_OFF: Law = Law::Weibull { scale: 0.382, shape: 1.46 };
 const DEPTH: Law = Law::Lognormal { mu: 1.5, sigma: 0.8 };

@@ -1,18 +1,20 @@
-//! The laws of a site, estimated from its own access log.
+//! Distributions of a site, estimated from its own access log.
 //!
-//! Not a plan, and not the estimates of single laws (`estimate` has those): here a log is taken apart as SURGE's authors took
+//! Estimates of single distributions are in `estimate`. Here a log is split as SURGE's authors split
 //! theirs, into files, and into users who fetch a page, look at it, and fetch the next.
 //!
 //! - A *user* is a client of the log. A proxy with a thousand people behind it is one busy user.
-//! - A *page* is what a user asks for with no more than a second between one request and the next ([`IDLE`]): the threshold by
-//!   which Barford and Crovella (1998) tell active OFF times from inactive ones. Where a log has whole seconds, two requests in
-//!   neighbouring seconds are one page, and what happens within a second is not known: pauses from object to object then are
-//!   those of 1998.
-//! - A *session* ends where a user asks for nothing for half an hour ([`AWAY`]), as analysts of logs have it; longer pauses are no
-//!   thinking. Only sessions that both began and ended within the log, by that measure, are counted.
+//! - A *page* is a user's requests with at most a second between one and the next ([`IDLE`]): the threshold
+//!   by which Barford and Crovella (1998) distinguish active OFF times from inactive ones. Where a log has
+//!   whole seconds, two requests in neighbouring seconds are one page, and the order within a second is
+//!   unknown: pauses between objects are then those of 1998.
+//! - A *session* ends where a user sends no request for half an hour ([`AWAY`]), as is usual in log analysis;
+//!   longer pauses are not think time. Only sessions that both began and ended within the log, by that
+//!   measure, are counted.
 //!
-//! Times are those of the log: when a request was read, or answered, as the server has it. All of a log is held: 48 bytes for
-//! each request of at most [`MOST_READ`], and as much again while it is sorted.
+//! Times are those of the log: when a request was read, or its response sent, as the server logs it. The
+//! whole log is held in memory: 48 bytes for each request of at most [`MOST_READ`], and as much again while
+//! it is sorted.
 
 use std::fmt;
 
@@ -32,37 +34,37 @@ use crate::plan::{MOST_FILES, MOST_OBJECTS};
 use crate::popularity::depths;
 use crate::set::{Files, Set, SetName};
 
-/// Requests that are read of a log; the laws are those of the first so many.
+/// Maximum number of requests read from a log; the distributions are those of the first ones.
 pub const MOST_READ: usize = 1 << 22;
-/// A shorter log says little of popularity.
+/// Minimum number of requests: a shorter log says little about popularity.
 pub const LEAST_REQUESTS: usize = 1_000;
-/// No longer pause is within a page.
+/// Maximum pause within a page.
 pub const IDLE: Duration = Duration::from_secs(1);
-/// A longer pause ends a session.
+/// Pause that ends a session.
 pub const AWAY: Duration = Duration::from_secs(1_800);
 
-/// What a log says of its site.
+/// Estimates from a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
-    /// The laws.
+    /// The distributions.
     pub set: Set,
-    /// The share of requests that were answered by saying that nothing had changed.
+    /// Share of requests with the response 304 Not Modified.
     pub conditional: Probability,
-    /// How many files were asked for; a plan can have no more than [`MOST_FILES`].
+    /// Number of files requested; a plan can have at most [`MOST_FILES`].
     pub files: u32,
-    /// How many requests this is of.
+    /// Number of requests that were used.
     pub requests: usize,
-    /// Of how many users.
+    /// Number of users.
     pub users: usize,
-    /// From the first to the last.
+    /// Time from the first request to the last.
     pub lasts: Duration,
-    /// How well each law that was estimated fits the log.
+    /// Goodness of fit of each estimated distribution.
     pub fits: Vec<Fit>,
-    /// What the log cannot say, and what was taken instead; sentences.
+    /// Quantities that the log does not contain, and the values used instead; sentences.
     pub notes: Vec<String>,
 }
 
-/// Why a log has no laws.
+/// Reason why a log gives no distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooLittle {
     /// Too few requests.
@@ -86,10 +88,10 @@ impl fmt::Display for TooLittle {
 
 impl std::error::Error for TooLittle {}
 
-/// The laws of these requests.
+/// Estimates the distributions of these requests.
 ///
 /// # Errors
-/// [`TooLittle`] if nothing can be said of sizes or popularity.
+/// [`TooLittle`] if sizes or popularity cannot be estimated.
 pub fn site(lines: Lines) -> Result<Site, TooLittle> {
     if lines.len() < LEAST_REQUESTS {
         return Err(TooLittle::Requests(lines.len()));
@@ -118,7 +120,7 @@ pub fn site(lines: Lines) -> Result<Site, TooLittle> {
         session: found.session(users.sessions),
         depth: depth.unwrap_or(usual.depth),
     };
-    // To a hundredth of a percent.
+    // Rounded to a hundredth of a percent.
     let share = |count: usize| (1e4 * count as f64 / lines.len() as f64).round() / 1e4;
     let unchanged = lines.iter().filter(|line| line.answer == Answer::Unchanged).count();
     let lasts = lines.first().zip(lines.last()).map(|(first, last)| last.time.since(first.time));
@@ -134,7 +136,7 @@ pub fn site(lines: Lines) -> Result<Site, TooLittle> {
     })
 }
 
-/// What was found so far: how well laws fit, and what could not be found.
+/// Results so far: goodness of fit, and quantities that could not be estimated.
 struct Found {
     fits: Vec<Fit>,
     notes: Vec<String>,
@@ -143,9 +145,9 @@ struct Found {
 type Seen = (accesslog::Target, crate::lines::Seen);
 
 impl Found {
-    /// The laws of sizes, and how well popularity fits.
+    /// Distributions of sizes, and the fit of popularity.
     fn documents(&mut self, lines: &[Line], seen: &[Seen], usual: Files) -> Result<Files, TooLittle> {
-        // Nothing can be said of what is empty: it has no logarithm.
+        // Empty files are left out: their size has no logarithm.
         let mut sizes: Vec<f64> =
             seen.iter().filter_map(|(_, seen)| seen.size()).map(|size| size as f64).collect();
         sizes.retain(|size| *size > 0.0);
@@ -155,7 +157,7 @@ impl Found {
         self.fits.push(whole(SIZE, law, sizes, f64::INFINITY));
         let numbers: std::collections::BTreeMap<_, u64> =
             seen.iter().map(|(target, seen)| (*target, seen.size().unwrap_or(0))).collect();
-        // What would come if every answer were whole: a plan's are.
+        // Sizes as if every response were whole: a plan's are.
         let asked = lines.iter().filter_map(|line| numbers.get(&line.file?)).map(|size| *size as f64);
         let mut asked = thinned(asked.filter(|size| *size > 0.0).collect());
         asked.sort_by(f64::total_cmp);
@@ -173,13 +175,13 @@ impl Found {
         Ok(Files { sizes: law, requests: requests.or(usual.requests) })
     }
 
-    /// How far back files were asked for last.
+    /// Distribution of the depth at which files were requested again.
     fn depth(&mut self, lines: &[Line], seen: &[Seen]) -> Option<Law> {
         let numbers: std::collections::BTreeMap<_, u32> =
             seen.iter().map(|(target, _)| *target).zip(0..).collect();
         let order: Vec<u32> = lines.iter().filter_map(|line| numbers.get(&line.file?)).copied().collect();
         let depths = thinned(depths(&order, seen.len()));
-        // They were rounded upwards: in the middle, by a half.
+        // They were rounded upwards: by a half on average.
         let middles: Vec<f64> = depths.iter().map(|depth| depth - 0.5).collect();
         let Some(law) = likeliest(&middles, [lognormal(&middles)]) else {
             self.too_few("files that are asked for again", depths.len());
@@ -218,7 +220,8 @@ impl Found {
 
     fn inactive(&mut self, values: Vec<f64>, is_whole: bool, usual: Law) -> Law {
         let values = thinned(values);
-        // Of whole seconds, two are the first that are surely more than one: a second and a half and more, rounded.
+        // With whole seconds, two are the first that are certainly more than one: a second and a half and
+        // more, rounded.
         let least = if is_whole { 1.5 } else { IDLE.as_secs_f64() };
         let laws = [pareto(&values, least), lognormal(&values), weibull(&values)];
         let (law, fit): (_, fn(_, _, _) -> Fit) = match is_whole {
@@ -253,18 +256,18 @@ impl Found {
     }
 }
 
-/// What users do.
+/// Behaviour of the users.
 #[derive(Default)]
 struct Users {
     count: usize,
     is_whole: bool,
-    /// How many objects each page has.
+    /// Objects per page.
     objects: Vec<f64>,
     /// Pauses within pages, in seconds.
     active: Vec<f64>,
     /// Pauses between pages, in seconds.
     inactive: Vec<f64>,
-    /// How many pages each session has that is whole.
+    /// Pages per complete session.
     sessions: Vec<f64>,
 }
 
@@ -282,7 +285,7 @@ impl Users {
                 users.session(session, first.time, last.time);
             }
         }
-        // What the clock cannot tell apart is half of what it can.
+        // Intervals below the clock's resolution count as half of it.
         let tick = users.active.iter().copied().filter(|pause| *pause > 0.0).fold(1.0, f64::min);
         users.active.iter_mut().filter(|pause| **pause == 0.0).for_each(|pause| *pause = tick / 2.0);
         users
@@ -307,13 +310,13 @@ impl Users {
     }
 }
 
-/// Every n-th of them, if they are more than estimates take.
+/// Every n-th value, if there are more than estimates use.
 fn thinned(values: Vec<f64>) -> Vec<f64> {
     let step = values.len().div_ceil(MOST_VALUES).max(1);
     if step == 1 { values } else { values.into_iter().step_by(step).collect() }
 }
 
-/// More values make no better estimate than any log deserves.
+/// Maximum number of values for an estimate; more do not improve it.
 const MOST_VALUES: usize = 250_000;
 
 #[cfg(test)]
@@ -326,7 +329,7 @@ mod tests {
     use crate::schedule::Schedule;
     use crate::set::Laws;
 
-    /// The log of a plan whose answers take no time, with a clock that ticks so often.
+    /// The log of a plan whose responses take no time, with a clock of this resolution.
     fn log(plan: &Plan, tick: Duration) -> Lines {
         let mut clocks = std::collections::BTreeMap::new();
         let mut lines = Lines::default();
@@ -371,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_of_a_plan_gives_back_its_laws() {
+    fn estimates_from_a_plan_s_log_recover_its_distributions() {
         for seed in 1..=2 {
             let plan = plan(SetName::Surge1998, 300, 400, seed);
             let site = site(log(&plan, Duration::from_micros(1))).unwrap();
@@ -379,15 +382,16 @@ mod tests {
                 site.set;
             near("share of 304", site.conditional.get(), 0.2, 0.01);
             near("popularity", popularity, 1.0, 0.1);
-            // Of 3,000 files 210 are the tail, which leave open where it begins: what comes of all together does not.
+            // Of 3,000 files 210 are the tail, which leave its beginning open; the distribution of all
+            // together is determined.
             let sizes = plan.wanted.set.set().documents.sizes;
             for share in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999] {
                 near("sizes", documents.sizes.below(sizes.quantile(share)), share, 0.03);
             }
             let far = documents.sizes.quantile(0.999).ln() - documents.sizes.quantile(0.99).ln();
             near("tail", 10.0_f64.ln() / far, 1.1, 0.3);
-            // A Pareto(1000, 1) has half of it below 2,000, three quarters below 4,000; but an eighth of all requests is for one
-            // file of one size.
+            // A Pareto(1000, 1) has half of it below 2,000, three quarters below 4,000; but an eighth of all
+            // requests is for one file of one size.
             let requests = documents.requests.unwrap();
             near("half of what is asked for", requests.below(2_000.0), 0.5, 0.15);
             near("three quarters of it", requests.below(4_000.0), 0.75, 0.15);
@@ -402,7 +406,7 @@ mod tests {
                     near("active, scale", scale, 0.382, 0.02);
                     near("active, shape", active, 1.46, 0.1);
                     near("inactive", inactive, 1.5, 0.1);
-                    // A plan's files come again in time whatever the law of depths says: those few lie deep.
+                    // A plan's files recur in time whatever the distribution of depths: those few lie deep.
                     near("depth, mu", mu, 1.5, 0.25);
                     near("depth, sigma", sigma, 0.8, 0.4);
                 }
@@ -416,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_seconds_hide_what_is_within_a_page() {
+    fn pauses_within_a_page_are_unknown_with_whole_seconds() {
         let plan = plan(SetName::Surge1998, 200, 400, 1);
         let site = site(log(&plan, Duration::from_secs(1))).unwrap();
         assert_eq!(site.set.active_off, SetName::Surge1998.set().active_off);
@@ -434,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_told_by_half_an_hour() {
+    fn sessions_end_after_half_an_hour() {
         let mut lines = Lines::default();
         let mut push = |user: u64, seconds: u64, file: u64| {
             let record = Record {
@@ -447,7 +451,7 @@ mod tests {
             };
             lines.push(&record, None);
         };
-        // Users come one after the other, every minute, for two or three pages, in ten hours.
+        // Users come one after another, every minute, for two or three pages, in ten hours.
         for user in 0..600 {
             for page in 0..2 + user % 2 {
                 push(user, 60 * user + 10 * page, user % 97);
@@ -466,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_refused_with_what_is_needed() {
+    fn rejects_a_short_log_with_the_minimum() {
         let said = site(log(&plan(SetName::Surge1998, 1, 5, 1), IDLE)).unwrap_err().to_string();
         assert!(said.contains("whole or unchanged answers, and laws take 1000 at least"), "{said}");
         let mut lines = Lines::default();

@@ -1,4 +1,4 @@
-//! A plan as a file: lines of text that people can read, count and cut, and that say the plan exactly.
+//! A plan as a file: lines of text that people can read, count and cut, and that state the plan exactly.
 //!
 //! ```text
 //! roundtrip-plan 1
@@ -15,14 +15,15 @@
 //! ...
 //! ```
 //!
-//! After the heads, a line for each file, its size in bytes; and a line for each page: the user, `+` seconds after the
-//! user's page before or `@` seconds of the plan, then the files, each but the first with `+` the seconds after the one
-//! before; `*` marks a request for what has changed, `!` the end of a session. Of an open schedule the sixth line is
-//! `rates poisson 60.000000:100..100 ...`, for each leg its seconds and rates; of a replayed log it is
-//! `replay 10 for 60.000000`, with how many times as fast it is. Laws of a site's own log follow `set site`, a line each (`laws`).
+//! After the header lines, a line for each file, its size in bytes; and a line for each page. A page has the
+//! user, then `+` and the seconds after the user's previous page or `@` and the seconds of the plan. Then
+//! come the files, each but the first with `+` and the seconds after the previous one; `*` marks a
+//! conditional request, `!` the end of a session. For an open schedule the sixth line is `rates poisson
+//! 60.000000:100..100 ...`, with the seconds and rates of each leg. For a replayed log it is `replay 10 for
+//! 60.000000`, with its speed. Distributions of a site's own log follow `set site`, one per line (`laws`).
 //!
-//! Not JSON: a plan of a million pages would be ten times as long. What is read was written by someone else: nothing here
-//! panics, and every number is held to its range.
+//! Not JSON: a plan of a million pages would be ten times as long. The input is untrusted: nothing here
+//! panics, and every number is checked against its range.
 
 mod laws;
 
@@ -34,15 +35,15 @@ use wire::{Bytes, Duration, Probability, Seed, Time};
 use crate::plan::{Ask, Begins, MOST_FILES, MOST_OBJECTS, MOST_REQUESTS, Page, Plan, Wanted};
 use crate::schedule::{Arrivals, Leg, Schedule};
 
-/// What the first line says, and no other file's.
+/// First line, which identifies the format.
 const MAGIC: &str = "roundtrip-plan 1";
 
-/// Why a text is no plan.
+/// Error in the text of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPlan {
     /// The line, from 1.
     pub line: usize,
-    /// What should stand there.
+    /// Description of the expected text.
     pub wanted: String,
 }
 
@@ -105,7 +106,7 @@ const fn name(arrivals: Arrivals) -> &'static str {
     }
 }
 
-/// Seconds with the six digits of a plan.
+/// Seconds with the six decimals of a plan.
 struct Seconds(Duration);
 
 impl fmt::Display for Seconds {
@@ -115,10 +116,10 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// Reads a plan.
+/// Parses a plan.
 ///
 /// # Errors
-/// [`BadPlan`] with the first line that is not as it should be.
+/// [`BadPlan`] with the first invalid line.
 pub fn read(text: &str) -> Result<Plan, BadPlan> {
     let mut reader = Reader { lines: text.lines(), at: 0 };
     reader.line(&format!("`{MAGIC}`"), |line| (line == MAGIC).then_some(()))?;
@@ -223,7 +224,7 @@ fn ask(word: &str, is_first: bool, files: u32) -> Option<Ask> {
     Some(Ask { file, after, is_conditional })
 }
 
-/// Seconds with six digits after the point, up to a thousand years.
+/// Parses seconds with six decimals, up to a thousand years.
 fn seconds(text: &str) -> Option<Duration> {
     let (whole, micros) = text.split_once('.')?;
     let micros = digits::<u64>(micros).filter(|_| micros.len() == 6)?;
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_continued_is_no_plan() {
+    fn rejects_truncated_and_continued_plans() {
         let text = written(&plan(Schedule::Users(3)));
         let cut = &text[..text.trim_end().rfind('\n').unwrap() + 1];
         assert!(read(cut).unwrap_err().to_string().ends_with("is not a page; make the plan again"));
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_held_to_its_form() {
+    fn rejects_malformed_pages() {
         for bad in [
             "",
             "1",
@@ -327,7 +328,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd(lines in proptest::collection::vec("[0-9+@*!. a-z]{0,20}", 0..12)) {
+        fn no_text_panics(lines in proptest::collection::vec("[0-9+@*!. a-z]{0,20}", 0..12)) {
             let _ = read(&format!("{MAGIC}\n{}", lines.join("\n")));
         }
     }

@@ -1,4 +1,4 @@
-//! From TOML to a [`Spec`], with the place of everything that is wrong.
+//! Parser from TOML to a [`Spec`], with the position of every error.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use toml::de::{DeInteger, DeString, DeTable, DeValue};
 use super::{FileError, Problem, tables};
 use crate::spec::{Key, Spec};
 
-/// What is wrong, and which bytes of the text.
+/// Result with the problem, and its bytes in the text.
 pub(super) type Found<T> = Result<T, (Range<usize>, Problem)>;
 
-/// No scenario is larger.
+/// Maximum size of a file, in bytes.
 const LARGEST: usize = 1 << 20;
 
 impl Spec {
-    /// What `text`, the content of `file`, asks for.
+    /// Parses `text`, the content of `file`.
     ///
     /// # Errors
-    /// The first thing that is wrong, with file, line and column.
+    /// The first problem, with file, line and column.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, FileError> {
         read(text).map_err(|(span, problem)| {
             let before = text.get(..span.start).unwrap_or(text);
@@ -56,7 +56,7 @@ fn read(text: &str) -> Found<Spec> {
 /// One key and its value.
 pub(super) type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
-/// As they stand in the file, so that what is wrong first is told first.
+/// Entries in the order of the file, so that the first error is reported first.
 pub(super) fn in_order<'a, 'i>(table: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);
@@ -75,7 +75,7 @@ pub(super) fn unknown_key(name: &Spanned<DeString<'_>>, unknown: Unknown) -> (Ra
     (name.span(), Problem::UnknownKey(unknown))
 }
 
-/// What `read` makes of a string or a number: of the same text that a flag would have.
+/// Result of `read` for a string or a number: for the same text that a flag would have.
 pub(super) fn scalar<T>(
     key: &'static str,
     example: impl Into<String>,
@@ -96,7 +96,7 @@ pub(super) fn scalar<T>(
     read(&text).map_err(|error| (value.span(), Problem::Value { key, error }))
 }
 
-/// An integer of any base in digits; as it stands where it is too large for any use here.
+/// An integer of any base in decimal digits; unchanged where it is too large for any use here.
 fn decimal<'a>(integer: &'a DeInteger<'_>) -> Cow<'a, str> {
     match i128::from_str_radix(integer.as_str(), integer.radix()) {
         Ok(number) => number.to_string().into(),

@@ -1,4 +1,4 @@
-//! Networks and pages of one's own.
+//! Custom networks and pages.
 
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ pub(super) fn network(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) 
     Ok(())
 }
 
-/// What a network's table says.
+/// Contents of a network's table.
 #[derive(Default)]
 struct Said {
     name: Option<String>,
@@ -66,7 +66,7 @@ impl Said {
     }
 }
 
-/// What a network's table can say.
+/// Keys of a network's table.
 #[derive(Clone, Copy)]
 enum NetworkKey {
     Name,
@@ -114,7 +114,7 @@ pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> 
     Ok(())
 }
 
-/// Sizes only: a name would be another page.
+/// Parses sizes only: a name would be another page.
 fn sizes(text: &str) -> Result<Page, ValueError> {
     if text.starts_with(|first: char| first.is_ascii_digit()) {
         return crate::page::text::page(text);
@@ -123,7 +123,7 @@ fn sizes(text: &str) -> Result<Page, ValueError> {
     Err(ValueError::NotA { what: "a list of sizes", given: text.to_owned(), give })
 }
 
-/// A name that can be printed. (`+` in a network's name tells a change.)
+/// A printable name. (`+` in a network's name marks a change.)
 fn name(value: &Spanned<DeValue<'_>>, is_allowed: fn(&str) -> bool) -> Found<String> {
     let name = scalar("name", "name = \"my-own\"", value, |text| Ok(text.to_owned()))?;
     let is_name = (1..=200).contains(&name.chars().count()) && !name.contains(char::is_control);

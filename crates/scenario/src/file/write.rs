@@ -1,4 +1,4 @@
-//! From a [`Spec`] to TOML that is read back as the same `Spec`.
+//! Writer from a [`Spec`] to TOML that is parsed back to the same `Spec`.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::spec::key::{DirectionKey, PathKey, Way};
 use crate::{Network, Page, Spec};
 
 impl Spec {
-    /// What was asked for as a file that asks for the same.
+    /// This specification as a file.
     pub fn to_toml(&self) -> String {
         let Self {
             networks,
@@ -70,7 +70,7 @@ impl Lines {
         }
     }
 
-    /// One value stands alone, several in an array of a line each.
+    /// Writes one value alone, several as an array with one per line.
     fn list(&mut self, key: &str, values: impl Iterator<Item = String>) {
         match &values.collect::<Vec<_>>()[..] {
             [] => {}
@@ -80,7 +80,8 @@ impl Lines {
     }
 }
 
-/// Its name; as a table, what makes it differ from the named one it is like; or all of it.
+/// The network as its name; as a table of its differences from the named one it is like; or as a complete
+/// table.
 fn network(network: &Network) -> String {
     let like = network.like.and_then(|like| Network::named(like).ok());
     let (entries, base) = match like {
@@ -106,7 +107,7 @@ fn own(network: &Network) -> Vec<String> {
     ]
 }
 
-/// Its name where that says it all; otherwise its sizes, too.
+/// The page's name where that is sufficient; otherwise its sizes, too.
 fn page(page: &Page) -> String {
     match crate::page::text::page(&page.name) {
         Ok(same) if same == *page => quoted(&page.name),
@@ -114,7 +115,7 @@ fn page(page: &Page) -> String {
     }
 }
 
-/// What is said about every path, key by key.
+/// Changes to every path, key by key.
 fn changes(changes: &Changes) -> Vec<(PathKey, String)> {
     let Changes { rtt, rate, rate_up, delay_up, mss, mtu, modem, both, up, down } = changes;
     let path = [

@@ -1,6 +1,6 @@
-//! The file around the entries: read from front to back, one entry in memory at a time.
+//! The file around the entries: parsed in one pass, one entry in memory at a time.
 //!
-//! An entry that is JSON, but not what the format says, is counted and passed over; what is no JSON ends the reading.
+//! An entry that is valid JSON, but not valid HAR, is counted and skipped; invalid JSON ends the reading.
 
 use std::fmt;
 use std::io::{self, BufReader, Cursor, Read};
@@ -13,17 +13,17 @@ use super::entry::Entry;
 use super::left_out::Odd;
 use super::{ENTRIES_MOST, HarError};
 
-/// Whether bodies are wanted.
+/// Whether bodies are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bodies {
     Kept,
     PassedOver,
 }
 
-/// What is needed of a file.
+/// Parts of a file that are used.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
-    /// Its id.
+    /// Id of the first page.
     pub(super) first_page: Option<String>,
     pub(super) entries: Vec<Entry>,
     pub(super) odd: Odd,
@@ -40,7 +40,7 @@ pub(super) fn read(from: impl Read, bodies: Bodies) -> Result<Archive, HarError>
     })
 }
 
-/// Passes over a byte order mark, which some tools put before UTF-8.
+/// Skips a byte order mark, which some tools put before UTF-8.
 fn without_mark(mut from: impl Read) -> io::Result<impl Read> {
     let mut first = Vec::new();
     from.by_ref().take(MARK.len() as u64).read_to_end(&mut first)?;
@@ -53,7 +53,7 @@ fn without_mark(mut from: impl Read) -> io::Result<impl Read> {
 const MARK: &[u8] = "\u{feff}".as_bytes();
 const TOO_MANY: &str = "too many entries";
 
-/// The value of one name in an object; of several, the last.
+/// The value of one name in an object; the last one if it is repeated.
 struct Named<S> {
     name: &'static str,
     inner: S,
@@ -84,7 +84,7 @@ impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for Named<S> {
     }
 }
 
-/// What is below `log`.
+/// The members below `log`.
 #[derive(Clone, Copy)]
 struct Log(Bodies);
 
@@ -157,7 +157,7 @@ impl Odd {
     }
 }
 
-/// The id of the first page; whatever else is in its place is no page.
+/// Id of the first page; a value of another type is no page.
 struct FirstPage(Option<String>);
 
 impl<'de> Deserialize<'de> for FirstPage {

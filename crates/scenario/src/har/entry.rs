@@ -1,27 +1,27 @@
-//! One entry of a HAR: a request and its answer, as Chromium, Firefox and Safari write them.
+//! One entry of a HAR: a request and its response, as Chromium, Firefox and Safari write them.
 //!
-//! Numbers may have a point, sizes may be -1 or missing, and bodies may be in base64. Not a check of the format: what is
-//! not needed is not looked at.
+//! Numbers may have a decimal point, sizes may be -1 or missing, and bodies may be in base64. The format is
+//! not validated: unused members are ignored.
 
 use std::fmt;
 
 use serde::de::{IgnoredAny, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// What is needed of an entry.
+/// Parts of an entry that are used.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
-    /// The id of its page.
+    /// Id of its page.
     pub(super) page: Option<String>,
-    /// `None` for what is not fetched by http: those can be as long as a body.
+    /// `None` for a URL of another scheme than http or https: those can be as long as a body.
     pub(super) url: Option<String>,
-    /// The request's head, where it is known.
+    /// Size of the request's headers, where it is known.
     pub(super) request: Option<u64>,
     pub(super) status: i64,
     pub(super) is_cached: bool,
-    /// The body, decoded, where it is known.
+    /// Size of the decoded body, where it is known.
     pub(super) size: Option<u64>,
-    /// The body, if it is wanted and there is one.
+    /// The body, if it is wanted and present.
     pub(super) body: Option<Vec<u8>>,
     transferred: Option<u64>,
     mime: String,
@@ -50,7 +50,8 @@ impl Entry {
         let head = Number::known(headers_size).unwrap_or(0);
         let with_head =
             Number::known(transfer_size).filter(|all| *all > 0).map(|all| all.saturating_sub(head));
-        // Where the head's size is not known (HTTP/2), head and body together are the most that the body can be.
+        // Where the size of the headers is unknown (HTTP/2), headers and body together are an upper bound of
+        // the body.
         let from_transfer =
             with_head.map(|body| decoded.filter(|_| head == 0).map_or(body, |size| body.min(size)));
         let from_compression =
@@ -71,8 +72,8 @@ impl Entry {
         }
     }
 
-    /// The body as it was transferred: as the browser says, or head and body without the head, or what was decoded without
-    /// what decoding added.
+    /// Size of the body as transferred: as the browser reports it, or headers and body less the headers, or
+    /// the decoded size less the bytes that decoding added.
     pub(super) fn on_wire(&self) -> u64 {
         self.transferred.unwrap_or(0)
     }
@@ -88,7 +89,7 @@ impl Entry {
     }
 }
 
-/// Host and path of a URL of http or https; the path without its first slash, a folder's with `index.html`.
+/// Host and path of an http or https URL; the path without its first slash, a directory's with `index.html`.
 pub(super) fn address(url: &str) -> Option<(&str, String)> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
@@ -103,7 +104,7 @@ struct Raw<T> {
     pageref: Option<String>,
     request: Request,
     response: Response<T>,
-    /// Chromium's: where it was cached.
+    /// Chromium's: the cache that it came from.
     #[serde(rename = "_fromCache")]
     from_cache: Option<IgnoredAny>,
 }
@@ -122,12 +123,12 @@ struct Response<T> {
     status: Option<Number>,
     #[serde(rename = "headersSize")]
     headers_size: Option<Number>,
-    /// As transferred; -1 where the browser does not know.
+    /// Transferred size; -1 where the browser does not know it.
     #[serde(rename = "bodySize")]
     body_size: Option<Number>,
     #[serde(default)]
     content: Content<T>,
-    /// Chromium's: head and body as transferred.
+    /// Chromium's: headers and body as transferred.
     #[serde(rename = "_transferSize")]
     transfer_size: Option<Number>,
 }
@@ -137,7 +138,7 @@ struct Response<T> {
 struct Content<T> {
     /// After decoding.
     size: Option<Number>,
-    /// What decoding added.
+    /// Bytes that decoding added.
     compression: Option<Number>,
     #[serde(rename = "mimeType")]
     mime_type: Option<String>,
@@ -151,11 +152,11 @@ impl<T> Default for Content<T> {
     }
 }
 
-/// A whole number, which some write with a point.
+/// A whole number, which some browsers write with a decimal point.
 struct Number(i64);
 
 impl Number {
-    /// -1 is a browser's word for not knowing.
+    /// The number, unless it is -1, which means unknown.
     fn known(number: Option<Self>) -> Option<u64> {
         number.and_then(|Self(number)| u64::try_from(number).ok())
     }
@@ -184,7 +185,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// A string that may hold halves of surrogate pairs, as scripts can and JSON's own reader refuses; they are replaced.
+/// A string that may contain unpaired surrogates, as scripts can and serde_json refuses; they are replaced.
 struct Text(Vec<u8>);
 
 impl<'de> Deserialize<'de> for Text {
@@ -203,7 +204,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// RFC 4648, section 4; blanks and line ends are passed over.
+/// Decodes base64 (RFC 4648, section 4); spaces and line endings are skipped.
 fn base64(text: &[u8]) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut count) = (Vec::with_capacity(text.len() / 4 * 3), 0_u32, 0);
     for letter in text.iter().filter(|letter| !letter.is_ascii_whitespace() && **letter != b'=') {

@@ -1,49 +1,49 @@
-//! HAR entries that are not objects of the page, counted by reason, and the share of the visit that is.
+//! HAR entries that are not objects of the page, counted by reason, and the page's share of the visit.
 //!
-//! Not an error: a recording of a visit holds these as well.
+//! Not an error: a recording of a visit contains these as well.
 
 use std::collections::BTreeMap;
 
 use super::entry::Entry;
 
-/// How many, by why.
+/// Numbers of entries, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Of later pages in the file.
+    /// Entries of later pages in the file.
     pub pages: usize,
-    /// From other hosts than the document's, by host.
+    /// Entries of other hosts than the document's, by host.
     pub hosts: BTreeMap<String, usize>,
-    /// From the browser's cache, without asking.
+    /// Entries from the browser's cache, without validation.
     pub cached: usize,
-    /// 304: asked, and not changed.
+    /// 304 Not Modified.
     pub unchanged: usize,
-    /// Other answers of the three hundreds.
+    /// Other responses with status 3xx.
     pub redirects: usize,
-    /// Answers of four hundred and more, by status.
+    /// Responses with status 400 and above, by status.
     pub errors: BTreeMap<i64, usize>,
-    /// No answer.
+    /// No response.
     pub failed: usize,
-    /// Not fetched by http.
+    /// Not fetched by HTTP.
     pub inline: usize,
-    /// Answers without a body.
+    /// Responses without a body.
     pub empty: usize,
-    /// Not as the format has them.
+    /// Invalid entries.
     pub odd: Odd,
-    /// Bodies of all of them on the wire.
+    /// Size on the wire of all their bodies.
     pub bytes: u64,
 }
 
-/// Entries that cannot be read.
+/// Entries that cannot be parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Odd {
-    /// How many.
+    /// Their number.
     pub count: usize,
-    /// Which was the first, and what is wrong with it.
+    /// The first of them, and what is wrong with it.
     pub first: String,
 }
 
 impl LeftOut {
-    /// Where an entry of the page's counts that brought nothing over the network, or nothing that is the page's.
+    /// The counter for an entry of the page that transferred no body, or none of the page's.
     pub(super) fn by_status(&mut self, entry: &Entry) -> Option<&mut usize> {
         if entry.is_cached {
             return Some(&mut self.cached);
@@ -53,12 +53,12 @@ impl LeftOut {
             304 => Some(&mut self.unchanged),
             300..400 => Some(&mut self.redirects),
             400.. => Some(self.errors.entry(entry.status).or_default()),
-            // 0 is what browsers write for requests that were blocked or ended without an answer.
+            // Browsers record 0 for requests that were blocked or ended without a response.
             _ => Some(&mut self.failed),
         }
     }
 
-    /// The share of the visit that is fetched, and the reasons for the rest; `None` if nothing is left out.
+    /// The page's share of the visit, and the reasons for the rest; `None` if nothing is left out.
     pub fn sentence(&self, fetched_entries: usize, fetched_bytes: u64) -> Option<String> {
         let Self { pages, hosts, cached, unchanged, redirects, errors, failed, inline, empty, odd, bytes } =
             self;

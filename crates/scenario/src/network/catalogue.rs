@@ -1,6 +1,6 @@
-//! The networks that have names: the thirteen of `papers/heidemann-model#table-2`, and today's ([`super::today`]).
+//! Named networks: the thirteen of `papers/heidemann-model#table-2`, and today's ([`super::today`]).
 //!
-//! The printed bandwidths are rounded. These are the exact ones from which the papers' tables come out as
+//! The printed bandwidths are rounded. These are the exact ones that reproduce the papers' tables as
 //! printed; Mb is 2^20 bits and kB is 1024 bytes there.
 
 use quantity::names::{Listing, Unknown};
@@ -12,7 +12,7 @@ impl Network {
     /// The network of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none, with the nearest and all the others.
+    /// [`Unknown`] for any other name, with the nearest and all the others.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         let find = || Self::all().into_iter().find(|network| network.name == name);
         find().ok_or_else(|| Unknown::new("network", name, Self::listings().map(|listing| listing.name)))
@@ -29,12 +29,12 @@ impl Network {
         CATALOGUE.iter().map(Entry::network).chain(today).collect()
     }
 
-    /// Whether it is, or was made from, a network that one of the papers names.
+    /// Whether it is, or was derived from, a network of one of the papers.
     pub fn is_of_the_papers(&self) -> bool {
         CATALOGUE.iter().any(|entry| self.like == Some(entry.listing.name))
     }
 
-    /// What each name stands for, in the order of [`Network::all`].
+    /// Descriptions of the names, in the order of [`Network::all`].
     pub fn listings() -> impl Iterator<Item = Listing> {
         let today = today::CATALOGUE.iter().map(|today| today.listing);
         CATALOGUE.iter().map(|entry| entry.listing).chain(today)
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_found_by_its_name_and_a_slip_is_told_the_nearest() {
+    fn network_is_found_by_name_and_a_misspelt_one_suggests_the_nearest() {
         assert!(Network::all().iter().all(|network| Network::named(&network.name).as_ref() == Ok(network)));
         assert_eq!(Network::named("fast-internt").unwrap_err().nearest(), Some("fast-internet"));
     }

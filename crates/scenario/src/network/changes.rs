@@ -1,6 +1,7 @@
-//! What a user says about a path, piece by piece: by flags (`--rtt 133ms`) or in a file's `[network]`.
+//! A user's changes to a path, value by value: by flags (`--rtt 133ms`) or in a file's `[network]`.
 //!
-//! The same pieces make a network of one's own (then round trip and rate are needed) or change one that has a name. Not the reading of texts: that is done by `quantity`.
+//! The same values make a custom network (then round trip and rate are required) or change a named one.
+//! Texts are parsed by `quantity`.
 
 use quantity::print::{self, NONE};
 use wire::link::{Jitter, Loss, QueueLimit, Reordering};
@@ -9,7 +10,7 @@ use wire::{Bytes, Duration, Probability, Rate, modem};
 use super::{Direction, HEADERS, Network};
 use crate::spec::key::{DirectionKey, PathKey, Way};
 
-/// What is said about a path; `None` where nothing is.
+/// Changes to a path; `None` leaves a value unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     /// [`Network::rtt`].
@@ -24,17 +25,17 @@ pub struct Changes {
     pub mss: Option<Bytes>,
     /// [`Network::mtu`].
     pub mtu: Option<Bytes>,
-    /// [`Network::modem`]. (`Some(None)` says that there is to be none.)
+    /// [`Network::modem`]. (`Some(None)` removes the modem.)
     pub modem: Option<Option<modem::Config>>,
-    /// What befalls packets, both ways.
+    /// Impairments in both directions.
     pub both: DirectionChanges,
-    /// What befalls packets towards the server; wins over `both`.
+    /// Impairments towards the server; override `both`.
     pub up: DirectionChanges,
-    /// What befalls packets towards the client; wins over `both`.
+    /// Impairments towards the client; override `both`.
     pub down: DirectionChanges,
 }
 
-/// What is said about one direction; `None` where nothing is. (`Some(None)` says that there is to be none.)
+/// Changes to one direction; `None` leaves a value unchanged. (`Some(None)` removes it.)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DirectionChanges {
     /// [`Direction::queue`].
@@ -49,10 +50,10 @@ pub struct DirectionChanges {
     pub duplication: Option<Probability>,
 }
 
-/// Enough of a value to recognise it in a name; a list of lost packets has no end.
+/// Maximum length of a value shown in a name; a list of lost packets may be arbitrarily long.
 const SHOWN_OF_A_VALUE: usize = 40;
 
-/// The two without which there is no path.
+/// The two required values of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
     /// The round trip.
@@ -62,7 +63,7 @@ pub enum Needed {
 }
 
 impl Needed {
-    /// Every one.
+    /// Both values.
     pub const ALL: [Self; 2] = [Self::Rtt, Self::Rate];
 
     /// Its key.
@@ -75,12 +76,12 @@ impl Needed {
 }
 
 impl Changes {
-    /// Whether nothing is said.
+    /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These, and where they say nothing, what `below` says.
+    /// These changes, completed by those of `below`.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         Self {
@@ -97,7 +98,7 @@ impl Changes {
         }
     }
 
-    /// What is still missing for a path of its own, and nothing when both are there.
+    /// Required values that are missing for a custom path.
     pub fn missing(&self) -> Vec<Needed> {
         let is_missing = |needed: &Needed| match needed {
             Needed::Rtt => self.rtt.is_none(),
@@ -106,7 +107,7 @@ impl Changes {
         Needed::ALL.into_iter().filter(is_missing).collect()
     }
 
-    /// A path of nothing but these; `None` without round trip or rate. Its segments fill its packets.
+    /// A custom path with these values; `None` without round trip or rate. Its segments fill its packets.
     pub fn network(&self, name: &str) -> Option<Network> {
         let filled = self.mtu.map(|mtu| mtu - Bytes::new(u64::from(HEADERS)));
         let mss = self.mss.or(filled).unwrap_or(Network::MSS_DEFAULT);
@@ -115,7 +116,7 @@ impl Changes {
         Some(network)
     }
 
-    /// `network` with these changes, and a name that tells them: `fast-internet+rtt=133ms`.
+    /// `network` with these changes, and a name that lists them: `fast-internet+rtt=133ms`.
     pub fn applied_to(&self, network: &Network) -> Network {
         let mut changed = network.clone();
         self.apply(&mut changed);
@@ -160,11 +161,11 @@ impl DirectionChanges {
     }
 }
 
-/// A key and its value, as a file would have them.
+/// A key and its value, as in a file.
 pub type Difference = (PathKey, String);
 
 impl Network {
-    /// The other's name and every difference, the long ones cut.
+    /// The other's name and every difference; long values are truncated.
     pub fn name_as_changed_from(&self, other: &Self) -> String {
         let mut name = other.name.clone();
         for (key, value) in self.differences(other) {
@@ -175,7 +176,7 @@ impl Network {
         name
     }
 
-    /// Where this differs from `other`, name apart.
+    /// Differences from `other`, except for the name.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         let Self { name: _, like: _, rtt, rate, rate_up, delay_up, mss, mtu, modem, up, down } = self;
         let optional = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_ones_own_needs_round_trip_and_rate() {
+    fn custom_path_needs_round_trip_and_rate() {
         let changes = Changes { rtt: Some(Duration::from_millis(89)), ..Changes::default() };
         assert_eq!(changes.missing(), [Needed::Rate]);
         assert_eq!(changes.network("custom"), None);
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_network_says_what_was_changed_and_no_more() {
+    fn name_of_a_changed_network_lists_exactly_the_changes() {
         let modem = Network::named("modem").unwrap();
         let lossy = |percent| Some(Loss::Independent(Probability::new(percent).unwrap()));
         let changes = Changes {

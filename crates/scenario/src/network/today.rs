@@ -1,7 +1,7 @@
 //! Networks of today: access links as regulators, standards and measurements describe them.
 //!
-//! Not the papers': those are in `catalogue`. Rates are those of transfers, so they count payload. Losses are those of the
-//! medium; a full queue adds its own.
+//! The papers' networks are in `catalogue`. Rates are those of transfers, so they count payload. Losses are
+//! those of the medium; a full queue adds its own.
 
 use quantity::names::Listing;
 use wire::link::{Loss, QueueLimit};
@@ -9,14 +9,14 @@ use wire::{Bytes, Duration, Probability, Rate};
 
 use super::{Direction, Network};
 
-/// One network, the same for both directions but for the rate.
+/// A network that is the same in both directions except for the rate.
 pub(super) struct Today {
     pub(super) listing: Listing,
     rtt: Duration,
-    /// Towards the client, and towards the server.
+    /// Rates towards the client, and towards the server.
     rates: [Rate; 2],
     mss: u64,
-    /// Of a million packets.
+    /// Packets lost per million.
     lost: u32,
     queue: QueueLimit,
 }

@@ -1,5 +1,5 @@
-//! The pages that have names: the six workloads of `papers/heidemann-model#workloads`, and the page that the W3C
-//! note measured, as the model's paper has it (sizes) and as it was (files). kB is 1024 bytes.
+//! Named pages: the six workloads of `papers/heidemann-model#workloads`, and the page that the W3C note
+//! measured, as in the model's paper (sizes) and as reconstructed (files). kB is 1024 bytes.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ impl Page {
     /// The page of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none, with the nearest and all the others.
+    /// [`Unknown`] for any other name, with the nearest and all the others.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         CATALOGUE
             .iter()
@@ -28,12 +28,12 @@ impl Page {
         CATALOGUE[..6].iter().map(Entry::page).collect()
     }
 
-    /// Every named page: the six, then `w3c-page` and `microscape`, which is real.
+    /// Every named page: the six, then `w3c-page` and `microscape`, which has real contents.
     pub fn all() -> Vec<Self> {
         CATALOGUE.iter().map(Entry::page).collect()
     }
 
-    /// What each name stands for, in the order of [`Page::all`].
+    /// Descriptions of the names, in the order of [`Page::all`].
     pub fn listings() -> impl Iterator<Item = Listing> {
         CATALOGUE.iter().map(|entry| entry.listing)
     }
@@ -44,11 +44,11 @@ struct Entry {
     what: What,
 }
 
-/// What a page is known to be.
+/// Definition of a page.
 enum What {
     /// Objects of these sizes; the first has another after deflate.
     Sizes(&'static [u64], Option<Bytes>),
-    /// The files that are made of it.
+    /// The files of a site.
     Made(Site),
 }
 
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_page_is_found_by_its_name_and_a_slip_is_told_the_nearest() {
+    fn every_page_is_found_by_name_and_a_misspelt_one_suggests_the_nearest() {
         assert!(Page::all().iter().all(|page| Page::named(&page.name).as_ref() == Ok(page)));
         assert_eq!(Page::named("smal-page").unwrap_err().nearest(), Some("small-page"));
         assert_eq!(Page::six().len(), 6);

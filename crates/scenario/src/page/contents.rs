@@ -1,7 +1,8 @@
-//! What a page really is: files, the document first. If that is HTML it names the others, and a client finds them there.
+//! Real contents of a page: files, the document first. If it is HTML, it references the others, and a client
+//! discovers them there.
 //!
-//! Not a folder: nothing is read here. Whoever has one asks which of its files the document names ([`named`]), and makes
-//! a page of those.
+//! No directory is read here. The caller has the files' paths resolved ([`named`]), and makes a page of
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,28 +15,28 @@ use wire::Bytes;
 
 use super::{Object, Page, PageError};
 
-/// The name of the server, for references that say it.
+/// Name of the server, for references that contain it.
 pub const HOST: &str = "server";
 
-/// What a page really is.
+/// Real contents of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// At least one: the document, and what it names in the order in which it does; empty ones too.
+    /// At least one: the document, and the files that it references in order; empty ones too.
     pub files: Vec<File>,
 }
 
 impl Contents {
-    /// Whether its document names the others.
+    /// Whether its document is HTML.
     pub fn is_html(&self) -> bool {
         self.files.first().is_some_and(|document| document.content_type.starts_with("text/html"))
     }
 }
 
 impl Page {
-    /// A page that really is these files, the document first.
+    /// A page with these files, the document first.
     ///
     /// # Errors
-    /// No file with anything in it, or too many.
+    /// Only empty files, or too many.
     pub fn real(name: &str, files: Vec<File>) -> Result<Self, PageError> {
         let objects = files.iter().filter(|file| !file.body.is_empty()).map(object).collect();
         let page = Self::new(name, objects)?;
@@ -43,30 +44,30 @@ impl Page {
     }
 }
 
-/// Its size, and where it is text, its size after deflate, if that is less.
+/// The object's size, and for text its size after deflate, if that is smaller.
 fn object(file: &File) -> Object {
     let size = Bytes::new(file.body.len() as u64);
     let deflated = is_text(&file.content_type).then(|| encoded(Coding::Deflate, &file.body).len() as u64);
     Object { size, deflated: deflated.map(Bytes::new).filter(|deflated| *deflated < size) }
 }
 
-/// A file at this place below the root: `images/a.gif`.
+/// A file at this path below the root: `images/a.gif`.
 pub fn file(place: &str, body: Vec<u8>) -> File {
     File { path: path_of(place), content_type: media_type(place).to_owned(), body: body.into() }
 }
 
-/// Which of many files a document names.
+/// Files that a document references.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// Those that there are, in order: the path that is asked for, and the place. A file may have several paths.
+    /// Existing files, in order: the requested path, and the file's path. A file may have several URLs.
     pub files: Vec<(String, String)>,
-    /// The paths of those that there are not.
+    /// Requested paths without a file.
     pub missing: Vec<String>,
-    /// Whether it names more than any page has; the others are not looked for.
+    /// Whether it references more objects than the maximum of a page; the others are ignored.
     pub is_cut: bool,
 }
 
-/// Which of the files at these places the document at another of them names.
+/// Resolves the references of the document at `document` against the files at these paths.
 pub fn named(document: &str, html: &[u8], places: &BTreeSet<String>) -> Named {
     let mut discovery = Discovery::new(HOST, &path_of(document));
     let mut known = BTreeSet::from([path_of(document)]);
@@ -88,7 +89,7 @@ pub fn named(document: &str, html: &[u8], places: &BTreeSet<String>) -> Named {
     named
 }
 
-/// The page of a document and of what it names, each file once in memory however many paths it has.
+/// The page of a document and the files it references, each file once in memory however many URLs it has.
 ///
 /// # Errors
 /// As [`Page::real`].
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_names_files_by_their_paths_once_each_and_in_its_order() {
+    fn references_are_resolved_once_each_and_in_document_order() {
         let html =
             b"<img src=b.gif><img src='a%20b.gif'><img src=b.gif><link rel=stylesheet href='/x.css?v=3'>\
                      <img src=gone.gif><img src=http://elsewhere/b.gif><img src=index.html>";
@@ -129,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_names_too_many_is_followed_as_far_as_any_page_goes() {
+    fn references_beyond_the_maximum_of_a_page_are_ignored() {
         let html: String = (0..12_000).map(|index| format!("<img src={index}>")).collect();
         let found = named("index.html", html.as_bytes(), &BTreeSet::new());
         assert_eq!((found.missing.len(), found.is_cut), (Page::OBJECTS_MOST - 1, true));
     }
 
     #[test]
-    fn a_real_page_has_the_sizes_of_its_files_and_empty_ones_are_none() {
+    fn real_page_has_the_sizes_of_its_files_without_empty_ones() {
         let files = vec![
             file("index.html", b"<p>".repeat(500)),
             file("a.css", b"<p>".repeat(100)),

@@ -1,16 +1,16 @@
-//! A page in one word: its name, or its objects' sizes with `+` between them, the document first.
+//! A page in one word: its name, or its objects' sizes separated by `+`, the document first.
 //!
-//! After a slash, the size of an object after deflate: `43008/11264+3883+1866`. Not a folder or a recorded visit:
-//! pure code reads no files, so those come from whoever can ([`Page::new`]).
+//! After a slash, the size of an object after deflate: `43008/11264+3883+1866`. Directories and recorded
+//! visits are read by the caller ([`Page::new`]): pure code reads no files.
 
 use quantity::ValueError;
 
 use crate::page::{Object, Page};
 
-/// The page that `text` names or measures.
+/// The page with this name or these sizes.
 ///
 /// # Errors
-/// An unknown name with the nearest one; sizes that are none; more than [`Page::OBJECTS_MOST`] of them.
+/// An unknown name, with the nearest one; invalid sizes; more than [`Page::OBJECTS_MOST`] of them.
 pub fn page(text: &str) -> Result<Page, ValueError> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return if text.contains(['/', '\\', '.']) {
@@ -39,7 +39,7 @@ fn object(text: &str) -> Result<Object, ValueError> {
     }
 }
 
-/// The sizes as they were given, unless they would fill a table's column or upset it.
+/// The sizes as given, unless they would fill a table's column or disturb its layout.
 fn name(text: &str, page: &Page) -> String {
     const LONGEST: usize = 40;
     if text.len() <= LONGEST && !text.contains(char::is_control) {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_is_refused() {
+    fn rejects_other_texts() {
         for wrong in ["", "1+", "0", "5x", "1++2", "1/", "1/2/3", "visit.har", "./folder", "small-pag", "-5"]
         {
             assert!(page(wrong).is_err(), "{wrong}");

@@ -1,6 +1,6 @@
-//! The codings that a client says it takes: `gzip+br`.
+//! Content codings that a client accepts: `gzip+br`.
 //!
-//! Not how bodies are coded, which is `http1`'s.
+//! Bodies are coded by `http1`.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use http1::content::Coding;
 use quantity::ValueError;
 use quantity::names::Unknown;
 
-/// Codings, each once, in the order in which the client says them; at least one.
+/// Content codings, without repetition, in the client's order; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codings {
     said: [Option<Coding>; 4],
 }
 
 impl Codings {
-    /// As a client says them.
+    /// In the client's order.
     pub fn iter(&self) -> impl Iterator<Item = Coding> {
         self.said.into_iter().flatten()
     }
 
-    /// `gzip+br`; one that is said twice is said once.
+    /// Parses `gzip+br`; repetitions are dropped.
     ///
     /// # Errors
-    /// What is none.
+    /// An unknown coding.
     pub(super) fn read(text: &str) -> Result<Self, ValueError> {
         let mut codings = Self { said: [None; 4] };
         for name in text.split('+').map(str::trim) {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codings_are_read_as_they_are_said_each_once() {
+    fn codings_are_parsed_in_order_without_repetition() {
         for text in ["gzip", "br+gzip", "zstd+br+deflate+gzip"] {
             assert_eq!(Codings::read(text).unwrap().to_string(), text);
         }

@@ -1,6 +1,6 @@
-//! What is done in one of several ways, each with a name: the values of keys that are words.
+//! Settings with a few named values: the values of keys that are words.
 //!
-//! Not the keys, and not what is done: that is for `pageload` and `http1`.
+//! The behaviour itself is in `pageload` and `http1`.
 
 use http1::server::Closing;
 use http1::site::Compression;
@@ -9,28 +9,28 @@ use pageload::robot::Flush;
 use quantity::ValueError;
 use quantity::names;
 
-/// Something with a few values that have names.
+/// A setting with a few named values.
 pub(super) trait Way: Copy + 'static {
-    /// What it is, for who is told that there is no such one.
+    /// Kind of the setting, for the error about an unknown value.
     const WHAT: &'static str;
-    /// Every one.
+    /// Every value.
     const ALL: &'static [Self];
 
-    /// As a file has it.
+    /// Name in a file.
     fn name(self) -> &'static str;
 }
 
-/// The way of that name.
+/// The value of that name.
 pub(super) fn named<W: Way>(text: &str) -> Result<W, ValueError> {
     Ok(names::find(W::WHAT, text, W::ALL, W::name)?)
 }
 
-/// When the head of an answer leaves.
+/// When the header section of a response leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadWrite {
-    /// With the first of its body.
+    /// With the first bytes of its body.
     Together,
-    /// By itself, as Apache's did in 1996 (`papers/p-http#section-2-2`).
+    /// Separately, as Apache's did in 1996 (`papers/p-http#section-2-2`).
     Apart,
 }
 
@@ -46,14 +46,14 @@ impl Way for HeadWrite {
     }
 }
 
-/// How a client that has everything asks whether it is still the same.
+/// Validation of cached objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validation {
-    /// For each object on the condition that its entity tag is another (`If-None-Match`).
+    /// Conditional requests by entity tag (`If-None-Match`).
     EntityTags,
-    /// On the condition that it was changed since (`If-Modified-Since`).
+    /// Conditional requests by date (`If-Modified-Since`).
     Dates,
-    /// The document is fetched, the others are asked for with HEAD: the robot of `papers/w3c` in HTTP/1.0.
+    /// GET for the document, HEAD for the others: the robot of `papers/w3c` in HTTP/1.0.
     Heads,
 }
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_is_found_by_its_name() {
+    fn every_value_is_found_by_its_name() {
         check::<HeadWrite>();
         check::<Validation>();
         check::<Closing>();

@@ -1,23 +1,24 @@
-//! GIF as the CompuServe specification of 1990 has it (GIF89a): screen, palette, frames in LZW, comment, trailer.
+//! GIF encoder after the CompuServe specification of 1990 (GIF89a): screen, palette, frames in LZW, comment,
+//! trailer.
 //!
-//! Not a converter: the pictures here are made to size, and come as palette indices.
+//! Pictures are generated to size, and come as palette indices.
 
-/// An image or, of several frames, an animation that repeats for ever. All frames have its size.
+/// An image or, with several frames, an animation that repeats without end. All frames have its size.
 pub(super) struct Gif<'a> {
     pub(super) width: u16,
     pub(super) height: u16,
-    /// A power of two of them, 2 to 256.
+    /// Number of colours is a power of two, 2 to 256.
     pub(super) palette: &'a [[u8; 3]],
     /// Compressed.
     pub(super) frames: &'a [Vec<u8>],
 }
 
-/// The bits of a pixel, as a palette of so many colours needs them and LZW begins with.
+/// Bits per pixel for a palette of this size; LZW's initial code size.
 pub(super) fn pixel_bits(colours: usize) -> u32 {
     colours.ilog2().max(2)
 }
 
-/// The bytes of a GIF with frames of these compressed lengths.
+/// Length in bytes of a GIF with frames of these compressed lengths.
 pub(super) fn length(colours: usize, frames: impl ExactSizeIterator<Item = usize>) -> usize {
     let (animation, control) = if frames.len() > 1 { (19, 8) } else { (0, 0) };
     let blocks = |length: usize| length + length.div_ceil(255) + 1;
@@ -25,13 +26,13 @@ pub(super) fn length(colours: usize, frames: impl ExactSizeIterator<Item = usize
     13 + 3 * colours + animation + frames + 1
 }
 
-/// Whether a comment can fill exactly so many bytes.
+/// Whether a comment can fill exactly this number of bytes.
 pub(super) fn can_pad(bytes: usize) -> bool {
     !matches!(bytes, 1 | 2 | 4)
 }
 
 impl Gif<'_> {
-    /// The file, with a comment of `padding` bytes, markers included.
+    /// Encodes the file, with a comment of `padding` bytes, markers included.
     pub(super) fn encode(&self, padding: usize) -> Vec<u8> {
         let Self { width, height, palette, frames } = self;
         let mut out = b"GIF89a".to_vec();
@@ -63,10 +64,10 @@ impl Gif<'_> {
     }
 }
 
-/// Hundredths of a second.
+/// Display time of a frame, in hundredths of a second.
 const FRAME_TIME: u8 = 20;
 
-/// A comment of exactly so many bytes; nothing for none.
+/// Appends a comment of exactly this number of bytes; nothing for 0.
 fn comment(bytes: usize, out: &mut Vec<u8>) {
     let Some(mut left) = bytes.checked_sub(3) else { return };
     out.extend([0x21, 0xfe]);
@@ -80,12 +81,13 @@ fn comment(bytes: usize, out: &mut Vec<u8>) {
     out.push(0);
 }
 
-/// LZW as GIF has it: codes grow from one bit more than a pixel to 12 bits, and begin anew when these are used up.
+/// LZW as in GIF: codes grow from one bit more than a pixel to 12 bits, and start anew when these are used
+/// up.
 pub(super) struct Lzw {
     pixel_bits: u32,
     code_bits: u32,
     next: u16,
-    /// The code of a prefix and a pixel behind it, at the place that both make; 0 is none.
+    /// Code of a prefix followed by a pixel, at the index that both form; 0 is none.
     codes: Vec<u16>,
     prefix: Option<u16>,
     out: Vec<u8>,
@@ -94,7 +96,7 @@ pub(super) struct Lzw {
     pending_bits: u32,
 }
 
-/// So many codes there are.
+/// Maximum number of codes.
 const CODES: u16 = 4_096;
 
 impl Lzw {
@@ -113,10 +115,10 @@ impl Lzw {
         lzw
     }
 
-    /// One more pixel, of at most `pixel_bits`.
+    /// Adds a pixel of at most `pixel_bits`.
     pub(super) fn push(&mut self, pixel: u8) {
         let Some(prefix) = self.prefix.replace(u16::from(pixel)) else { return };
-        // Both are within bounds: a prefix is below CODES, and a pixel has so many bits.
+        // Both are within bounds: a prefix is below CODES, and a pixel has at most `pixel_bits`.
         let place = usize::from(prefix) << self.pixel_bits | usize::from(pixel);
         if self.codes[place] != 0 {
             self.prefix = Some(self.codes[place]);
@@ -131,7 +133,7 @@ impl Lzw {
         }
     }
 
-    /// How many bytes there would be if this were the end.
+    /// Length in bytes if this were the end.
     pub(super) fn length(&self) -> usize {
         let bits = self.pending_bits + self.code_bits + self.code_bits + u32::from(self.grows());
         self.out.len() + bits.div_ceil(8) as usize
@@ -148,7 +150,7 @@ impl Lzw {
         self.out
     }
 
-    /// Tells the decoder to begin anew, and does.
+    /// Emits a clear code, and starts with an empty table.
     fn clear(&mut self) {
         let clear = 1 << self.pixel_bits;
         self.emit(clear);
@@ -167,7 +169,7 @@ impl Lzw {
         self.code_bits += u32::from(self.grows());
     }
 
-    /// Whether the next code takes a bit more.
+    /// Whether the next code takes one more bit.
     fn grows(&self) -> bool {
         u32::from(self.next) == 1 << self.code_bits && self.next < CODES
     }
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_decodes_and_has_the_length_that_was_foretold() {
+    fn encoded_images_decode_and_have_the_predicted_length() {
         for (bits, count) in [(1, 7), (2, 64), (4, 5_000), (8, 30_000_u16)] {
             let colours = 1 << bits;
             let pixel = |at: usize| u8::try_from(at * at / 7 % colours).unwrap();

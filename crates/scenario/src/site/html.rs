@@ -1,18 +1,18 @@
-//! A home page of 1997, to the byte: tables, links, images among words.
+//! A home page of 1997, of an exact size: tables, links, images among words.
 //!
-//! Not one that anybody wrote: the words mean nothing, and there are as many different ones as let deflate find in it
-//! what it found in the page of `papers/w3c#microscape`. Tags are in lower case, as the note advises.
+//! Synthetic: the words are random, and their number is chosen so that deflate finds as much redundancy as
+//! in the page of `papers/w3c#microscape`. Tags are in lower case, as the note advises.
 
 use wire::{Random, Seed};
 
-/// An image as the document names it.
+/// An image as the document references it.
 pub(super) struct Image<'a> {
     pub(super) path: &'a str,
     pub(super) width: u16,
     pub(super) height: u16,
 }
 
-/// A document of so many bytes that names these images in their order, spread over the first nine tenths of it.
+/// A document of `bytes` that references these images in order, spread over the first nine tenths of it.
 pub(super) fn document(bytes: u64, images: &[Image<'_>], seed: Seed) -> String {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let mut prose = Prose { words: WORDS.split(' ').collect(), random: seed.stream("document", 0) };
@@ -39,7 +39,7 @@ const HEAD: &str = "<!doctype html public \"-//w3c//dtd html 3.2//en\">\n<html>\
                     border=\"0\" cellspacing=\"0\" cellpadding=\"2\" width=\"600\">\n";
 const FOOT: &str = "</p>\n</body>\n</html>\n";
 
-/// About as long as a link is.
+/// Approximate length of a link, in bytes.
 const LINK: usize = 100;
 
 /// A row with an image and a heading; links follow in it.
@@ -58,14 +58,15 @@ fn link(prose: &mut Prose) -> String {
     format!("<a href=\"/{folder}/{file}{number}.htm\">{text}</a> {sentence}.<br>\n")
 }
 
-/// Words drawn by chance.
+/// Random words.
 struct Prose {
     words: Vec<&'static str>,
     random: Random,
 }
 
 impl Prose {
-    /// Of two draws the lower: some words are more frequent than others, as in any language.
+    /// A word: the lower of two samples, so that some words are more frequent than others, as in any
+    /// language.
     fn word(&mut self) -> &'static str {
         let most = self.words.len().saturating_sub(1) as u64;
         let drawn = self.random.up_to(most).min(self.random.up_to(most));
@@ -78,7 +79,7 @@ impl Prose {
     }
 }
 
-/// Frequent ones first.
+/// Frequent words first.
 const WORDS: &str = "\
     the and of to for in a your with on new free get now from is you our web site page more \
     about all software download internet products support news find search here user online \

@@ -1,10 +1,10 @@
-//! Microscape: the page that the W3C note put together from the home pages of Netscape and Microsoft
+//! Microscape: the page that the W3C note composed from the home pages of Netscape and Microsoft
 //! (`papers/w3c#microscape`), as far as it was published.
 //!
-//! Published are the HTML's 42 KB, 11 KB after deflate; 40 images of 103,299 bytes together and 2 animations of 24,988;
-//! that 19 images are below 1 KB, 7 of 1-2 KB, 6 of 2-3 KB and the rest larger; the smallest, 70 B, and the largest,
-//! 40 KB. The images' own sizes and what they show were not: here large ones are spread among small ones, and they
-//! show bands and noise.
+//! Published are: the HTML's 42 KB, 11 KB after deflate; 40 images of 103,299 bytes together and 2
+//! animations of 24,988; 19 images below 1 KB, 7 of 1-2 KB, 6 of 2-3 KB and the rest larger; the smallest, 70
+//! B, and the largest, 40 KB. The images' own sizes and contents were not: here large ones are spread among
+//! small ones, and they show bands and noise.
 
 use wire::Seed;
 
@@ -12,19 +12,19 @@ use super::File;
 use super::html::{self, Image};
 use super::picture::{self, Picture};
 
-/// The document's size.
+/// Size of the document.
 pub const DOCUMENT_BYTES: u64 = 42 * 1024;
-/// The sizes of the images, in the order in which the document names them.
+/// Sizes of the images, in document order.
 pub const IMAGE_BYTES: [u64; 42] = [
     70, 810, 4400, 350, 2230, 140, 1180, 7530, 488, 2700, 216, 1560, 40_960, 700, 3800, 312, 2110, 118, 1090,
     3100, 440, 2520, 190, 1420, ANIMATION, 610, 3250, 280, 1880, 96, 930, 5100, 396, 2380, 168, 1290,
     ANIMATION, 540, 2900, 248, 1710, 3087,
 ];
-/// Each of the two.
+/// Size of each of the two animations.
 const ANIMATION: u64 = 12_494;
 const ANIMATION_FRAMES: usize = 6;
 
-/// Its 43 files, the document first and then the images in its order.
+/// Its 43 files, the document first and then the images in document order.
 pub fn files(seed: Seed) -> Vec<File> {
     let pictures: Vec<(String, Picture)> = (1..)
         .zip(IMAGE_BYTES)
@@ -43,7 +43,7 @@ pub fn files(seed: Seed) -> Vec<File> {
     std::iter::once(index).chain(images).collect()
 }
 
-/// What an image of this size is on such a page.
+/// Kind of an image of this size on such a page.
 fn kind(bytes: u64) -> &'static str {
     match bytes {
         ANIMATION => "animation",

@@ -1,6 +1,6 @@
 //! Pictures of an exact size in bytes: as many rows as fit, and a comment for the rest.
 //!
-//! Nothing to look at for long: bands with noise over them, so that they compress about as a drawing does.
+//! They show bands with noise, so that they compress about as well as a drawing.
 
 use wire::{Random, Seed};
 
@@ -13,7 +13,7 @@ pub(super) struct Picture {
     pub(super) gif: Vec<u8>,
 }
 
-/// Draws the picture of that `number`: `bytes` of GIF, at least 70, in so many frames.
+/// Generates picture `number`: `bytes` of GIF, at least 70, with this number of frames.
 pub(super) fn draw(bytes: u64, frames: usize, seed: Seed, number: u64) -> Picture {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let palette = palette(bytes, &mut seed.stream("picture palette", number));
@@ -51,7 +51,7 @@ pub(super) fn draw(bytes: u64, frames: usize, seed: Seed, number: u64) -> Pictur
     Picture { width, height, gif }
 }
 
-/// As many colours as such a file has room for.
+/// A palette of as many colours as such a file has room for.
 fn palette(bytes: usize, random: &mut Random) -> Vec<[u8; 3]> {
     let colours = match bytes {
         0..300 => 4,
@@ -65,12 +65,12 @@ fn palette(bytes: usize, random: &mut Random) -> Vec<[u8; 3]> {
         .collect()
 }
 
-/// Half as wide again as high, if a byte holds about three pixels.
+/// Width: half as wide again as high, if a byte holds about three pixels.
 fn width(bytes: usize) -> u16 {
     u16::try_from((bytes * 3 * 3 / 2).isqrt()).unwrap_or(u16::MAX).max(2)
 }
 
-/// One row: a band of one colour for a while, and a pixel in eight of any colour.
+/// One row: runs of one colour, and a pixel in eight of a random colour.
 fn row(width: usize, y: usize, colours: usize, mut random: Random) -> impl Iterator<Item = u8> {
     let mut drawn = std::iter::repeat_with(move || random.next_u64().to_le_bytes()).flatten();
     (0..width).map(move |x| {

@@ -1,12 +1,12 @@
-//! What holds where nothing was said. It differs from verb to verb: predicting is done under the papers' basic
-//! assumptions, measuring is done by a robot.
+//! Default values. They differ between verbs: predictions use the papers' basic assumptions, measurements use
+//! a robot.
 
 use tcp::stack::Acks;
 use wire::{Bytes, Duration, Seed};
 
 use crate::{Connection, Engine, Network, Page, Protocol, Requests, Stack, Visit};
 
-/// A value for everything. A caller may change any of it.
+/// A value for every key. A caller may change any of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Defaults {
     /// Networks.
@@ -23,21 +23,21 @@ pub struct Defaults {
     pub visit: Visit,
     /// The size of each request.
     pub request: Bytes,
-    /// Independent or dependent.
+    /// Independent or dependent requests.
     pub requests: Requests,
-    /// Connections open at once.
+    /// Maximum number of concurrent connections.
     pub parallel: u16,
     /// Cold or warm.
     pub connection: Connection,
     /// The server's time for each request.
     pub processing: Duration,
-    /// What the model assumes of the receiver, where no stack is named; `None`: what the stack does.
+    /// The receiver's acknowledgement policy in the model, where no stack is named; `None`: the stack's.
     pub acks: Option<Acks>,
     /// Engines.
     pub engines: Vec<Engine>,
-    /// How often.
+    /// Number of runs.
     pub runs: u32,
-    /// What makes it repeatable.
+    /// Random seed.
     pub seed: Seed,
 }
 
@@ -65,8 +65,9 @@ impl Defaults {
         }
     }
 
-    /// What happens in a laboratory (`papers/heidemann-model#table-7`): a robot asks for one object after the
-    /// other, and the receiver acknowledges as the stack does. A connection for each object against one kept alive.
+    /// Defaults of a laboratory (`papers/heidemann-model#table-7`): a robot requests one object after
+    /// another, and the receiver acknowledges as the stack does. Compares a connection per object with one
+    /// kept alive.
     pub fn laboratory() -> Self {
         Self {
             protocols: vec![Protocol::Http10, Protocol::Http10KeepAlive],
@@ -78,7 +79,8 @@ impl Defaults {
         }
     }
 
-    /// The laboratory beside the model and the simulator under the same assumptions, over the two networks of that table.
+    /// Defaults to compare the laboratory, the model and the simulator under the same assumptions, over the
+    /// two networks of that table.
     pub fn compare() -> Self {
         Self {
             networks: ["fast-internet", "ethernet"].map(|name| named(Network::named(name))).into(),

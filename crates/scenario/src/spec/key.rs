@@ -1,6 +1,6 @@
-//! The keys of a file, which are the flags without their dashes, and how each is set from a text.
+//! Keys of a file, which are the flags without their dashes, and a setter for each from a text.
 //!
-//! Not what the texts mean: `quantity` reads them.
+//! The texts are parsed by `quantity`.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::network::changes::{Changes, DirectionChanges};
 use crate::programs::ProgramKey;
 use crate::{Connection, Engine, Network, Protocol, Requests, Spec, Stack, Visit};
 
-/// What can be said.
+/// A key of a specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// Networks by name, or `all` for the papers' ten.
@@ -30,77 +30,78 @@ pub enum Key {
     Visit,
     /// Independent or dependent.
     Requests,
-    /// The size of each request.
+    /// Size of each request.
     RequestSize,
-    /// Connections open at once.
+    /// Maximum number of concurrent connections.
     Parallel,
     /// Cold or warm.
     Connection,
-    /// The server's time for each request.
+    /// The server's time per request.
     Processing,
-    /// What connections learn from one another.
+    /// State that connections share.
     Sharing,
-    /// What the model assumes of the receiver.
+    /// The receiver's acknowledgement policy in the model.
     Acks,
-    /// How often.
+    /// Number of runs.
     Runs,
-    /// What makes it repeatable.
+    /// Random seed.
     Seed,
-    /// Something about the programs at both ends.
+    /// A setting of the programs at both ends.
     Program(ProgramKey),
-    /// Something about every network.
+    /// A setting of every network.
     Path(PathKey),
 }
 
-/// What can be said about a path.
+/// A setting of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathKey {
-    /// There and back; several for as many networks.
+    /// Round trip; several values make as many networks.
     Rtt,
-    /// Towards the client, and both ways unless `rate-up` is given; several for as many networks.
+    /// Rate towards the client, and both ways unless `rate-up` is given; several values make as many
+    /// networks.
     Rate,
-    /// Towards the server.
+    /// Rate towards the server.
     RateUp,
-    /// The part of the round trip towards the server.
+    /// One-way delay towards the server.
     DelayUp,
-    /// The largest segment.
+    /// Maximum segment size.
     Mss,
-    /// The largest packet.
+    /// Maximum packet size.
     Mtu,
     /// A modem that compresses.
     Modem,
-    /// What befalls packets.
+    /// Impairment of packets.
     Packets(Way, DirectionKey),
 }
 
-/// Which packets: all, those towards the server, those towards the client.
+/// Direction of packets: both, towards the server, towards the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// Both ways.
+    /// Both directions.
     Both,
-    /// Towards the server; wins over both.
+    /// Towards the server; overrides both.
     Up,
-    /// Towards the client; wins over both.
+    /// Towards the client; overrides both.
     Down,
 }
 
-/// What can be said about one direction.
+/// A setting of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DirectionKey {
-    /// How much may wait.
+    /// Queue limit.
     Queue,
-    /// Which packets are lost.
+    /// Loss.
     Loss,
-    /// Delay that varies.
+    /// Jitter.
     Jitter,
-    /// Packets that fall behind.
+    /// Reordering.
     Reordering,
-    /// Packets that arrive twice.
+    /// Duplication.
     Duplication,
 }
 
 impl Key {
-    /// Every one: those of a file's first level, in the order they are listed.
+    /// Every key of a file's first level, in the order of lists.
     pub const ALL: [Self; 56] = {
         let mut all = [Self::Network; 56];
         let own = [
@@ -138,12 +139,12 @@ impl Key {
     /// The key of that name, without dashes.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none, with the nearest and all the others.
+    /// [`Unknown`] for any other name, with the nearest and all the others.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         names::find("key", name, &Self::ALL, Self::name)
     }
 
-    /// As a file has it; after two dashes, as a flag.
+    /// Name in a file; after two dashes, as a flag.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Network => "network",
@@ -166,7 +167,7 @@ impl Key {
         }
     }
 
-    /// A line of a file that sets it.
+    /// Example of a line that sets it.
     pub fn example(self) -> String {
         let value = match self {
             Self::Network => "\"fast-internet\"",
@@ -222,7 +223,7 @@ impl fmt::Display for Key {
 }
 
 impl PathKey {
-    /// Every one.
+    /// Every key.
     pub const ALL: [Self; 22] = {
         let mut all = [Self::Rtt; 22];
         let own = [Self::Rtt, Self::Rate, Self::RateUp, Self::DelayUp, Self::Mss, Self::Mtu, Self::Modem];
@@ -240,7 +241,7 @@ impl PathKey {
         all
     };
 
-    /// As a file has it.
+    /// Name in a file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rtt => "rtt",
@@ -254,7 +255,7 @@ impl PathKey {
         }
     }
 
-    /// A line of a file that sets it.
+    /// Example of a line that sets it.
     pub fn example(self) -> String {
         let value = match self {
             Self::Rtt => "\"89ms\"",
@@ -274,10 +275,10 @@ impl PathKey {
 }
 
 impl DirectionKey {
-    /// Every one.
+    /// Every key.
     pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Jitter, Self::Reordering, Self::Duplication];
 
-    /// As a file has it.
+    /// Name in a file.
     pub const fn name(self, way: Way) -> &'static str {
         let [both, up, down] = match self {
             Self::Queue => ["queue", "queue-up", "queue-down"],
@@ -295,10 +296,10 @@ impl DirectionKey {
 }
 
 impl Spec {
-    /// Says one thing more: a list grows (what is in it already stays once), anything else is replaced.
+    /// Sets a value: a list grows (without repetition), anything else is replaced.
     ///
     /// # Errors
-    /// A text that is no value for this key; nothing is changed then.
+    /// An invalid text for this key; nothing is changed then.
     pub fn set(&mut self, key: Key, text: &str) -> Result<(), ValueError> {
         match key {
             Key::Network if text == ALL => extend(&mut self.networks, Network::ten()),
@@ -331,10 +332,10 @@ impl Spec {
 }
 
 impl Changes {
-    /// Says one thing more about a path.
+    /// Sets a value of a path.
     ///
     /// # Errors
-    /// A text that is no value for this key; nothing is changed then.
+    /// An invalid text for this key; nothing is changed then.
     pub fn set(&mut self, key: PathKey, text: &str) -> Result<(), ValueError> {
         match key {
             PathKey::Rtt => self.rtt = Some(quantity::duration(text)?),
@@ -353,10 +354,10 @@ impl Changes {
 }
 
 impl DirectionChanges {
-    /// Says one thing more about a direction.
+    /// Sets a value of a direction.
     ///
     /// # Errors
-    /// A text that is no value for this key; nothing is changed then.
+    /// An invalid text for this key; nothing is changed then.
     pub fn set(&mut self, key: DirectionKey, text: &str) -> Result<(), ValueError> {
         match key {
             DirectionKey::Queue => self.queue = Some(path::queue(text)?),
@@ -369,7 +370,7 @@ impl DirectionChanges {
     }
 }
 
-/// Every network of the ten, every page of the six, every protocol, stack or engine.
+/// Value for all ten networks, all six pages, or every protocol, stack or engine.
 const ALL: &str = "all";
 
 fn extend<T: PartialEq>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
@@ -385,13 +386,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_found_by_its_name_and_a_slip_is_told_the_nearest() {
+    fn every_key_is_found_by_name_and_a_misspelt_one_suggests_the_nearest() {
         assert!(Key::ALL.into_iter().all(|key| Key::named(key.name()) == Ok(key)));
         assert_eq!(Key::named("protcol").unwrap_err().nearest(), Some("protocol"));
     }
 
     #[test]
-    fn a_list_grows_and_holds_nothing_twice() {
+    fn list_grows_without_repetition() {
         let mut spec = Spec::default();
         for network in ["modem", "all", "modem", "n-modem"] {
             spec.set(Key::Network, network).unwrap();

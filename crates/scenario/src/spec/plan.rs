@@ -1,4 +1,4 @@
-//! From what was asked for to what is run: networks x pages x protocols x stacks, in that order, the last fastest.
+//! Expansion of a specification: networks x pages x protocols x stacks, in that order, the last fastest.
 
 use std::fmt;
 
@@ -9,29 +9,29 @@ use crate::network::{Changes, Network, NetworkError};
 use crate::page::PageError;
 use crate::{Client, Defaults, Engine, Protocol, Requests, Scenario, Server, Spec, Stack};
 
-/// What is to be run.
+/// Scenarios and engines to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// At least one; each is possible.
+    /// At least one; each is valid.
     pub scenarios: Vec<Scenario>,
-    /// Who runs each; at least one.
+    /// Engines that run each; at least one.
     pub engines: Vec<Engine>,
     acks: Option<Acks>,
     papers_acks: Option<Acks>,
 }
 
 impl Plan {
-    /// What the model assumes of the receiver; `None`: what the stack does.
+    /// The receiver's acknowledgement policy in the model; `None`: the stack's.
     pub fn acks(&self, scenario: &Scenario) -> Option<Acks> {
         self.acks.or(self.papers_acks.filter(|_| scenario.network.is_of_the_papers()))
     }
 }
 
 impl Spec {
-    /// What is to be run, with `defaults` where nothing was said.
+    /// Expands the specification, with `defaults` for unset values.
     ///
     /// # Errors
-    /// A network or a page that cannot be, half a network, more than 10,000 scenarios or 2,000,000 objects in all.
+    /// An invalid network or page, half a network, more than 10,000 scenarios or 2,000,000 objects in all.
     pub fn plan(&self, defaults: &Defaults) -> Result<Plan, PlanError> {
         let networks = self.all_networks(&defaults.networks)?;
         let pages = or(&self.pages, &defaults.pages);
@@ -71,7 +71,7 @@ impl Spec {
             }
         }
         let engines = or(&self.engines, &defaults.engines).to_vec();
-        // A stack that is named says when the receiver acknowledges, and the papers' assumption does not.
+        // A named stack determines when the receiver acknowledges, and the papers' assumption does not apply.
         let papers_acks = defaults.acks.filter(|_| self.stacks.is_empty());
         Ok(Plan { scenarios, engines, acks: self.acks, papers_acks })
     }
@@ -84,7 +84,8 @@ impl Spec {
 
     fn client(&self, defaults: &Defaults, protocol: Protocol) -> Client {
         let parallel = self.parallel.unwrap_or(defaults.parallel.max(protocol.connections()));
-        // Several connections are for requests that do not wait for one another; a browser's wait for the document.
+        // Several connections are for requests that do not wait for one another; a browser's wait for the
+        // document.
         let is_browser = protocol == Protocol::Http11Parallel;
         let requests = if parallel > 1 && !is_browser { Requests::Independent } else { defaults.requests };
         Client {
@@ -95,7 +96,7 @@ impl Spec {
         }
     }
 
-    /// The networks with the changes made; or those that the changes alone are.
+    /// Networks with their changes; or the custom networks of the changes alone.
     fn all_networks(&self, defaults: &[Network]) -> Result<Vec<Network>, PlanError> {
         let per_network = self.rtts.len().max(1).saturating_mul(self.rates.len().max(1));
         let count = self.networks.len().max(1).saturating_mul(per_network);
@@ -115,14 +116,15 @@ impl Spec {
         Ok(networks.flat_map(changed).collect())
     }
 
-    /// The changes to every network, for each round trip and rate.
+    /// Changes to every network, for each round trip and rate.
     fn all_changes(&self) -> impl Iterator<Item = Changes> {
         each(&self.rtts).flat_map(move |rtt| {
             each(&self.rates).map(move |rate| Changes { rtt, rate, ..self.path.clone() })
         })
     }
 
-    /// The networks that round trips and rates alone are: `custom`, or, of several, `custom-20ms` and so on.
+    /// Custom networks of round trips and rates alone: `custom`, or, if there are several, `custom-20ms` and
+    /// so on.
     pub(super) fn own_networks(&self) -> Vec<Network> {
         let own = |changes: Changes| {
             let rtt = changes.rtt.filter(|_| self.rtts.len() > 1).map(|rtt| format!("-{rtt}"));
@@ -133,15 +135,15 @@ impl Spec {
     }
 }
 
-/// Every value, or nothing once.
+/// Every value, or `None` once if there is none.
 fn each<T: Copy>(values: &[T]) -> impl Iterator<Item = Option<T>> {
     let none = values.is_empty().then_some(None);
     values.iter().copied().map(Some).chain(none)
 }
 
-/// More than anyone waits for; what a slip would make.
+/// Maximum number of scenarios; catches typing errors.
 const SCENARIOS_MOST: usize = 10_000;
-/// Each scenario has its own copy of its page: 50 MB of them.
+/// Maximum number of objects: each scenario has its own copy of its page, 50 MB in all.
 const OBJECTS_MOST: usize = 2_000_000;
 
 fn or<'a, T>(said: &'a [T], default: &'a [T]) -> &'a [T] {
@@ -158,28 +160,28 @@ fn check(networks: &[Network], pages: &[crate::Page]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Why what was asked for cannot be run.
+/// Reason why a specification cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
     /// Either round trip or rate, and no network that it would change.
     HalfANetwork(Vec<Needed>),
-    /// A network that cannot be.
+    /// An invalid network.
     Network {
-        /// Which.
+        /// Name of the network.
         name: String,
-        /// Why not.
+        /// Reason why it is invalid.
         error: NetworkError,
     },
-    /// A page that cannot be.
+    /// An invalid page.
     Page {
-        /// Which.
+        /// Name of the page.
         name: String,
-        /// Why not.
+        /// Reason why it is invalid.
         error: PageError,
     },
-    /// More scenarios than anyone waits for.
+    /// More scenarios than the maximum.
     TooMany(usize),
-    /// More objects in all of them than there is room for.
+    /// More objects in all scenarios than the maximum.
     TooManyObjects(usize),
 }
 
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_path_makes_one_or_changes_those_there_are() {
+    fn path_values_make_a_network_or_change_the_named_ones() {
         let own = [("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")];
         assert_eq!(networks(&own), Ok(vec!["custom".to_owned()]));
         assert_eq!(networks(&own[..2]), Ok(vec!["custom".to_owned()]));
@@ -296,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_that_is_named_says_when_the_receiver_acknowledges() {
+    fn named_stack_determines_the_acknowledgement_policy() {
         let acks = |pieces: &[_]| {
             let plan = said(pieces).plan(&Defaults::predict()).unwrap();
             plan.acks(&plan.scenarios[0])
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn several_connections_at_once_are_used_unless_it_is_said_otherwise() {
+    fn several_connections_are_used_concurrently_by_default() {
         let requests =
             |pieces: &[_]| said(pieces).plan(&Defaults::laboratory()).unwrap().scenarios[0].client.requests;
         assert_eq!(requests(&[]), Requests::Dependent);
@@ -317,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn browsers_connections_are_six_unless_told_and_wait_for_the_document() {
+    fn browsers_open_six_connections_by_default_and_wait_for_the_document() {
         let client = |pieces: &[_]| {
             let mut spec = said(pieces);
             spec.set(Key::Protocol, "http11-parallel").unwrap();
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_refused() {
+    fn rejects_too_many_scenarios_and_objects() {
         let all = [("network", "all"), ("protocol", "all"), ("stack", "period"), ("stack", "linux")];
         let large = |objects: usize| {
             let mut spec = said(&all);
@@ -358,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn rejects_invalid_networks_and_pages() {
         assert!(matches!(networks(&[("network", "modem"), ("mtu", "100")]), Err(PlanError::Network { .. })));
         assert!(matches!(
             networks(&[("network", "modem"), ("delay-up", "1h")]),

@@ -1,4 +1,4 @@
-//! The stack profiles that have names, each value with its source.
+//! Named stack profiles, each value with its source.
 
 use quantity::names::{Listing, Unknown};
 use wire::{Bytes, Duration};
@@ -9,16 +9,16 @@ use super::packets::{
 use super::{Acks, Congestion, Growth, Idle, Stack};
 
 impl Stack {
-    /// Every profile, in the order they are listed.
+    /// Every profile, in the order of lists.
     pub const ALL: [Self; 7] = [PERIOD, SUNOS, BSD, LINUX_2_0, SOLARIS, NT, LINUX];
 
-    /// Linux of today, the kernel of measurements.
+    /// Current Linux, the kernel of measurements.
     pub const LINUX: Self = LINUX;
 
     /// The profile of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none, with the nearest and all the others.
+    /// [`Unknown`] for any other name, with the nearest and all the others.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         Self::ALL
             .into_iter()
@@ -26,7 +26,7 @@ impl Stack {
             .ok_or_else(|| Unknown::new("stack", name, LISTINGS.map(|listing| listing.name)))
     }
 
-    /// What each name stands for, in the order of [`Stack::ALL`].
+    /// Descriptions of the names, in the order of [`Stack::ALL`].
     pub fn listings() -> impl Iterator<Item = Listing> {
         LISTINGS.into_iter()
     }
@@ -66,8 +66,8 @@ const LISTINGS: [Listing; 7] = [
     },
 ];
 
-/// Both papers' machines: SunOS 4.1.3 with multicast, a 16 kB window and slow start on the local network, too;
-/// and the server that both papers measured Table VII and the last row of `papers/p-http#table-1` with.
+/// Both papers' hosts: SunOS 4.1.3 with multicast, a 16 kB window and slow start on the local network, too;
+/// and the server with which both papers measured Table VII and the last row of `papers/p-http#table-1`.
 const PERIOD: Stack = Stack {
     name: "period",
     // The ACK of the SYN-ACK has already opened the window by one segment (`papers/p-http`, footnote 1).
@@ -102,10 +102,10 @@ const PERIOD: Stack = Stack {
         initial_threshold: Some(Bytes::new(65_535)),
         // SunOS 4.1 has 4.3BSD-Tahoe's TCP.
         recovery: Recovery::Tahoe,
-        // Never used: the window is kept.
+        // Never used: the window stays unchanged.
         restart: Restart::AfterSending,
         validated: false,
-        // RFC 2140 is of April 1997; what BSD and Linux keep with a route (RTT, ssthresh) no profile has.
+        // RFC 2140 is of April 1997; no profile has the metrics that BSD and Linux cache with a route (RTT, ssthresh).
         sharing: Sharing::None,
         rto: BSD_RTO,
         // 2 MSL of 30 s (TCPTV_MSL).
@@ -126,16 +126,16 @@ const BSD_RTO: Rto = Rto {
     least: Duration::from_secs(1),
     // TCPTV_REXMTMAX.
     most: Duration::from_secs(64),
-    // TCPTV_KEEP_INIT ends a handshake after 75 s: 6, 12, 24 and 48 s have passed by then.
+    // TCPTV_KEEP_INIT ends a handshake after 75 s: SYNs are sent after 0, 6, 18 and 42 s.
     syn_retries: 3,
     // TCP_MAXRXTSHIFT.
     data_retries: 12,
 };
 
-/// The papers' machines before Apache was mended.
+/// The papers' hosts before Apache was fixed.
 const SUNOS: Stack = Stack { name: "sunos-4.1.3", nagle: true, ..PERIOD };
 
-/// 4.4BSD-Lite, from which FreeBSD 2.1 has its TCP.
+/// 4.4BSD-Lite, the origin of FreeBSD 2.1's TCP.
 const BSD: Stack = Stack {
     name: "bsd-4.4",
     // "4.4BSD, FreeBSD 2.1, and Linux 2.0 will reset the congestion window" (`papers/p-http`, section 2.4).
@@ -147,11 +147,12 @@ const BSD: Stack = Stack {
     // tcp_recvspace in FreeBSD 2.1; 4.4BSD had 8 KiB.
     receive_buffer: Some(Bytes::new(16_384)),
     packets: Packets {
-        // TCP_MAXWIN << TCP_MAX_WINSHIFT: far away.
+        // TCP_MAXWIN << TCP_MAX_WINSHIFT: never reached.
         initial_threshold: None,
         recovery: Recovery::Reno,
-        // t_idle counts from the last segment received (Stevens vol. 2, section 26.3), so that a request hides the
-        // idling before it (RFC 5681, section 4.1): an answer never restarts, whatever the paper expects.
+        // t_idle counts from the last segment received (Stevens vol. 2, section 26.3), so that a request
+        // hides the idle time before it (RFC 5681, section 4.1): a response never restarts, contrary to the
+        // paper.
         restart: Restart::AfterReceiving,
         ..PERIOD.packets
     },
@@ -161,7 +162,7 @@ const BSD: Stack = Stack {
 /// Linux 2.0.
 const LINUX_2_0: Stack = Stack {
     name: "linux-2.0",
-    // cong_window = 1, and no segment more for the handshake.
+    // cong_window = 1, without another segment for the handshake.
     initial_window: 1,
     acks: Acks::Timer,
     idle: Idle::Restarted,
@@ -179,7 +180,7 @@ const LINUX_2_0: Stack = Stack {
         // ssthresh = 0x7fffffff.
         initial_threshold: None,
         recovery: Recovery::Reno,
-        // tcp_send_skb: cong_window = 1 if nothing waits and the idle time is above the time-out.
+        // tcp_send_skb: cong_window = 1 if nothing waits and the idle time exceeds the timeout.
         restart: Restart::AfterSending,
         sharing: Sharing::None,
         rto: Rto {
@@ -200,10 +201,10 @@ const LINUX_2_0: Stack = Stack {
 /// Solaris 2.5.
 const SOLARIS: Stack = Stack {
     name: "solaris-2.5",
-    // tcp_slow_start_initial = 1, and no segment more for the handshake.
+    // tcp_slow_start_initial = 1, without another segment for the handshake.
     initial_window: 1,
     acks: Acks::Timer,
-    // As in its descendants (tcp_wput_data: suna == snxt and a time-out since the last segment received).
+    // As in its descendants (tcp_wput_data: suna == snxt and a timeout since the last segment received).
     idle: Idle::Restarted,
     nagle: true,
     // tcp_recv_hiwat; rounded up to whole segments, 8760 on an Ethernet.
@@ -211,7 +212,8 @@ const SOLARIS: Stack = Stack {
     packets: Packets {
         // tcp_xmit_hiwat.
         send_buffer: Bytes::new(8_192),
-        // It is compared with what is unsent (TCP_UNSENT_BYTES in OpenSolaris, whose TCP is the same of Mentat's).
+        // It is compared with the unsent bytes (TCP_UNSENT_BYTES in OpenSolaris, which has the same TCP by
+        // Mentat).
         holding: Holding::Unsent,
         nagle: NagleRule::PerSegment,
         // tcp_deferred_ack_interval.
@@ -247,7 +249,7 @@ const NT: Stack = Stack {
     initial_window: 1,
     // Every second segment, or after 200 ms on a timer of the connection.
     acks: Acks::Timer,
-    // Not documented; what is not documented is taken not to be done.
+    // Undocumented; undocumented mechanisms are assumed to be absent.
     idle: Idle::Kept,
     nagle: true,
     // TcpWindowSize: 8 KiB in whole segments, 8760 on an Ethernet.
@@ -286,7 +288,7 @@ const LINUX: Stack = Stack {
     initial_window: 10,
     // Quick ACKs at first, then TCP_DELACK_MIN (40 ms).
     acks: Acks::QuickThenDelayed,
-    // tcp_slow_start() in net/ipv4/tcp_cong.c: by what was acknowledged.
+    // tcp_slow_start() in net/ipv4/tcp_cong.c: by the number of segments acknowledged.
     growth: Growth::PerSegment,
     // The default of net.ipv4.tcp_congestion_control.
     congestion: Congestion::Cubic,
@@ -301,11 +303,11 @@ const LINUX: Stack = Stack {
     // net.ipv4.tcp_moderate_rcvbuf = 1: it grows with the transfer.
     receive_buffer: None,
     packets: Packets {
-        // The most that tcp_wmem lets it grow to.
+        // The maximum of tcp_wmem.
         send_buffer: Bytes::new(4 << 20),
         holding: Holding::Unacknowledged,
         nagle: NagleRule::Minshall,
-        // TCP_DELACK_MIN; the rest follows arrivals.
+        // TCP_DELACK_MIN; the rest adapts to arrivals.
         ack_delay: AckDelay::Fixed(Duration::from_millis(40)),
         // packets_out against snd_cwnd.
         counting: Counting::Segments,
@@ -344,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_stack_is_found_by_its_name_and_a_slip_is_told_the_nearest() {
+    fn every_stack_is_found_by_name_and_a_misspelt_one_suggests_the_nearest() {
         assert!(Stack::ALL.into_iter().all(|stack| Stack::named(stack.name) == Ok(stack)));
         assert_eq!(Stack::named("linuks").unwrap_err().nearest(), Some("linux"));
     }

@@ -1,80 +1,81 @@
-//! What only packets show: the knobs of a stack that an engine with segments of its own honours.
+//! Knobs of a stack that take effect only on packets, honoured by an engine with segments of its own.
 //!
-//! Formulas cannot honour them and the kernel has its own; those engines leave the whole value alone, and what
-//! they cannot do otherwise they refuse at the knobs of [`super::Stack`].
+//! Formulas cannot honour them and the kernel has its own values; those engines ignore this value as a
+//! whole, and refuse unsupported behaviour at the knobs of [`super::Stack`].
 
 use wire::{Bytes, Duration};
 
 use quantity::names::{self, Unknown};
 
-/// What only packets show.
+/// Knobs that take effect only on packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packets {
-    /// What the application may write before it waits.
+    /// Size of the send buffer, beyond which a write waits.
     pub send_buffer: Bytes,
-    /// What is held against that.
+    /// Bytes that occupy the send buffer.
     pub holding: Holding,
-    /// Which rule holds a short segment back where Nagle's algorithm is on.
+    /// Variant of Nagle's algorithm, where it is on.
     pub nagle: NagleRule,
-    /// How long the odd segment waits for its acknowledgement. Linux of today has rules of its own.
+    /// Delay of the odd segment's acknowledgement. Current Linux has rules of its own.
     pub ack_delay: AckDelay,
-    /// What is counted against the window.
+    /// Unit in which the congestion window is counted.
     pub counting: Counting,
-    /// Whether the last of the initial window's segments is the one by which the acknowledgement of a server's
-    /// SYN opens it: a client then starts with one segment less.
+    /// Whether one of the initial window's segments is due to the acknowledgement of a server's SYN: a client
+    /// then starts with one segment less.
     pub handshake_opens: bool,
-    /// Where slow start ends at first; `None`: nowhere.
+    /// Initial slow start threshold; `None`: unlimited.
     pub initial_threshold: Option<Bytes>,
-    /// What is done about loss before the timer runs out; with selective acknowledgements, RFC 6675 unless it is RACK.
+    /// Loss recovery before the timer expires; with selective acknowledgements, RFC 6675 unless it is RACK.
     pub recovery: Recovery,
-    /// How a window that restarts does so.
+    /// Reduction of a window that restarts after idle.
     pub restart: Restart,
-    /// Whether the window grows only while it is what limits.
+    /// Whether the window grows only while it limits sending.
     pub validated: bool,
-    /// What connections between the same hosts learn from one another.
+    /// State that connections between the same hosts share.
     pub sharing: Sharing,
     /// The retransmission timer.
     pub rto: Rto,
-    /// How long the end that closed first remembers.
+    /// Duration of TIME_WAIT.
     pub time_wait: Duration,
-    /// Whether closing a connection on which something is unread resets it.
+    /// Whether closing a connection with unread data resets it.
     pub unread_resets: bool,
-    /// Whether a reset throws away what has arrived and was not yet read.
+    /// Whether a reset discards data that has arrived and was not yet read.
     pub reset_discards: bool,
-    /// From an arrival to the run of the process that sleeps until it; the process finds all that arrives meanwhile.
+    /// Time from an arrival to the run of the process that sleeps until it; the process reads everything that
+    /// has arrived by then.
     pub wake_up: Duration,
 }
 
-/// What is held against the send buffer.
+/// Bytes that occupy the send buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
-    /// What is not acknowledged.
+    /// Unacknowledged bytes.
     Unacknowledged,
-    /// What is not sent: the buffer limits no window.
+    /// Unsent bytes: the buffer limits no window.
     Unsent,
 }
 
-/// How long the odd segment waits for its acknowledgement.
+/// Delay of the odd segment's acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckDelay {
-    /// So long: the heartbeat's period, or the timer's time.
+    /// Fixed: the heartbeat's period, or the timer's delay.
     Fixed(Duration),
-    /// As long as the time between arrivals suggests, half a second at most (Linux 2.0's `ato`).
+    /// Adapted to the time between arrivals, half a second at most (Linux 2.0's `ato`).
     Estimated,
 }
 
-/// Which rule holds a short segment back.
+/// Condition under which a short segment waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NagleRule {
-    /// Anything unacknowledged when the application wrote, or when an acknowledgement came (BSD).
+    /// Unacknowledged data when the application wrote, or when an acknowledgement came (BSD).
     OnEntry,
-    /// Anything unacknowledged when the segment would leave.
+    /// Unacknowledged data when the segment would leave.
     PerSegment,
-    /// A short segment unacknowledged (Minshall).
+    /// An unacknowledged short segment (Minshall).
     Minshall,
 }
 
-/// What is counted against the window.
+/// Unit in which the congestion window is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// Bytes.
@@ -83,45 +84,46 @@ pub enum Counting {
     Segments,
 }
 
-/// What is done about loss before the timer runs out.
+/// Loss recovery before the timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// Fast retransmit, then slow start.
     Tahoe,
     /// Fast recovery (RFC 2001).
     Reno,
-    /// Fast recovery until all of it has arrived (RFC 6582).
+    /// Fast recovery until everything outstanding has arrived (RFC 6582).
     NewReno,
-    /// Time tells what is lost, and the tail is probed, where there are selective acknowledgements (RFC 8985); else
-    /// as NewReno.
+    /// Loss detection by time, and tail loss probes, with selective acknowledgements (RFC 8985); else as
+    /// NewReno.
     Rack,
 }
 
-/// How a window restarts.
+/// Reduction of a window that restarts after idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// To one segment, when nothing was sent for a time-out.
+    /// To one segment, when nothing was sent for a timeout.
     AfterSending,
-    /// To one segment, when nothing arrived for a time-out: the request hides it from the answer.
+    /// To one segment, when nothing arrived for a timeout: the request hides the idle time from the response.
     AfterReceiving,
-    /// Halved for every time-out, down to the initial window (RFC 2861).
+    /// Halved for every timeout, down to the initial window (RFC 2861).
     Decaying,
 }
 
-/// What connections between the same two hosts learn from one another (RFC 2140).
+/// State that connections between the same two hosts share (RFC 2140).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Nothing: each finds out for itself.
+    /// None: each connection starts afresh.
     None,
-    /// A new one begins with the window and the round trip that an earlier one left (section 3).
+    /// A new connection begins with the window and the round trip that an earlier one left (section 3).
     Temporal,
-    /// Those that are open at once also have one window together: a new one takes its share of it from the others,
-    /// and leaves it to them (section 4, as Eggert, Heidemann and Touch built it: "Effects of Ensemble-TCP", 2000).
+    /// Concurrent connections also have one window together: a new one takes its share from the others, and
+    /// leaves it to them (section 4, as Eggert, Heidemann and Touch built it: "Effects of Ensemble-TCP",
+    /// 2000).
     Ensemble,
 }
 
 impl Sharing {
-    /// Every one.
+    /// Every value.
     pub const ALL: [Self; 3] = [Self::None, Self::Temporal, Self::Ensemble];
 
     /// The name on the command line.
@@ -133,10 +135,10 @@ impl Sharing {
         }
     }
 
-    /// The one of that name.
+    /// The value of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none.
+    /// [`Unknown`] for any other name.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         names::find("kind of sharing", name, &Self::ALL, Self::name)
     }
@@ -145,27 +147,27 @@ impl Sharing {
 /// The retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rto {
-    /// How it is computed.
+    /// Estimator.
     pub estimator: Estimator,
-    /// Before anything has been measured.
+    /// Initial timeout, before any measurement.
     pub initial: Duration,
-    /// At least.
+    /// Minimum timeout.
     pub least: Duration,
-    /// At most.
+    /// Maximum timeout.
     pub most: Duration,
-    /// How often a SYN is sent again.
+    /// Maximum number of SYN retransmissions.
     pub syn_retries: u8,
-    /// How often data is sent again.
+    /// Maximum number of data retransmissions.
     pub data_retries: u8,
 }
 
-/// How the time-out is computed.
+/// Estimator of the retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimator {
     /// In ticks of 500 ms (BSD).
     Coarse,
     /// RFC 6298.
     Fine,
-    /// RFC 6298, with the least for the variation alone (Linux).
+    /// RFC 6298, with the minimum applied to the variation alone (Linux).
     FineVariation,
 }

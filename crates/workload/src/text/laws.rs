@@ -1,4 +1,4 @@
-//! The laws of a site's own log in a plan's file, in full: what is drawn by them can be drawn again without the log.
+//! The distributions of a site's own log in a plan's file, in full, so that further samples need no log.
 //!
 //! ```text
 //! set site
@@ -14,7 +14,7 @@
 //! law depth lognormal 3.1 1.7
 //! ```
 //!
-//! Not for laws with a name: those have it after `set`, and no such lines.
+//! Not for named sets: those have their name after `set`, and no such lines.
 
 use std::fmt::{self, Write};
 
@@ -69,7 +69,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Laws, BadPlan> {
     })))
 }
 
-/// A law, or that there is none.
+/// A distribution, or `none`.
 struct Words(Option<Law>);
 
 impl fmt::Display for Words {
@@ -96,7 +96,7 @@ fn law(text: &str) -> Option<Law> {
     let name = words.next()?;
     let numbers = words.map(|word| word.parse().ok().filter(|number: &f64| number.is_finite()));
     let numbers: Vec<f64> = numbers.collect::<Option<_>>()?;
-    // Neither so small nor so large that computing with them ends in nothing.
+    // Neither so small nor so large that computations underflow or overflow.
     let is_positive = |number: f64| (1e-6..=1e15).contains(&number);
     let law = match (name, numbers.as_slice()) {
         ("lognormal", &[mu, sigma]) => Law::Lognormal { mu, sigma },
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_law_is_read_as_it_was_written_and_an_impossible_one_is_none() {
+    fn distribution_round_trips_and_impossible_ones_are_rejected() {
         for text in [
             "lognormal -1.5 0.8",
             "pareto 1 2.43",
