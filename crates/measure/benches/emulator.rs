@@ -1,9 +1,9 @@
-//! How exact and how fast the emulated link is, in figures: `cargo bench -p measure --bench emulator`, as root, in
-//! two minutes; `-- TCP` for the sections with that word in their title.
+//! Accuracy and speed of the emulated link: `cargo bench -p measure --bench emulator`, as root, in two
+//! minutes; `-- TCP` for the sections with that word in their title.
 //!
-//! Not a test: the figures are the machine's as much as ours. Each is the median of several tries with the least and
-//! the most beside it; before each try it waits for others to leave the machine alone, up to a minute in all, and the
-//! table says how many processors they kept busy nevertheless.
+//! Not a test: the figures depend on the host as much as on the emulator. Each is the median of several
+//! tries, with minimum and maximum. Before each try it waits for other load on the host to end, up to a
+//! minute in all, and the table shows the number of CPUs that were busy nevertheless.
 
 #[path = "../tests/two_hosts/mod.rs"]
 mod two_hosts;
@@ -47,7 +47,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// What others do (published by them, or measured beside a prototype of this emulator).
+/// Figures of other emulators (published by them, or measured next to a prototype of this one).
 const ANCHORS: [&str; 4] = [
     "rattan     one-way error p50 38-67 us, p99 95-123 us real-time, p99 1.8-4.3 ms otherwise; TCP 0.54-0.78 Gb/s",
     "mahimahi   1 ms quantum, one-way error p99 1.1-2 ms; TCP 0.3-0.7 Gb/s (its issue #144)",
@@ -55,10 +55,10 @@ const ANCHORS: [&str; 4] = [
     "prototype  of this one: one-way error p50 13-20, p99 56-59 us; TCP 2.4 Gb/s; 266-300 k packets/s per core",
 ];
 
-/// A figure's name, its unit, and what is wanted of it.
+/// Name, unit and target of a figure.
 type Row = (&'static str, &'static str, &'static str);
 
-/// Tries something several times and prints a row for each of its figures.
+/// Runs a section several times and prints a row for each of its figures.
 fn section<const N: usize>(
     patience: &mut Duration,
     title: &str,
@@ -88,7 +88,7 @@ fn section<const N: usize>(
     Ok(())
 }
 
-/// Until others keep less than half a processor busy, or patience ends.
+/// Waits until other load is below half a CPU, or `patience` is used up.
 fn wait_for_quiet(patience: &mut Duration) {
     const GLANCE: Duration = Duration::from_millis(200);
     while *patience > Duration::ZERO {
@@ -115,7 +115,7 @@ const FLOOR: [Row; 2] = [
     ("the same, p99.9", "us", ""),
 ];
 
-/// At the times at which 20,000 packets would be due.
+/// Lateness at the times at which 20,000 packets would be due.
 fn floor() -> Result<[f64; 2], Error> {
     let lateness = probe::floor(Clock::start(), 20_000, Duration::from_micros(50))?;
     Ok([990, 999].map(|per_mille| micros(lateness.per_mille(per_mille))))
@@ -152,7 +152,7 @@ fn flood() -> Result<[f64; 3], Error> {
     let stream = Stream { datagrams: 150_000, interval: Duration::from_nanos(6_667), payload: 100 };
     let report = driven(&Config { delay: DELAY, ..Config::default() }, |sender, clock| {
         stream.send(sender, clock)?;
-        // The last are still under way.
+        // The last packets are still in flight.
         pause(DELAY * 2);
         Ok(())
     })?;
@@ -160,7 +160,7 @@ fn flood() -> Result<[f64; 3], Error> {
     Ok([per_second(&report) / 1e3, micros(report.lateness.per_mille(990)), lost])
 }
 
-/// How a link fared while the client sent and the server read whatever came.
+/// Counters of a link while the client sent and the server read everything.
 fn driven(up: &Config, send: impl FnOnce(&UdpSocket, Clock) -> Result<(), Error>) -> Result<Report, Error> {
     let (hosts, running) = TwoHosts::joined(up, &Config::default(), &Options::default())?;
     let [client, server] = hosts.sockets()?;
@@ -169,7 +169,7 @@ fn driven(up: &Config, send: impl FnOnce(&UdpSocket, Clock) -> Result<(), Error>
     let is_over = AtomicBool::new(false);
     let receive = || {
         while !is_over.load(Ordering::Relaxed) {
-            // Nothing for 50 ms is no reason to stop.
+            // A pause of 50 ms is no reason to stop.
             drop(server.recv(&mut [0; 200]));
         }
     };
@@ -197,7 +197,7 @@ fn relay() -> Result<[f64; 2], Error> {
         let end = clock.now() + Duration::from_secs(1);
         let flood = || {
             while clock.now() < end {
-                // A full queue is to be expected.
+                // The queue is expected to be full.
                 drop(sender.send(&[0; 100]));
             }
         };
@@ -258,7 +258,7 @@ fn exact_rate() -> Result<[f64; 2], Error> {
     };
     let stream = Stream { datagrams: 1_600_000, interval: Duration::from_nanos(12_500), payload: PAYLOAD };
     let report = driven(&up, |sender, clock| {
-        // A full queue to begin with, and more than the link takes from then on: it is never idle, whoever is held up.
+        // Fills the queue first, then exceeds the rate: the link is never idle, even if a thread is delayed.
         for _ in 0..20_000 {
             drop(sender.send(&[0; PAYLOAD as usize]));
         }
@@ -269,7 +269,7 @@ fn exact_rate() -> Result<[f64; 2], Error> {
     Ok([packets / 1e3, (per_second(&report) / ideal - 1.0) * 1e6])
 }
 
-/// From the first packet delivered to the last.
+/// Packets per second, from the first delivered to the last.
 fn per_second(report: &Report) -> f64 {
     let (first, last) = report.up.delivered.expect("packets were delivered");
     (report.up.link.delivered.packets - 1) as f64 / last.since(first).as_secs_f64()
@@ -279,7 +279,7 @@ fn micros(span: Duration) -> f64 {
     span.as_nanos() as f64 / 1e3
 }
 
-/// What the machine's processors, and this process, had done by some time, in seconds.
+/// CPU time used by the host and by this process up to some time, in seconds.
 struct Processors {
     busy: f64,
     ours: f64,

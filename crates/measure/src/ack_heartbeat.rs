@@ -1,17 +1,19 @@
-//! The delayed acknowledgements of BSD, given to a Linux host from outside: a shim between the host and the link.
+//! BSD's delayed acknowledgements for a Linux host: a shim between the host and the link.
 //!
-//! 4.4BSD delays an acknowledgement until the next tick of one free-running 200 ms clock for the whole host, unless
-//! two full segments' worth of bytes waits for it (`papers/p-http#section-2`; papers/README.md, "The 1997 stacks").
-//! Linux acknowledges every segment while a connection is young, and later delays by a timer of its own. So the shim
-//! takes the host's pure acknowledgements as they come, lets through those that BSD would have sent at once, and
-//! holds the others until the tick; a newer one replaces the older, as it says all the older said.
+//! 4.4BSD delays an acknowledgement until the next tick of one free-running 200 ms clock for the whole host,
+//! unless two full segments' worth of bytes waits for it (`papers/p-http#section-2`; papers/README.md, "The
+//! 1997 stacks"). Linux acknowledges every segment while a connection is young, and later delays by a timer
+//! of its own. So the shim takes the host's pure acknowledgements as they come and forwards those that BSD
+//! would have sent immediately. It holds the others until the tick; a newer one replaces the older, which it
+//! covers.
 //!
-//! At once go: whatever carries data, SYN, FIN or RST; what acknowledges at least two full segments more than the
-//! last that went; what acknowledges nothing new (a duplicate, an opened window, an answer to a probe); the first
-//! advance after duplicates (a hole was filled); what acknowledges the peer's FIN.
+//! Forwarded immediately are: segments with data, SYN, FIN or RST; acknowledgements of at least two full
+//! segments more than the last one forwarded; acknowledgements of nothing new (a duplicate, an opened window,
+//! a reply to a probe); the first advance after duplicates (a gap was filled); the acknowledgement of the
+//! peer's FIN.
 //!
-//! Not a stack: it invents no acknowledgement, so it cannot send one earlier than Linux would. Contract as
-//! everywhere: `handle(now, ..)`, then `poll(now)` until it returns a timeout. No clock and no socket.
+//! Not a stack: it creates no acknowledgement, so it cannot send one earlier than Linux would. The usual
+//! contract: `handle(now, ..)`, then `poll(now)` until it returns a timeout. No clock and no socket.
 
 mod connection;
 
@@ -24,15 +26,15 @@ use wire::{Duration, Seed, Time};
 
 use connection::{Act, Connection};
 
-/// The heartbeat of one host. `P` is a packet's bytes, however they are held.
+/// The heartbeat of one host. `P` is the type that holds a packet's bytes.
 #[derive(Debug)]
 pub struct AckHeartbeat<P> {
     /// The first tick; the others follow every [`PERIOD`].
     phase: Duration,
     connections: BTreeMap<Ends, Connection<P>>,
-    /// What need not wait, and since when it could have gone.
+    /// Packets that need not wait, and the time from which they could leave.
     ready: VecDeque<(P, Time)>,
-    /// When what is held will go; `None`: nothing is held.
+    /// Time at which held acknowledgements leave; `None`: none is held.
     tick: Option<Time>,
     merged: u64,
 }
@@ -40,26 +42,27 @@ pub struct AckHeartbeat<P> {
 /// The fast timer of 4.4BSD (`PR_FASTHZ`, five times a second).
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// More connections than any client of a page has; beyond it the one longest silent is forgotten.
+/// Maximum number of connections, above that of any client of a page; beyond it the one idle longest is
+/// dropped.
 const CONNECTIONS_AT_MOST: usize = 1_024;
 
 /// The host's end and the peer's.
 type Ends = (SocketAddr, SocketAddr);
 
 impl<P: AsRef<[u8]>> AckHeartbeat<P> {
-    /// A host whose clock ticks at a phase drawn from the seed, another for each `host`.
+    /// A host whose clock has a random phase, derived from the seed and `host`.
     pub fn new(seed: Seed, host: u64) -> Self {
         let phase = Duration::from_nanos(seed.stream("ack-heartbeat", host).next_u64() % PERIOD.as_nanos());
         Self { phase, connections: BTreeMap::new(), ready: VecDeque::new(), tick: None, merged: 0 }
     }
 
-    /// Takes a packet of the host. An older acknowledgement that it makes superfluous is handed back.
+    /// Takes a packet of the host. Returns an older acknowledgement that it supersedes.
     pub fn handle(&mut self, now: Time, packet: P) -> Option<P> {
         let Some((ends, act)) = self.judge(now, packet.as_ref()) else {
             self.ready.push_back((packet, now));
             return None;
         };
-        // `judge` has just looked it up; were it gone, the packet would go at once.
+        // `judge` has just looked it up; without it, the packet would leave immediately.
         let connection = self.connections.get_mut(&ends);
         let superseded = match (act, connection) {
             (Act::Hold, Some(connection)) => {
@@ -75,8 +78,8 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
         superseded
     }
 
-    /// Looks at a packet of the peer on its way to the host: it tells the size of a full segment, and that the peer is
-    /// done.
+    /// Inspects a packet of the peer on its way to the host: it determines the size of a full segment, and
+    /// the end of the peer's data.
     pub fn watch(&mut self, packet: &[u8]) {
         if let Ok(packet) = Packet::read(packet)
             && let (Some(segment), Some((peer, own))) = (packet.tcp(), packet.sockets())
@@ -86,7 +89,7 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
         }
     }
 
-    /// The next packet that may go, and since when; or when the next tick will let some go.
+    /// The next packet that may leave, and the time since when; or the next tick at which one will.
     pub fn poll(&mut self, now: Time) -> Output<P> {
         if let Some(tick) = self.tick
             && tick <= now
@@ -102,12 +105,12 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
         }
     }
 
-    /// How many acknowledgements were made superfluous by a later one while they were held.
+    /// Number of acknowledgements superseded by a later one while they were held.
     pub const fn merged(&self) -> u64 {
         self.merged
     }
 
-    /// Whose packet it is, and whether it may go; `None` for what is no TCP segment.
+    /// Connection of a packet, and whether it may leave; `None` if it is not a TCP segment.
     fn judge(&mut self, now: Time, packet: &[u8]) -> Option<(Ends, Act)> {
         let packet = Packet::read(packet).ok()?;
         let (segment, ends) = (packet.tcp()?, packet.sockets()?);
@@ -149,7 +152,7 @@ mod tests {
 
     const MSS: u32 = 512;
 
-    /// A client host and its shim; everything happens between two ticks unless time is told to pass.
+    /// A client host and its shim; everything happens between two ticks unless time is advanced.
     struct Client {
         shim: AckHeartbeat<Vec<u8>>,
         now: Time,
@@ -163,7 +166,7 @@ mod tests {
             Self { shim, now }
         }
 
-        /// With a connection from this port, opened by both sides with our MSS.
+        /// A client with a connection from this port, opened with our MSS at both ends.
         fn connected(port: u16) -> Self {
             let mut client = Self::new();
             client.connect(port, &[TcpOption::Mss(512)]);
@@ -176,7 +179,7 @@ mod tests {
             assert_eq!(self.acks(port, 1), 1, "the handshake's last segment goes at once");
         }
 
-        /// How many packets went to the server because of this one.
+        /// Number of packets forwarded to the server because of this one.
         fn sends(
             &mut self,
             port: u16,
@@ -213,7 +216,7 @@ mod tests {
             self.shim.watch(&packet);
         }
 
-        /// The acknowledgements that go now, each with the time it could go from.
+        /// Acknowledgements that leave now, each with the time from which it could.
         fn gone(&mut self) -> Vec<(u32, Time)> {
             let mut gone = Vec::new();
             while let Output::Deliver { packet, due } = self.shim.poll(self.now) {
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn data_fin_and_rst_go_at_once_and_take_what_is_held_along() {
+    fn data_fin_and_rst_leave_immediately_with_held_acks() {
         let with =
             [(Flags::ACK | Flags::PSH, &b"GET"[..]), (Flags::FIN | Flags::ACK, b""), (Flags::RST, b"")];
         for (flags, payload) in with {
@@ -297,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_and_opened_windows_go_at_once() {
+    fn duplicates_and_opened_windows_leave_immediately() {
         let mut client = Client::connected(5_000);
         assert_eq!(client.acks(5_000, 1 + MSS), 0);
         assert_eq!(client.acks(5_000, 1 + MSS), 1, "a duplicate");
@@ -306,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ack_that_tells_of_a_filled_hole_goes_at_once() {
+    fn ack_of_a_filled_gap_leaves_immediately() {
         let mut client = Client::connected(5_000);
         assert_eq!(client.acks(5_000, 1), 1);
         assert_eq!(client.acks(5_000, 1 + MSS), 1);
@@ -339,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_tcp_goes_at_once() {
+    fn other_packets_than_tcp_leave_immediately() {
         let mut client = Client::new();
         let (source, destination) = ends(5_000);
         let mut datagram = Vec::new();

@@ -1,28 +1,28 @@
-//! The window that a host of 1996 would advertise, in place of Linux's: a shim between the link and the sender.
+//! The advertised window of a host of 1996, in place of Linux's: a shim between the link and the sender.
 //!
-//! Two things that no setting gives. *A fixed buffer*: Linux moves its window as it learns how much memory a byte
-//! takes, whatever the route or the socket says; here it is never larger than the profile's. *4.3BSD's slow start*:
-//! Linux opens its congestion window by as many segments as an ACK confirms, 4.3BSD by one per ACK
-//! (`papers/heidemann-model#figure-3`: flights of 2, 3, 3, 6). So the window is cut to what 4.3BSD's congestion window
-//! would be: a sender may have in flight the lesser of the two, and Linux's own is never the lesser while nothing is
-//! lost.
+//! It provides two things that no setting does. *A fixed buffer*: Linux adapts its window to the memory that
+//! a byte takes, whatever the route or the socket is set to; here it never exceeds the profile's. *4.3BSD's
+//! slow start*: Linux opens its congestion window by the number of segments that an ACK confirms, 4.3BSD by
+//! one per ACK (`papers/heidemann-model#figure-3`: flights of 2, 3, 3, 6). So the advertised window is
+//! reduced to what 4.3BSD's congestion window would be. A sender may have the lesser of the two in flight,
+//! and Linux's own is never the lesser without loss.
 //!
-//! Not a congestion control: after a loss Linux's own window is the lesser, and rules. No clock, no socket.
-//! Checksums are mended as RFC 1624 says.
+//! Not a congestion control: after a loss Linux's own window is the lesser, and applies. No clock, no socket.
+//! Checksums are updated as in RFC 1624.
 
 use std::collections::BTreeMap;
 
-/// Cuts the windows of packets on their way to one sender.
+/// Reduces the windows in packets to one sender.
 #[derive(Clone, Debug)]
 pub struct AdvertisedWindow {
-    /// The largest ever, bytes.
+    /// Maximum window, bytes.
     largest: u16,
     slow_start: Option<SlowStart>,
-    // Bounded by the numbers of ports: one entry per pair, begun anew by each SYN.
+    // Bounded by the number of port pairs: one entry per pair, reset by each SYN.
     connections: BTreeMap<Ports, Opening>,
 }
 
-/// 4.3BSD's: one segment more for each ACK.
+/// 4.3BSD's slow start: one segment more for each ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowStart {
     /// Bytes in a full segment.
@@ -34,22 +34,22 @@ pub struct SlowStart {
 /// Source and destination port, as they stand in the packet.
 type Ports = [u8; 4];
 
-/// How far one connection's window has opened.
+/// Progress of one connection's slow start.
 #[derive(Clone, Copy, Debug)]
 struct Opening {
-    /// The highest acknowledgement number that has passed.
+    /// Highest acknowledgement number so far.
     acknowledged: u32,
-    /// ACKs that confirmed something new.
+    /// Number of ACKs that confirmed new data.
     acks: u32,
 }
 
 impl AdvertisedWindow {
-    /// Never more than `largest` bytes, and as much less as slow start asks for.
+    /// Shim with a maximum of `largest` bytes, reduced further by slow start.
     pub const fn new(largest: u16, slow_start: Option<SlowStart>) -> Self {
         Self { largest, slow_start, connections: BTreeMap::new() }
     }
 
-    /// Cuts the window of an IPv4 TCP packet that leaves the link; leaves every other packet as it is.
+    /// Reduces the window of an IPv4 TCP packet that leaves the link; leaves every other packet unchanged.
     pub fn cut(&mut self, packet: &mut [u8]) {
         let Some(tcp) = tcp_of(packet) else { return };
         let Some((header, _)) = tcp.split_first_chunk_mut::<TCP_HEADER>() else { return };
@@ -63,7 +63,7 @@ impl AdvertisedWindow {
         }
     }
 
-    /// How many ACKs have confirmed something new, this one included.
+    /// Number of ACKs that have confirmed new data, this one included.
     fn count(&mut self, ports: Ports, acknowledged: u32, flags: u8) -> u32 {
         if flags & SYN != 0 {
             self.connections.remove(&ports);
@@ -71,7 +71,8 @@ impl AdvertisedWindow {
         if flags & (SYN | ACK) == SYN {
             return 0;
         }
-        // The first is the ACK of the SYN-ACK, or where the sender opened the connection the SYN-ACK: it confirms no data.
+        // The first is the ACK of the SYN-ACK, or, where the sender opened the connection, the SYN-ACK: it
+        // confirms no data.
         let opening = self.connections.entry(ports).or_insert(Opening { acknowledged, acks: 0 });
         if (1..1 << 31).contains(&acknowledged.wrapping_sub(opening.acknowledged)) {
             opening.acknowledged = acknowledged;
@@ -82,8 +83,8 @@ impl AdvertisedWindow {
 
     fn limit(&self, acks: u32) -> u16 {
         match self.slow_start {
-            // Until data is acknowledged the sender's own initial window rules, and what is advertised stays: Linux
-            // takes half of the largest window it saw for the largest segment.
+            // Until data is acknowledged the sender's own initial window applies, and the advertised one
+            // stays: Linux uses half of the largest window it saw as the upper limit of a segment.
             Some(SlowStart { mss, initial }) if acks > 0 => {
                 let window = acks.saturating_add(u32::from(initial)).saturating_mul(mss);
                 u16::try_from(window).unwrap_or(u16::MAX).min(self.largest)
@@ -103,7 +104,7 @@ fn tcp_of(packet: &mut [u8]) -> Option<&mut [u8]> {
     if is_ours { packet.get_mut(length..) } else { None }
 }
 
-/// A checksum after 16 of the bits it covers have changed (RFC 1624, equation 3).
+/// Checksum after 16 of the bits it covers have changed (RFC 1624, equation 3).
 fn mended(checksum: u16, before: u16, after: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
     let folded = (sum & 0xffff) + (sum >> 16);
@@ -126,8 +127,8 @@ mod tests {
     const LARGEST: u16 = 16_384;
     const ADVERTISED: u16 = 20_000;
 
-    /// A bare segment with a right checksum over its own header (addresses are zero, so the pseudo-header is the
-    /// protocol and the length).
+    /// A bare segment with a correct checksum over its own header (addresses are zero, so the pseudo-header
+    /// is the protocol and the length).
     fn packet(flags: u8, acknowledged: u32) -> Vec<u8> {
         let mut packet = vec![0; IPV4_HEADER + TCP_HEADER];
         packet[0] = 0x45;

@@ -1,7 +1,7 @@
-//! The work that a network device does for its host: segments cut, segments merged, packets taken by a thread.
+//! Offloads of a network device: segmentation, receive merging (GRO), packet processing in a thread.
 //!
-//! Set for one end of a cable ([`Netlink::add_cable`](crate::netlink::Netlink::add_cable)), in the calling thread's network
-//! namespace. Not for a TUN device, which is given whole packets.
+//! Set for one end of a cable ([`Netlink::add_cable`](crate::netlink::Netlink::add_cable)), in the calling
+//! thread's network namespace. Not for a TUN device, which is given whole packets.
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -12,20 +12,20 @@ use nix::errno::Errno;
 use crate::Error;
 use crate::mounts;
 
-/// A kind of work (linux/ethtool.h).
+/// An offload (linux/ethtool.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Offload {
-    /// Segments that were sent as one are cut by the device (`ETHTOOL_STSO`).
+    /// TCP segmentation offload: the device splits large segments (`ETHTOOL_STSO`).
     CutSegments = 0x1f,
-    /// Segments that arrive one after the other are merged (`ETHTOOL_SGRO`).
+    /// Generic receive offload: consecutive segments are merged (`ETHTOOL_SGRO`).
     MergeSegments = 0x2c,
 }
 
-/// Switches it on or off for a device.
+/// Switches an offload on or off for a device.
 ///
 /// # Errors
-/// When there is no such device, or it cannot.
+/// If there is no such device, or it does not support the offload.
 pub fn set_offload(device: &str, offload: Offload, is_on: bool) -> Result<(), Error> {
     /// linux/ethtool.h: `struct ethtool_value`.
     #[repr(C)]
@@ -45,20 +45,22 @@ pub fn set_offload(device: &str, offload: Offload, is_on: bool) -> Result<(), Er
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(Error::io(doing()))?;
-    // SAFETY: the request has a name that ends with zero and points at a value of the command's kind; both outlive the call.
+    // SAFETY: the request has a NUL-terminated name and points at a value of the command's type; both outlive
+    // the call.
     let result =
         unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
     Errno::result(result).map(drop).map_err(Error::kernel(doing()))
 }
 
-/// Lets a kernel thread take what arrives at a device (Documentation/networking/napi.rst, "threaded").
+/// Makes a kernel thread process packets received by a device (Documentation/networking/napi.rst,
+/// "threaded").
 ///
 /// # Errors
-/// When the device has nothing of which the kernel could make a thread.
+/// If the device does not support threaded NAPI.
 pub fn receive_in_thread(device: &str) -> Result<(), Error> {
     let doing = format!("take what arrives at {device} by a thread");
     mounts::apart(|| {
-        // Only a /sys that was mounted in a namespace shows its devices.
+        // Only a /sys mounted in a namespace shows that namespace's devices.
         mounts::mount("sysfs", "/sys", "")?;
         fs::write(format!("/sys/class/net/{device}/threaded"), "1").map_err(Error::io(doing))
     })

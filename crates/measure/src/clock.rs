@@ -1,13 +1,13 @@
-//! The one place of this crate that reads a clock: CLOCK_MONOTONIC, as [`Time`] since a zero of our choosing.
+//! The only place of this crate that reads a clock: CLOCK_MONOTONIC, as [`Time`] since an arbitrary zero.
 //!
-//! Not a timer: who waits, waits in its own poll, where the deadline is known. Threads that must agree on the
+//! Not a timer: each thread waits in its own poll, where the deadline is known. Threads that need a common
 //! time share one `Clock` (it is `Copy`).
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use wire::{Duration, Time};
 
-/// A clock that began at zero when it was started, and never goes back.
+/// A clock that was zero when it was started, and never goes back.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     zero: Instant,
@@ -15,7 +15,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts counting now. The calendar is read once, to date captures.
+    /// Starts the clock. The wall clock is read once, to date captures.
     #[expect(
         clippy::disallowed_methods,
         reason = "the driver's one place that reads the clock and the calendar"
@@ -34,7 +34,7 @@ impl Clock {
         Time::ZERO + nanoseconds(Instant::now().saturating_duration_since(self.zero))
     }
 
-    /// When this clock was started, counted from 1 January 1970, UTC: what a capture file adds to its times.
+    /// Time at which this clock was started, since 1 January 1970, UTC: a capture file adds it to its times.
     pub const fn zero_since_1970(&self) -> Duration {
         self.zero_since_1970
     }

@@ -1,17 +1,17 @@
 //! Robot and server on kernel sockets: bytes between the state machines and the sockets, and the time between.
 //!
-//! In flow sockets that are ready; out flow what the robot reports and how long the server took. One thread in
-//! each namespace, non-blocking sockets, `ppoll`. Read in this order:
+//! In flow sockets that are ready; out flow the robot's reports and the server's processing times. One thread
+//! in each namespace, non-blocking sockets, `ppoll`. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`client`] | the robot on its connections: fetches a page and says how long it took |
+//! | [`client`] | the robot on its connections: fetches a page and measures its duration |
 //! | [`visitor`] | the same over DHTTP |
-//! | [`server`] | the listener and its connections: answers each request after the scenario's processing time |
-//! | [`desk`] | the part of it that speaks DHTTP |
-//! | `wait` | until a socket is ready or a moment has come, to the microsecond |
+//! | [`server`] | the listener and its connections: responds to each request after the scenario's processing time |
+//! | [`desk`] | its DHTTP part |
+//! | `wait` | waits for a socket or a deadline, to the microsecond |
 //!
-//! What it is not: it knows no HTTP and no TCP. When to send and what is for the machines, how for the kernel.
+//! It knows no HTTP and no TCP: the state machines decide when to send, the kernel how.
 
 pub mod client;
 pub mod desk;

@@ -1,19 +1,19 @@
 //! The emulated link in real time: one thread between two TUN devices, driving one [`Pipe`] each way.
 //!
-//! What the client's kernel sends is read from its TUN at once, goes through the clockless pipe of `wire`, and is
-//! written to the server's TUN when it is due, never before; the same the other way. The thread sleeps until shortly
-//! before a packet is due and then watches the clock, at real-time priority where the system allows it. It measures
-//! its own lateness, and grades the run by it: a run that was late is void.
+//! Packets of the client's kernel are read from its TUN immediately, pass the clockless pipe of `wire`, and
+//! are written to the server's TUN when they are due, never before; the same the other way. The thread sleeps
+//! until shortly before a packet is due and then polls the clock, at real-time priority where the system
+//! allows it. It measures its own lateness, and grades the run by it: a late run is void.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | `relay` | the loop: read, offer to the pipe, wait, write |
-//! | [`priority`] | real-time priority, and how not to be throttled for using it |
-//! | [`tap`] | every packet as sent and as delivered, kept in memory and written as pcapng afterwards |
+//! | [`priority`] | real-time priority, and avoidance of its throttling |
+//! | [`tap`] | every packet as sent and as delivered, recorded in memory and written as pcapng afterwards |
 //! | [`report`] | lateness, counters, and whether the run is void |
 //!
-//! What it is not: a qdisc, or a router. It knows no address, and there is nothing between the two devices but
-//! these two pipes and the shims that a stack profile asks for: one holds packets back, one cuts a field.
+//! Neither a qdisc nor a router. It knows no address, and between the two devices there are only these two
+//! pipes and the shims that a stack profile needs: one delays packets, one reduces a field.
 
 pub mod priority;
 mod relay;
@@ -45,28 +45,28 @@ use priority::{Priority, Rank};
 use relay::{Relay, Shims};
 use tap::Tap;
 
-/// How the link is driven, apart from what the link is.
+/// Options of the emulator, apart from the link itself.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the link's randomness, and the phase of the heartbeat, are derived from.
+    /// Seed of the link's randomness, and of the heartbeat's phase.
     pub seed: Seed,
     /// Whether both hosts acknowledge as BSD did, on the ticks of a 200 ms clock ([`AckHeartbeat`]).
     pub ack_heartbeat: bool,
-    /// What limits each sender, where the other end's kernel would advertise something else.
+    /// Window limits of each sender, where the other end's kernel would advertise another window.
     pub windows: Ends<Option<AdvertisedWindow>>,
-    /// Whether to note how long each host took to react ([`Reactions`]).
+    /// Whether to record the reaction time of each host ([`Reactions`]).
     pub reactions: bool,
-    /// How long before a packet is due the thread stops sleeping and watches the clock. Longer than the machine takes
-    /// to wake up, or packets are late; it costs that much of a processor for every packet.
+    /// Time before a packet is due at which the thread stops sleeping and polls the clock. Must exceed the
+    /// host's wake-up time, or packets are late; costs that much CPU time for every packet.
     pub spin: Duration,
-    /// Whether to ask for real-time priority (SCHED_FIFO). Where it is refused the emulator runs without, and the
-    /// report says so.
+    /// Whether to request real-time priority (SCHED_FIFO). Where it is refused the emulator runs without it,
+    /// and reports so.
     pub real_time: bool,
-    /// A run in which more than one packet in a thousand (or the worst, of fewer than a thousand) is later than this
-    /// is void.
+    /// A run is void if more than one packet in a thousand (or the worst, of fewer than a thousand) is later
+    /// than this.
     pub late_limit: Duration,
-    /// Memory for a capture of both ends; `None`: no capture. It is taken, and touched, before the run begins. When
-    /// it is full the rest goes uncaptured, and the capture says how much.
+    /// Memory for a capture of both ends; `None`: no capture. It is allocated and touched before the run
+    /// begins. When it is full, further packets are not captured, and the capture reports their number.
     pub capture: Option<Bytes>,
 }
 
@@ -77,17 +77,19 @@ impl Default for Options {
             ack_heartbeat: false,
             windows: Ends::default(),
             reactions: false,
-            // Waking from a sleep takes 15 to 30 us at the median, 50 to 110 at the 99th percentile, on a virtual machine.
+            // Waking up takes 15 to 30 us at the median, 50 to 110 at the 99th percentile, on a virtual
+            // machine.
             spin: Duration::from_micros(100),
             real_time: true,
-            // Half the grain of TCP's own timers (a jiffy of 4 ms): less cannot be told from the kernel's own noise.
+            // Half the resolution of TCP's own timers (a jiffy of 4 ms): less is indistinguishable from the
+            // kernel's own noise.
             late_limit: Duration::from_millis(2),
             capture: None,
         }
     }
 }
 
-/// The emulator; there is nothing to it until it is started.
+/// The emulator, before it is started.
 #[derive(Debug)]
 pub struct Emulator;
 
@@ -96,7 +98,7 @@ impl Emulator {
     /// vanish when the emulator stops.
     ///
     /// # Errors
-    /// What is wrong with a link's configuration; or the kernel's refusal of a thread.
+    /// An invalid configuration of a link; or the kernel's refusal of a thread.
     pub fn start(
         client: Tun,
         server: Tun,
@@ -118,7 +120,7 @@ impl Emulator {
             let tap = capture.map(|memory| Tap::new(memory, clock.zero_since_1970()));
             let mut priority = Priority::take(real_time.then_some(Rank::Link), clock.now());
             let mut relay = Relay::new([client, server], [up, down], shims, clock, reactions, tap);
-            // Nobody waits for it only if `start` is gone, and then `heard` says stop.
+            // The receiver is gone only if `start` is, and then `heard` says stop.
             let _ = at_work.send(());
             relay.run(&heard, spin, &mut priority)?;
             relay.report(&priority, late_limit)
@@ -130,7 +132,7 @@ impl Emulator {
     }
 }
 
-/// An emulator at work. Dropping it stops it, too, and loses the report.
+/// A running emulator. Dropping it stops it, too, and loses the report.
 #[derive(Debug)]
 pub struct Running {
     clock: Clock,
@@ -139,20 +141,20 @@ pub struct Running {
 }
 
 impl Running {
-    /// The emulator's own clock: the times in its report and its capture count from its zero.
+    /// The emulator's own clock: the times in its report and its capture are relative to its zero.
     pub const fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Whether the thread has ended by itself, which it does only on an error: [`Running::stop`] tells which.
+    /// Whether the thread has ended by itself, which it does only on an error: [`Running::stop`] returns it.
     pub fn has_failed(&self) -> bool {
         self.thread.as_ref().is_none_or(thread::JoinHandle::is_finished)
     }
 
-    /// Stops it and tells how it went. Packets on their way are lost.
+    /// Stops the emulator and returns its report. Packets in flight are lost.
     ///
     /// # Errors
-    /// When a device could not be read or written, or the thread panicked: the run is worth nothing.
+    /// If a device could not be read or written, or the thread panicked: the run is worthless.
     pub fn stop(mut self) -> Result<Report, Error> {
         self.end().unwrap_or(Err(Error::Died { thread: "emulator" }))
     }
@@ -165,12 +167,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Whoever wants to know how it went calls `stop`.
+        // A caller that wants the result calls `stop`.
         let _ = self.end();
     }
 }
 
-/// How the thread is told to stop, awake or asleep.
+/// Stop signal for the thread, awake or asleep.
 #[derive(Debug)]
 struct Stop {
     is_set: AtomicBool,
@@ -187,7 +189,7 @@ impl Stop {
 
     fn now(&self) {
         self.is_set.store(true, Ordering::Release);
-        // Fails only when the counter is full, and then the sleeper is awake.
+        // Fails only if the counter is full, and then the thread is awake.
         let _ = self.wake.write(1);
     }
 

@@ -1,6 +1,6 @@
-//! What can go wrong between a scenario and its measurement: each variant names the culprit and the remedy.
+//! Errors of measuring: each variant names the culprit and the remedy.
 //!
-//! Not the peer's faults inside a run: those are `http1`'s, and a run that failed carries them as a sentence.
+//! Protocol errors of the peer inside a run are `http1`'s, and a failed run carries them as a sentence.
 
 use std::fmt;
 use std::io;
@@ -12,79 +12,79 @@ use wire::link::ConfigError;
 
 use crate::fidelity::Unreproducible;
 
-/// Why nothing was measured.
+/// Reason why nothing was measured.
 #[derive(Debug)]
 pub enum Error {
-    /// The system does not let this process have a laboratory of its own.
+    /// The system does not allow this process a laboratory of its own.
     Forbidden {
-        /// What is missing: a capability, a device, a setting.
+        /// The missing capability, device or setting.
         missing: String,
-        /// What the user can do about it.
+        /// Remedy for the user.
         remedy: String,
     },
-    /// The system does not let this process see packets.
+    /// The system does not allow this process to capture packets.
     Uncaptured {
-        /// What is missing.
+        /// The missing right.
         missing: String,
-        /// What the user can do about it.
+        /// Remedy for the user.
         remedy: String,
     },
     /// The kernel refused one step of building the laboratory.
     Kernel {
-        /// What was being done, as in "could not ...".
+        /// The refused step, as in "could not ...".
         doing: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         errno: Errno,
     },
-    /// The kernel took a setting and holds another: a measurement would be of something else.
+    /// The kernel accepted a setting and reports another value: a measurement would be of something else.
     Unpinned {
-        /// The setting, as a user would look it up.
+        /// Name of the setting, as documented.
         setting: String,
-        /// What the stack profile asks for.
+        /// Value of the stack profile.
         wanted: String,
-        /// What the kernel says it holds.
+        /// Value that the kernel reports.
         found: String,
     },
-    /// The scenario asks for what a real kernel cannot do.
+    /// The scenario requires something that a real kernel cannot do.
     Unsuited {
-        /// Which part of the scenario.
+        /// The part of the scenario.
         part: String,
-        /// What to choose instead.
+        /// Alternative for the user.
         remedy: String,
     },
-    /// The stack profile has what this kernel has not, and the scenario would show it.
+    /// The stack profile has a part that this kernel lacks, and the scenario would show it.
     Stack(Unreproducible),
-    /// A link cannot be as the scenario has it.
+    /// An invalid link of the scenario.
     Link(ConfigError),
     /// A capture could not be written.
     Unwritten {
-        /// Where to.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
-    /// A run did not end well, and repeating it did not help.
+    /// A run failed, and repeating it did not help.
     Run {
-        /// Which run, from 1.
+        /// Number of the run, from 1.
         number: u32,
-        /// What happened.
+        /// The failure.
         what: String,
     },
-    /// A thread of the laboratory ended before its work did.
+    /// A thread of the laboratory ended before its work was done.
     Died {
-        /// Whose.
+        /// The thread.
         thread: &'static str,
     },
 }
 
 impl Error {
-    /// For `map_err`: the kernel's refusal of what was being done.
+    /// For `map_err`: the kernel's refusal of `doing`.
     pub(crate) fn kernel(doing: impl Into<String>) -> impl FnOnce(Errno) -> Self {
         let doing = doing.into();
         move |errno| Self::Kernel { doing, errno }
     }
 
-    /// The same, where the standard library did the asking.
+    /// The same, for errors of the standard library.
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::Kernel { doing, errno: error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) }

@@ -1,8 +1,9 @@
 //! Stack fidelity: the parts of a stack profile that no Linux kernel reproduces, and the scenarios in which they show.
 //!
-//! A scenario flows in; out flows nothing, or the first part that would make the measured packets differ. What the
-//! kernel, its settings and the link's shims do reproduce is set in [`crate::profile`]. A part that cannot show is
-//! honoured: the rule for it is here, and `tests/fidelity.rs` of the program shows it in simulated packets.
+//! A scenario flows in; out flows nothing, or the first part that would make the measured packets differ. The
+//! parts that the kernel, its settings and the link's shims do reproduce are set in [`crate::profile`]. A
+//! part that cannot show is honoured: the rule for it is here, and `tests/fidelity.rs` of the program shows
+//! it in simulated packets.
 
 use std::fmt;
 
@@ -31,11 +32,11 @@ pub struct Unreproducible {
 pub enum Part {
     /// Nagle's algorithm in another form than Minshall's.
     Nagle(NagleRule),
-    /// When the receiver acknowledges.
+    /// Acknowledgement policy of the receiver.
     Acks(Acks),
-    /// Delay of an acknowledgement by something else than a heartbeat of 200 ms.
+    /// Delay of an acknowledgement by something other than a heartbeat of 200 ms.
     AckDelay,
-    /// A window that opens per acknowledgement, beside something that the shim cannot have.
+    /// A window that opens per acknowledgement, combined with something that the shim does not support.
     Growth,
     /// A congestion window of segments where Linux's is of bytes, or the other way round.
     Counting,
@@ -43,7 +44,7 @@ pub enum Part {
     UnusedGrowth,
     /// A first slow-start threshold below the largest window.
     Threshold,
-    /// What becomes of the window after idle.
+    /// Congestion window after idle.
     Idle,
     /// A fixed receive buffer, scaled or larger than 64 KiB.
     ReceiveBuffer,
@@ -51,9 +52,9 @@ pub enum Part {
     Recovery(Recovery),
     /// The retransmission timer.
     Rto,
-    /// What a close with unread data does to the peer.
+    /// Effect of a close with unread data on the peer.
     Reset,
-    /// What connections learn from one another.
+    /// State that connections share.
     Sharing,
     /// The first window of a server that is the passive opener beside connections that it opens itself.
     MixedOpening,
@@ -87,7 +88,7 @@ impl Part {
         }
     }
 
-    /// Another choice that can be measured.
+    /// Alternative that can be measured.
     const fn remedy(self) -> &'static str {
         match self {
             Self::Nagle(_) => "measure with --stack linux or --nagle off, or simulate",
@@ -121,15 +122,15 @@ impl fmt::Display for Unreproducible {
 /// The first such part.
 pub fn check(scenario: &Scenario, peers: Peers) -> Result<(), Unreproducible> {
     let stack = scenario.programs.sockets(&scenario.stack);
-    // When other people's programs write is not known.
+    // The write sizes of other programs are unknown.
     let writes_are_known = peers == Peers::default();
     let never_holds = writes_are_known && never_holds_short_segments(&stack, scenario);
     let part = missing_anywhere(&stack).or_else(|| missing_here(&stack, scenario, never_holds));
     part.map_or(Ok(()), |part| Err(Unreproducible { stack: stack.name, part }))
 }
 
-/// What is said where the kernel's larger send buffer takes a response in one write that the stack's takes in several.
-/// It moves a page's time by less than a fiftieth.
+/// Note on a response that the kernel's larger send buffer takes in one write, and the stack's in several. It
+/// changes a page's time by less than a fiftieth.
 pub fn send_buffer_note(scenario: &Scenario) -> Option<String> {
     let buffer = scenario.stack.packets.send_buffer;
     let is_larger = scenario.page.objects.iter().any(|object| object.size > buffer);
@@ -176,11 +177,11 @@ fn missing_anywhere(stack: &Stack) -> Option<Part> {
         validated,
         sharing,
         rto: _,
-        // A run ends long before a port is used again.
+        // A run ends long before a port is reused.
         time_wait: _,
         unread_resets: _,
         reset_discards: _,
-        // The machine's own.
+        // The measuring host's own.
         wake_up: _,
     } = packets;
     let is_shimmed = *growth == Growth::PerAcknowledgement;
@@ -223,7 +224,7 @@ fn missing_here(stack: &Stack, scenario: &Scenario, never_holds: bool) -> Option
     let linux = Stack::LINUX.packets.rto;
     let has_nagle = !stack.nagle || *nagle == NagleRule::Minshall || never_holds;
     let has_recovery = matches!((stack.sack, recovery), (true, Recovery::Rack) | (false, Recovery::NewReno));
-    // Before anything is measured the timer runs for its initial time: a SYN must be back by then.
+    // Before the first measurement the timer has its initial value: a SYN-ACK must arrive by then.
     let first = rto.initial.min(linux.initial);
     let has_rto = *rto == linux || scenario.network.rtt + syn_waits(stack, scenario) < first;
     let has_reset = (*unread_resets && !reset_discards) || !closes_naively(&scenario.programs);
@@ -248,12 +249,12 @@ fn never_holds_short_segments(stack: &Stack, scenario: &Scenario) -> bool {
     scenario.protocol == Protocol::Http10 && writes_once && scenario.client.request.get() <= segment
 }
 
-/// The longest that a SYN waits behind data: of the other connections that are open, each sends a window.
+/// Maximum time that a SYN waits behind data: each of the other open connections sends a window.
 fn syn_waits(stack: &Stack, scenario: &Scenario) -> Duration {
     let connections = match (scenario.protocol, scenario.client.requests) {
         (Protocol::Dhttp, _) => 1,
         (Protocol::Http10, Requests::Independent) => u64::from(scenario.client.parallel.saturating_sub(1)),
-        // One connection after the other.
+        // Sequential connections.
         _ => 0,
     };
     let page = scenario.page.size().get();
@@ -279,9 +280,9 @@ fn closes_naively(programs: &Programs) -> bool {
 
 /// Period of the shim's clock ([`crate::ack_heartbeat`]).
 const HEARTBEAT: Duration = Duration::from_millis(200);
-/// More than our server's response headers take, bytes.
+/// Upper bound of our server's response headers, bytes.
 const HEAD: u64 = 1_024;
 /// The largest window without scaling, bytes.
 const UNSCALED: u64 = 65_535;
-/// What the option takes of each segment (RFC 7323), padding included.
+/// Size of the option in each segment (RFC 7323), padding included.
 const TIMESTAMPS: u64 = 12;

@@ -1,9 +1,9 @@
-//! Two hosts and the link between them, made for one run and gone with it.
+//! Two hosts and the link between them, created for one run and removed after it.
 //!
-//! A pair of namespaces costs 2 ms, so every run has its own: no window, round trip or port is remembered from the
-//! run before. The addresses are nobody's: outside, there is nothing to reach.
+//! A pair of namespaces costs 2 ms, so every run has its own: no window, round trip or port is carried over
+//! from the run before. The addresses are private: nothing outside is reachable.
 //!
-//! Not the programs on the hosts: those are in `driver`.
+//! The programs on the hosts are in `driver`.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -17,16 +17,16 @@ use crate::profile::{End, Ends, Profile, Setting, Shims};
 use crate::tun::Tun;
 use crate::{Emulator, Error, Namespace};
 
-/// Where the server listens.
+/// Address at which the server listens.
 pub(crate) const SERVER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(SERVER_ADDRESS, 80));
 
 const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// More than any window: the emulator's queue is the one that may fill, never the device's.
+/// Queue length above any window: the emulator's queue is the one that may fill, never the device's.
 const DEVICE_QUEUE: u32 = 100_000;
 
-/// What the kernel needs to make segments at all (`net.ipv4.tcp_min_snd_mss`), its least MTU apart.
+/// Minimum MSS of the kernel (`net.ipv4.tcp_min_snd_mss`), apart from its minimum MTU.
 const LEAST_MSS: Bytes = Bytes::new(48);
 
 /// A client's host, a server's host, and the link.
@@ -35,12 +35,12 @@ pub(crate) struct Laboratory {
     pub(crate) client: Namespace,
     pub(crate) server: Namespace,
     pub(crate) link: Running,
-    /// What both hosts are pinned to.
+    /// Pinned settings of both hosts.
     pub(crate) settings: Vec<Setting>,
 }
 
 impl Laboratory {
-    /// Builds one, with everything pinned and read back.
+    /// Builds a laboratory, with everything pinned and read back.
     pub(crate) fn build(
         network: &Network,
         profile: &Profile,
@@ -53,7 +53,7 @@ impl Laboratory {
         let (server, server_tun, _) = host(End::Server, SERVER_ADDRESS, CLIENT_ADDRESS, mtu, profile)?;
         settings.extend(profile.settings());
         let Shims { ack_heartbeat, largest_window, slow_start } = profile.shims;
-        // What an end may have in flight is cut from what the other end advertises.
+        // An end's data in flight is limited by the window that the other end advertises.
         let windows = Ends::of(|sender| {
             let slow_start = *slow_start.at(sender);
             (largest_window.is_some() || slow_start.is_some())
@@ -96,7 +96,7 @@ fn host(
     Ok((namespace, tun, settings))
 }
 
-/// The MTU, if the kernel can have it.
+/// The MTU, if the kernel supports it.
 fn mtu(network: &Network) -> Result<u32, Error> {
     let fitting = u32::try_from(network.mtu().get()).ok().filter(|_| network.mss >= LEAST_MSS);
     fitting.ok_or_else(|| Error::Unsuited {

@@ -1,13 +1,13 @@
-//! How late things were: a histogram of spans in fixed memory, from nanoseconds to hours.
+//! Histogram of durations in fixed memory, from nanoseconds to hours.
 //!
-//! Log-linear: every power of two is cut into 64 equal steps, so a quantile is right to 1.6% and recording one
-//! span is a shift and an increment. It keeps no order and no times of day.
+//! Log-linear: every power of two is divided into 64 equal steps, so a quantile is accurate to 1.6% and
+//! recording a duration is a shift and an increment. It stores neither order nor times.
 
 use std::fmt;
 
 use wire::Duration;
 
-/// Spans counted by size.
+/// Durations counted by size.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Lateness {
     counts: Box<[u64; BUCKETS]>,
@@ -17,23 +17,23 @@ pub struct Lateness {
 
 const STEP_BITS: u32 = 6;
 const STEPS: usize = 1 << STEP_BITS;
-/// Spans below 64 ns have a bucket each; each of the 58 powers of two above has 64.
+/// Durations below 64 ns have a bucket each; each of the 58 powers of two above has 64.
 const BUCKETS: usize = STEPS * (1 + (u64::BITS - STEP_BITS) as usize);
 
 impl Lateness {
-    /// Nothing recorded yet; 30 KiB.
+    /// An empty histogram; 30 KiB.
     pub fn new() -> Self {
         Self { counts: Box::new([0; BUCKETS]), count: 0, max: Duration::ZERO }
     }
 
-    /// Counts one span.
+    /// Counts one duration.
     pub fn record(&mut self, span: Duration) {
         self.counts[bucket(span.as_nanos())] += 1;
         self.count += 1;
         self.max = self.max.max(span);
     }
 
-    /// Adds what another histogram has counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (ours, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
             *ours += theirs;
@@ -42,18 +42,19 @@ impl Lateness {
         self.max = self.max.max(other.max);
     }
 
-    /// How many spans were recorded.
+    /// Number of durations recorded.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest, exactly; zero if there was none.
+    /// Exact maximum; zero if there is none.
     pub const fn max(&self) -> Duration {
         self.max
     }
 
-    /// The span that `per_mille` thousandths of all spans do not exceed (500 is the median, 999 the p99.9), rounded
-    /// up by at most 1.6% and never above the longest; zero if there was none. Above 1000 it is the longest.
+    /// The duration that `per_mille` thousandths of all do not exceed (500 is the median, 999 the p99.9),
+    /// rounded up by at most 1.6% and never above the maximum; zero if there is none. Above 1000 it is the
+    /// maximum.
     pub fn per_mille(&self, per_mille: u16) -> Duration {
         let rank = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1_000).max(1);
         let mut seen = 0;
@@ -89,7 +90,7 @@ impl fmt::Debug for Lateness {
     }
 }
 
-/// The bucket that counts spans of this many nanoseconds.
+/// Bucket of durations of this many nanoseconds.
 fn bucket(nanos: u64) -> usize {
     let octave = (u64::BITS - nanos.leading_zeros()).saturating_sub(STEP_BITS + 1);
     #[expect(clippy::cast_possible_truncation, reason = "what is left after the shift is below two times 64")]
@@ -97,7 +98,7 @@ fn bucket(nanos: u64) -> usize {
     octave as usize * STEPS + step
 }
 
-/// The longest span that falls into this bucket, in nanoseconds.
+/// Longest duration of this bucket, in nanoseconds.
 fn last_of(bucket: usize) -> u64 {
     let octave = (bucket / STEPS).saturating_sub(1);
     let step = (bucket - octave * STEPS) as u64;
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_right_to_a_64th() {
+    fn quantiles_are_accurate_to_a_64th() {
         let lateness = recorded(1..=100_000);
         for (per_mille, exact) in [(500, 50_000_u64), (990, 99_000), (999, 99_900), (1_000, 100_000)] {
             let found = lateness.per_mille(per_mille).as_nanos();
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousandth_of_a_few_is_the_worst() {
+    fn p999_of_a_few_is_the_maximum() {
         assert_eq!(recorded([5, 1_000_000]).per_mille(999), Duration::from_nanos(1_000_000));
         assert_eq!(recorded([]).per_mille(999), Duration::ZERO);
     }
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_as_a_sentence() {
+    fn display_lists_quantiles_and_maximum() {
         assert_eq!(recorded([600]).to_string(), "p50 0.6 us, p99 0.6 us, p99.9 0.6 us, max 0.6 us of 1");
     }
 }

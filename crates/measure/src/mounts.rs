@@ -1,6 +1,6 @@
 //! Mounts that only one thread and its programs see, gone with them.
 //!
-//! Not a container: everything that is not mounted over is the caller's.
+//! Not a container: everything else in the file system is the caller's.
 
 use std::thread;
 
@@ -9,24 +9,24 @@ use nix::sched::{CloneFlags, unshare};
 
 use crate::Error;
 
-/// Does `job` in a thread with mounts of its own, in the calling thread's network namespace. It takes root.
+/// Runs `job` in a thread with mounts of its own, in the calling thread's network namespace. Requires root.
 ///
 /// # Errors
-/// When the system gives no such thread, and what `job` says.
+/// The system's refusal of such a thread, and errors of `job`.
 pub fn apart<T: Send>(job: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
     let inside = || {
         unshare(CloneFlags::CLONE_NEWNS).map_err(Error::kernel("give a thread mounts of its own"))?;
-        // What is mounted from here on stays here.
+        // Mounts from here on are private to the thread.
         change("none", "/", MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
         job()
     };
     thread::scope(|scope| scope.spawn(inside).join()).map_err(|_| Error::Died { thread: "mounts" })?
 }
 
-/// Mounts a file system of this kind at a folder: `tmpfs`, with `size=4k`.
+/// Mounts a file system of this kind at a directory: `tmpfs`, with `size=4k`.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub fn mount(kind: &str, folder: &str, options: &str) -> Result<(), Error> {
     change(kind, folder, MsFlags::empty(), Some((kind, options)))
 }

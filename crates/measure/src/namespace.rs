@@ -1,7 +1,7 @@
-//! A network of one's own: an anonymous network namespace, held by one thread.
+//! A private network: an anonymous network namespace, held by one thread.
 //!
 //! `unshare` acts on a thread, so each namespace has a thread that entered it before doing anything else, and
-//! work is sent there. Nothing has a name under /run/netns: the namespace, its devices, addresses and routes
+//! jobs are sent there. Nothing has a name under /run/netns: the namespace, its devices, addresses and routes
 //! vanish when the thread ends and the last socket closes, and so after `kill -9` too.
 //!
 //! Not a container: files, processes and users are the caller's.
@@ -13,7 +13,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use crate::Error;
 
-/// An anonymous network namespace and the thread that lives in it.
+/// An anonymous network namespace and the thread that holds it.
 #[derive(Debug)]
 pub struct Namespace {
     name: &'static str,
@@ -25,7 +25,7 @@ pub struct Namespace {
 type Job = Box<dyn FnOnce() + Send>;
 
 impl Namespace {
-    /// A new, empty one: a loopback device that is down, and nothing else. `name` is for people.
+    /// A new, empty one: a loopback device that is down, and nothing else. `name` is for error messages.
     pub fn new(name: &'static str) -> Result<Self, Error> {
         let (jobs, work) = mpsc::channel::<Job>();
         let (entered, result) = mpsc::channel();
@@ -34,7 +34,7 @@ impl Namespace {
             .spawn(move || {
                 let outcome = unshare(CloneFlags::CLONE_NEWNET);
                 let inside = outcome.is_ok();
-                // If nobody waits any more, there is nobody to tell and no work will come.
+                // Without a receiver no job will come.
                 let _ = entered.send(outcome);
                 if inside {
                     work.into_iter().for_each(|job| job());
@@ -48,21 +48,21 @@ impl Namespace {
         Ok(Self { name, jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Begins `job` in the namespace, after those begun before it; threads that it starts are inside, too.
+    /// Starts `job` in the namespace, after those started before it; threads that it starts are inside, too.
     pub fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Pending<T> {
         let (done, result) = mpsc::channel();
         let job: Job = Box::new(move || {
-            // Whoever asked may have given up waiting: then the result is not wanted.
+            // The caller may have stopped waiting: then the result is not needed.
             let _ = done.send(job());
         });
         if let Some(jobs) = &self.jobs {
-            // A thread that died drops the job with its channel, and that is what `wait` reports.
+            // A thread that died drops the job with its channel, and `wait` reports that.
             let _ = jobs.send(job);
         }
         Pending { name: self.name, result, early: None }
     }
 
-    /// Does `job` in the namespace and waits for it.
+    /// Runs `job` in the namespace and waits for it.
     pub fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -75,13 +75,13 @@ impl Drop for Namespace {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A job that panicked was reported to whoever waited for it.
+            // A job that panicked was reported to the caller that waited for it.
             let _ = thread.join();
         }
     }
 }
 
-/// A job under way in a namespace.
+/// A job in progress in a namespace.
 #[derive(Debug)]
 pub struct Pending<T> {
     name: &'static str,
@@ -90,12 +90,12 @@ pub struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// Gives it so much more time, or less if it ends by itself.
+    /// Gives it this much more time, or less if it ends by itself.
     pub(crate) fn give(&mut self, span: wire::Duration) {
         self.early = self.result.recv_timeout(std::time::Duration::from_nanos(span.as_nanos())).ok();
     }
 
-    /// Until it is done; an error if the thread died of it.
+    /// Waits until it is done; an error if the thread panicked.
     pub fn wait(self) -> Result<T, Error> {
         let Self { name, result, early } = self;
         early.map_or_else(|| result.recv().map_err(|_| Error::Died { thread: name }), Ok)

@@ -1,6 +1,6 @@
-//! Links, addresses and routes of the namespace the calling thread is in: RTNETLINK, spoken by hand.
+//! Links, addresses and routes of the calling thread's namespace: RTNETLINK, encoded by hand.
 //!
-//! Not a library for it: the few questions a laboratory asks, synchronously, on one socket. The numbers are
+//! Not a general library: the few requests of a laboratory, synchronous, on one socket. The numbers are
 //! Linux's (`linux/rtnetlink.h`, `linux/if_link.h`), the format is that of netlink(7).
 
 use std::net::Ipv4Addr;
@@ -21,47 +21,47 @@ pub struct Netlink {
     sequence: u32,
 }
 
-/// What a link is set to when it is brought up, and what it says of itself afterwards.
+/// Settings of a link, as set when it is brought up and as read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The largest IP packet, bytes.
+    /// Maximum IP packet, bytes.
     pub mtu: u32,
-    /// The device's own queue, packets: it sits before the emulator's and must never be the one that fills.
+    /// The device's own queue, packets: it precedes the emulator's and must never be the one that fills.
     pub tx_queue_length: u32,
-    /// Segments cut from one large buffer at one instant: 1 sends them as an old host would.
+    /// Maximum segments cut from one large buffer at one instant: 1 sends them as an old host would.
     pub gso_max_segments: u32,
 }
 
-/// A route to one host, and what TCP does on it.
+/// A route to one host, with its TCP metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Where to.
+    /// Destination address.
     pub destination: Ipv4Addr,
-    /// From which address.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// Overrides of TCP's behaviour, as `ip route` knows them.
+    /// TCP settings, as in `ip route`.
     pub metrics: Metrics,
 }
 
-/// What a route says to TCP; `None` leaves the kernel's own rule.
+/// TCP metrics of a route; `None` leaves the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
-    /// The largest window ever advertised, bytes (`window`).
+    /// Maximum advertised window, bytes (`window`).
     pub window: Option<u32>,
-    /// The segment size advertised, bytes (`advmss`).
+    /// Advertised segment size, bytes (`advmss`).
     pub advertised_mss: Option<u32>,
     /// Segments in the first flight (`initcwnd`).
     pub initial_window: Option<u32>,
-    /// The least retransmission time-out, milliseconds (`rto_min`, locked).
+    /// Minimum retransmission timeout, milliseconds (`rto_min`, locked).
     pub rto_min_ms: Option<u32>,
-    /// Whether every segment is acknowledged at once (`quickack`).
+    /// Whether every segment is acknowledged immediately (`quickack`).
     pub quick_acks: Option<bool>,
     /// The congestion control (`congctl`, locked).
     pub congestion: Option<&'static str>,
 }
 
 impl Netlink {
-    /// Opens one in the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     pub fn open() -> Result<Self, Error> {
         let socket =
             socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)
@@ -69,7 +69,7 @@ impl Netlink {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Brings a link up as told, and checks that it is.
+    /// Brings a link up with these settings, and verifies them.
     pub fn bring_up(&mut self, name: &str, link: Link) -> Result<(), Error> {
         let Link { mtu, tx_queue_length, gso_max_segments } = link;
         let mut message = Message::new(RTM_NEWLINK, 0);
@@ -90,7 +90,7 @@ impl Netlink {
         })
     }
 
-    /// Brings a link up as it is.
+    /// Brings a link up with its present settings.
     pub fn bring_up_as_it_is(&mut self, name: &str) -> Result<(), Error> {
         let mut message = Message::new(RTM_NEWLINK, 0);
         message.put(&link_header(IFF_UP));
@@ -98,12 +98,12 @@ impl Netlink {
         self.ask(message, &format!("bring up {name}")).map(drop)
     }
 
-    /// Brings the loopback device up as it is.
+    /// Brings the loopback device up with its present settings.
     pub fn bring_up_loopback(&mut self) -> Result<(), Error> {
         self.bring_up_as_it_is("lo")
     }
 
-    /// Makes a cable (veth(4)): one end here, the other in the network namespace that is open as `network`.
+    /// Creates a cable (veth(4)): one end here, the other in the network namespace that is open as `network`.
     pub fn add_cable(&mut self, name: &str, far: &str, network: BorrowedFd<'_>) -> Result<(), Error> {
         let mut message = Message::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
         message.put(&link_header(0));
@@ -121,7 +121,8 @@ impl Netlink {
         self.ask(message, &format!("make the cable from {name} to {far}")).map(drop)
     }
 
-    /// Gives a link a queue of the kind that a card has, of three bands (tc-pfifo_fast(8)): who sends waits when there is no room.
+    /// Gives a link the queue of a network card, of three bands (tc-pfifo_fast(8)): a sender waits while it
+    /// is full.
     pub fn add_queue(&mut self, name: &str) -> Result<(), Error> {
         let index = self.index(name)?;
         let mut message = Message::new(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL);
@@ -133,7 +134,7 @@ impl Netlink {
         self.ask(message, &format!("give {name} a queue")).map(drop)
     }
 
-    /// Gives a link an address of its own, with no network around it.
+    /// Gives a link an address without a network.
     pub fn add_address(&mut self, name: &str, address: Ipv4Addr) -> Result<(), Error> {
         let index = self.index(name)?;
         let mut message = Message::new(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
@@ -144,7 +145,7 @@ impl Netlink {
         self.ask(message, &format!("give {name} the address {address}")).map(drop)
     }
 
-    /// Makes (or replaces) the route to one host over a link, and checks that the kernel holds it so.
+    /// Creates or replaces the route to one host over a link, and verifies it.
     pub fn set_route(&mut self, name: &str, route: &Route) -> Result<(), Error> {
         let Route { destination, source, metrics } = route;
         let index = self.index(name)?;
@@ -166,7 +167,7 @@ impl Netlink {
         })
     }
 
-    /// Sends everything that has no other route over a link: whoever holds its other end is the whole Internet.
+    /// Routes everything without another route over a link, as if its other end were the Internet.
     pub fn set_default_route(&mut self, name: &str, source: Ipv4Addr) -> Result<(), Error> {
         let index = self.index(name)?;
         let mut message = Message::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
@@ -176,14 +177,14 @@ impl Netlink {
         self.ask(message, &format!("route everything over {name}")).map(drop)
     }
 
-    /// Takes back [`set_default_route`](Self::set_default_route).
+    /// Removes the route of [`set_default_route`](Self::set_default_route).
     pub fn remove_default_route(&mut self) -> Result<(), Error> {
         let mut message = Message::new(RTM_DELROUTE, 0);
         message.put(&route_header(0));
         self.ask(message, "remove the default route").map(drop)
     }
 
-    /// Packets that a link lost before the emulator could read them.
+    /// Number of packets that a link dropped before the emulator could read them.
     pub fn dropped(&mut self, name: &str) -> Result<u64, Error> {
         let answer = self.ask_for_link(name)?;
         let statistics = attribute(&answer, LINK_HEADER, IFLA_STATS64).unwrap_or_default();
@@ -216,7 +217,7 @@ impl Netlink {
         answers.into_iter().next().ok_or_else(|| incomplete(name, "description"))
     }
 
-    /// What the kernel holds for the route to `destination`, as far as [`Metrics`] can say it.
+    /// The kernel's metrics of the route to `destination`, limited to those in [`Metrics`].
     fn metrics(&mut self, destination: Ipv4Addr, wanted: Option<&'static str>) -> Result<Metrics, Error> {
         let mut message = Message::new(RTM_GETROUTE, NLM_F_DUMP);
         message.put(&route_header(HOST_PREFIX));
@@ -233,12 +234,12 @@ impl Netlink {
             initial_window: number(nested, 0, RTAX_INITCWND),
             rto_min_ms: number(nested, 0, RTAX_RTO_MIN),
             quick_acks: number(nested, 0, RTAX_QUICKACK).map(|quick| quick != 0),
-            // A name that is not the wanted one shows as none, which is as much a mismatch.
+            // A name other than the wanted one shows as `None`, which is as much a mismatch.
             congestion: wanted.filter(|name| congestion == Some(name.as_bytes())),
         })
     }
 
-    /// Sends a message and returns the bodies of what comes back before the acknowledgement.
+    /// Sends a message and returns the bodies of the replies before the acknowledgement.
     fn ask(&mut self, message: Message, doing: &str) -> Result<Vec<Vec<u8>>, Error> {
         let refused = |errno| Error::Kernel { doing: doing.to_owned(), errno };
         self.sequence = self.sequence.wrapping_add(1);
@@ -274,7 +275,7 @@ fn link_header(flags: u32) -> [u8; LINK_HEADER] {
     header
 }
 
-/// `struct rtmsg` for a unicast route in the main table, to whatever has the same first bits.
+/// `struct rtmsg` for a unicast route in the main table, to all addresses with the same first bits.
 const fn route_header(bits: u8) -> [u8; ROUTE_HEADER] {
     [AF_INET, bits, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, RT_SCOPE_LINK, RTN_UNICAST, 0, 0, 0, 0]
 }
@@ -296,8 +297,8 @@ fn put_metrics(nested: &mut Message, metrics: &Metrics) {
     if let Some(name) = congestion {
         nested.text(RTAX_CC_ALGO, name);
     }
-    // A locked metric is not refined by what connections learn. One that is locked and not set counts as 0: with it
-    // go the least time-out and, bounded by that, the delay of ACKs (`tcp_delack_max`).
+    // A locked metric is not changed by what connections learn. One that is locked and not set counts as 0:
+    // this would reset the minimum timeout and, bounded by it, the delay of ACKs (`tcp_delack_max`).
     let lock = |kind: u16, is_set: bool| u32::from(is_set) << kind;
     nested.number(
         RTAX_LOCK,
@@ -377,7 +378,7 @@ const RTAX_CC_ALGO: u16 = 16;
 mod tests {
     use super::*;
 
-    /// The bits of the metrics that are locked.
+    /// Bits of the locked metrics.
     fn locked(metrics: &Metrics) -> Option<u32> {
         let mut message = Message::new(RTM_NEWROUTE, 0);
         put_metrics(&mut message, metrics);
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn regress_only_what_is_set_is_locked() {
+    fn regress_only_set_metrics_are_locked() {
         let metrics = Metrics { congestion: Some("cubic"), ..Metrics::default() };
         assert_eq!(locked(&metrics), Some(1 << RTAX_CC_ALGO));
         let metrics = Metrics { rto_min_ms: Some(1_000), ..metrics };

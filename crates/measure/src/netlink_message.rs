@@ -1,6 +1,7 @@
-//! How netlink writes: messages with a length before them, attributes in them, everything on 4-byte boundaries.
+//! Netlink's message format: messages with a length prefix, attributes in them, everything on 4-byte
+//! boundaries.
 //!
-//! Not what is said: that is `netlink`. From netlink(7); numbers are in the host's byte order.
+//! Contents are in `netlink`. From netlink(7); numbers are in the host's byte order.
 
 /// One message being written.
 #[derive(Debug)]
@@ -14,7 +15,7 @@ const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 
 impl Message {
-    /// A request that the kernel acknowledges.
+    /// A request to be acknowledged by the kernel.
     pub(crate) fn new(kind: u16, flags: u16) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -22,22 +23,22 @@ impl Message {
         Self { bytes }
     }
 
-    /// The fixed part that comes before the attributes.
+    /// Appends the fixed part before the attributes.
     pub(crate) fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// One attribute.
+    /// Appends an attribute.
     pub(crate) fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.nested(kind, |message| message.put(value));
     }
 
-    /// An attribute that is a number.
+    /// Appends an attribute that is a number.
     pub(crate) fn number(&mut self, kind: u16, value: u32) {
         self.attribute(kind, &value.to_ne_bytes());
     }
 
-    /// An attribute that is a name, ended by a zero.
+    /// Appends an attribute that is a NUL-terminated name.
     pub(crate) fn text(&mut self, kind: u16, value: &str) {
         self.nested(kind, |message| {
             message.put(value.as_bytes());
@@ -45,7 +46,7 @@ impl Message {
         });
     }
 
-    /// An attribute whose value `write` appends.
+    /// Appends an attribute whose value `write` appends.
     pub(crate) fn nested(&mut self, kind: u16, write: impl FnOnce(&mut Self)) {
         let start = self.bytes.len();
         self.put(&[0, 0]);
@@ -56,7 +57,7 @@ impl Message {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
 
-    /// The message as it is sent.
+    /// Encoded message.
     pub(crate) fn finish(mut self, sequence: u32) -> Vec<u8> {
         let length = u32::try_from(self.bytes.len()).expect("what we write is a few hundred bytes");
         self.bytes[..4].copy_from_slice(&length.to_ne_bytes());
@@ -74,13 +75,13 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// In an NLMSG_ERROR: 0, or a negative error number.
+    /// Error of an NLMSG_ERROR: 0, or a negative error number.
     pub(crate) fn error(&self) -> i32 {
         self.body.first_chunk().map_or(0, |code| i32::from_ne_bytes(*code))
     }
 }
 
-/// The messages in what one read returned; stops at the first that is cut.
+/// Messages in the bytes of one read; stops at the first truncated one.
 pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32::from_ne_bytes(*bytes.first_chunk()?)).ok()?;
@@ -95,12 +96,12 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     })
 }
 
-/// The attributes of a message, or of an attribute that holds others; stops at the first that is cut.
+/// Attributes of a message, or of an attribute that contains others; stops at the first truncated one.
 #[derive(Debug)]
 pub(crate) struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Attributes<'a> {
-    /// Those that follow a fixed header.
+    /// Attributes after a fixed header.
     pub(crate) fn after(body: &'a [u8], header: usize) -> Self {
         Self(body.get(header..).unwrap_or_default())
     }
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn messages_round_trip() {
         let mut message = Message::new(24, 0x400);
         message.put(&[7; 12]);
         message.text(3, "lo");
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn any_cut_of_a_message_ends_quietly() {
+    fn truncated_messages_end_without_a_panic() {
         let mut message = Message::new(16, 0);
         message.text(3, "tun0");
         let bytes = message.finish(1);
@@ -152,7 +153,7 @@ mod tests {
             assert_eq!(messages(&bytes[..cut]).count(), 0);
             assert!(Attributes::after(&bytes[..cut], HEADER).count() <= 1);
         }
-        // Lengths that lie: zero, and shorter than the header they stand in.
+        // Invalid lengths: zero, and shorter than the header that contains them.
         assert_eq!(messages(&[0; 64]).count(), 0);
         assert_eq!(Attributes::after(&[1, 0, 3, 0], 0).count(), 0);
     }

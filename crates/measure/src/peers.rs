@@ -1,13 +1,14 @@
-//! Programs that others wrote, in the place of ours: a server or a client of today in the same two hosts.
+//! Third-party programs in place of ours: current servers and clients on the same two hosts.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`server`] | how each server is configured, and how it is known that it listens |
-//! | [`client`] | how each client is called |
-//! | `process` | a program that does not outlive its run, in a folder that does not either |
+//! | [`server`] | the configuration of each server, and the check that it listens |
+//! | [`client`] | the command of each client |
+//! | `process` | a program and its directory, both removed after the run |
 //!
-//! Not containers: the programs are this system's, run as this user, and see only the laboratory's network. What they
-//! cannot be told (when a head leaves, how a connection is closed) is refused, never assumed.
+//! Not containers: the programs are this system's, run as this user, and see only the laboratory's network.
+//! Settings that they do not support (when a header section leaves, how a connection is closed) are refused,
+//! never assumed.
 
 pub mod client;
 mod process;
@@ -23,10 +24,10 @@ use crate::Error;
 
 pub(crate) use process::Folder;
 
-/// Who serves.
+/// Server program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServerProgram {
-    /// `http1`'s, driven by this crate.
+    /// `http1`'s server, driven by this crate.
     #[default]
     Ours,
     /// nginx.
@@ -39,7 +40,7 @@ pub enum ServerProgram {
     Python,
 }
 
-/// Who asks.
+/// Client program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientProgram {
     /// `pageload`'s robot, driven by this crate.
@@ -53,7 +54,7 @@ pub enum ClientProgram {
     Chromium,
 }
 
-/// Who serves, and who asks.
+/// Server and client program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peers {
     /// The server.
@@ -62,17 +63,17 @@ pub struct Peers {
     pub client: ClientProgram,
 }
 
-/// What a program is called on the command line, on disk, and by Debian.
+/// Names of a program on the command line, on disk, and in Debian.
 struct Names {
     name: &'static str,
-    /// The first that is there.
+    /// The first existing one is used.
     programs: &'static [&'static str],
     version: &'static str,
     package: &'static str,
 }
 
 impl ServerProgram {
-    /// Every one.
+    /// Every server.
     pub const ALL: [Self; 5] = [Self::Ours, Self::Nginx, Self::Apache, Self::Caddy, Self::Python];
 
     const fn names(self) -> Names {
@@ -91,17 +92,17 @@ impl ServerProgram {
         self.names().name
     }
 
-    /// The one of that name.
+    /// The server of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none.
+    /// [`Unknown`] for any other name.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         names::find("server", name, &Self::ALL, Self::name)
     }
 }
 
 impl ClientProgram {
-    /// Every one.
+    /// Every client.
     pub const ALL: [Self; 4] = [Self::Ours, Self::Curl, Self::Wget, Self::Chromium];
 
     const fn names(self) -> Names {
@@ -119,26 +120,26 @@ impl ClientProgram {
         self.names().name
     }
 
-    /// The one of that name.
+    /// The client of that name.
     ///
     /// # Errors
-    /// [`Unknown`] when there is none.
+    /// [`Unknown`] for any other name.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         names::find("client", name, &Self::ALL, Self::name)
     }
 }
 
-/// A program that was found, and what it says it is.
+/// A program that was found, and its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where.
+    /// Path of the program.
     pub path: PathBuf,
-    /// The first line of what it says of its version.
+    /// First line of its version output.
     pub version: String,
 }
 
 impl Names {
-    /// Looks for it in the path, and where Debian keeps what only root should run.
+    /// Searches the path, and Debian's directories of programs for root.
     fn find(&self) -> Result<Found, Error> {
         let paths = std::env::var_os("PATH").unwrap_or_default();
         let folders = || std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_is_not_there_is_named_with_its_package() {
+    fn missing_program_is_named_with_its_package() {
         let nobody =
             Names { name: "nobody", programs: &["no-such-program"], version: "", package: "nobody-bin" };
         let sentence = nobody.find().unwrap_err().to_string();

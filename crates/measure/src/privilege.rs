@@ -1,6 +1,6 @@
-//! What the system lets this process do: namespaces and TUN devices, as root or inside a user namespace.
+//! Rights of this process: namespaces and TUN devices, as root or inside a user namespace.
 //!
-//! Not a sandbox: nothing is given up. From user_namespaces(7) and capabilities(7).
+//! Not a sandbox: no right is dropped. From user_namespaces(7) and capabilities(7).
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -12,18 +12,18 @@ use nix::unistd::{getegid, geteuid};
 
 use crate::{Error, Namespace};
 
-/// Gets this process the rights that measuring needs, if the system gives them. To be called first thing in
-/// `main`, while there is only one thread: a user namespace cannot be entered later.
+/// Acquires the rights that measuring needs, if the system grants them. To be called first in `main`, while
+/// there is only one thread: a user namespace cannot be entered later.
 ///
-/// As root it does nothing. As anyone else it enters a user namespace, in which the process is root over the
-/// networks it makes and over nothing else: files stay the caller's.
+/// As root it does nothing. As another user it enters a user namespace, in which the process is root over the
+/// networks it creates and over nothing else: files stay the caller's.
 pub fn prepare() -> Result<(), Error> {
     if has_capabilities() {
         return Ok(());
     }
     let (user, group) = (geteuid(), getegid());
     unshare(CloneFlags::CLONE_NEWUSER).map_err(no_user_namespace)?;
-    // One's own group may be mapped only by a process that cannot drop groups any more.
+    // Its own group may be mapped only by a process that can no longer drop groups.
     let maps = [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("0 {user} 1")),
@@ -36,7 +36,7 @@ pub fn prepare() -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether [`crate::measure`] can work here; the error says what is missing and what to do about it.
+/// Checks that [`crate::measure`] can work here; the error names the missing right and the remedy.
 pub fn available() -> Result<(), Error> {
     tun_is_there(Path::new("/dev/net/tun"))?;
     if !has_capabilities() {
@@ -59,7 +59,7 @@ fn tun_is_there(device: &Path) -> Result<(), Error> {
     OpenOptions::new().read(true).write(true).open(device).map(drop).map_err(|error| no_tun(device, &error))
 }
 
-/// Why the TUN device node could not be opened.
+/// Error of a TUN device node that could not be opened.
 pub(crate) fn no_tun(device: &Path, error: &io::Error) -> Error {
     let device = device.display();
     match error.raw_os_error().map(Errno::from_raw) {
@@ -88,7 +88,7 @@ fn effective_capabilities(status: &str) -> Option<u64> {
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// Why a user namespace was refused: each gate the common systems have, and how to open it.
+/// Error of a refused user namespace: each gate that common systems have, and the way to open it.
 fn no_user_namespace(errno: Errno) -> Error {
     const GATES: [(&str, &str); 3] = [
         ("kernel.unprivileged_userns_clone", "0"),
@@ -117,7 +117,7 @@ fn no_user_namespace(errno: Errno) -> Error {
     }
 }
 
-/// Where a sysctl's value is.
+/// Path of a sysctl.
 pub(crate) fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }

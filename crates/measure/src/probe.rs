@@ -1,9 +1,10 @@
-//! What a packet's journey takes from one program to the other, beyond what the link is configured to take.
+//! One-way latency between two programs, in excess of the link's configured delay.
 //!
-//! Datagrams carry the time they were sent; the receiver subtracts it, and the link's delay, from the time it got
-//! them. What is left holds both kernels' stacks, the emulator's lateness, and the wake-ups on the way. Over a link
-//! without delay it is the laboratory's own share, its *bias*: subtract its median, and what remains is the
-//! emulator's error end to end. Not a load generator: one stream, at one pace, sender and receiver watching the clock.
+//! Datagrams carry the time they were sent; the receiver subtracts it, and the link's delay, from the time of
+//! arrival. The excess contains both kernels' stacks, the emulator's lateness, and the wake-ups on the way.
+//! Over a link without delay it is the laboratory's own share, its *bias*: subtract its median, and the rest
+//! is the emulator's end-to-end error. Not a load generator: one stream, at one pace, sender and receiver
+//! polling the clock.
 
 use std::io;
 use std::net::UdpSocket;
@@ -16,40 +17,40 @@ use crate::clock::Clock;
 use crate::emulator::priority::{Priority, Rank};
 use crate::lateness::Lateness;
 
-/// A stream of stamped datagrams.
+/// A stream of timestamped datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// How many.
+    /// Number of datagrams.
     pub datagrams: u32,
-    /// From one to the next. If the sender is held up it catches up: the pace is kept, the gaps are not.
+    /// Interval between them. A delayed sender catches up: the pace is maintained, the intervals are not.
     pub interval: Duration,
-    /// The size of each, without headers; at least the 8 bytes of the stamp.
+    /// Size of each, without headers; at least the 8 bytes of the timestamp.
     pub payload: u16,
 }
 
-/// What became of a stream.
+/// Result of a stream.
 #[derive(Clone, Debug)]
 pub struct Journeys {
-    /// Received minus sent minus `delay`, of each datagram that arrived.
+    /// Time received minus time sent minus `delay`, of each datagram that arrived.
     pub excess: Lateness,
-    /// How many did not arrive.
+    /// Number of datagrams that did not arrive.
     pub missing: u64,
-    /// How many arrived in less than `delay`; none, or the emulator is broken.
+    /// Number that arrived in less than `delay`; zero, or the emulator is broken.
     pub early: u64,
 }
 
-/// For the receiver to be there before the first datagram.
+/// Head start of the receiver before the first datagram.
 const HEAD_START: Duration = Duration::from_millis(5);
 
-/// How long after the last was sent the receiver still waits, beyond the delay.
+/// Time that the receiver waits after the last was sent, beyond the delay.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Stream {
-    /// Sends the stream over two sockets that are connected to each other, in whatever namespaces they are, and
-    /// times it against a link of this `delay`.
+    /// Sends the stream over two connected sockets, in any namespaces, and times it against a link of this
+    /// `delay`.
     ///
     /// # Errors
-    /// When a socket fails, or a thread cannot be started.
+    /// If a socket fails, or a thread cannot be started.
     pub fn run(self, sockets: [&UdpSocket; 2], clock: Clock, delay: Duration) -> Result<Journeys, Error> {
         let [sender, receiver] = sockets;
         let begin = clock.now() + HEAD_START;
@@ -63,10 +64,10 @@ impl Stream {
         })
     }
 
-    /// Sends the stream without looking who receives it.
+    /// Sends the stream regardless of the receiver.
     ///
     /// # Errors
-    /// When the socket fails.
+    /// If the socket fails.
     pub fn send(self, socket: &UdpSocket, clock: Clock) -> Result<(), Error> {
         let begin = clock.now() + HEAD_START;
         let mut payload = vec![0; usize::from(self.payload).max(size_of::<u64>())];
@@ -83,7 +84,7 @@ impl Stream {
 
     fn receive(self, socket: &UdpSocket, clock: Clock, delay: Duration, end: Time) -> io::Result<Journeys> {
         let mut journeys = Journeys { excess: Lateness::new(), missing: u64::from(self.datagrams), early: 0 };
-        // Asleep between datagrams, so that it takes no processor from whom it measures.
+        // Sleeps between datagrams, so that it takes no CPU from the measured host.
         let _priority = Priority::take(Some(Rank::Host), clock.now());
         let mut buffer = [0; 65_536];
         while journeys.missing > 0 {
@@ -99,12 +100,12 @@ impl Stream {
     }
 }
 
-/// How late a real-time thread is that does nothing but watch the clock, `times` times every `interval`: what the
-/// machine (its interrupts, its hypervisor) does to everyone. It watches for 80 ms and pauses for 20, so that it is
-/// real-time throughout.
+/// Lateness of a real-time thread that only polls the clock, `times` times every `interval`: the share of the
+/// host (its interrupts, its hypervisor) in any lateness. It polls for 80 ms and pauses for 20, so that it
+/// stays real-time throughout.
 ///
 /// # Errors
-/// When a thread cannot be started.
+/// If a thread cannot be started.
 pub fn floor(clock: Clock, times: u32, interval: Duration) -> Result<Lateness, Error> {
     const WATCH: Duration = Duration::from_millis(80);
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);

@@ -1,10 +1,11 @@
-//! What a stack profile means on this kernel: sysctls, route metrics, socket options, and shims in the link.
+//! A stack profile in the kernel's terms: sysctls, route metrics, socket options, and shims in the link.
 //!
-//! Every knob of [`scenario::Stack`] is honoured here or refused by [`crate::fidelity`]; what was set is read back, so
-//! that nothing is measured on a kernel that quietly does otherwise. Names are those of ip-sysctl.rst, ip-route(8) and tcp(7).
+//! Every knob of [`scenario::Stack`] is honoured here or refused by [`crate::fidelity`]. Settings are read
+//! back, so that nothing is measured on a kernel that silently differs. Names are those of ip-sysctl.rst,
+//! ip-route(8) and tcp(7).
 //!
-//! Not an implementation of TCP: where Linux cannot be held to 1996 (4.4BSD's 200 ms heartbeat of ACKs, a window
-//! that counts acknowledgements), the link in front of it is.
+//! Not an implementation of TCP: where Linux cannot behave as in 1996 (4.4BSD's 200 ms heartbeat of ACKs, a
+//! window that counts acknowledgements), the link in front of it does.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -23,26 +24,26 @@ use crate::privilege::sysctl_path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     sysctls: Vec<Sysctl>,
-    /// What the route of each end says to TCP.
+    /// TCP metrics of each end's route.
     pub metrics: Ends<Metrics>,
-    /// Whether programs turn Nagle's algorithm off (TCP_NODELAY).
+    /// Whether programs disable Nagle's algorithm (TCP_NODELAY).
     pub nodelay: bool,
-    /// What programs ask the kernel to hold for them (SO_SNDBUF, which it doubles); `None`: as it will.
+    /// Send buffer that programs request (SO_SNDBUF, which the kernel doubles); `None`: the kernel's default.
     pub send_buffer: Option<Bytes>,
-    /// The congestion control every socket must turn out to have.
+    /// Required congestion control of every socket.
     pub congestion: &'static str,
-    /// The payload of a full segment every socket must turn out to send, bytes.
+    /// Required payload of a full segment of every socket, bytes.
     pub segment: u32,
-    /// What the link does in the kernel's stead.
+    /// Parts of the profile that the link provides instead of the kernel.
     pub shims: Shims,
 }
 
-/// What Linux cannot be told, and the link in front of it therefore does.
+/// Parts of a profile that Linux cannot be set to, provided by the link in front of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shims {
     /// Pure ACKs of less than two segments wait for the next tick of a 200 ms clock ([`crate::ack_heartbeat`]).
     pub ack_heartbeat: bool,
-    /// No larger window is advertised, bytes ([`crate::advertised_window`]).
+    /// Maximum advertised window, bytes ([`crate::advertised_window`]).
     pub largest_window: Option<u16>,
     /// The congestion window of each end opens by one segment per ACK (the same shim).
     pub slow_start: Ends<Option<SlowStart>>,
@@ -67,7 +68,7 @@ pub struct Ends<T> {
 }
 
 impl<T> Ends<T> {
-    /// The values that `value` has for the ends.
+    /// Calls `value` for each end.
     pub fn of(mut value: impl FnMut(End) -> T) -> Self {
         Self { client: value(End::Client), server: value(End::Server) }
     }
@@ -81,12 +82,12 @@ impl<T> Ends<T> {
     }
 }
 
-/// One setting in force during a run: what a result is published with.
+/// A setting in force during a run, published with the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// As a user would look it up.
+    /// Name, as documented.
     pub name: String,
-    /// As the kernel tells it.
+    /// Value, as the kernel reports it.
     pub value: String,
 }
 
@@ -97,11 +98,12 @@ struct Sysctl {
 }
 
 impl Profile {
-    /// The profile of `stack`, with segments of `mss`, where `opener` opens the connections. Whether the kernel has all
-    /// of the stack is for [`crate::fidelity`] to say.
+    /// The profile of `stack`, with segments of `mss`, where `opener` opens the connections. Whether the
+    /// kernel has every part of the stack is checked by [`crate::fidelity`].
     ///
     /// # Errors
-    /// [`Error::Stack`] for a window that cannot be fixed, [`Error::Unsuited`] for a segment that cannot be.
+    /// [`Error::Stack`] for a window that cannot be fixed, [`Error::Unsuited`] for an impossible segment
+    /// size.
     pub fn of(stack: &Stack, mss: Bytes, opener: End) -> Result<Self, Error> {
         let Stack {
             name: _,
@@ -115,7 +117,7 @@ impl Profile {
             timestamps,
             window_scaling,
             receive_buffer,
-            // What of it the kernel has not is refused by [`crate::fidelity`].
+            // Parts that the kernel lacks are refused by [`crate::fidelity`].
             packets,
         } = stack;
         let refused = |part| Error::Stack(Unreproducible { stack: stack.name, part });
@@ -124,7 +126,8 @@ impl Profile {
             Congestion::Cubic => "cubic",
         };
         let mss = as_u32(mss, "a segment")?;
-        // The ACK of a server's SYN opens its window by one segment, if so: the client begins with one less.
+        // With this knob, the ACK of a server's SYN opens its window by one segment: the client begins with
+        // one less.
         let by_handshake = u16::from(packets.handshake_opens);
         let initial = Ends::of(|end| match end == opener {
             true => initial_window.saturating_sub(by_handshake).max(1),
@@ -143,7 +146,7 @@ impl Profile {
             on_or_off("net.ipv4.tcp_window_scaling", *window_scaling),
             on_or_off("net.ipv4.tcp_slow_start_after_idle", *idle == Idle::Restarted),
             on_or_off("net.ipv4.tcp_moderate_rcvbuf", receive_buffer.is_none()),
-            // Runs must not learn from one another.
+            // Runs must be independent of one another.
             Sysctl { name: "net.ipv4.tcp_no_metrics_save", value: "1" },
         ];
         if !sack {
@@ -151,17 +154,17 @@ impl Profile {
         }
         let (ack_heartbeat, quick_acks) = match acks {
             Acks::EverySegment => (false, Some(true)),
-            // The kernel acknowledges everything at once, so that the shim alone decides.
+            // The kernel acknowledges everything immediately, so that the shim alone decides.
             Acks::Heartbeat => (true, Some(true)),
             Acks::QuickThenDelayed => (false, None),
             Acks::Timer | Acks::Delayed | Acks::NoDelayed => return Err(refused(Part::Acks(*acks))),
         };
         let metrics = Ends::of(|end| Metrics {
-            // It holds for the SYN; Linux moves on from it, and the shim does not let it.
+            // It applies to the SYN; Linux raises it later, and the shim prevents that.
             window: largest_window.map(u32::from),
             advertised_mss: Some(mss),
             initial_window: Some(u32::from(*initial.at(end))),
-            // A sender must not take for lost what a held ACK is late to confirm: 4.3BSD's least is 1 s.
+            // A sender must not consider data lost because its ACK is held: 4.3BSD's minimum is 1 s.
             rto_min_ms: ack_heartbeat.then_some(1_000),
             quick_acks,
             congestion: Some(congestion),
@@ -171,15 +174,15 @@ impl Profile {
         Ok(Self { sysctls, metrics, nodelay: !nagle, send_buffer: None, congestion, segment, shims })
     }
 
-    /// Pins what belongs to the whole namespace the calling thread is in; returns what is in force. To be
-    /// called before any link is made: IPv6 would greet it.
+    /// Pins the settings of the calling thread's namespace; returns those in force. To be called before any
+    /// link is created: IPv6 would send packets on it.
     pub fn pin(&self) -> Result<Vec<Setting>, Error> {
         silence_ipv6()?;
         self.sysctls.iter().map(Sysctl::pin).chain(REPORTED.iter().map(|name| read(name))).collect()
     }
 
-    /// What is in force beyond the namespace's settings: the routes' metrics (which `netlink` has read back),
-    /// the sockets' options and the shims.
+    /// Settings in force beyond the namespace's: the routes' metrics (which `netlink` has read back), the
+    /// sockets' options and the shims.
     pub fn settings(&self) -> Vec<Setting> {
         let Self { sysctls: _, metrics, nodelay, send_buffer, congestion, segment, shims } = self;
         let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion: _ } =
@@ -212,10 +215,11 @@ impl Profile {
     }
 }
 
-/// What the option takes of each segment (RFC 7323), padding included.
+/// Size of the option in each segment (RFC 7323), padding included.
 const TIMESTAMPS: u32 = 12;
 
-/// The loss recovery and the batching that came after selective acknowledgements, for a stack without them.
+/// Settings without the loss recovery and the batching that came after selective acknowledgements, for a
+/// stack without them.
 const BEFORE_SACK: [Sysctl; 9] = [
     Sysctl { name: "net.ipv4.tcp_dsack", value: "0" },
     Sysctl { name: "net.ipv4.tcp_recovery", value: "0" },
@@ -228,7 +232,7 @@ const BEFORE_SACK: [Sysctl; 9] = [
     Sysctl { name: "net.ipv4.tcp_min_tso_segs", value: "1" },
 ];
 
-/// Not pinned, but published: they may differ from system to system.
+/// Not pinned, but published: they may differ between systems.
 const REPORTED: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
 impl Sysctl {
@@ -246,7 +250,7 @@ impl Sysctl {
     }
 }
 
-/// IPv6 greets every link it sees, and would be counted; a kernel without IPv6 is as silent.
+/// Disables IPv6, which would send packets on every link; a kernel without IPv6 sends none anyway.
 fn silence_ipv6() -> Result<(), Error> {
     const SETTINGS: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
     for name in SETTINGS {

@@ -1,12 +1,12 @@
-//! How long each host took to react, as somebody on its network would see it.
+//! Reaction times of each host, seen from the network.
 //!
-//! The server's *answer time* runs from the arrival of the last packet of a request to the departure of the first of
-//! its answer: what the papers' authors read off the traces on their server's network ("an average 3.7 ms server
-//! processing time", `papers/heidemann-model#section-v`). It has in it what no program can measure of itself: that it
-//! was woken late. The client's *think time* runs from the arrival of a SYN-ACK, or of the last data, to the departure
-//! of the next SYN or request.
+//! The server's *response time* runs from the arrival of the last packet of a request to the departure of the
+//! first of its response. The papers' authors read it off the traces on their server's network ("an average
+//! 3.7 ms server processing time", `papers/heidemann-model#section-v`). It includes a component that no
+//! program can measure of itself: late wake-ups. The client's *think time* runs from the arrival of a
+//! SYN-ACK, or of the last data, to the departure of the next SYN or request.
 //!
-//! Not a diagnosis: it pairs packets by direction and connection, nothing more.
+//! Not a diagnosis: it only pairs packets by direction and connection.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,24 +16,24 @@ use wire::{Duration, Time};
 
 use crate::emulator::Way;
 
-/// The times, in the order they were noted.
+/// Reaction times, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reactions {
-    /// Of the server, one for each answer.
+    /// Of the server, one for each response.
     pub answers: Vec<Duration>,
-    /// Of the client, one for each request or SYN but the first, and one for the end of the page.
+    /// Of the client, one for each request or SYN except the first, and one for the end of the page.
     pub thoughts: Vec<Duration>,
-    /// When the last packet of a request arrived, by client's and server's end.
+    /// Time at which the last packet of a request arrived, by client's and server's end.
     asked: BTreeMap<(SocketAddr, SocketAddr), Time>,
-    /// When the last SYN-ACK or packet of an answer arrived, if nothing followed from the client.
+    /// Time at which the last SYN-ACK or packet of a response arrived, if nothing from the client followed.
     answered: Option<Time>,
 }
 
-/// More answers than anybody averages; a download that never ends must not fill the memory.
+/// Maximum number of times; a download without end must not fill the memory.
 const AT_MOST: usize = 1 << 20;
 
 impl Reactions {
-    /// Looks at a packet that has just been handed to its receiver.
+    /// Notes a packet that has just been delivered to its receiver.
     pub(crate) fn delivered(&mut self, now: Time, way: Way, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };
         match way {
@@ -45,19 +45,19 @@ impl Reactions {
         }
     }
 
-    /// The client has read the last of the page: its last reaction, which no packet shows.
+    /// Notes that the client has read the end of the page: its last reaction, which no packet shows.
     pub(crate) fn conclude(&mut self, read: Time) {
         note(&mut self.thoughts, self.answered.take(), read);
     }
 
-    /// Forgets all but the first of each. Where requests do not wait for answers the others cannot be told from
-    /// outside: a packet that comes late may have waited for its window, or for others to share a segment with.
+    /// Drops all but the first of each. Where requests do not wait for responses the others are ambiguous
+    /// from outside: a late packet may have waited for its window, or to share a segment with others.
     pub(crate) fn keep_first(&mut self) {
         self.answers.truncate(1);
         self.thoughts.truncate(1);
     }
 
-    /// Looks at a packet that has just left its sender.
+    /// Notes a packet that has just left its sender.
     pub(crate) fn sent(&mut self, now: Time, way: Way, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };
         match way {
@@ -79,9 +79,9 @@ fn note(times: &mut Vec<Duration>, since: Option<Time>, now: Time) {
     }
 }
 
-/// What matters of a packet here.
+/// Fields of a packet that are used here.
 struct Seen {
-    /// Its sender's and its receiver's.
+    /// Sender's and receiver's address.
     ends: (SocketAddr, SocketAddr),
     has_data: bool,
     is_syn: bool,

@@ -1,6 +1,7 @@
-//! One run: a laboratory is built, a page fetched, and everything that was seen is written down.
+//! One run: a laboratory is built, a page fetched, and all observations are summarised.
 //!
-//! Not a result: one run says little, and a void one nothing ([`crate::series`]). What the programs are to do is in `plan`.
+//! Not a result: one run says little, and a void one nothing ([`crate::series`]). The programs' settings are
+//! in `plan`.
 
 mod plan;
 
@@ -31,7 +32,7 @@ use crate::reactions::Reactions;
 use crate::{Error, Namespace, Peers, driver, fidelity};
 use plan::{config, deadline, honoured, only_ours, plan, shape, validate};
 
-/// What was seen in one run.
+/// Observations of one run.
 #[derive(Debug)]
 pub struct Run {
     /// From before the first `connect` to after the `read` of the last byte ([`crate::driver::client`]).
@@ -42,47 +43,47 @@ pub struct Run {
     pub packets_up: u64,
     /// Packets the server sent.
     pub packets_down: u64,
-    /// TCP payload both ways; what was sent again counts again.
+    /// TCP payload both ways, including retransmissions.
     pub payload: Bytes,
-    /// Packets that the link dropped or lost.
+    /// Packets dropped or lost by the link.
     pub lost: u64,
-    /// What the server really took for each answer, and the client before each request ([`Reactions`]).
+    /// Actual times of the server for each response, and of the client before each request ([`Reactions`]).
     pub reactions: Reactions,
-    /// How late the emulator was.
+    /// Lateness of the emulator.
     pub lateness: Lateness,
-    /// What became of each object; `None` where the client was not ours.
+    /// Outcome of each object; `None` for a third-party client.
     pub visit: Option<Visited>,
-    /// How requests and answers travelled, if by DHTTP.
+    /// Transport of requests and responses, if by DHTTP.
     pub channels: Option<Counts>,
-    /// Answers that a naive close destroyed, in sentences; anything else that does not come is an error.
+    /// Responses destroyed by a naive close, in sentences; any other missing response is an error.
     pub destroyed: Vec<String>,
 }
 
-/// What our client knows of a page.
+/// Our client's record of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visited {
-    /// When it began, by the emulator's clock.
+    /// Start time, by the emulator's clock.
     pub began: Time,
-    /// When each connection was asked for, in their order.
+    /// Time at which each connection was opened, in order.
     pub opened: Vec<Time>,
-    /// What the robot told.
+    /// Reports of the robot.
     pub reports: Vec<pageload::robot::Report>,
 }
 
-/// A run and what was around it.
+/// A run and its context.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Why it does not count, where it does not.
+    /// Reason why it is void, if it is.
     pub(crate) void: Option<String>,
     pub(crate) run: Run,
     pub(crate) settings: Vec<Setting>,
     pub(crate) scheduling: Scheduling,
     pub(crate) capture: Option<Capture>,
-    /// When the run began, counted from 1 January 1970, UTC.
+    /// Start of the run, since 1 January 1970, UTC.
     pub(crate) began: Duration,
 }
 
-/// A scenario in the terms of programs and kernels: checked once, run often.
+/// A scenario in the terms of programs and kernels: checked once, run repeatedly.
 #[derive(Debug)]
 pub(crate) struct Experiment {
     scenario: Scenario,
@@ -90,11 +91,11 @@ pub(crate) struct Experiment {
     site: Site,
     plan: Plan,
     dhttp: Option<Dhttp>,
-    /// Whether the server takes time of its own for each answer.
+    /// Whether the server takes processing time of its own for each response.
     is_busy: bool,
     server: (ServerProgram, Option<Found>),
     client: (ClientProgram, Option<Found>),
-    /// What the scenario asks for and these engines do otherwise.
+    /// Deviations of these engines from the scenario, in sentences.
     pub(crate) notes: Vec<String>,
 }
 
@@ -147,14 +148,14 @@ impl Experiment {
         let dhttp = (*protocol == Protocol::Dhttp).then(|| ends.on(network));
         notes.extend(dhttp.iter().flat_map(|(_, note)| note.clone()));
         let dhttp = dhttp.map(|(dhttp, _)| dhttp);
-        // By which what is lost of an answer in parts can be asked for.
+        // With validators, lost parts of a response can be requested again.
         let has_parts = dhttp.is_some_and(|dhttp| dhttp.server.parts > 1);
         let site = if has_parts { site.with_validators(*seed) } else { site };
         let (server, client) = ((peers.server, server), (peers.client, client));
         Ok(Self { scenario: scenario.clone(), profile, site, plan, dhttp, is_busy, server, client, notes })
     }
 
-    /// Runs it once; `number` makes its randomness its own.
+    /// Runs the scenario once; `number` selects an independent random stream.
     pub(crate) fn run(&self, number: u32, capture: Option<Bytes>) -> Result<Outcome, Error> {
         let Self {
             scenario,
@@ -167,7 +168,7 @@ impl Experiment {
             client: asks,
             notes: _,
         } = self;
-        // What others took, only their packets tell.
+        // The duration of a third-party client follows from its packets only.
         let capture = capture.or(asks.1.as_ref().map(|_| WATCHED));
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
         let kept = asks.1.as_ref().map(|_| Folder::new().map(Arc::new)).transpose()?;
@@ -177,7 +178,7 @@ impl Experiment {
         let laboratory = Laboratory::build(&scenario.network, profile, seed, capture)?;
         let Laboratory { client, server, link, settings } = laboratory;
         let clock = link.clock();
-        // The last FIN and its ACK are still on their way, and belong to the run.
+        // The last FIN and its ACK are still in flight, and belong to the run.
         let settling = scenario.network.rtt + SETTLING;
         let (fetched, served) = self.fetch(&client, &server, clock, settling, kept.as_ref())?;
         let mut report = link.stop()?;
@@ -198,7 +199,7 @@ impl Experiment {
             }
         }
         let are_ours = serves.1.is_none() && asks.1.is_none();
-        // How fast others react is what is to be found out.
+        // The reaction times of third-party programs are what is measured.
         let void = if are_ours {
             let due = (!is_busy).then_some(scenario.server.processing);
             void(&report, due, waits(plan.shape))
@@ -212,7 +213,7 @@ impl Experiment {
         Ok(Outcome { void, run, settings, scheduling, capture, began })
     }
 
-    /// Refuses a run in which both ends opened connections, where the first window depends on who does.
+    /// Refuses a run in which both ends opened connections, where the initial window depends on the opener.
     fn check_openings(&self, run: &Run) -> Result<(), Error> {
         let Ends { client, server } = &self.profile.metrics;
         let by_client = run.channels.is_some_and(|channels| channels.by_plain_http > 0);
@@ -223,7 +224,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Lets a client of others fetch the page over a link that is not in its way, so that it has something to ask about.
+    /// Lets a third-party client fetch the page over a fast link, so that it has something to validate.
     fn visit_before(&self, seed: Seed, kept: Option<&Arc<Folder>>) -> Result<(), Error> {
         let network = Network::new("quick".to_owned(), QUICK_RTT, QUICK_RATE, self.scenario.network.mss);
         let Laboratory { client, server, link, settings: _ } =
@@ -233,7 +234,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Lets the two programs talk; what a client of others took is not known here. Its files stay in `kept`.
+    /// Runs the two programs; the duration of a third-party client is unknown here. Its files stay in `kept`.
     fn fetch(
         &self,
         client: &Namespace,
@@ -300,17 +301,17 @@ impl Experiment {
         }
     }
 
-    /// Whether a browser comes again, which must be told not to take what it has for fresh.
+    /// Whether a browser revalidates, and must not consider its cached copy fresh.
     fn is_asked_about(&self) -> bool {
         self.scenario.visit == Visit::Revalidate && self.client.1.is_some()
     }
 }
 
-/// A link that is in nobody's way.
+/// A link that is no bottleneck.
 const QUICK_RTT: Duration = Duration::from_millis(1);
 const QUICK_RATE: Rate = Rate::from_bits_per_second(100_000_000).expect("above zero");
 
-/// The programs that others wrote, if any were asked for.
+/// Finds the third-party programs, if any are used.
 fn found(scenario: &Scenario, peers: Peers) -> Result<(Option<Found>, Option<Found>), Error> {
     let Peers { server, client } = peers;
     if server != ServerProgram::Ours && scenario.protocol == Protocol::Dhttp {
@@ -337,7 +338,7 @@ fn found(scenario: &Scenario, peers: Peers) -> Result<(Option<Found>, Option<Fou
     Ok((server, client))
 }
 
-/// The site as a browser can read it: a document that names the others, and images.
+/// The site in a form that a browser can parse: a document that references the others, and images.
 fn with_document(site: Site) -> Result<Site, Error> {
     let mut objects: Vec<_> = site.objects().cloned().collect();
     let count = objects.len();
@@ -357,13 +358,13 @@ fn with_document(site: Site) -> Result<Site, Error> {
     Ok(Site::of(objects))
 }
 
-/// Memory for the packets of a page that somebody else fetches.
+/// Memory for the packets of a page fetched by a third-party client.
 const WATCHED: Bytes = Bytes::new(64 << 20);
 
-/// Longer than two hosts take to wake up and answer.
+/// Longer than two hosts take to wake up and reply.
 const SETTLING: Duration = Duration::from_millis(20);
 
-/// Why a run says nothing about the network: the emulator was late, or a host was.
+/// Reason why a run says nothing about the network: the emulator was late, or a host was.
 fn void(report: &Report, processing: Option<Duration>, waits: Duration) -> Option<String> {
     let limit = report.late_limit;
     let slowest =
@@ -385,7 +386,7 @@ fn void(report: &Report, processing: Option<Duration>, waits: Duration) -> Optio
         .or_else(|| late("client", client))
 }
 
-/// What the first request waits for others that may follow.
+/// Time for which the first request waits for others that may follow.
 const fn waits(shape: Shape) -> Duration {
     match shape {
         Shape::Http11Pipelined(Pipelining { buffer: _, flush_after, flush: Flush::Never }) => flush_after,
@@ -402,7 +403,7 @@ const fn waits(shape: Shape) -> Duration {
     }
 }
 
-/// What was seen, or why the run failed.
+/// Observations of a run, or the reason why it failed.
 fn account(
     number: u32,
     fetched: Fetched,
@@ -432,7 +433,7 @@ fn account(
         awake: _,
         capture,
     } = report;
-    // Each connection takes a SYN, an ACK and a FIN at the least, if it goes over the link at all.
+    // Each connection takes at least a SYN, an ACK and a FIN, if it uses the link at all.
     if up.link.offered.packets < 3 * connections {
         return Err(failed("the packets did not cross the emulated link; is a route in the way?".to_owned()));
     }

@@ -1,9 +1,9 @@
-//! Many runs of one scenario, and what they say together.
+//! Many runs of one scenario, and their summary.
 //!
-//! A run in which the emulator or a host was late is void: it is repeated, a bounded number of times, and what stays void is
-//! told as such, never averaged in.
+//! A run in which the emulator or a host was late is void: it is repeated, a bounded number of times. Runs
+//! that remain void are reported as such, never averaged in.
 //!
-//! Not a comparison: what the numbers should be is for `model`.
+//! Expected values are for `model`.
 
 use pageload::robot::Course;
 use scenario::Scenario;
@@ -18,78 +18,78 @@ use crate::run::{Experiment, Outcome, Run};
 use crate::{Error, Peers};
 use trace::Summary;
 
-/// How to measure, apart from what.
+/// Options of a measurement, apart from its scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Memory for the packets of the first run that counts, at both ends; `None`: no capture. 64 MiB hold a page
     /// of 25 MB.
     pub capture: Option<Bytes>,
-    /// Whose programs.
+    /// The programs.
     pub peers: Peers,
 }
 
-/// How far a series of runs has come.
+/// Progress of a series of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs that are over and count.
+    /// Completed runs that count.
     pub done: u32,
-    /// Runs that were asked for.
+    /// Requested runs.
     pub of: u32,
     /// Attempts that were void so far.
     pub void: u32,
-    /// How long the page took in the last one; `None` if it stayed void and is left out.
+    /// Duration of the page in the last run; `None` if it remained void and is left out.
     pub elapsed: Option<Duration>,
 }
 
-/// A scenario, measured.
+/// Measurement of a scenario.
 #[derive(Debug)]
 pub struct Measured {
-    /// What was measured.
+    /// The scenario.
     pub scenario: Scenario,
     /// The runs that count, in order.
     pub runs: Vec<Run>,
     /// Attempts that were void, repeated or not.
     pub void: u32,
-    /// How long the page took, in milliseconds, over the runs.
+    /// Duration of the page, in milliseconds, over the runs.
     pub elapsed_ms: Summary,
-    /// What the server took for each answer, in milliseconds, over all answers of all runs: the scenario's
-    /// processing time, and what the machine added ([`crate::reactions`]). The model's processing time, if the two
+    /// Server time per response, in milliseconds, over all responses of all runs: the scenario's processing
+    /// time, and the host's overhead ([`crate::reactions`]). It is the model's processing time, if the two
     /// are to be compared.
     pub processing_ms: Option<Summary>,
-    /// How late the emulator was, over all packets of the runs that count.
+    /// Lateness of the emulator, over all packets of the runs that count.
     pub lateness: Lateness,
-    /// What the kernel was pinned to, as it was read back.
+    /// Pinned settings of the kernel, as read back.
     pub settings: Vec<Setting>,
-    /// At which priority the emulator ran.
+    /// Scheduling of the emulator's thread.
     pub scheduling: Scheduling,
-    /// When the first run began, counted from 1 January 1970, UTC.
+    /// Start of the first run, since 1 January 1970, UTC.
     pub began: Duration,
-    /// The packets of the first run that counts, if they were asked for.
+    /// Packets of the first run that counts, if captured.
     pub capture: Option<Capture>,
-    /// Sentences: what of the scenario was not honoured, what was void.
+    /// Sentences on deviations from the scenario, and on void runs.
     pub notes: Vec<String>,
 }
 
-/// Mean times that the hosts took of their own, beyond what the scenario asks for.
+/// Mean reaction times of the hosts, beyond the scenario's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostTimes {
-    /// From a response, or a SYN-ACK, to what the client sends next.
+    /// From a response, or a SYN-ACK, to the client's next packet.
     pub client: Duration,
     /// From a request to its response.
     pub server: Duration,
 }
 
-/// How often a void run is repeated before it is given up.
+/// Maximum number of repetitions of a void run.
 const REPEATS: u32 = 3;
 
-/// So many runs given up before any counts: there is no use in more.
+/// Number of runs that remain void, before any counts, after which the series is aborted.
 const HOPELESS: u32 = 3;
 
-/// Measures a scenario: as many runs as it asks for, each in a laboratory of its own.
+/// Measures a scenario: its number of runs, each in a laboratory of its own.
 ///
 /// # Errors
-/// What the system lacks, what of the scenario no kernel can do, or what went wrong in a run. Nothing is left
-/// behind in any case.
+/// A right that the system lacks, a part of the scenario that no kernel can do, or the failure of a run.
+/// Nothing is left behind in any case.
 pub fn measure(
     scenario: &Scenario,
     options: &Options,
@@ -112,14 +112,14 @@ pub fn measure(
 struct Series {
     of: u32,
     void: u32,
-    /// Of the first that was.
+    /// Reason of the first void run.
     why: Option<String>,
     given_up: u32,
     outcomes: Vec<Outcome>,
 }
 
 impl Series {
-    /// One run that counts, or none if it stays void however often it is repeated.
+    /// One run that counts, or `None` if it remains void after all repetitions.
     fn one(
         &mut self,
         experiment: &Experiment,
@@ -137,7 +137,7 @@ impl Series {
         Ok(None)
     }
 
-    /// Whether it is plain that this machine is too busy.
+    /// Whether this host is too busy to continue.
     fn is_hopeless(&self) -> bool {
         self.outcomes.is_empty() && self.given_up >= HOPELESS
     }
@@ -200,7 +200,7 @@ impl Series {
     }
 }
 
-/// What naive closes cost beside requests that had to be made again, if there were any.
+/// Note on the cost of naive closes beside retried requests, if there were any.
 fn destroyed(runs: &[Run]) -> Option<String> {
     let first = runs.iter().find_map(|run| run.destroyed.first())?;
     let lost: usize = runs.iter().map(|run| run.destroyed.len()).sum();
@@ -209,7 +209,7 @@ fn destroyed(runs: &[Run]) -> Option<String> {
 }
 
 impl Measured {
-    /// The row of a table. `overhead` is for whoever has the minimum to hold it against.
+    /// The row of a table. `overhead` is set by the caller, who knows the minimum.
     pub fn row(&self) -> Row {
         let Scenario {
             network,
@@ -253,7 +253,7 @@ impl Measured {
         }
     }
 
-    /// What the hosts took for each reaction ([`crate::reactions`]); zero where no reaction was seen.
+    /// Mean reaction time of each host ([`crate::reactions`]); zero without reactions.
     pub fn host_times(&self) -> HostTimes {
         let mean = |times: &mut dyn Iterator<Item = Duration>| {
             let times: Vec<_> = times.collect();
@@ -268,7 +268,7 @@ impl Measured {
         HostTimes { client, server }
     }
 
-    /// Under which circumstances these numbers came about: version, date, kernel, lateness, and every setting.
+    /// Provenance of these numbers: version, date, kernel, lateness, and every setting.
     pub fn provenance(&self) -> Vec<Setting> {
         let pair = |name: &str, value: String| Setting { name: name.to_owned(), value };
         let late = |per_mille| self.lateness.per_mille(per_mille);

@@ -1,14 +1,14 @@
-//! Packets as they pass this machine's interfaces: TCP and UDP over IPv4 and IPv6, each with the kernel's time.
+//! Packets on this host's interfaces: TCP and UDP over IPv4 and IPv6, each with the kernel's timestamp.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | (here) | [`Sniffer`]: a packet socket, filled by the kernel and emptied by whoever waits on it |
-//! | `filter` | what the kernel is asked to pass over |
+//! | (here) | [`Sniffer`]: a packet socket, filled by the kernel and emptied by the caller |
+//! | `filter` | the kernel's packet filter |
 //! | `ring` | the memory that is shared with the kernel |
 //!
-//! Not a tap in our own link (that is `emulator`): these are the interfaces that the machine has, in the network namespace
-//! of the caller. Nothing is sent, and nothing is set to promiscuous: only what is this machine's own is seen. From
-//! packet(7) and the kernel's Documentation/networking/packet_mmap.rst.
+//! Not the capture of our own link (that is `emulator`): these are the host's interfaces, in the network
+//! namespace of the caller. Nothing is sent, and no interface becomes promiscuous: only this host's own
+//! packets are seen. From packet(7) and the kernel's Documentation/networking/packet_mmap.rst.
 
 mod filter;
 mod ring;
@@ -25,7 +25,7 @@ use wire::{Duration, Time};
 use crate::Error;
 use ring::Ring;
 
-/// Sees every packet of this machine's network until it is dropped.
+/// Captures every packet of this host's network until it is dropped.
 #[derive(Debug)]
 pub struct Sniffer {
     ring: Ring,
@@ -35,15 +35,15 @@ pub struct Sniffer {
 /// One packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sniffed<'a> {
-    /// When the kernel saw it, since 1 January 1970, UTC.
+    /// Time at which the kernel saw it, since 1 January 1970, UTC.
     pub at: Time,
-    /// The interface, by the number that the kernel gave it.
+    /// Index of the interface.
     pub interface: u32,
-    /// What libpcap puts before the packets of all interfaces (LINKTYPE_LINUX_SLL2).
+    /// Pseudo-header that libpcap puts before the packets of all interfaces (LINKTYPE_LINUX_SLL2).
     pub cooked: [u8; COOKED],
-    /// From the IP header on.
+    /// The packet from the IP header on.
     pub ip: &'a [u8],
-    /// How long it was, from there on.
+    /// Original length, from the IP header on.
     pub original_length: usize,
 }
 
@@ -51,12 +51,12 @@ pub struct Sniffed<'a> {
 pub const COOKED: usize = 20;
 
 impl Sniffer {
-    /// Begins to look, at all interfaces; if `port` is given, only at packets from or to it.
+    /// Starts capturing, on all interfaces; if `port` is given, only packets from or to it.
     ///
     /// # Errors
-    /// What right is missing, and how to get it.
+    /// The missing right, and the remedy.
     pub fn open(port: Option<u16>) -> Result<Self, Error> {
-        // Protocol 0: nothing comes before the filter and the ring are there.
+        // Protocol 0: no packet arrives before the filter and the ring are set.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None).map_err(|error| refused(&error))?;
         socket.attach_filter(&filter::program(port)).map_err(Error::io("filter the packets of a capture"))?;
         let ring = Ring::new(socket)?;
@@ -64,8 +64,8 @@ impl Sniffer {
         Ok(Self { ring, lost: 0 })
     }
 
-    /// Hands over every packet that the kernel has ready, in order. It is ready when its block of the ring is full, or
-    /// 20 ms old: until then the descriptor of this is not readable.
+    /// Passes every packet that the kernel has ready to `each`, in order. A packet is ready when its block of
+    /// the ring is full, or 20 ms old; until then the descriptor is not readable.
     pub fn read(&mut self, mut each: impl FnMut(Sniffed<'_>)) {
         while let Some(block) = self.ring.block() {
             packets(block).for_each(&mut each);
@@ -73,10 +73,10 @@ impl Sniffer {
         }
     }
 
-    /// How many packets came and were lost, because they were not read soon enough.
+    /// Number of packets that were dropped because they were not read soon enough.
     ///
     /// # Errors
-    /// The kernel's refusal to say.
+    /// The kernel's error.
     pub fn lost(&mut self) -> Result<u64, Error> {
         self.lost += self.ring.lost_since_asked()?;
         Ok(self.lost)
@@ -89,7 +89,7 @@ impl AsFd for Sniffer {
     }
 }
 
-/// The name of an interface; its number where it is gone already.
+/// The name of an interface; its index if it no longer exists.
 pub fn interface_name(interface: u32) -> String {
     let name = if_indextoname(interface).ok().and_then(|name| name.into_string().ok());
     name.unwrap_or_else(|| format!("interface {interface}"))
@@ -114,7 +114,7 @@ fn refused(error: &std::io::Error) -> Error {
     }
 }
 
-/// The packets of a block (`struct tpacket_block_desc`), as many as its head says and its bytes hold.
+/// The packets of a block (`struct tpacket_block_desc`), limited by the count in its header and by its bytes.
 fn packets(block: &[u8]) -> impl Iterator<Item = Sniffed<'_>> {
     const HEAD: usize = offset_of!(libc::tpacket_block_desc, hdr);
     let count = word(block, HEAD + offset_of!(libc::tpacket_hdr_v1, num_pkts)).unwrap_or(0);
@@ -128,7 +128,7 @@ fn packets(block: &[u8]) -> impl Iterator<Item = Sniffed<'_>> {
     })
 }
 
-/// The packet whose header (`struct tpacket3_hdr`, then `struct sockaddr_ll`) stands first.
+/// The packet whose header (`struct tpacket3_hdr`, then `struct sockaddr_ll`) comes first.
 fn packet(bytes: &[u8]) -> Option<Sniffed<'_>> {
     const ADDRESS: usize = size_of::<tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
     let seconds = u64::from(word(bytes, offset_of!(tpacket3_hdr, tp_sec))?);
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_that_contradicts_itself_gives_what_lies_within_it() {
+    fn inconsistent_block_gives_the_packets_within_its_bounds() {
         let mut block = vec![0; 4_096];
         let mut put = |at: usize, word: u32| block[at..at + 4].copy_from_slice(&word.to_ne_bytes());
         put(8 + 4, 1_000);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_right_is_told_with_its_remedy() {
+    fn missing_right_is_reported_with_its_remedy() {
         let told = refused(&std::io::Error::from_raw_os_error(libc::EPERM)).to_string();
         assert!(told.starts_with("cannot capture here: ") && told.contains("run as root"), "{told}");
     }

@@ -1,7 +1,7 @@
-//! One kernel TCP connection on a non-blocking socket, as a driver sees it: writes that wait their turn, what
-//! arrives, and the ways to end.
+//! One kernel TCP connection on a non-blocking socket, as a driver uses it: queued writes, received data, and
+//! the ways to close.
 //!
-//! Not a machine and not a loop: what to write and when to close is for the state machines to say, when to try for `driver`.
+//! The state machines decide what to write and when to close, `driver` when to try.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
@@ -15,35 +15,35 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use crate::Error;
 use crate::profile::Profile;
 
-/// A connection being opened, open, or ending.
+/// A connection being opened, open, or closing.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Socket,
     is_open: bool,
-    /// Writes that the machine has asked for and the kernel has not taken whole.
+    /// Requested writes that the kernel has not accepted completely.
     writes: VecDeque<Vec<u8>>,
-    /// How much of the first of them it has taken.
+    /// Bytes of the first one that it has accepted.
     taken: usize,
-    /// Whether the rest of a message will be written as soon as the kernel has taken these.
+    /// Whether the rest of a message follows as soon as the kernel has accepted these.
     goes_on: bool,
     ends_after_writes: bool,
 }
 
-/// What a read gave.
+/// Result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// So many bytes are in the buffer.
+    /// Number of bytes in the buffer.
     Bytes(usize),
-    /// The peer will send no more.
+    /// End of the peer's data.
     End,
-    /// Nothing yet.
+    /// No data yet.
     Nothing,
 }
 
 fn set_options(socket: &Socket, profile: &Profile) -> io::Result<()> {
     socket.set_tcp_nodelay(profile.nodelay)?;
     match profile.send_buffer {
-        // The kernel takes what is too large for it as the largest it allows, and so does this.
+        // The kernel limits a larger value to its maximum, and so does this.
         Some(size) => socket.set_send_buffer_size(usize::try_from(size.get()).unwrap_or(usize::MAX)),
         None => Ok(()),
     }
@@ -63,7 +63,7 @@ impl Connection {
         Ok(Self::around(socket, false))
     }
 
-    /// A connection that a listener accepted.
+    /// A connection accepted by a listener.
     pub(crate) fn accepted(socket: Socket, profile: &Profile) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         set_options(&socket, profile)?;
@@ -74,12 +74,12 @@ impl Connection {
         Self { socket, is_open, writes: VecDeque::new(), taken: 0, goes_on: false, ends_after_writes: false }
     }
 
-    /// Whether the handshake is over.
+    /// Whether the handshake is complete.
     pub(crate) const fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// To be called when a socket being opened turned writable: open now, or the reason why not.
+    /// To be called when a socket being opened turned writable: open now, or the error.
     pub(crate) fn conclude_opening(&mut self) -> io::Result<()> {
         if let Some(refusal) = self.socket.take_error()? {
             return Err(refusal);
@@ -88,7 +88,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What to wait for.
+    /// Poll events to wait for.
     pub(crate) fn interest(&self) -> PollFlags {
         match (self.is_open, self.writes.is_empty()) {
             (false, true | false) => PollFlags::POLLOUT,
@@ -97,19 +97,20 @@ impl Connection {
         }
     }
 
-    /// Hands `bytes` to TCP in one call, after those that wait; what the kernel does not take waits.
+    /// Passes `bytes` to TCP in one call, after queued writes; the rest that the kernel does not accept is
+    /// queued.
     pub(crate) fn write(&mut self, bytes: Vec<u8>) -> io::Result<()> {
         self.writes.push_back(bytes);
         self.write_what_waits()
     }
 
-    /// Whether from now on what is written goes on with the next write at once: then the kernel keeps a last segment that
-    /// is not full, as it would were both one write.
+    /// Sets whether further writes follow immediately: then the kernel holds back a last segment that is not
+    /// full, as if both were one write.
     pub(crate) const fn go_on(&mut self, goes_on: bool) {
         self.goes_on = goes_on;
     }
 
-    /// Hands to TCP what waits, as far as it takes it.
+    /// Passes queued writes to TCP, as far as it accepts them.
     pub(crate) fn write_what_waits(&mut self) -> io::Result<()> {
         while let Some(first) = self.writes.front() {
             let flags = libc::MSG_NOSIGNAL | if self.goes_on { libc::MSG_MORE } else { 0 };
@@ -127,17 +128,17 @@ impl Connection {
         if self.ends_after_writes { self.shut_down() } else { Ok(()) }
     }
 
-    /// Whether the kernel has yet to take some of what was written.
+    /// Whether the kernel has not accepted all writes yet.
     pub(crate) fn has_writes(&self) -> bool {
         !self.writes.is_empty()
     }
 
-    /// Writes that the kernel has yet to take, or to take whole.
+    /// Number of writes that the kernel has not accepted completely.
     pub(crate) fn writes(&self) -> usize {
         self.writes.len()
     }
 
-    /// What has arrived, into `buffer`.
+    /// Reads received data into `buffer`.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Arrived> {
         loop {
             return match (&self.socket).read(buffer) {
@@ -150,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// Sends a FIN after what waits; reading goes on.
+    /// Sends a FIN after queued writes; reading continues.
     pub(crate) fn half_close(&mut self) -> io::Result<()> {
         self.ends_after_writes = true;
         if self.writes.is_empty() { self.shut_down() } else { Ok(()) }
@@ -158,7 +159,7 @@ impl Connection {
 
     fn shut_down(&self) -> io::Result<()> {
         match self.socket.shutdown(Shutdown::Write) {
-            // The peer was quicker, or reset the connection: it has ended as asked.
+            // The peer was quicker, or reset the connection: it is closed already.
             Err(error) if error.kind() == ErrorKind::NotConnected => Ok(()),
             other => other,
         }

@@ -1,7 +1,7 @@
-//! What the kernel says of this machine's TCP sockets: whose they are, and what held them up by its own account (TCP_INFO).
+//! The kernel's statistics of this host's TCP sockets: their owners, and their limits of sending (TCP_INFO).
 //!
-//! Not packets, and not a judgement. One socket at a time is asked about, because a list of all walks through a table that may
-//! have a hundred thousand entries; of a closed one the kernel tells once, when it is gone. From
+//! Neither packets nor a judgement. Sockets are queried one at a time, because a list of all walks a table
+//! that may have a hundred thousand entries. A closed socket is reported once, when it is destroyed. From
 //! sock_diag(7), `linux/inet_diag.h` and `linux/tcp.h`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -16,7 +16,7 @@ use wire::{Bytes, Duration};
 use crate::Error;
 use crate::netlink_message::{Attributes, Message, messages};
 
-/// Asks, and hears.
+/// Netlink sockets for queries and for notifications.
 #[derive(Debug)]
 pub struct Sockets {
     questions: OwnedFd,
@@ -27,73 +27,73 @@ pub struct Sockets {
 /// One socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpSocket {
-    /// Its own address; port 0 when it is gone.
+    /// Local address; port 0 once it is destroyed.
     pub local: SocketAddr,
-    /// Its peer's.
+    /// Peer's address.
     pub peer: SocketAddr,
-    /// What no other socket ever has.
+    /// Unique identifier, never reused.
     pub cookie: u64,
-    /// The file that a process holds it by (`socket:[N]` in /proc/PID/fd); 0 if none does any more.
+    /// Inode of the file by which a process holds it (`socket:[N]` in /proc/PID/fd); 0 if none does any more.
     pub inode: u32,
-    /// What the kernel counts of it.
+    /// The kernel's statistics.
     pub info: TcpInfo,
 }
 
-/// The kernel's own account of a sender.
+/// The kernel's statistics of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// For how long it had something to send or to have acknowledged.
+    /// Time during which it had data to send or unacknowledged.
     pub busy: Duration,
-    /// Of this, held up by the peer's window.
+    /// Part of this time limited by the peer's window.
     pub receive_window_limited: Duration,
-    /// Of this, held up by the size of its own send buffer.
+    /// Part of this time limited by its own send buffer.
     pub send_buffer_limited: Duration,
-    /// There and back, smoothed.
+    /// Smoothed round trip time.
     pub round_trip: Duration,
-    /// Segments sent again.
+    /// Number of retransmitted segments.
     pub retransmitted: u32,
-    /// What it may send, and what it is about.
+    /// Current state of sending.
     pub sending: Sending,
 }
 
-/// How a sender stands at the moment.
+/// Current state of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sending {
-    /// Whether it repairs a loss.
+    /// Congestion state.
     pub standing: Standing,
-    /// Segments on their way.
+    /// Segments in flight.
     pub unacknowledged: u32,
-    /// Segments that it lets itself have on their way.
+    /// Congestion window in segments.
     pub congestion_window: u32,
-    /// Segments above which that grows slowly; a huge number before the first loss.
+    /// Slow start threshold in segments; a huge number before the first loss.
     pub slow_start_threshold: u32,
-    /// What its program wrote and it has not sent yet.
+    /// Bytes written by its program and not sent yet.
     pub not_sent: Bytes,
-    /// What its peer lets it send (0 also on kernels before 5.4, which do not tell).
+    /// Window of the peer (also 0 on kernels before 5.4, which do not report it).
     pub peer_window: Bytes,
 }
 
 /// The kernel's `tcp_ca_state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing is missing.
+    /// No loss.
     #[default]
     Open,
-    /// Something may be missing.
+    /// Duplicate ACKs or SACK: a loss is possible.
     Disorder,
-    /// Its window was made smaller for another reason than a loss.
+    /// Window reduced for another reason than a loss.
     Reduced,
-    /// Acknowledgements told of a loss.
+    /// Fast recovery: acknowledgements reported a loss.
     Recovery,
-    /// The timer ran out.
+    /// The retransmission timer expired.
     Loss,
 }
 
 impl Sockets {
-    /// In the calling thread's network namespace.
+    /// Opens the sockets in the calling thread's network namespace.
     ///
     /// # Errors
-    /// What the kernel refused.
+    /// The kernel's error.
     pub fn open() -> Result<Self, Error> {
         let open = || {
             socket(
@@ -110,10 +110,10 @@ impl Sockets {
         Ok(Self { questions, endings, sequence: 0 })
     }
 
-    /// The socket between these two, if there is one. Quick however many there are.
+    /// The socket between these two addresses, if it exists. Fast whatever the number of sockets.
     ///
     /// # Errors
-    /// What the kernel refused.
+    /// The kernel's error.
     pub fn find(&mut self, local: SocketAddr, peer: SocketAddr) -> Result<Option<TcpSocket>, Error> {
         self.sequence = self.sequence.wrapping_add(1);
         let question = question(local, peer).finish(self.sequence);
@@ -125,24 +125,24 @@ impl Sockets {
             Ok(()) | Err(Errno::ENOENT) => {}
             Err(errno) => return Err(refused()(errno)),
         }
-        // Where nothing is connected, the kernel answers with what listens.
+        // Without a connection, the kernel returns a listening socket.
         Ok(found.filter(|socket| socket.peer.port() == peer.port()))
     }
 
-    /// Every socket that ended since this was last asked, as it was in the end.
+    /// Passes every socket that was destroyed since the last call to `each`, with its final state.
     ///
     /// # Errors
-    /// What the kernel refused.
+    /// The kernel's error.
     pub fn ended(&mut self, mut each: impl FnMut(TcpSocket)) -> Result<(), Error> {
         match read(&self.endings, &mut each) {
-            // More ended than the kernel keeps for us: those are not told.
+            // More were destroyed than the kernel's buffer holds: those are not reported.
             Ok(()) | Err(Errno::ENOBUFS) => Ok(()),
             Err(errno) => Err(Error::kernel("hear of sockets that ended")(errno)),
         }
     }
 }
 
-/// Reads what there is.
+/// Reads all pending messages.
 fn read(from: &OwnedFd, each: &mut impl FnMut(TcpSocket)) -> Result<(), Errno> {
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -155,7 +155,7 @@ fn read(from: &OwnedFd, each: &mut impl FnMut(TcpSocket)) -> Result<(), Errno> {
         for message in messages(buffer.get(..length).unwrap_or_default()) {
             match message.kind {
                 SOCK_DIAG_BY_FAMILY => each_of(message.body, each),
-                // A zero acknowledges the question.
+                // A zero acknowledges the request.
                 NLMSG_ERROR if message.error() != 0 => return Err(Errno::from_raw(-message.error())),
                 _another => {}
             }
@@ -203,7 +203,7 @@ fn question(local: SocketAddr, peer: SocketAddr) -> Message {
 }
 
 impl TcpSocket {
-    /// From a `struct inet_diag_msg` and what follows it.
+    /// Parses a `struct inet_diag_msg` and its attributes.
     fn read(body: &[u8]) -> Option<Self> {
         const LENGTH: usize = 72;
         const INODE: usize = 68;
@@ -231,7 +231,7 @@ impl TcpSocket {
 }
 
 impl TcpInfo {
-    /// From a `struct tcp_info`; zeros for what an older kernel does not tell.
+    /// Parses a `struct tcp_info`; zeros for fields that an older kernel does not have.
     fn read(bytes: &[u8]) -> Self {
         let micros = |micros: Option<u64>| Duration::from_micros(micros.unwrap_or_default());
         Self {
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_is_found_by_its_ends_and_told_of_when_it_is_gone() {
+    fn connection_is_found_by_its_addresses_and_reported_when_destroyed() {
         let mut sockets = Sockets::open().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -304,7 +304,7 @@ mod tests {
         let nobody = (std::net::Ipv4Addr::LOCALHOST, 1).into();
         assert_eq!(find(&mut sockets, other, nobody), None, "what listens was taken for what is connected");
         drop((here, there, listener));
-        // The kernel tells it once it has tidied up, and of the connections of other tests, too.
+        // The kernel reports it once it has cleaned up, and also the connections of other tests.
         let mut gone: Vec<TcpSocket> = Vec::new();
         while !found.iter().any(|cookie| gone.iter().any(|socket| socket.cookie == *cookie)) {
             let mut heard = [PollFd::new(sockets.endings.as_fd(), PollFlags::POLLIN)];
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_read_as_far_as_it_goes_or_not_at_all() {
+    fn truncated_messages_are_read_in_part_or_not_at_all() {
         for length in 0..400 {
             let mut body = vec![1; length];
             if let Some(family) = body.first_mut() {

@@ -21,16 +21,16 @@ use crate::privilege;
 pub struct Tun {
     name: String,
     device: File,
-    /// Opened beside the device: it goes on speaking of that namespace, whichever thread asks.
+    /// Opened together with the device: it keeps using that namespace, whichever thread calls.
     netlink: Netlink,
 }
 
 impl Tun {
-    /// Makes the interface `name` (1 to 15 bytes, no slash, no white space) in the calling thread's network
+    /// Creates the interface `name` (1 to 15 bytes, no slash, no white space) in the calling thread's network
     /// namespace.
     ///
     /// # Errors
-    /// What is missing: the device node, the right to open it, the right to make an interface; and the remedy.
+    /// The missing device node, right to open it, or right to create an interface; and the remedy.
     pub fn open(name: &str) -> Result<Self, Error> {
         let path = Path::new("/dev/net/tun");
         let request = Request::new(name).ok_or_else(|| impossible(name))?;
@@ -49,10 +49,11 @@ impl Tun {
         &self.name
     }
 
-    /// The next packet the kernel sends through the interface, cut to `buffer`; `None` if there is none now.
+    /// The next packet the kernel sends through the interface, truncated to `buffer`; `None` if there is none
+    /// now.
     ///
     /// # Errors
-    /// The kernel's, for instance when the interface is down.
+    /// The kernel's error, for instance when the interface is down.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.device).read(buffer) {
             Ok(length) => Ok(Some(length)),
@@ -61,20 +62,21 @@ impl Tun {
         }
     }
 
-    /// Hands one packet to the kernel, as if it had just arrived at the interface. The kernel's receiving side
+    /// Passes one packet to the kernel, as if it had just arrived at the interface. The kernel's receiving
+    /// side
     /// runs within this call.
     ///
     /// # Errors
-    /// The kernel's: the interface is down, or the packet does not begin with an IP header.
+    /// The kernel's error: the interface is down, or the packet does not begin with an IP header.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         (&self.device).write(packet).map(drop)
     }
 
-    /// How many packets the kernel has sent to this interface and lost before they could be read, since the
-    /// interface was made (`tx_dropped`: its queue was full, or it was down).
+    /// Number of packets that the kernel has sent to this interface and dropped before they could be read,
+    /// since the interface was created (`tx_dropped`: its queue was full, or it was down).
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// If the kernel does not report it.
     pub fn lost(&mut self) -> Result<u64, Error> {
         self.netlink.dropped(&self.name)
     }
@@ -116,7 +118,7 @@ struct Request {
 }
 
 impl Request {
-    /// `None` if no interface can have this name (`dev_valid_name` in the kernel; `%` would make it a pattern).
+    /// `None` for an invalid interface name (`dev_valid_name` in the kernel; `%` would make it a pattern).
     fn new(name: &str) -> Option<Self> {
         let is_valid = (1..libc::IFNAMSIZ).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:%".contains(&byte))
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_right_is_told_with_its_remedy() {
+    fn missing_right_is_reported_with_its_remedy() {
         let forbidden = not_made("client", Errno::EPERM).to_string();
         assert!(forbidden.contains("client") && forbidden.contains("run as root"), "{forbidden}");
     }

@@ -1,5 +1,5 @@
-//! The emulator between two real kernels: what arrives, when, and what it says of itself. How late it is on a quiet
-//! machine is for `benches/emulator.rs`; here nothing depends on how quiet it is.
+//! The emulator between two real kernels: deliveries, their times, and its own report. Its lateness on an
+//! idle host is measured by `benches/emulator.rs`; no test here depends on other load.
 
 mod rights;
 mod two_hosts;
@@ -28,7 +28,7 @@ fn delayed_by(delay: Duration) -> Config {
 }
 
 #[test]
-fn a_datagram_crosses_the_link_in_its_time_and_its_answer_in_another() {
+fn datagram_and_its_reply_each_take_the_link_delay() {
     if !rights::granted() {
         return;
     }
@@ -81,7 +81,7 @@ fn the_second_of_two_datagrams_waits_for_the_first_to_be_sent() {
 }
 
 #[test]
-fn a_capture_shows_both_ends_and_what_was_lost_between() {
+fn capture_shows_both_ends_and_the_losses_between() {
     if !rights::granted() {
         return;
     }
@@ -122,7 +122,7 @@ fn an_interface_that_goes_down_ends_the_run_with_an_error() {
         joined(&Config::default(), &Config::default(), &Options::default());
     drop(hosts.server);
     client.send(b"anyone?").unwrap();
-    // Whether the kernel has torn the interface down by then is its own affair: an error, or a report.
+    // Whether the kernel has removed the interface by then is undefined: an error, or a report.
     match running.stop() {
         Ok(report) => assert!(report.up.link.offered.packets <= 1),
         Err(error) => assert!(matches!(error, Error::Kernel { .. }), "{error}"),
@@ -130,7 +130,7 @@ fn an_interface_that_goes_down_ends_the_run_with_an_error() {
 }
 
 #[test]
-fn an_emulator_that_is_dropped_takes_its_interfaces_along() {
+fn dropped_emulator_removes_its_interfaces() {
     if !rights::granted() {
         return;
     }

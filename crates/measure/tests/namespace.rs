@@ -1,4 +1,4 @@
-//! Namespaces, links and routes on the real kernel: made as told, read back, and gone afterwards.
+//! Namespaces, links and routes on the real kernel: created, read back, and removed afterwards.
 
 mod rights;
 
@@ -11,7 +11,7 @@ use measure::{Error, Namespace};
 use scenario::Stack;
 use wire::Bytes;
 
-/// What `ip -o link` and `ip netns` would list for the calling thread.
+/// Devices and named namespaces of the calling thread, as listed by `ip -o link` and `ip netns`.
 fn devices() -> String {
     fs::read_to_string("/proc/thread-self/net/dev").unwrap()
 }
@@ -27,14 +27,14 @@ fn a_namespace_sees_only_its_own_loopback_and_leaves_the_callers_network_alone()
     assert_eq!(inside.lines().skip(2).count(), 1, "{inside}");
     assert!(inside.contains("lo:"));
     drop(namespace);
-    // Names only: the counters of the caller's devices go on.
+    // Names only: the counters of the caller's devices change.
     let names =
         |text: &str| text.lines().map(|line| line.split(':').next().unwrap().to_owned()).collect::<Vec<_>>();
     assert_eq!(names(&devices()), names(&before));
 }
 
 #[test]
-fn links_and_routes_are_read_back_as_they_were_asked_for() {
+fn links_and_routes_are_read_back_as_set() {
     if !rights::granted() {
         return;
     }
@@ -54,7 +54,7 @@ fn links_and_routes_are_read_back_as_they_were_asked_for() {
         let destination = Ipv4Addr::new(10, 0, 0, 2);
         let source = Ipv4Addr::new(10, 0, 0, 1);
         netlink.set_route("lo", &Route { destination, source, metrics: metrics.clone() })?;
-        // Set again, otherwise: replaced, not added.
+        // Set again with other values: replaced, not added.
         netlink.set_route(
             "lo",
             &Route { destination, source, metrics: Metrics { initial_window: None, ..metrics } },
@@ -66,7 +66,7 @@ fn links_and_routes_are_read_back_as_they_were_asked_for() {
 }
 
 #[test]
-fn what_the_kernel_refuses_is_named() {
+fn kernel_refusals_are_named() {
     if !rights::granted() {
         return;
     }
@@ -80,7 +80,7 @@ fn what_the_kernel_refuses_is_named() {
 }
 
 #[test]
-fn a_job_that_panics_is_an_error_of_whoever_waits() {
+fn panicking_job_is_an_error_for_the_waiting_caller() {
     if !rights::granted() {
         return;
     }
@@ -102,6 +102,6 @@ fn the_stacks_for_a_kernel_can_be_pinned_and_are_read_back() {
         let sack = settings.iter().find(|setting| setting.name == "net.ipv4.tcp_sack").unwrap();
         assert_eq!(sack.value, if stack.sack { "1" } else { "0" });
     }
-    // The caller's own kernel settings are not what was set.
+    // The caller's own kernel settings are unchanged.
     assert_ne!(fs::read_to_string("/proc/sys/net/ipv4/tcp_no_metrics_save").unwrap().trim(), "1");
 }

@@ -1,7 +1,7 @@
 //! Nothing is left behind, however a measurement ends, and any user may measure where the system allows it.
 //!
-//! Without the test harness: the measurement that is interrupted is this very program, started again with the word
-//! `page`, and a user namespace can only be entered by a process with one thread.
+//! Without the test harness: the measurement that is interrupted is this very program, run again with the
+//! argument `page`, and a user namespace can only be entered by a process with one thread.
 
 mod rights;
 
@@ -35,7 +35,7 @@ fn main() {
     println!("nothing left behind: ok");
 }
 
-/// What a measurement does: a page of 0.1 s, so many times.
+/// Measurement in the child process: a page of 0.1 s, `runs` times.
 fn page(runs: u32) {
     let rate = Rate::from_bits_per_second(10_000_000).expect("above zero");
     let scenario = Scenario {
@@ -96,7 +96,7 @@ fn another_user_measures_or_is_told_what_is_missing(before: &World) {
     let status: ExitStatus = running.wait().expect("it is our child");
     match status.code() {
         Some(0) => assert_eq!(said, ["1", "2"]),
-        // Without real-time priority on a machine that others use, every run may stay void; that, too, is said.
+        // Without real-time priority on a busy host every run may remain void; that is reported, too.
         Some(2) => {
             let is_told = said.iter().any(|line| line.starts_with("cannot measure") || line.contains("void"));
             assert!(is_told, "{said:?}");
@@ -125,13 +125,13 @@ fn networks_of(process: u32) -> usize {
     networks.collect::<BTreeSet<_>>().len()
 }
 
-/// Other programs may come and go meanwhile: what is new may only be theirs if it is gone a moment later.
+/// Asserts that all new devices vanish: other programs may create some, which must be gone a moment later.
 fn assert_gone(before: &World, after: &str) {
     let new = || world().difference(before).cloned().collect::<Vec<_>>();
     assert!(comes_true(|| new().is_empty()), "after {after} there is more than before: {:?}", new());
 }
 
-/// Whether it does within 5 s.
+/// Whether the condition holds within 5 s.
 fn comes_true(condition: impl Fn() -> bool) -> bool {
     (0..500).any(|_| {
         condition() || {
@@ -158,7 +158,7 @@ fn lines(child: &mut Child) -> impl Iterator<Item = String> {
     BufReader::new(child.stdout.as_mut().expect("it is piped")).lines().map_while(Result::ok)
 }
 
-/// The program where everybody may read it; gone with this value.
+/// Copy of the program that every user may read; removed on drop.
 struct Copy(PathBuf);
 
 impl Copy {
@@ -172,7 +172,7 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // A copy that stays in the temporary folder is no reason to fail.
+        // A copy that remains in the temporary directory is no reason to fail.
         let _ = fs::remove_file(&self.0);
     }
 }

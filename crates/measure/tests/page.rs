@@ -1,4 +1,4 @@
-//! A page over real kernels: what every run must show, whatever the machine. How long it takes to the percent is for
+//! A page over real kernels: invariants of every run, whatever the host. Durations to the percent are for
 //! `roundtrip reproduce heidemann-model/table-7 --measure`.
 
 mod rights;
@@ -61,7 +61,7 @@ fn http10_opens_a_connection_for_each_object_and_takes_two_round_trips_for_it() 
     for run in &measured.runs {
         assert!(run.elapsed >= RTT * 6 + Duration::from_millis(3), "{}", run.elapsed);
         assert_eq!(run.lost, 0);
-        // Every byte crossed the link: requests, heads and bodies.
+        // Every byte crossed the link: requests, headers and bodies.
         assert!(run.payload > Bytes::new(3 * 256 + OBJECTS.iter().sum::<u64>()));
         assert!(run.reactions.answers.iter().all(|answer| *answer >= Duration::from_millis(1)));
         assert_eq!(run.reactions.answers.len(), 3);
@@ -122,7 +122,7 @@ fn paper_figure_1_dhttp_takes_a_datagram_each_way_or_a_connection_that_the_serve
 }
 
 #[test]
-fn a_request_that_is_no_datagram_goes_over_plain_http_and_a_lost_one_is_sent_again() {
+fn oversized_request_goes_over_plain_http_and_a_lost_one_is_resent() {
     if !rights::granted() {
         return;
     }
@@ -138,7 +138,7 @@ fn a_request_that_is_no_datagram_goes_over_plain_http_and_a_lost_one_is_sent_aga
 }
 
 #[test]
-fn a_second_visit_fetches_answers_without_bodies() {
+fn revalidation_fetches_responses_without_bodies() {
     if !rights::granted() {
         return;
     }
@@ -156,7 +156,7 @@ fn a_second_visit_fetches_answers_without_bodies() {
 }
 
 #[test]
-fn paper_a_robot_of_http10_asks_by_heads_and_fetches_the_document_again() {
+fn paper_http10_robot_revalidates_by_head_and_fetches_the_document_again() {
     if !rights::granted() {
         return;
     }
@@ -181,7 +181,7 @@ fn status(report: &Report) -> Option<u16> {
 }
 
 #[test]
-fn requests_wait_for_their_flush_unless_the_client_says_when_they_leave() {
+fn requests_wait_for_the_flush_timer_unless_flushed_explicitly() {
     if !rights::granted() {
         return;
     }
@@ -197,7 +197,7 @@ fn requests_wait_for_their_flush_unless_the_client_says_when_they_leave() {
 }
 
 #[test]
-fn a_real_page_is_found_in_its_document_and_travels_coded() {
+fn real_page_is_discovered_in_its_document_and_transferred_coded() {
     if !rights::granted() {
         return;
     }
@@ -240,7 +240,7 @@ fn parallel_connections_fetch_independent_objects_sooner() {
 }
 
 #[test]
-fn six_persistent_connections_fetch_what_the_document_names_sooner() {
+fn six_persistent_connections_fetch_embedded_objects_sooner() {
     if !rights::granted() {
         return;
     }
@@ -276,8 +276,8 @@ fn paper_figure_3_the_first_object_comes_in_flights_of_two_three_three_and_six()
     if !rights::granted() {
         return;
     }
-    // A tick of the 200 ms heartbeat inside the 60 ms that matter acknowledges a single segment, and changes what
-    // follows; its phase comes with the seed, and most have none there.
+    // A tick of the 200 ms heartbeat inside the 60 ms that matter acknowledges a single segment, and changes
+    // what follows; its phase comes from the seed, and most seeds have none there.
     let base = scenario(Protocol::Http10KeepAlive, "period");
     let observed: Vec<_> =
         (1..=6).map(|seed| flights(&Scenario { runs: 1, seed: Seed::new(seed), ..base.clone() })).collect();
@@ -285,7 +285,8 @@ fn paper_figure_3_the_first_object_comes_in_flights_of_two_three_three_and_six()
     assert!(observed.iter().all(|flights| flights.first() == Some(&2)), "{observed:?}");
 }
 
-/// Segments that the server sent between one request and the next, cut where it paused for half a round trip.
+/// Segments that the server sent between one request and the next, split where it paused for half a round
+/// trip.
 fn flights(scenario: &Scenario) -> Vec<u32> {
     let measured =
         measure(scenario, &Options { capture: Some(Bytes::new(1 << 20)), ..Options::default() }, |_| ())
@@ -310,12 +311,12 @@ fn flights(scenario: &Scenario) -> Vec<u32> {
 }
 
 #[test]
-fn a_lost_packet_is_sent_again_and_counted() {
+fn lost_packet_is_retransmitted_and_counted() {
     if !rights::granted() {
         return;
     }
     let mut lossy = Scenario { runs: 1, ..scenario(Protocol::Http11, "linux") };
-    // Of what the server sends: the SYN-ACK is the first, then perhaps an ACK of the request, then data.
+    // Packets of the server: the SYN-ACK is the first, then perhaps an ACK of the request, then data.
     lossy.network.down.loss = Loss::Exactly(BTreeSet::from([4]));
     let [whole, mended] =
         [scenario(Protocol::Http11, "linux"), lossy].map(|scenario| measured_once(&scenario));
@@ -331,14 +332,14 @@ fn a_careful_close_costs_a_client_nothing_but_new_connections() {
     let scenario = closing(Closing::Careful);
     let measured = measured_once(&scenario);
     let row = measured.row();
-    // Two requests a connection: a document, and then eight of which two at a time are answered.
+    // Two requests per connection: a document, and then eight of which two at a time are served.
     assert!(row.connections.is_some_and(|connections| connections >= 4.0), "{row:?}");
     let again = "requests asked for again, their connection having ended unanswered";
     assert!(row.notes.iter().any(|note| note.starts_with(again)), "{:?}", row.notes);
 }
 
 #[test]
-fn a_naive_close_destroys_answers_that_were_on_their_way() {
+fn naive_close_destroys_responses_in_flight() {
     if !rights::granted() {
         return;
     }
@@ -352,8 +353,8 @@ fn a_naive_close_destroys_answers_that_were_on_their_way() {
     assert!(measured.notes.iter().any(|note| note.starts_with(said)), "{:?}", measured.notes);
 }
 
-/// Nine objects, pipelined to a server that answers two requests on a connection. The link is slow, so that a client on a busy
-/// machine reads the beginning of a response before a reset arrives behind it.
+/// Nine objects, pipelined to a server that serves two requests per connection. The link is slow, so that a
+/// client on a busy host reads the beginning of a response before a reset arrives after it.
 fn closing(closing: Closing) -> Scenario {
     let mut scenario = scenario(Protocol::Http11Pipelined, "linux");
     let rate = Rate::from_bits_per_second(2_000_000).unwrap();
@@ -405,7 +406,7 @@ fn a_stack_is_honoured_where_its_other_form_of_nagle_cannot_show() {
 }
 
 #[test]
-fn what_a_kernel_cannot_do_is_refused_with_a_remedy() {
+fn rejects_what_a_kernel_cannot_do_with_a_remedy() {
     let refusals = [
         scenario(Protocol::Minimum, "period"),
         scenario(Protocol::Ttcp, "period"),

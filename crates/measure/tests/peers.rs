@@ -1,7 +1,7 @@
-//! Servers and clients that others wrote, in the laboratory: each that is installed fetches or serves a page.
+//! Third-party servers and clients in the laboratory: each installed one fetches or serves a page.
 //!
-//! As root in the project's checks all of them are installed but Chromium and Caddy; elsewhere a test says what it left
-//! out. Not a benchmark: what they took is only held to what the network allows.
+//! As root in the project's checks all of them are installed except Chromium and Caddy; elsewhere a test
+//! reports the ones it skipped. Not a benchmark: durations are only compared with the network's limits.
 
 mod rights;
 
@@ -25,7 +25,7 @@ fn main() {
             is_possible(&measured);
         }
     }
-    // Python answers a HEAD and a date; the body is not sent again.
+    // Python supports HEAD and dates; the body is not sent again.
     for program in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Python] {
         let again = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
         if let Some(measured) = with(&again, server(program)) {
@@ -41,22 +41,22 @@ fn main() {
             is_possible(&measured);
         }
     }
-    a_browser_asks_about_what_it_has();
-    a_real_page_is_served_by_anybody_and_read_by_a_browser();
-    regress_a_server_that_cannot_be_told_refuses();
+    browser_revalidates_its_cache();
+    real_page_is_served_by_every_server_and_loaded_by_a_browser();
+    regress_unsupported_server_settings_are_refused();
 }
 
-fn a_browser_asks_about_what_it_has() {
+fn browser_revalidates_its_cache() {
     let again = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
     for server in [ServerProgram::Ours, ServerProgram::Nginx, ServerProgram::Apache] {
         let peers = Peers { server, client: ClientProgram::Chromium };
         let Some(measured) = with(&again, peers) else { continue };
-        // Three questions and three answers without bodies: Chromium asks in about 350 bytes.
+        // Three requests and three responses without bodies: Chromium's requests have about 350 bytes.
         assert!(measured.runs.iter().all(|run| (1_000..4_000).contains(&run.payload.get())), "{server}");
     }
 }
 
-fn a_real_page_is_served_by_anybody_and_read_by_a_browser() {
+fn real_page_is_served_by_every_server_and_loaded_by_a_browser() {
     let real = Scenario { page: Page::named("microscape").unwrap(), ..scenario(Protocol::Http11) };
     for server in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Caddy, ServerProgram::Python] {
         let Some(measured) = with(&real, Peers { server, ..Peers::default() }) else { continue };
@@ -80,8 +80,8 @@ fn scenario(protocol: Protocol) -> Scenario {
     Scenario::new(network, page, protocol, Stack::named("linux").unwrap())
 }
 
-/// `None`, and said so, where a program is not installed. A machine whose link was late all the time gets another chance: that says
-/// nothing of a program.
+/// `None`, and a message, where a program is not installed. If the link was late in every run, it is
+/// repeated: that says nothing about the program.
 fn with(scenario: &Scenario, peers: Peers) -> Option<Measured> {
     let options = Options { peers, ..Options::default() };
     let is_void = |measured: &Result<Measured, Error>| {
@@ -113,7 +113,7 @@ fn with(scenario: &Scenario, peers: Peers) -> Option<Measured> {
 
 const CHANCES: usize = 4;
 
-/// No page is faster than its round trips, and everything arrived.
+/// Asserts that the page is no faster than its round trips, and complete.
 fn is_possible(measured: &Measured) {
     let least = measured.scenario.network.rtt * 2;
     for run in &measured.runs {
@@ -122,7 +122,7 @@ fn is_possible(measured: &Measured) {
     }
 }
 
-fn regress_a_server_that_cannot_be_told_refuses() {
+fn regress_unsupported_server_settings_are_refused() {
     let mut scenario = scenario(Protocol::Http11);
     scenario.server.processing = Duration::from_millis(5);
     let options =

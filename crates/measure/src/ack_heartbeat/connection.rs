@@ -1,35 +1,35 @@
-//! One connection, as far as its acknowledgements go: which of them BSD would have sent at once.
+//! Acknowledgements of one connection: which of them BSD would have sent immediately.
 //!
-//! Not the clock: when what waits may go is for the heartbeat.
+//! The heartbeat releases those that wait.
 
 use wire::Time;
 use wire::packet::{Flags, TcpOption, TcpSegment};
 
-/// What is to become of a packet.
+/// Treatment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Pass,
     Hold,
 }
 
-/// One connection, as far as its acknowledgements go.
+/// State of one connection's acknowledgements.
 #[derive(Debug)]
 pub(super) struct Connection<P> {
     pub(super) last_heard: Time,
     own: Offer,
     peer: Offer,
-    /// The last acknowledgement that went to the peer.
+    /// Last acknowledgement forwarded to the peer.
     passed: Option<u32>,
-    /// The last that the host made, whether it went or not, and its window.
+    /// Last acknowledgement of the host, forwarded or not, and its window.
     latest: Option<(u32, u16)>,
-    /// Whether the host has repeated itself since it last advanced: it waits for what was lost.
+    /// Whether the host has sent duplicates since it last advanced: it waits for lost data.
     has_hole: bool,
     /// The acknowledgement that covers the peer's FIN.
     end: Option<u32>,
     pub(super) held: Option<P>,
 }
 
-/// What a SYN offers.
+/// Options of a SYN.
 #[derive(Clone, Copy, Debug, Default)]
 struct Offer {
     mss: Option<u16>,
@@ -50,13 +50,13 @@ impl<P> Connection<P> {
         }
     }
 
-    /// Whether BSD would send this at once.
+    /// Whether BSD would send this segment immediately.
     pub(super) fn judge(&mut self, segment: &TcpSegment<'_>) -> Act {
         if segment.flags.contains(Flags::SYN) {
             *self = Self { last_heard: self.last_heard, held: self.held.take(), ..Self::new() };
             self.own = Offer::of(segment);
             if segment.flags.contains(Flags::ACK) {
-                // Where the peer opened the connection, this is the handshake's acknowledgement.
+                // Where the peer opened the connection, this is the handshake's final acknowledgement.
                 (self.latest, self.passed) = (Some((segment.ack, segment.window)), Some(segment.ack));
             }
             return Act::Pass;
@@ -95,19 +95,19 @@ impl<P> Connection<P> {
         }
     }
 
-    /// How many bytes of data a full segment carries: timestamps take their 12 from it.
+    /// Bytes of data in a full segment: timestamps take 12 of them.
     fn full_segment(&self) -> u32 {
-        /// What TCP assumes where nothing is said (RFC 9293, 3.7.1).
+        /// Default MSS (RFC 9293, 3.7.1).
         const DEFAULT_MSS: u16 = 536;
         const TIMESTAMPS: u16 = 12;
         let [own, peer] = [self.own, self.peer].map(|offer| offer.mss.unwrap_or(DEFAULT_MSS));
-        // A peer whose SYN was not seen has offered nothing that would count.
+        // A peer whose SYN was not seen has no known MSS.
         let mss = if self.peer.mss.is_some() { own.min(peer) } else { own };
         let options = if self.own.timestamps && self.peer.timestamps { TIMESTAMPS } else { 0 };
         u32::from(mss.saturating_sub(options).max(1))
     }
 
-    /// Lets the held acknowledgement go, which is then the last that went.
+    /// Releases the held acknowledgement, which becomes the last one forwarded.
     pub(super) fn let_go(&mut self) -> Option<P> {
         let held = self.held.take();
         if held.is_some() {

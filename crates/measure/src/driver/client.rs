@@ -1,8 +1,8 @@
 //! The client: the robot on its connections.
 //!
 //! The time a page took runs from just before the `connect` that sends the first SYN to just after the `read` that
-//! returned the last byte of the last answer, both by CLOCK_MONOTONIC on the client's thread. What comes after (the
-//! FINs) does not count.
+//! returned the last byte of the last response, both by CLOCK_MONOTONIC on the client's thread. Later packets (the
+//! FINs) do not count.
 //!
 //! Not a load generator: one page, once.
 
@@ -22,22 +22,23 @@ use crate::clock::Clock;
 use crate::profile::Profile;
 use crate::socket::{Arrived, Connection};
 
-/// A page as it was fetched.
+/// Result of fetching a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fetched {
-    /// Just before the first `connect`; `None` if nothing was opened.
+    /// Time just before the first `connect`; `None` if no connection was opened.
     pub began: Option<Time>,
-    /// Just after the `read` of the last byte of the last answer; `None` if it never came.
+    /// Time just after the `read` of the last byte of the last response; `None` if it never came.
     pub ended: Option<Time>,
     /// Connections opened.
     pub connections: u64,
-    /// When each connection was asked for, in their order.
+    /// Time at which each connection was opened, in order.
     pub opened: Vec<Time>,
-    /// What the robot told.
+    /// Reports of the robot.
     pub reports: Vec<Report>,
-    /// How requests and answers travelled, if by DHTTP.
+    /// Transport of requests and responses, if by DHTTP.
     pub channels: Option<Counts>,
-    /// For each object that did not come, a sentence that says why; a fault of the server's counts as one.
+    /// For each object that did not come, a sentence with the reason; a server's protocol error counts as
+    /// one.
     pub failures: Vec<String>,
 }
 
@@ -49,7 +50,7 @@ impl Fetched {
             | What::TooManyObjects { most: _ }
             | What::FirstBytesReceived { object: _ } => {}
             What::ObjectComplete { object: _, status: _, body: _ } => {}
-            // The page is as whole as it can be, and the row says so.
+            // The page is as complete as possible, and the row reports it.
             What::ObjectFailed { object: _, failure: Failure::Missing } => {}
             What::ObjectFailed { object, failure } => {
                 self.failures.push(format!("object {object} did not come: {failure}"));
@@ -62,7 +63,7 @@ impl Fetched {
 }
 
 /// Fetches a page from `server`, in the calling thread's namespace. Ends when every connection is closed; the
-/// plan's deadline sees to it that it ends.
+/// plan's deadline bounds it.
 pub fn fetch(plan: Plan, server: SocketAddr, profile: &Profile, clock: Clock) -> Result<Fetched, Error> {
     let robot = Robot::new(clock.now(), plan)
         .map_err(|error| Error::Unsuited { part: "this page".to_owned(), remedy: error.to_string() })?;
@@ -85,7 +86,7 @@ struct Client<'a> {
     clock: Clock,
     robot: Robot,
     connections: BTreeMap<ConnectionId, Connection>,
-    /// Connections that broke while the robot was speaking; it is told when it has finished.
+    /// Connections that broke while the robot was being polled; it is notified afterwards.
     lost: Vec<(ConnectionId, Break)>,
     waiting: Waiting,
     fetched: Fetched,
@@ -105,7 +106,7 @@ impl Client<'_> {
         Ok(self.fetched)
     }
 
-    /// Does what the robot says, until it has nothing more to say.
+    /// Executes the robot's outputs until there are none.
     fn obey(&mut self) -> Result<Option<Time>, Error> {
         loop {
             let now = self.clock.now();
@@ -157,7 +158,7 @@ impl Client<'_> {
         Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())
     }
 
-    /// Gives the robot what a socket has.
+    /// Passes a socket's data to the robot.
     fn attend(&mut self, id: ConnectionId, flags: PollFlags, buffer: &mut [u8]) -> Result<(), Error> {
         let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
         if !connection.is_open() {

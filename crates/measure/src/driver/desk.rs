@@ -1,7 +1,7 @@
-//! The part of the laboratory's server that speaks DHTTP: a UDP socket, and the connections that it opens.
+//! DHTTP part of the laboratory's server: a UDP socket, and the connections that it opens.
 //!
-//! Not the server for people: that is the crate `dhttp`. This one is pinned, and takes the scenario's time for each
-//! request, to the microsecond.
+//! Production use is for the crate `dhttp`. This server is pinned, and takes the scenario's processing time
+//! for each request, to the microsecond.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,29 +22,29 @@ use crate::Error;
 use crate::profile::Profile;
 use crate::socket::{Arrived, Connection};
 
-/// A server of DHTTP.
+/// A DHTTP server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DhttpServer {
-    /// How it behaves.
+    /// Settings of the state machine.
     pub config: ServerConfig,
-    /// Where its keys come from: in a laboratory nobody guesses them.
+    /// Seed of its keys: in a laboratory no one guesses them.
     pub seed: Seed,
 }
 
-/// The socket, the machine, and what it has under way.
+/// The socket, the state machine, and its work in progress.
 #[derive(Debug)]
 pub(super) struct Desk {
     datagrams: UdpSocket,
     machine: Machine,
     lanes: BTreeMap<ConnectionId, Lane>,
-    /// Requests that wait for their time, in its order.
+    /// Requests that wait for their processing time, by its end.
     due: BTreeMap<(Time, u64), Asked>,
     serial: u64,
-    /// When the machine wants to be asked again.
+    /// Next deadline of the state machine.
     wakes: Option<Time>,
 }
 
-/// A request that is to be answered.
+/// A request to be served.
 #[derive(Debug)]
 struct Asked {
     ticket: Ticket,
@@ -55,7 +55,7 @@ struct Asked {
 #[derive(Debug)]
 struct Lane {
     connection: Connection,
-    /// Answers of which the machine believes that they are not all written.
+    /// Responses that the state machine considers incomplete.
     answers: usize,
 }
 
@@ -76,19 +76,19 @@ impl Desk {
         Ok(Self { datagrams, machine, lanes, due, serial: 0, wakes: None })
     }
 
-    /// What to wait for: the datagrams first, then every connection in order.
+    /// Sockets to wait for: the datagram socket first, then every connection in order.
     pub(super) fn sockets(&self) -> impl Iterator<Item = PollFd<'_>> {
         let lanes = self.lanes.values().map(|lane| &lane.connection);
         let lanes = lanes.map(|connection| PollFd::new(connection.as_fd(), connection.interest()));
         std::iter::once(PollFd::new(self.datagrams.as_fd(), PollFlags::POLLIN)).chain(lanes)
     }
 
-    /// When the next answer is due.
+    /// Time of the next response.
     pub(super) fn next_answer(&self) -> Option<Time> {
         self.due.keys().next().map(|(due, _)| *due)
     }
 
-    /// When a timer of the machine's runs out.
+    /// Next deadline of the state machine.
     pub(super) const fn wakes(&self) -> Option<Time> {
         self.wakes
     }
@@ -98,7 +98,7 @@ impl Desk {
         self.lanes.keys().copied()
     }
 
-    /// Reads the requests that have come; each is answered after `processing`.
+    /// Reads pending requests; each is served after `processing`.
     pub(super) fn receive(
         &mut self,
         now: Time,
@@ -109,7 +109,7 @@ impl Desk {
             let (length, from) = match self.datagrams.recv_from(buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // A client that has gone: ICMP's word for an answer of before.
+                // A client that has gone: ICMP's reply to an earlier response.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 Err(error) => return Err(Error::io("read a datagram")(error)),
             };
@@ -126,19 +126,19 @@ impl Desk {
         }
     }
 
-    /// Answers what has waited for its time.
+    /// Responds to requests whose processing time is over.
     pub(super) fn answer(&mut self, now: Time, site: &Site, profile: &Profile) -> Result<(), Error> {
         while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= now) {
             let Asked { ticket, head } = entry.remove();
             let mut response = site.respond(&head);
             if let Some(token) = self.machine.token(now, &ticket) {
-                // Hexadecimal digits can stand in a field.
+                // Hexadecimal digits are valid in a field.
                 let _ = response.fields.push(TOKEN_FIELD, token.as_str());
             }
             let mut bytes = ticket.id.to_bytes().to_vec();
             let whole = response.clone();
             if response.encode(&head.method, &mut bytes).is_err() {
-                // The site gives whole objects and final statuses only.
+                // The site produces whole objects and final statuses only.
                 self.machine.abandon(ticket);
                 continue;
             }
@@ -167,7 +167,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Gives the machine what a connection has done.
+    /// Passes events of a connection to the state machine.
     pub(super) fn attend(
         &mut self,
         now: Time,
@@ -191,7 +191,7 @@ impl Desk {
         }
         let Some(lane) = self.lanes.get(&id) else { return Ok(()) };
         if flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
-            // Nothing is ever said there: what is, is thrown away.
+            // Clients send nothing there: any data is discarded.
             match lane.connection.read(&mut [0; 1_024]) {
                 Ok(Arrived::Nothing | Arrived::Bytes(_)) => {}
                 Ok(Arrived::End) => self.end(now, id, Input::Closed(id)),
@@ -201,7 +201,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Does what the machine says, until it waits.
+    /// Executes the state machine's outputs until it waits.
     pub(super) fn obey(&mut self, now: Time) -> Result<(), Error> {
         loop {
             match self.machine.poll(now) {
@@ -241,7 +241,7 @@ impl Desk {
         }
     }
 
-    /// Says which answers the kernel has taken whole.
+    /// Reports the responses that the kernel has accepted completely.
     fn settle(&mut self, now: Time, id: ConnectionId) {
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         let left = lane.connection.writes();
@@ -256,7 +256,7 @@ impl Desk {
         self.machine.handle(now, told);
     }
 
-    /// What does not leave is lost: the client will ask again.
+    /// Sends a datagram. A send failure counts as loss: the client will resend.
     fn send(&self, datagram: &[u8], to: SocketAddr) -> Result<(), Error> {
         match self.datagrams.send_to(datagram, to) {
             Ok(_) => Ok(()),
@@ -270,7 +270,7 @@ impl Desk {
     }
 }
 
-/// The bytes of an answer, which the site has whole.
+/// Body of a response, which the site holds whole.
 fn body(response: &Response) -> &[u8] {
     match &response.body {
         ResponseBody::Whole(bytes) => bytes,

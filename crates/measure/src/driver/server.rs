@@ -1,9 +1,10 @@
-//! The server: a listener, its connections, and a site that takes its time.
+//! The server: a listener, its connections, and a site with a processing time.
 //!
-//! Each request is answered when the scenario's processing time has passed since its last byte was read. How long it
-//! really took belongs into any comparison with a model, and is seen best from outside ([`crate::reactions`]).
+//! Each request is served when the scenario's processing time has passed since its last byte was read. The
+//! actual time belongs in any comparison with a model, and is best measured from outside
+//! ([`crate::reactions`]).
 //!
-//! Not a web server: one thread, one site, and it ends when it is told to.
+//! Not a web server: one thread, one site, and it runs until it is stopped.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,29 +27,29 @@ use crate::clock::Clock;
 use crate::profile::Profile;
 use crate::socket::{Arrived, Connection};
 
-/// What a server is to do.
+/// Settings of a server.
 #[derive(Debug)]
 pub struct Service {
-    /// Where it listens.
+    /// Listening address.
     pub address: SocketAddr,
-    /// What it serves.
+    /// The site.
     pub site: Site,
-    /// From the last byte of a request to the first of its answer.
+    /// Processing time, from the last byte of a request to the first of its response.
     pub processing: Duration,
-    /// How it treats a connection.
+    /// Treatment of connections.
     pub config: ServerConfig,
-    /// How its sockets are pinned.
+    /// Pinned socket settings.
     pub profile: Profile,
-    /// Whether it speaks DHTTP, and how.
+    /// DHTTP settings, if it speaks DHTTP.
     pub dhttp: Option<DhttpServer>,
 }
 
-/// What a server did.
+/// Result of a server's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Connections accepted.
     pub connections: u64,
-    /// What clients did wrong, in sentences.
+    /// Clients' protocol errors, in sentences.
     pub faults: Vec<String>,
 }
 
@@ -59,7 +60,7 @@ pub struct Server {
     clock: Clock,
     listener: Socket,
     connections: BTreeMap<u64, Visitor>,
-    /// Answers that wait for their time, in its order.
+    /// Responses that wait for their processing time, by its end.
     due: BTreeMap<(Time, u64), RequestId>,
     desk: Option<Desk>,
     served: Served,
@@ -67,10 +68,10 @@ pub struct Server {
 }
 
 const BUFFER: usize = 65_536;
-/// More than any client of ours opens at once.
+/// Listen backlog, more than any of our clients opens at once.
 const BACKLOG: i32 = 1_024;
 
-/// What is ready, and whether to stop.
+/// Ready events, and whether to stop.
 struct Ready {
     is_stopped: bool,
     connections: Vec<(u64, PollFlags)>,
@@ -89,22 +90,22 @@ pub(super) fn listen(address: SocketAddr) -> Result<Socket, Error> {
     Ok(listener)
 }
 
-/// One connection: its socket, its machine, and the request being answered.
+/// One connection: its socket, its state machine, and the request in progress.
 #[derive(Debug)]
 struct Visitor {
     connection: Connection,
     machine: ServerConnection,
     wakes: Option<Time>,
     wanted: Option<RequestHead>,
-    /// What the machine has yet to be given of an answer.
+    /// Part of a response that the state machine has not been given yet.
     rest: Option<Rest>,
-    /// The machine is done with it; the kernel has yet to take the last of the writes.
+    /// The state machine is done with it; the kernel has not accepted the last writes yet.
     is_leaving: bool,
-    /// It broke while the machine was speaking, which is told when it has finished.
+    /// It broke while the state machine was being polled, which is notified afterwards.
     is_lost: bool,
 }
 
-/// The rest of a body that is large: copied whole it would keep its first byte waiting.
+/// The rest of a large body: copying it whole would delay its first byte.
 #[derive(Debug)]
 struct Rest {
     request: RequestId,
@@ -112,11 +113,11 @@ struct Rest {
     given: usize,
 }
 
-/// So much of it is given to the machine at a time.
+/// Bytes of it that are passed to the state machine at a time.
 const PIECE: usize = 1 << 18;
 
 impl Visitor {
-    /// Answers; a large body in pieces, as the kernel takes them.
+    /// Responds; a large body in pieces, as the kernel accepts them.
     fn answer(
         &mut self,
         now: Time,
@@ -125,7 +126,7 @@ impl Visitor {
         service: &Service,
     ) -> Result<(), Misuse> {
         let mut response = service.site.respond(wanted);
-        // Who cuts answers into writes of his own means those.
+        // An explicit division into writes has priority over pieces.
         let WritePolicy { head_apart, buffer, gather: _ } = service.config.writes;
         let is_one_write = !head_apart && buffer.is_none() && wanted.method == Method::Get;
         match &response.body {
@@ -139,7 +140,7 @@ impl Visitor {
         self.go_on(now)
     }
 
-    /// Gives the machine the next piece of a body, if the kernel has taken what there was before.
+    /// Passes the next piece of a body to the state machine, if the kernel has accepted the previous one.
     fn go_on(&mut self, now: Time) -> Result<(), Misuse> {
         let Some(Rest { request, body, given }) = &mut self.rest else { return Ok(()) };
         if self.connection.has_writes() {
@@ -194,7 +195,7 @@ impl Server {
         }
     }
 
-    /// Waits for sockets and moments.
+    /// Waits for sockets and deadlines.
     fn wait(&self, waiting: &mut Waiting, stop: &EventFd) -> Result<Ready, Error> {
         let mut sockets = vec![
             PollFd::new(stop.as_fd(), PollFlags::POLLIN),
@@ -220,7 +221,7 @@ impl Server {
         waiting.wait(&mut sockets, until)?;
         let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
         let mut is_any = || flags.next().is_some_and(|flags| !flags.is_empty());
-        // The listener is asked in any case.
+        // The listener is polled in any case.
         let (is_stopped, _) = (is_any(), is_any());
         let connections = self.connections.keys().copied().zip(&mut flags);
         let connections = connections.filter(|(_, flags)| !flags.is_empty()).collect();
@@ -230,7 +231,7 @@ impl Server {
         Ok(Ready { is_stopped, connections, has_datagrams, lanes })
     }
 
-    /// Lets the part that speaks DHTTP do what it can.
+    /// Lets the DHTTP part do its pending work.
     fn attend_desk(
         &mut self,
         has_datagrams: bool,
@@ -271,14 +272,14 @@ impl Server {
                     self.obey(id)?;
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
-                // The client gave up before it was accepted.
+                // The client aborted before it was accepted.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
                 Err(error) => return Err(Error::io("accept a connection")(error)),
             }
         }
     }
 
-    /// Gives a connection's machine what its socket has, and does what it says.
+    /// Passes a socket's data to its connection's state machine, and executes its outputs.
     fn attend(&mut self, id: u64, flags: PollFlags) -> Result<(), Error> {
         let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
         if flags.contains(PollFlags::POLLOUT) && visitor.connection.write_what_waits().is_err() {
@@ -286,7 +287,7 @@ impl Server {
             return self.obey(id);
         }
         if flags.contains(PollFlags::POLLOUT) && visitor.rest.is_some() {
-            // Of an answer that nobody awaits any more there is no rest.
+            // An aborted response has no rest.
             let _ = visitor.go_on(self.clock.now());
             self.obey(id)?;
         }
@@ -313,7 +314,7 @@ impl Server {
         self.obey(id)
     }
 
-    /// Lets machines whose time has come look at it.
+    /// Handles expired deadlines of the state machines.
     fn wake(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
         let late: Vec<u64> = self
@@ -339,7 +340,7 @@ impl Server {
             let request = entry.remove();
             let Some(visitor) = self.connections.get_mut(&id) else { continue };
             let Some(wanted) = visitor.wanted.take() else { continue };
-            // The client may have gone meanwhile: then nobody awaits the answer.
+            // The client may have gone meanwhile: then no response is needed.
             if visitor.answer(now, request, &wanted, &self.service).is_ok() {
                 self.obey(id)?;
             }
@@ -347,7 +348,7 @@ impl Server {
         Ok(())
     }
 
-    /// Does what a connection's machine says, until it has nothing more to say.
+    /// Executes the outputs of a connection's state machine until there are none.
     fn obey(&mut self, id: u64) -> Result<(), Error> {
         loop {
             let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
@@ -364,7 +365,7 @@ impl Server {
                 }
                 Output::Send(bytes) => {
                     visitor.is_lost |= visitor.connection.write(bytes).is_err();
-                    // Whose client has gone, the machine is told when it has finished.
+                    // If the client has gone, the state machine is notified afterwards.
                     let _ = visitor.go_on(now);
                 }
                 Output::HalfClose => {

@@ -1,11 +1,11 @@
 //! The client that speaks DHTTP: the robot over datagrams, and over connections that the server opens.
 //!
 //! The time a page took runs from just before the first datagram (or, where a request goes over plain HTTP, `connect`)
-//! to just after the `read` of the last byte. When the page is there the program ends, and with it the connections that
-//! the server would have kept for the next.
+//! to just after the `read` of the last byte. When the page is complete the program ends, and with it the
+//! connections that the server would keep alive.
 //!
-//! Not the client for people: that is the crate `dhttp`. This one is pinned, takes nothing but its turn, and is as
-//! near to [`super::client`] as can be.
+//! Production use is for the crate `dhttp`. This client is pinned, adds no time of its own, and resembles
+//! [`super::client`] as closely as possible.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,16 +27,16 @@ use crate::clock::Clock;
 use crate::profile::Profile;
 use crate::socket::{Arrived, Connection};
 
-/// A client of DHTTP.
+/// A DHTTP client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DhttpClient {
-    /// How it behaves.
+    /// Settings of the state machine.
     pub config: ClientConfig,
-    /// Where its ids come from: in a laboratory nobody guesses them.
+    /// Seed of its ids: in a laboratory no one guesses them.
     pub seed: Seed,
 }
 
-/// The client's port, UDP and TCP; below those that the kernel gives away.
+/// The client's port, UDP and TCP; below the kernel's ephemeral ports.
 const PORT: u16 = 20_000;
 
 /// Fetches a page from `server`, in the calling thread's namespace, as [`super::client::fetch`] does.
@@ -49,7 +49,7 @@ pub fn fetch(
 ) -> Result<Fetched, Error> {
     let here = SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT));
     let datagrams = UdpSocket::bind(here).map_err(Error::io(format!("take datagrams at {here}")))?;
-    // Connected, it hears that nobody listens there.
+    // A connected socket reports that no one listens there.
     datagrams.connect(server).map_err(Error::io("find a way to the server"))?;
     datagrams.set_nonblocking(true).map_err(Error::io("read datagrams without waiting"))?;
     let ids = dhttp.seed.stream("dhttp-client", 0);
@@ -81,15 +81,15 @@ struct Client<'a> {
     listener: Socket,
     connections: BTreeMap<Name, Connection>,
     accepted: u64,
-    /// Connections that broke while the machine was speaking; it is told when it has finished.
+    /// Connections that broke while the state machine was being polled; it is notified afterwards.
     lost: Vec<(Name, Break)>,
-    /// ICMP said that nobody takes datagrams there; the machine is told when it has finished.
+    /// ICMP reported that the port is unreachable; the state machine is notified afterwards.
     is_refused: bool,
     waiting: Waiting,
     fetched: Fetched,
 }
 
-/// A connection by the name that its side of the machine has for it.
+/// A connection by the name that its side of the state machine has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Name {
     /// Ours, for plain HTTP.
@@ -98,7 +98,7 @@ enum Name {
     Opened(client::ConnectionId),
 }
 
-/// What is ready.
+/// Ready events.
 struct Ready {
     has_datagrams: bool,
     has_connections: bool,
@@ -127,7 +127,7 @@ impl Client<'_> {
         Ok(self.fetched)
     }
 
-    /// Does what the machine says, until it has nothing more to say.
+    /// Executes the state machine's outputs until there are none.
     fn obey(&mut self) -> Result<Option<Time>, Error> {
         loop {
             let now = self.clock.now();
@@ -183,7 +183,7 @@ impl Client<'_> {
         }
     }
 
-    /// What does not leave is lost: the machine will ask again.
+    /// Sends a datagram. A send failure counts as loss: the state machine will resend.
     fn send(&mut self, datagram: &[u8]) -> Result<(), Error> {
         match self.datagrams.send(datagram) {
             Ok(_) => Ok(()),
@@ -191,7 +191,7 @@ impl Client<'_> {
         }
     }
 
-    /// What the server has sent by UDP.
+    /// Reads the server's datagrams.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<(), Error> {
         loop {
             match self.datagrams.recv(buffer) {
@@ -207,7 +207,7 @@ impl Client<'_> {
         }
     }
 
-    /// What a datagram's socket says and is no reason to give up.
+    /// Ignores errors of the datagram socket that are not fatal.
     fn forgive(&mut self, error: io::Error) -> Result<(), Error> {
         match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
@@ -256,7 +256,7 @@ impl Client<'_> {
         Ok(Ready { has_datagrams, has_connections, connections })
     }
 
-    /// Gives the machine what a connection has.
+    /// Passes a connection's data to the state machine.
     fn attend(&mut self, name: Name, flags: PollFlags, buffer: &mut [u8]) -> Result<(), Error> {
         let Some(connection) = self.connections.get_mut(&name) else { return Ok(()) };
         if !connection.is_open() {

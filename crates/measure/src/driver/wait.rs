@@ -1,8 +1,8 @@
-//! Waiting until a socket is ready or a moment has come.
+//! Waiting until a socket is ready or a deadline has come.
 //!
-//! A thread that sleeps takes 20 to 100 us to wake up, which on a fast network is more than the page does. So where
-//! real-time priority is granted and there are processors to spare it looks at its sockets for a while before it sleeps;
-//! and where a moment must be met exactly it watches the clock for the last of it.
+//! A thread that sleeps takes 20 to 100 us to wake up, which on a fast network is more than the page does. So
+//! where real-time priority is granted and CPUs are available it polls its sockets for a while before it
+//! sleeps. A deadline that must be met exactly is met by polling the clock for the last part.
 
 use std::thread::available_parallelism;
 
@@ -16,49 +16,49 @@ use crate::clock::Clock;
 use crate::emulator::Scheduling;
 use crate::emulator::priority::{Priority, Rank};
 
-/// How exactly a moment is to be met.
+/// Accuracy of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
-    /// No moment: only sockets count.
+    /// No deadline: only sockets count.
     Ready,
     /// By waking up some time after it.
     About(Time),
-    /// By watching the clock for it.
+    /// By polling the clock until it.
     Exactly(Time),
 }
 
-/// A host's way to wait.
+/// Waiting strategy of a host.
 #[derive(Debug)]
 pub(super) struct Waiting {
     clock: Clock,
     priority: Priority,
-    /// How long it looks at its sockets before it sleeps.
+    /// Time for which it polls its sockets before it sleeps.
     attention: Duration,
 }
 
 /// Two round trips of a local network, and the packets of a flight on a slow one.
 const ATTENTION: Duration = Duration::from_millis(2);
 
-/// Client, server and link look at the same time: with fewer processors than that, one would keep another from work.
+/// Client, server and link poll at the same time: with fewer CPUs, one would delay another.
 const PROCESSORS: usize = 3;
 
-/// Longer than a thread takes to wake up, 99 times of 100 (as in `emulator::Options::spin`).
+/// Longer than a thread takes to wake up, 99 times out of 100 (as in `emulator::Options::spin`).
 const WAKE_UP: Duration = Duration::from_micros(60);
 
 impl Waiting {
-    /// For the calling thread, which is a host of its own from now on.
+    /// Strategy for the calling thread, which is a host of its own from now on.
     pub(super) fn new(clock: Clock) -> Self {
-        // Where it is refused the host is late, and `reactions` tells.
+        // Where it is refused the host is late, and `reactions` reports it.
         let priority = Priority::take(Some(Rank::Host), clock.now());
-        // An ordinary thread that never sleeps has used up its turn when there is something to do: on a busy machine
-        // a page over Ethernet took 22 ms instead of 18.
+        // An ordinary thread that never sleeps has used up its time slice when there is something to do: on a
+        // busy host a page over Ethernet took 22 ms instead of 18.
         let is_first = priority.scheduling() == Scheduling::RealTime;
         let can_spare = available_parallelism().is_ok_and(|processors| processors.get() >= PROCESSORS);
         let attention = if is_first && can_spare { ATTENTION } else { Duration::ZERO };
         Self { clock, priority, attention }
     }
 
-    /// Waits until one of `sockets` is ready, or the moment has come.
+    /// Waits until one of `sockets` is ready, or the deadline has come.
     pub(super) fn wait(&mut self, sockets: &mut [PollFd<'_>], until: Until) -> Result<(), Error> {
         let began = self.clock.now();
         self.priority.keep_within_budget(began);
@@ -85,7 +85,7 @@ impl Waiting {
         }
     }
 
-    /// Looks again and again, without sleeping, until one is ready or the moment has come.
+    /// Polls without sleeping until a socket is ready or the deadline has come.
     fn look(&self, sockets: &mut [PollFd<'_>], until: Time) -> Result<bool, Error> {
         while self.clock.now() < until {
             if poll(sockets, Some(Duration::ZERO))? {
@@ -96,7 +96,7 @@ impl Waiting {
     }
 }
 
-/// Whether one of them is ready within `nap`; `None` is for ever.
+/// Whether one of them is ready within `nap`; `None` waits without limit.
 fn poll(sockets: &mut [PollFd<'_>], nap: Option<Duration>) -> Result<bool, Error> {
     let nap = nap.map(|span| TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos())));
     match ppoll(sockets, nap, None) {

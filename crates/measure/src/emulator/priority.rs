@@ -1,10 +1,10 @@
-//! Real-time priority for the emulator's thread, and how not to be throttled for using it.
+//! Real-time priority for the emulator's thread, and avoidance of its throttling.
 //!
-//! A thread that spins under SCHED_FIFO for more than `sched_rt_runtime_us` (950 ms of each second) is stopped by the
-//! kernel for the rest of that second: 50 ms in which nothing is delivered. So a thread that has been awake for most of
-//! the time is asked to rest, at first where that costs nothing (`Need::IfConvenient`), then wherever it can
-//! (`Need::Soon`); and if there is never a moment to, it goes on as an ordinary thread, at the best nice value, once
-//! it has been awake for 93 of 100 ms. See sched(7).
+//! A thread that spins under SCHED_FIFO for more than `sched_rt_runtime_us` (950 ms of each second) is
+//! stopped by the kernel for the rest of that second: 50 ms in which nothing is delivered. So a thread that
+//! has been awake for most of the time is asked to sleep, at first where that costs nothing
+//! (`Need::IfConvenient`), then wherever it can (`Need::Soon`). If it never can, it continues as an ordinary
+//! thread, at the best nice value, once it has been awake for 93 of 100 ms. See sched(7).
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use nix::errno::Errno;
 use nix::sys::prctl;
 use wire::{Duration, Time};
 
-/// How a thread is scheduled, such as the emulator's.
+/// Scheduling of a thread, such as the emulator's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// SCHED_FIFO: before every ordinary thread.
+    /// SCHED_FIFO: has priority over every ordinary thread.
     RealTime,
-    /// As any thread, because the kernel refused more.
+    /// As an ordinary thread, because the kernel refused more.
     Refused(Errno),
-    /// As any thread, because nothing more was asked for.
+    /// As an ordinary thread, because no more was requested.
     Ordinary,
 }
 
@@ -39,7 +39,8 @@ impl fmt::Display for Scheduling {
 }
 
 impl Scheduling {
-    /// Puts the calling thread, and whatever threads it starts from then on, before every ordinary one, where that is allowed.
+    /// Gives the calling thread, and every thread it starts from then on, priority over ordinary ones, where
+    /// that is allowed.
     pub fn real_time() -> Self {
         Self::of(Rank::Host)
     }
@@ -49,7 +50,7 @@ impl Scheduling {
     }
 }
 
-/// The priority of the calling thread, for as long as the thread lives (not only this value).
+/// Priority of the calling thread, for the thread's lifetime (not only this value's).
 #[derive(Debug)]
 pub(crate) struct Priority {
     scheduling: Scheduling,
@@ -61,7 +62,7 @@ pub(crate) struct Priority {
 impl Priority {
     /// Makes the thread's timers exact and, if it has a rank, its priority real-time.
     pub(crate) fn take(rank: Option<Rank>, now: Time) -> Self {
-        // Left at 50 us if refused: the lateness will show it.
+        // Remains at 50 us if refused: the lateness will show it.
         let _ = prctl::set_timerslack(1);
         let scheduling = rank.map_or(Scheduling::Ordinary, Scheduling::of);
         if scheduling == Scheduling::RealTime {
@@ -76,18 +77,18 @@ impl Priority {
         self.scheduling
     }
 
-    /// Time during which the thread was asleep, and so used nothing up.
+    /// Notes time during which the thread slept, and used no budget.
     pub(crate) fn sleep(&mut self, span: Duration) {
         self.slept += span;
         self.budget.slept += span;
     }
 
-    /// How long it was asleep in all.
+    /// Total time asleep.
     pub(crate) const fn slept(&self) -> Duration {
         self.slept
     }
 
-    /// How much the thread needs to sleep, if only for a moment.
+    /// The thread's need to sleep, if only briefly.
     pub(crate) fn need_of_rest(&self, now: Time) -> Need {
         match self.scheduling {
             Scheduling::RealTime => self.budget.need_of_rest(now),
@@ -95,31 +96,31 @@ impl Priority {
         }
     }
 
-    /// Steps down before the kernel would, and up again when it may.
+    /// Lowers the priority before the kernel throttles it, and raises it again when allowed.
     pub(crate) fn keep_within_budget(&mut self, now: Time) {
         if self.scheduling == Scheduling::RealTime
             && let Some(class) = self.budget.change(now)
         {
-            // It was granted once to this very thread; should it be refused now, the lateness shows it.
+            // It was granted to this thread before; if it is refused now, the lateness shows it.
             let _ = schedule(class, self.rank);
         }
     }
 }
 
-/// Who goes first among the laboratory's own threads. The numbers are SCHED_FIFO's: before every ordinary thread, and
-/// behind whatever else the machine's owner has made real-time.
+/// Order among the laboratory's own threads. The numbers are SCHED_FIFO's: above every ordinary thread, and
+/// below any other real-time process of the host's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
     /// A client or a server.
     Host = 1,
-    /// The link: a packet that is late cannot be told from a slow network.
+    /// The link: a late packet is indistinguishable from a slow network.
     Link = 2,
 }
 
-/// How much a thread needs rest.
+/// A thread's need to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Not at all.
+    /// None.
     None,
     /// It should sleep if that makes nothing late.
     IfConvenient,
@@ -133,7 +134,7 @@ enum Class {
     Ordinary,
 }
 
-/// How much of the present window was spent awake.
+/// Time awake in the current window.
 #[derive(Debug)]
 struct Budget {
     class: Class,
@@ -159,7 +160,7 @@ impl Budget {
         }
     }
 
-    /// The class to change to, if it is time to.
+    /// The class to change to, if it is time for it.
     fn change(&mut self, now: Time) -> Option<Class> {
         let passed = now.since(self.began);
         let fitting = if passed >= WINDOW {
@@ -189,7 +190,7 @@ fn schedule(class: Class, rank: Rank) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// The best nice value for the calling thread while it is an ordinary one.
+/// Sets the best nice value for the calling thread while it is an ordinary one.
 fn be_nice_to_nobody() -> Result<(), Errno> {
     const CALLING_THREAD: libc::id_t = 0;
     // SAFETY: it takes plain numbers. On Linux, "process" 0 is the calling thread.
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_with_its_remedy() {
+    fn refusal_is_reported_with_its_remedy() {
         let told = Scheduling::Refused(Errno::EPERM).to_string();
         assert!(told.contains("Operation not permitted") && told.contains("RLIMIT_RTPRIO"), "{told}");
     }

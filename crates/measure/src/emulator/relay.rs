@@ -1,7 +1,7 @@
 //! The loop of the emulator's thread: read, offer to the pipe, wait, write.
 //!
-//! Not the link: when a packet is due is for the pipe to say. Sleeping is bounded by what is due next, real-time
-//! spinning by [`Priority`], and memory by what the link itself holds.
+//! The pipe decides when a packet is due. Sleeping is bounded by the next deadline, real-time spinning by
+//! [`Priority`], and memory by the contents of the link.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -25,18 +25,18 @@ use crate::profile::Ends;
 use crate::reactions::Reactions;
 use crate::tun::Tun;
 
-/// A packet on its way. Its buffer is used again once it has been delivered, dropped or lost.
+/// A packet in flight. Its buffer is reused once it has been delivered, dropped or lost.
 pub(super) type Packet = Vec<u8>;
 
-/// What does for a stack profile what the kernel does not.
+/// Parts of a stack profile that the kernel does not provide.
 pub(super) struct Shims {
     /// Before the link, on the client's side and on the server's.
     pub(super) heartbeats: Option<[AckHeartbeat<Packet>; 2]>,
-    /// Behind the link, before the sender that each limits: what is lost on the way opens no window.
+    /// Behind the link, before the sender that each limits: lost packets open no window.
     pub(super) windows: Ends<Option<AdvertisedWindow>>,
 }
 
-/// Two devices, two pipes, and what is noted on the way.
+/// Two devices, two pipes, and the recordings.
 pub(super) struct Relay {
     client: Tun,
     server: Tun,
@@ -51,10 +51,11 @@ pub(super) struct Relay {
 
 const LARGEST_PACKET: usize = 65_535;
 
-/// From one device before the other has its turn: asking a device that has nothing costs half as much as a packet.
+/// Maximum reads from one device before the other's turn: reading an empty device costs half as much as a
+/// packet.
 const READS_IN_A_ROW: usize = 4;
 
-/// As many as are under way on most links: 6 MB of full packets.
+/// Maximum number of spare buffers, that of packets in flight on most links: 6 MB of full packets.
 const SPARE_AT_MOST: usize = 4_096;
 
 impl Relay {
@@ -77,7 +78,7 @@ impl Relay {
         Self { client, server, up, down, shims, clock, notes, scratch, spare: Vec::new() }
     }
 
-    /// Relays until told to stop.
+    /// Relays until it is stopped.
     pub(super) fn run(&mut self, stop: &Stop, spin: Duration, priority: &mut Priority) -> Result<(), Error> {
         while !stop.is_set() {
             let mut next = self.deliver_what_is_due()?;
@@ -101,7 +102,7 @@ impl Relay {
         Ok(())
     }
 
-    /// What happened, and how late.
+    /// Report of the run and its lateness.
     pub(super) fn report(self, priority: &Priority, late_limit: Duration) -> Result<Report, Error> {
         let Self { mut client, mut server, up, down, shims, clock, notes, scratch: _, spare: _ } = self;
         let Notes { up: sent_up, down: sent_down, lateness, reactions, tap } = notes;
@@ -120,7 +121,7 @@ impl Relay {
         })
     }
 
-    /// Writes every packet whose time has come, both ways in turn, and says when the next one is due.
+    /// Writes every packet that is due, both ways in turn; returns when the next one is due.
     fn deliver_what_is_due(&mut self) -> Result<Option<Time>, Error> {
         loop {
             let up = self.deliver(Way::Up)?;
@@ -164,7 +165,7 @@ impl Relay {
         }
     }
 
-    /// Reads at most one packet and offers it to the link; says whether there was one.
+    /// Reads at most one packet and offers it to the link; returns whether there was one.
     fn collect(&mut self, way: Way) -> Result<bool, Error> {
         let from = match way {
             Way::Up => &self.client,
@@ -235,7 +236,7 @@ impl Relay {
         }
     }
 
-    /// Until a packet arrives, somebody says stop, or the nap is over.
+    /// Sleeps until a packet arrives, the stop signal comes, or the nap is over.
     fn sleep(&self, nap: Nap, stop: &Stop) -> Result<(), Error> {
         let readable = |device| PollFd::new(device, PollFlags::POLLIN);
         let mut watched = [self.client.as_fd(), self.server.as_fd(), stop.as_fd()].map(readable);
@@ -252,7 +253,7 @@ impl Relay {
     }
 }
 
-/// What the report will be made of.
+/// Recordings for the report.
 struct Notes {
     up: Traffic,
     down: Traffic,
@@ -282,17 +283,17 @@ impl Notes {
     }
 }
 
-/// How long there is nothing to do.
+/// Length of an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nap {
     Until(Duration),
     UntilSomethingArrives,
 }
 
-/// `None` where the next packet is due so soon that there is only time to watch the clock.
+/// `None` if the next packet is due so soon that there is only time to poll the clock.
 ///
-/// A thread in need of rest winks, even so: waking from the shortest sleep takes 15 us at the median and 22 at the 99th
-/// percentile on a virtual machine, a third of what a long one takes.
+/// A thread that needs sleep takes the shortest one even then: waking from it takes 15 us at the median and
+/// 22 at the 99th percentile on a virtual machine, a third of a long sleep's wake-up time.
 fn nap(now: Time, next: Option<Time>, spin: Duration, need: Need) -> Option<Nap> {
     const WINK: Nap = Nap::Until(Duration::from_micros(1));
     const TIME_FOR_A_WINK: Duration = Duration::from_micros(40);

@@ -1,7 +1,7 @@
-//! What the emulator has to say about a run: how late it was, what it carried, and whether that counts.
+//! Report of the emulator on a run: its lateness, its traffic, and whether the run counts.
 //!
-//! Not the run's result: how long a page took is for whoever loaded it. A void run is repeated or reported as void; it
-//! is never noise in a mean.
+//! The page's duration is measured by its client. A void run is repeated or reported as void; it is never
+//! noise in a mean.
 
 use std::fmt;
 
@@ -14,33 +14,34 @@ use super::tap::{Capture, Way};
 use crate::lateness::Lateness;
 use crate::reactions::Reactions;
 
-/// How a run went, as the link saw it.
+/// A run from the link's point of view.
 #[derive(Debug)]
 pub struct Report {
-    /// What the client sent.
+    /// Traffic of the client.
     pub up: Traffic,
-    /// What the server sent.
+    /// Traffic of the server.
     pub down: Traffic,
-    /// Acknowledgements that a later one replaced while they waited for the heartbeat; not counted in `up`.
+    /// Acknowledgements superseded by a later one while they waited for the heartbeat; not counted in `up`.
     pub acks_merged: u64,
-    /// Handed to the receiver's kernel minus due, of every packet. Never negative: no packet is early.
+    /// Time of delivery to the receiver's kernel minus due time, of every packet. Never negative: no packet
+    /// is early.
     pub lateness: Lateness,
-    /// What [`Report::void`] holds the lateness against.
+    /// Limit of the lateness for [`Report::void`].
     pub late_limit: Duration,
-    /// At which priority the emulator ran.
+    /// Scheduling of the emulator's thread.
     pub scheduling: Scheduling,
-    /// How long it ran.
+    /// Duration of the run.
     pub elapsed: Duration,
-    /// How much of that it was not asleep: at work, or watching the clock.
+    /// Time awake in the run: working, or polling the clock.
     pub awake: Duration,
-    /// How long each host took to react; empty unless it was asked for.
+    /// Reaction time of each host; empty unless recorded.
     pub reactions: Reactions,
-    /// The packets themselves, if they were asked for.
+    /// The packets, if captured.
     pub capture: Option<Capture>,
 }
 
 impl Report {
-    /// Why the run does not count; `None`: it does.
+    /// Reason why the run does not count; `None`: it counts.
     pub fn void(&self) -> Option<Void> {
         let lost = [(Way::Up, self.up.lost_in_device), (Way::Down, self.down.lost_in_device)];
         if let Some((way, packets)) = lost.into_iter().find(|(_, packets)| *packets > 0) {
@@ -51,21 +52,23 @@ impl Report {
     }
 }
 
-/// What went one way.
+/// Traffic in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Packets and bytes offered to the link, dropped by its queue, lost on the way, delivered.
     pub link: Counters,
-    /// Payload of TCP and UDP in what was offered to the link: sent again counts again.
+    /// Payload of TCP and UDP offered to the link, including retransmissions.
     pub payload: Bytes,
-    /// When the first and the last packet was delivered, by [`super::Running::clock`]; `None`: none was.
+    /// Times at which the first and the last packet were delivered, by [`super::Running::clock`]; `None`:
+    /// none was.
     pub delivered: Option<(Time, Time)>,
-    /// Packets that the sender's kernel lost before the emulator could read them. The link knows nothing of these.
+    /// Packets that the sender's kernel dropped before the emulator could read them. They are not in the
+    /// link's counters.
     pub lost_in_device: u64,
 }
 
 impl Traffic {
-    /// Counts what the link counts not: the payload of a packet that is offered to it.
+    /// Counts the payload of a packet offered to the link, which the link does not count.
     pub(super) fn count(&mut self, packet: &[u8]) {
         self.payload += Packet::read(packet).map_or(Bytes::ZERO, |packet| packet.payload_length());
     }
@@ -76,21 +79,21 @@ impl Traffic {
     }
 }
 
-/// Why a run does not count.
+/// Reason why a run does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Void {
     /// The emulator was late.
     Late {
-        /// By this much, one packet in a thousand (or the worst of fewer).
+        /// Lateness that one packet in a thousand exceeded (or the worst of fewer).
         late: Duration,
-        /// And this was allowed.
+        /// Limit.
         limit: Duration,
     },
-    /// The emulator did not read fast enough, and packets were lost that the link would have carried.
+    /// The emulator did not read fast enough, and packets were dropped that the link would have carried.
     LostInDevice {
-        /// On their way to where.
+        /// Direction of the packets.
         way: Way,
-        /// How many.
+        /// Number of packets.
         packets: u64,
     },
 }

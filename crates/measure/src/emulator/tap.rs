@@ -1,9 +1,9 @@
-//! Every packet as it was sent and as it was delivered, kept in memory and written as pcapng afterwards.
+//! Capture of every packet as sent and as delivered, recorded in memory and written as pcapng afterwards.
 //!
-//! Both ends without AF_PACKET: interface 0, `client`, shows what the client's kernel sent (when the emulator read it)
-//! and what it was given (when the emulator wrote it); interface 1, `server`, the same of the server. Nothing is
-//! written while the run lasts, so that the tap does not disturb it. Not a filter: it keeps everything until its
-//! memory is full.
+//! Both ends without AF_PACKET. Interface 0, `client`, shows the packets that the client's kernel sent (when
+//! the emulator read them) and received (when the emulator wrote them); interface 1, `server`, the server's.
+//! Nothing is written during the run, so that the capture does not disturb it. There is no filter: it records
+//! everything until its memory is full.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -14,7 +14,7 @@ use wire::{Bytes, Duration, Time};
 
 use crate::Error;
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From the client to the server.
@@ -23,20 +23,20 @@ pub enum Way {
     Down,
 }
 
-/// What was seen of a packet.
+/// Observation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It left its sender.
+    /// Sent.
     Sent,
-    /// It left its sender and found the link's queue full.
+    /// Sent, and dropped because the link's queue was full.
     Dropped,
-    /// It left its sender and will be lost on the way.
+    /// Sent, and to be lost on the link.
     Lost,
-    /// It reached its receiver.
+    /// Delivered to its receiver.
     Delivered,
 }
 
-/// Memory that fills with packets.
+/// Memory for packets.
 pub(super) struct Tap {
     zero_since_1970: Duration,
     sightings: Vec<Sighting>,
@@ -52,10 +52,10 @@ struct Sighting {
 }
 
 impl Tap {
-    /// Takes the memory and touches it, so that no page fault delays a packet.
+    /// Allocates the memory and touches it, so that no page fault delays a packet.
     pub(super) fn new(memory: Bytes, zero_since_1970: Duration) -> Self {
         let bytes = usize::try_from(memory.get()).unwrap_or(usize::MAX);
-        // An eighth for the notes: enough for packets of 112 bytes on average, and a page's have some 500.
+        // An eighth for the index: enough for packets of 112 bytes on average, and a page's have about 500.
         let mut sightings = Vec::with_capacity(bytes / 8 / size_of::<Sighting>());
         let mut packets = Vec::with_capacity(bytes - bytes / 8);
         packets.resize(packets.capacity(), 1);
@@ -82,7 +82,7 @@ impl Tap {
         }
     }
 
-    /// Changes what was seen of the packet recorded last, once it is known what becomes of it.
+    /// Changes the observation of the packet recorded last, once its outcome is known.
     pub(super) fn amend(&mut self, seen: Seen) {
         if self.missed == 0
             && let Some(last) = self.sightings.last_mut()
@@ -97,7 +97,7 @@ impl Tap {
     }
 }
 
-/// The packets of a run, at both ends.
+/// Packets of a run, at both ends.
 pub struct Capture {
     zero_since_1970: Duration,
     sightings: Vec<Sighting>,
@@ -106,23 +106,23 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// How often a packet was seen: twice if it arrived.
+    /// Number of observations: two for a packet that arrived.
     pub fn len(&self) -> usize {
         self.sightings.len()
     }
 
-    /// Whether nothing was seen.
+    /// Whether there are no observations.
     pub fn is_empty(&self) -> bool {
         self.sightings.is_empty()
     }
 
-    /// How many sightings the memory was too small for.
+    /// Number of observations beyond the memory's capacity.
     pub const fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// Every sighting in order: when by the emulator's clock, which way the packet went, what was seen of it, and its
-    /// bytes from the IP header on.
+    /// Every observation in order: time by the emulator's clock, direction, kind, and the packet's bytes from
+    /// the IP header on.
     pub fn iter(&self) -> impl Iterator<Item = (Time, Way, Seen, &[u8])> {
         let mut rest = self.packets.as_slice();
         self.sightings.iter().map(move |Sighting { at, way, seen, length }| {
@@ -132,29 +132,29 @@ impl Capture {
         })
     }
 
-    /// Writes it as pcapng, with a remark about the whole (the scenario, and whether the run was void). What could
-    /// not be written whole is removed.
+    /// Writes the capture as pcapng, with a comment on the whole (the scenario, and whether the run was
+    /// void). An incomplete file is removed.
     ///
     /// # Errors
-    /// Which file could not be written, and why.
+    /// The file that could not be written, and the reason.
     pub fn save(&self, path: &Path, comment: &str) -> Result<(), Error> {
         let failed = |error| Error::Unwritten { path: path.to_owned(), error };
         let file = File::create(path).map_err(failed)?;
-        // Not a terminal, a pipe or a device that the user named.
+        // Only a regular file is removed: not a terminal, a pipe or a device that the user named.
         let is_ours_to_remove = file.metadata().is_ok_and(|metadata| metadata.is_file());
         self.write(BufWriter::new(file), comment).map_err(|error| {
             if is_ours_to_remove {
-                // The error that matters is the first.
+                // The first error is the one to report.
                 let _ = fs::remove_file(path);
             }
             failed(error)
         })
     }
 
-    /// The same, to wherever the caller puts it.
+    /// The same, to any writer.
     ///
     /// # Errors
-    /// What `out` said.
+    /// Errors of `out`.
     pub fn write(&self, out: impl io::Write, comment: &str) -> io::Result<()> {
         let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
         let mut writer = Writer::new(out, application, Some(comment))?;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_packet_is_a_comment_on_it() {
+    fn outcome_of_a_packet_is_a_comment_on_it() {
         let mut tap = Tap::new(Bytes::new(10_000), Duration::ZERO);
         tap.record(Time::ZERO, Way::Down, Seen::Sent, &[0x45; 40]);
         tap.amend(Seen::Dropped);

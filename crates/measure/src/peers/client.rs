@@ -1,7 +1,7 @@
-//! Clients that others wrote, each called for one page. What they took, the packets tell: from the first SYN to the last
-//! byte of an answer, both at the client.
+//! Third-party clients, each run for one page. The duration comes from the packets: from the first SYN to the
+//! last byte of a response, both at the client.
 //!
-//! Not robots of ours: how many connections a browser opens, and what it asks for besides, is its own affair.
+//! The number of connections that a browser opens, and its further requests, are its own decision.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use crate::driver::client::Fetched;
 use crate::emulator::{Capture, Seen, Way};
 
 impl ClientProgram {
-    /// Looks for it, and whether it can do what the scenario says.
+    /// Finds the program, and checks that it supports the scenario.
     pub(crate) fn found(self, protocol: Protocol, visit: Visit, client: &Client) -> Result<Found, Error> {
         let unsuited = |part: String| Error::Unsuited {
             part: format!("{part} with {self}"),
@@ -52,7 +52,7 @@ impl ClientProgram {
     }
 }
 
-/// Lets it fetch the page, in the calling thread's network; what it keeps of it, it keeps in `folder`.
+/// Fetches the page, in the calling thread's network namespace; its cache is in `folder`.
 pub(crate) fn fetch(
     program: ClientProgram,
     found: &Found,
@@ -71,12 +71,12 @@ pub(crate) fn fetch(
     }
 }
 
-/// What is fetched, and how.
+/// Page to fetch, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     pub(crate) server: SocketAddr,
     pub(crate) served_by: ServerProgram,
-    /// Of every object, the document's first.
+    /// Paths of all objects, the document's first.
     pub(crate) paths: Vec<String>,
     pub(crate) protocol: Protocol,
     pub(crate) parallel: u16,
@@ -137,7 +137,7 @@ fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) 
             ]);
             command.arg(format!("--user-data-dir={}", folder.path().display()));
             let document = match page.paths.first().map_or("/", String::as_str) {
-                // Python and Caddy say what a file is by its name.
+                // Python and Caddy derive a file's type from its name.
                 "/0" if page.served_by != ServerProgram::Ours => &format!("/{DOCUMENT}"),
                 document => document,
             };
@@ -147,7 +147,7 @@ fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) 
     Ok(command)
 }
 
-/// What the packets say of a page that somebody else fetched.
+/// A page fetched by a third-party client, from its packets.
 pub(crate) fn fetched(capture: &Capture) -> Fetched {
     let (mut fetched, mut ports) = (Fetched::default(), BTreeSet::new());
     for (at, way, seen, bytes) in capture.iter() {
@@ -165,23 +165,23 @@ pub(crate) fn fetched(capture: &Capture) -> Fetched {
     fetched
 }
 
-/// A document of this size that names all the others; `None` if it is too small for that.
+/// A document of this size that references all the others; `None` if it is too small for that.
 pub(crate) fn document(size: usize, objects: usize) -> Option<Vec<u8>> {
     let images: String = (1..objects).map(|index| format!("<img src={}>", Site::path(index))).collect();
-    // No picture for the address line, which a browser would ask for.
+    // Without an icon, which a browser would request.
     let (head, tail) = ("<!doctype html><link rel=icon href=data:,><title>page</title>", "<!---->");
     let padding = size.checked_sub(head.len() + images.len() + tail.len())?;
     Some(format!("{head}{images}<!--{}-->", ".".repeat(padding)).into_bytes())
 }
 
-/// A picture of one dot in this many bytes: a browser gives up what is none before all of it has come. `None` if it is
-/// too small for one (GIF89a, sections 17 to 27).
+/// A one-pixel image of this many bytes: a browser aborts an invalid one before all of it has arrived. `None`
+/// if the size is too small (GIF89a, sections 17 to 27).
 pub(crate) fn image(size: usize) -> Option<Vec<u8>> {
     const HEAD: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0";
     const DOT: &[u8] = b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
     let rest = size.checked_sub(HEAD.len() + DOT.len())?;
     let mut image = HEAD.to_vec();
-    // A remark takes what is left: two bytes, blocks of up to 255 with their lengths before them, and an end.
+    // A comment fills the rest: two bytes, blocks of up to 255 with their lengths before them, and an end.
     let mut remark = match rest {
         0 => 0,
         1..5 => return None,
@@ -191,7 +191,7 @@ pub(crate) fn image(size: usize) -> Option<Vec<u8>> {
         }
     };
     while remark > 0 {
-        // The last block must not be a length alone.
+        // The last block must not consist of a length only.
         let block = if remark == 257 { 100 } else { remark.min(256) };
         image.push(u8::try_from(block - 1).ok()?);
         image.resize(image.len() + block - 1, b'.');

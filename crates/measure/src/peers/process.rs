@@ -1,6 +1,6 @@
-//! A program that does not outlive its run, in a folder that does not either.
+//! A program and its directory, both removed after the run.
 //!
-//! Not a supervisor: it is started once, watched, and killed.
+//! Not a supervisor: the program is started once, watched, and killed.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -15,7 +15,7 @@ use wire::Duration;
 use crate::Error;
 use crate::clock::Clock;
 
-/// A folder of one run, for a server's files or for what a client keeps; removed with everything in it.
+/// Directory of one run, for a server's files or a client's cache; removed with its contents.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 
@@ -24,7 +24,7 @@ impl Folder {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("roundtrip-{}-{number}", std::process::id()));
-        // Servers give up what root may do, and must still read what they serve.
+        // Servers drop root privileges, and must still read their files.
         DirBuilder::new()
             .mode(0o755)
             .create(&path)
@@ -45,12 +45,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is in the folder for such things.
+        // The directory that cannot be removed is among the temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A program that runs, and all that it started.
+/// A running program, and all processes that it started.
 #[derive(Debug)]
 pub(super) struct Process {
     name: &'static str,
@@ -59,7 +59,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it in the calling thread's network; what it says goes to a file in the folder.
+    /// Starts it in the calling thread's network namespace; its output goes to a file in the directory.
     pub(super) fn start(name: &'static str, mut command: Command, folder: &Folder) -> Result<Self, Error> {
         let log = folder.path().join("said");
         let said = File::create(&log).map_err(Error::io(format!("keep what {name} says")))?;
@@ -68,7 +68,7 @@ impl Process {
         // SAFETY: between fork and exec only prctl is called, which is safe there and takes no pointer.
         unsafe {
             command.pre_exec(|| {
-                // If this process is killed, so is that one: nothing may be left behind.
+                // If this process is killed, the child is too: nothing may be left behind.
                 match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
                     0 => Ok(()),
                     _ => Err(std::io::Error::last_os_error()),
@@ -79,7 +79,7 @@ impl Process {
         Ok(Self { name, child, log })
     }
 
-    /// Whether it has ended, and how.
+    /// Its exit status, if it has ended.
     pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
         self.child.try_wait().map_err(Error::io(format!("watch {}", self.name)))
     }
@@ -104,7 +104,7 @@ impl Process {
         }
     }
 
-    /// The last line it said, for people.
+    /// Last line of its output, for users.
     pub(super) fn last_words(&self) -> String {
         let said = fs::read(&self.log).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).into_owned();
@@ -116,7 +116,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         let group = i32::try_from(self.child.id()).ok().map(nix::unistd::Pid::from_raw);
         if let Some(group) = group {
-            // All of it: servers have workers, and browsers a dozen of them.
+            // The whole process group: servers have workers, and browsers a dozen processes.
             let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
         }
         let _ = self.child.wait();

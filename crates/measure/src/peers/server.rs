@@ -1,8 +1,8 @@
-//! Servers that others wrote, each with the configuration that makes it serve a page as ours does: files, no log, kept
-//! connections.
+//! Third-party servers, each with the configuration that makes it serve a page as ours does: files, no log,
+//! persistent connections.
 //!
-//! What is served are real files of the page's sizes, as old as the note (`papers/w3c`), so that their dates can be
-//! asked about.
+//! They serve real files of the page's sizes, as old as the note (`papers/w3c`), so that conditional requests
+//! by date work.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -22,31 +22,31 @@ use super::{Found, ServerProgram};
 use crate::Error;
 use crate::clock::Clock;
 
-/// Files are of 24 June 1997: in seconds since 1970.
+/// Modification time of the files: 24 June 1997, in seconds since 1970.
 const WRITTEN: u64 = 867_110_400;
 const WRITTEN_TEXT: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
-/// Longer than any server takes to listen.
+/// Maximum time for a server to start listening.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a server is told apart from its files.
+/// Settings of a server, apart from its files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
-    /// By the scenario.
+    /// Settings of the scenario.
     pub(crate) programs: Programs,
-    /// Whether it must say that its files are to be asked about each time: browsers take those of 1997 for fresh.
+    /// Whether it must require validation of its files: browsers consider those of 1997 fresh.
     pub(crate) is_asked_about: bool,
 }
 
 /// A server that listens.
 #[derive(Debug)]
 pub(crate) struct Running {
-    // In this order: the program ends before its files go.
+    // In this order: the program ends before its files are removed.
     process: Process,
     folder: Folder,
 }
 
 impl ServerProgram {
-    /// Looks for it, and whether it can be told what the scenario says of it.
+    /// Finds the program, and checks that it supports the scenario's settings.
     pub(crate) fn found(self, programs: &Programs, processing: Duration) -> Result<Found, Error> {
         let Programs {
             server_head, server_buffer, server_close, server_requests, nagle, send_buffer, ..
@@ -77,7 +77,7 @@ impl ServerProgram {
         }
     }
 
-    /// Whether it can be told to say that a file must be asked about each time.
+    /// Whether it can require validation of its files.
     pub(crate) const fn tells_to_ask(self) -> bool {
         match self {
             Self::Ours | Self::Nginx | Self::Apache => true,
@@ -85,14 +85,14 @@ impl ServerProgram {
         }
     }
 
-    /// What a client keeps of every file.
+    /// Validator of every file.
     pub(crate) fn validator() -> Validator {
         Validator::LastModified(WRITTEN_TEXT.to_owned())
     }
 }
 
 impl Running {
-    /// Starts `program` in the calling thread's network; returns when it listens.
+    /// Starts `program` in the calling thread's network namespace; returns when it listens.
     pub(crate) fn start(
         program: ServerProgram,
         found: &Found,
@@ -115,7 +115,7 @@ impl Running {
         Ok(Self { process, folder })
     }
 
-    /// Gives it so much more time, and ends it; an error if it had ended by itself.
+    /// Waits for `settling`, then ends it; an error if it had ended by itself.
     pub(crate) fn stop(self, settling: Duration, clock: Clock) -> Result<(), Error> {
         let Self { mut process, folder } = self;
         process.wait_until(settling, clock, |process| Ok(process.ended()?.is_some()))?;
@@ -131,8 +131,8 @@ impl Running {
     }
 }
 
-/// The objects as files, by the names that our own server gives them; a document that is called no such thing also by a
-/// name that says it is HTML.
+/// Writes the objects as files, by the names that our own server gives them; a document whose name does not
+/// say that it is HTML also gets one that does.
 fn write_page(folder: &Folder, site: &Site) -> Result<(), Error> {
     let root = folder.path().join("page");
     let written = SystemTime::UNIX_EPOCH + Elapsed::from_secs(WRITTEN);
@@ -157,7 +157,7 @@ fn write_page(folder: &Folder, site: &Site) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a document without a name of its own is also called.
+/// Second name of a document without an HTML name.
 pub(super) const DOCUMENT: &str = "0.html";
 
 fn command(
@@ -200,7 +200,8 @@ fn command(
     Ok(command)
 }
 
-/// As it comes, but for what a laboratory must know: one process, no log, and Nagle's algorithm as the scenario says.
+/// The default configuration, except for the laboratory's needs: one process, no log, and the scenario's
+/// Nagle setting.
 fn nginx(folder: &Path, address: SocketAddr, told: Told) -> String {
     let Told { programs, is_asked_about } = told;
     let folder = folder.display();
@@ -246,7 +247,7 @@ fn apache(folder: &Path, address: SocketAddr, told: Told) -> String {
     )
 }
 
-/// Whether anybody listens at a port of the calling thread's network: state 0A in its table.
+/// Whether a socket listens at a port of the calling thread's network namespace: state 0A in its table.
 fn listens(port: u16) -> bool {
     ["tcp", "tcp6"].iter().any(|table| {
         let table = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! A scenario in the terms of our own programs: what the robot is to do, how the server treats it, and for how long.
+//! A scenario in the terms of our own programs: the robot's plan, the server's settings, and the deadline.
 //!
-//! Not what kernels do: that is [`crate::profile`].
+//! Kernel settings are in [`crate::profile`].
 
 use std::num::NonZeroU16;
 
@@ -16,7 +16,7 @@ use super::unsuited;
 use crate::Error;
 use crate::peers::{ClientProgram, ServerProgram};
 
-/// How connections are used.
+/// Connection policy of a protocol.
 pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
     let parallel =
         NonZeroU16::new(client.parallel).ok_or_else(|| unsuited("0 connections", "use --parallel 1"))?;
@@ -41,7 +41,7 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
     }
 }
 
-/// What the robot is to do, and what of the scenario it does otherwise.
+/// The robot's plan, and its deviations from the scenario.
 pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> Result<(Plan, Vec<String>), Error> {
     let Client { request, requests, parallel: _, connection } = client;
     match connection {
@@ -64,7 +64,7 @@ pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> Result<(
     Ok((plan, note.into_iter().map(str::to_owned).collect()))
 }
 
-/// Refuses what real programs cannot be told: they take the time they take.
+/// Refuses settings that real programs do not support: their CPU times are their own.
 pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
     let Programs {
         client_setup,
@@ -98,7 +98,7 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses what only our own client can be told.
+/// Refuses settings that only our own client supports.
 pub(super) fn only_ours(programs: &Programs, client: ClientProgram) -> Result<(), Error> {
     let told = [
         ("first bytes", programs.client_first_bytes.is_some()),
@@ -113,7 +113,7 @@ pub(super) fn only_ours(programs: &Programs, client: ClientProgram) -> Result<()
     }
 }
 
-/// Makes requests of what the client has of a server that others wrote, which has dates of its own.
+/// Makes the client's requests conditional, for a third-party server, which has dates of its own.
 pub(super) fn validate(
     plan: &mut Plan,
     server: ServerProgram,
@@ -144,7 +144,7 @@ pub(super) fn config(programs: &Programs, shape: Shape, patience: Patience) -> S
     }
 }
 
-/// How the server cuts its answers into writes.
+/// Division of the server's responses into writes.
 fn writes(shape: Shape) -> WritePolicy {
     match shape {
         Shape::Http10 { parallel: _ }
@@ -156,7 +156,7 @@ fn writes(shape: Shape) -> WritePolicy {
     }
 }
 
-/// Long enough for any run that gets anywhere, losses included; short enough for somebody to wait for.
+/// Deadline: long enough for any run that makes progress, losses included; short enough to wait for.
 pub(super) fn deadline(scenario: &Scenario) -> Duration {
     let (network, page, processing) = (&scenario.network, &scenario.page, scenario.server.processing);
     let objects = page.objects.len() as u64;

@@ -1,19 +1,20 @@
-//! What the kernel is asked to pass over, as a program for its packet filter: what is neither TCP nor UDP, what is of
-//! another port, and the loopback's second sight of every packet.
+//! Program of the kernel's packet filter: drops packets that are neither TCP nor UDP, those of other ports,
+//! and the second copy of every packet on the loopback.
 //!
-//! Not the place where anything is decided about a connection. The machine is that of the kernel's
-//! Documentation/networking/filter.rst; packets begin with their IP header, because the socket is a datagram's.
+//! No decision about connections is made here. The filter machine is that of the kernel's
+//! Documentation/networking/filter.rst; packets begin with their IP header, because the socket is a
+//! datagram's.
 
 use socket2::SockFilter;
 
-/// What no filter cuts off.
+/// Capture length that truncates no packet.
 const WHOLE: u32 = 0x0004_0000;
 const TCP: u32 = 6;
 const UDP: u32 = 17;
 
-/// The program: TCP and UDP, all of it or that from and to `port`.
+/// The program: all TCP and UDP, or only from and to `port`.
 pub(super) fn program(port: Option<u16>) -> Vec<SockFilter> {
-    // A packet on the loopback is seen when it is sent and when it arrives: the second is kept.
+    // A packet on the loopback is seen when it is sent and when it arrives: the second one is captured.
     let mut program = vec![
         load_ancillary(libc::SKF_AD_PKTTYPE),
         skip_unless(u32::from(libc::PACKET_OUTGOING), 3),
@@ -37,7 +38,7 @@ pub(super) fn program(port: Option<u16>) -> Vec<SockFilter> {
     program
 }
 
-/// Fragments but the first have no ports, and are passed over.
+/// Fragments other than the first have no ports, and are dropped.
 fn over_ipv4(port: u32) -> Vec<SockFilter> {
     const FRAGMENT_OFFSET: u32 = 0x1fff;
     vec![
@@ -56,7 +57,7 @@ fn over_ipv4(port: u32) -> Vec<SockFilter> {
     ]
 }
 
-/// Behind extension headers no port is looked for: neither has any there on any network we know of.
+/// Ports behind extension headers are not searched for: TCP and UDP have none on any network we know of.
 fn over_ipv6(port: u32) -> Vec<SockFilter> {
     vec![
         load_byte(6),
@@ -85,7 +86,7 @@ fn load_half(at: u32) -> SockFilter {
     SockFilter::new(code(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS), 0, 0, at)
 }
 
-/// At an offset from the end of the IPv4 header.
+/// Loads at an offset from the end of the IPv4 header.
 fn load_half_behind(at: u32) -> SockFilter {
     SockFilter::new(code(libc::BPF_LD | libc::BPF_H | libc::BPF_IND), 0, 0, at)
 }
@@ -98,7 +99,7 @@ fn skip_unless(value: u32, count: u8) -> SockFilter {
     SockFilter::new(code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K), 0, count, value)
 }
 
-/// So many bytes of the packet are kept; none, and it is passed over.
+/// Returns this number of bytes of the packet; 0 drops it.
 fn verdict(bytes: u32) -> SockFilter {
     SockFilter::new(code(libc::BPF_RET | libc::BPF_K), 0, 0, bytes)
 }

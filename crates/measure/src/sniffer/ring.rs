@@ -1,8 +1,8 @@
-//! The memory that the kernel fills with packets while this process reads: a row of blocks, each of which belongs to one
-//! of the two at a time (TPACKET_V3).
+//! Ring buffer shared with the kernel, which fills it with packets while this process reads: a sequence of
+//! blocks, each owned by one of the two at a time (TPACKET_V3).
 //!
-//! Not what is in the blocks. The only place of the sniffer with `unsafe`: options that no crate knows, the mapping, and
-//! the word in each block that says whose it is.
+//! Contents of blocks are parsed elsewhere. The only place of the sniffer with `unsafe`: options that no
+//! crate supports, the mapping, and the word in each block that holds its owner.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -16,9 +16,9 @@ use socket2::Socket;
 
 use crate::Error;
 
-/// A packet of the loopback has up to 64 KiB, and must lie in one block.
+/// Block size: a packet of the loopback has up to 64 KiB, and must lie in one block.
 const BLOCK: usize = 1 << 18;
-/// 32 MiB together: a third of a second at 100 MB/s.
+/// Number of blocks, 32 MiB together: a third of a second at 100 MB/s.
 const BLOCKS: usize = 128;
 
 /// The mapping, and the socket it belongs to.
@@ -26,14 +26,14 @@ const BLOCKS: usize = 128;
 pub(super) struct Ring {
     socket: Socket,
     memory: NonNull<u8>,
-    /// The block that the kernel fills next.
+    /// Index of the block that the kernel fills next.
     next: usize,
 }
 
 impl Ring {
     /// A ring for `socket`, which must not yet be bound.
     pub(super) fn new(socket: Socket) -> Result<Self, Error> {
-        /// Blocks that are not full are handed over, too.
+        /// Blocks that are not full are released after this time, too.
         const HANDED_OVER_AFTER_MS: u32 = 20;
         /// Only a divisor of the block's size: in this version frames are as long as their packets.
         const FRAME: u32 = 2_048;
@@ -54,7 +54,7 @@ impl Ring {
         Ok(Self { socket, memory: made.map_err(unmade)?, next: 0 })
     }
 
-    /// Begins to fill, from all interfaces.
+    /// Starts the capture, from all interfaces.
     pub(super) fn listen(&self) -> Result<(), Error> {
         let every = u16::try_from(libc::ETH_P_ALL).expect("the kernel's numbers of protocols have 16 bits");
         let address = sockaddr_ll {
@@ -75,7 +75,7 @@ impl Ring {
         Errno::result(result).map(drop).map_err(Error::kernel("begin to capture packets"))
     }
 
-    /// The next block, if the kernel has handed it over.
+    /// The next block, if the kernel has released it.
     pub(super) fn block(&self) -> Option<&[u8]> {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
@@ -85,13 +85,13 @@ impl Ring {
         Some(unsafe { slice::from_raw_parts(self.start().as_ptr(), BLOCK) })
     }
 
-    /// Gives the block back.
+    /// Returns the block to the kernel.
     pub(super) fn release(&mut self) {
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % BLOCKS;
     }
 
-    /// Packets for which there was no room, since this was last asked.
+    /// Packets dropped because the ring was full, since the last call.
     pub(super) fn lost_since_asked(&self) -> Result<u64, Error> {
         let mut said = tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         let mut length = libc::socklen_t::try_from(size_of::<tpacket_stats_v3>()).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Ring {
         unsafe { self.memory.add(self.next * BLOCK) }
     }
 
-    /// Whose the block is.
+    /// Owner of the block.
     fn status(&self) -> &AtomicU32 {
         const STATUS: usize = std::mem::offset_of!(libc::tpacket_block_desc, hdr)
             + std::mem::offset_of!(libc::tpacket_hdr_v1, block_status);

@@ -1,6 +1,6 @@
-//! Whether a test that needs the kernel's favours may run here; said loudly when it may not.
+//! Whether a test that needs kernel privileges may run here; a message if it may not.
 
-/// True if it may. Where `ROUNDTRIP_REQUIRE_KERNEL=1` (as in CI), it must.
+/// Returns true if it may. With `ROUNDTRIP_REQUIRE_KERNEL=1` (as in CI), it must.
 pub(crate) fn granted() -> bool {
     let Err(missing) = measure::available() else { return true };
     skip::refused(&missing.to_string());

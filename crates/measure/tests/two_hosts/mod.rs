@@ -1,5 +1,5 @@
-//! Two hosts that know nothing but each other: two namespaces, each with one TUN device. For tests and benchmarks of
-//! the emulator alone; a measurement has its own, which pins TCP.
+//! Two hosts connected only to each other: two namespaces, each with one TUN device. For tests and benchmarks
+//! of the emulator alone; a measurement has its own, which pins TCP.
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -14,7 +14,7 @@ pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 pub(crate) const PORT: u16 = 9_000;
 
-/// A client and a server, each on its own.
+/// A client and a server, each in its own namespace.
 pub(crate) struct TwoHosts {
     pub(crate) client: Namespace,
     pub(crate) server: Namespace,
@@ -31,7 +31,7 @@ impl TwoHosts {
         Ok((Self { client, server }, tuns))
     }
 
-    /// The hosts with the link at work between them.
+    /// The hosts with the running link between them.
     pub(crate) fn joined(up: &Config, down: &Config, options: &Options) -> Result<(Self, Running), Error> {
         let (hosts, [client, server]) = Self::new()?;
         let running = Emulator::start(client, server, up, down, options)?;
@@ -52,7 +52,7 @@ impl TwoHosts {
 }
 
 fn join(name: &str, own: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, Error> {
-    // Its neighbour discovery would be among the packets counted. Absent where the kernel has no IPv6.
+    // IPv6's neighbour discovery would be among the packets counted. Absent where the kernel has no IPv6.
     for scope in ["all", "default"] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");
     }
