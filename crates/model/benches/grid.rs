@@ -1,6 +1,6 @@
-//! How long the whole grid takes: the ten networks, the six pages, every protocol that has a formula for them.
+//! Duration of the whole grid: the ten networks, the six pages, every protocol that has a formula for them.
 //!
-//! Prints the median of 101 passes. Not a test: a slow machine is not a wrong one.
+//! Prints the median of 101 passes. Not a test: no test fails by its timings.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Request and response over UDP with TCP's slow start (`papers/heidemann-model#section-iv-f`).
 //!
-//! The Asynchronous Reliable Delivery Protocol has no handshake and, as the paper found it, forgets the window
-//! after each exchange: every answer slow-starts.
+//! The Asynchronous Reliable Delivery Protocol has no handshake and, as the paper found it, drops the window
+//! after each exchange: every response slow-starts.
 
 use crate::{Exchange, Path, SlowStart, Transaction};
 

@@ -1,8 +1,8 @@
-//! Connections kept (P-HTTP, HTTP/1.1), or what TCP learnt on them (T/TCP): the same at this level of detail
+//! Persistent connections (P-HTTP, HTTP/1.1), or cached TCP state (T/TCP): the same at this level of detail
 //! (`papers/heidemann-model#section-iv-d`).
 //!
-//! A hit costs the minimum: the formulas take the window as fully open after the first exchange. Where it is
-//! not, [`crate::notes`] says so.
+//! A hit costs the minimum: the formulas assume that the window is fully open after the first exchange. Where
+//! it is not, [`crate::notes`] reports it.
 
 use scenario::Connection;
 

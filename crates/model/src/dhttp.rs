@@ -1,22 +1,23 @@
-//! Small answers in one datagram, large ones over TCP that the server opens (`papers/dhttp#section-iii`).
+//! Small responses in one datagram, large ones over TCP that the server opens (`papers/dhttp#section-iii`).
 //!
 //! The DHTTP paper has no formulas; these are ours, in the terms of `papers/heidemann-model`.
 //!
-//! A **small** answer is one datagram each way: `T = rtt + req_min + processing + reply_min`, which is `T_min`.
+//! A **small** response is one datagram each way: `T = rtt + req_min + processing + reply_min`, which is
+//! `T_min`.
 //!
-//! A **large** answer on a **cold** path. The request leaves at 0 and is at the server after half a round trip
-//! and `req_min`. Only the answer's size says that it needs TCP, so the server's SYN leaves after `processing`.
-//! It is at the client half a round trip later, the SYN-ACK is back at the server after one and a half, and the
-//! answer's first byte is at the client after two: `T = 2 rtt + req_min + processing + slowstart + reply_min`, which
-//! is `T_TCP`. In HTTP the handshake comes before the request, here the request comes before the handshake; the
-//! round trips are as many (the paper's Fig. 1). The window is as after a passive open: the SYN-ACK acknowledges the
-//! server's SYN, which opens it by one.
+//! A **large** response on a **cold** path. The request leaves at 0 and is at the server after half a round
+//! trip and `req_min`. The response's size determines that it needs TCP, so the server's SYN leaves after
+//! `processing`. It is at the client half a round trip later, the SYN-ACK is back at the server after one and
+//! a half, and the response's first byte is at the client after two: `T = 2 rtt + req_min + processing +
+//! slowstart + reply_min`, which is `T_TCP`. In HTTP the handshake precedes the request, here the request
+//! precedes the handshake; the number of round trips is the same (the paper's Fig. 1). The window is as after
+//! a passive open: the SYN-ACK acknowledges the server's SYN, which opens it by one.
 //!
-//! A **large** answer on a **warm** path goes over the connection that an earlier large answer opened: `T_min`,
-//! with the same assumption as P-HTTP's hits that the window is open.
+//! A **large** response on a **warm** path goes over the connection that an earlier large response opened:
+//! `T_min`, with the same assumption as P-HTTP's hits that the window is open.
 //!
-//! What the sums leave out, so that they are an upper bound: the small answers of a page can arrive during the
-//! handshake for the large one, and a server may begin the handshake before it has finished the answer.
+//! The sums are an upper bound: they leave out that a page's small responses can arrive during the handshake
+//! for the large one, and that a server may begin the handshake before it has finished the response.
 //!
 //! A request too large for a datagram goes over TCP that the client opens, as plain HTTP: `T_TCP` again.
 
@@ -25,29 +26,29 @@ use wire::Bytes;
 
 use crate::{Exchange, Path, SlowStart, Transaction, minimum, tcp};
 
-/// What fits a datagram.
+/// Limits of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// The largest UDP payload, in either direction: 1460 bytes in the papers' profile.
+    /// Maximum UDP payload, in either direction: 1460 bytes in the papers' profile.
     pub limit: Bytes,
-    /// The head of a response, which the formulas do not otherwise count.
+    /// Size of a response's headers, which the formulas do not otherwise count.
     pub response_head: Bytes,
 }
 
 impl Datagram {
-    /// What DHTTP puts before a request: id, port, flags.
+    /// Size of DHTTP's request header: id, port, flags.
     pub const REQUEST_HEADER: Bytes = Bytes::new(8 + 2 + 1);
-    /// What DHTTP puts before a response: the id.
+    /// Size of DHTTP's response header: the id.
     pub const RESPONSE_HEADER: Bytes = Bytes::new(8);
 
-    /// Whether both the request and its answer are one datagram.
+    /// Whether both the request and its response are one datagram.
     pub fn fits(&self, exchange: &Exchange) -> bool {
         exchange.request + Self::REQUEST_HEADER <= self.limit
             && exchange.reply + self.response_head + Self::RESPONSE_HEADER <= self.limit
     }
 }
 
-/// One transaction for each exchange: the first large one pays for the connection unless it is warm.
+/// One transaction for each exchange: the first large one includes connection set-up unless the path is warm.
 pub fn transactions(
     path: &Path,
     start: &SlowStart,
@@ -100,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_small_when_head_id_and_body_fit_the_datagram() {
+    fn response_is_small_if_id_headers_and_body_fit_the_datagram() {
         assert!(PAPER.fits(&exchange(1460 - 226 - 8)));
         assert!(!PAPER.fits(&exchange(1460 - 226 - 7)));
         assert!(!PAPER.fits(&Exchange { request: Bytes::new(1450), ..exchange(1) }));
     }
 
     #[test]
-    fn only_the_first_large_answer_of_a_cold_path_waits_for_a_connection() {
+    fn only_the_first_large_response_on_a_cold_path_waits_for_a_connection() {
         assert_eq!(setups(Connection::Cold, &[100, 200]), [false, false]);
         assert_eq!(setups(Connection::Cold, &[100, 9000, 8000, 50]), [false, true, false, false]);
         assert_eq!(setups(Connection::Warm, &[100, 9000, 8000, 50]), [false, false, false, false]);

@@ -1,6 +1,6 @@
-//! What no protocol can beat (`papers/heidemann-model#section-iv-a`).
+//! Lower bound of all protocols (`papers/heidemann-model#section-iv-a`).
 //!
-//! Not a protocol: nothing is set up and no window limits the answer.
+//! Not a protocol: there is no set-up and no window limits the response.
 
 use crate::{Exchange, Path, Transaction};
 

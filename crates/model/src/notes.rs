@@ -1,7 +1,7 @@
-//! What the formulas assume and a scenario does not keep, each as a sentence with its figures.
+//! Assumptions of the formulas that a scenario breaks, each as a sentence with its figures.
 //!
-//! Not errors: the prediction stands, and the note says what it leaves out. Which of them a scenario deserves is
-//! found in `checks`.
+//! Not errors: the prediction stands, and the note names what it leaves out. The scenario is compared in
+//! `checks`.
 
 mod checks;
 
@@ -15,14 +15,14 @@ pub(crate) use checks::notes;
 /// An assumption of the formulas that the scenario breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// The requests are independent, but this client has one under way at a time.
+    /// The requests are independent, but this client has one in flight at a time.
     OneRequestAtATime {
         /// Objects after the first.
         waits: u64,
     },
     /// Parallel connections are the paper's approximation.
     ParallelApproximated {
-        /// Connections at once.
+        /// Concurrent connections.
         connections: u64,
     },
     /// Parallel connections change nothing here.
@@ -30,12 +30,12 @@ pub enum Note {
         /// The protocol, or the client, that uses one.
         protocol: Protocol,
     },
-    /// The protocol keeps nothing from an earlier page.
+    /// The protocol caches nothing from an earlier page.
     NothingKept {
-        /// Which.
+        /// The protocol.
         protocol: Protocol,
     },
-    /// A warm connection's window is taken as open, but this stack closes it after idle.
+    /// A warm connection's window is assumed to be open, but this stack reduces it after idle.
     WindowRestarts,
     /// The window is not open after the first exchange, as the caching formulas assume.
     WindowNotOpen {
@@ -43,31 +43,31 @@ pub enum Note {
         window: u64,
         /// Segments that fill the path: `muws`.
         to_fill: u64,
-        /// Whether a later answer needs more than it has.
+        /// Whether a later response needs more than that.
         matters: bool,
     },
-    /// The receive window is smaller than the path, which the formulas do not know.
+    /// The receive window is smaller than the path's capacity, which the formulas ignore.
     WindowLimited {
-        /// The largest window.
+        /// Maximum window.
         window: Bytes,
         /// Segments that fill the path: `muws`.
         to_fill: u64,
     },
-    /// Slow start ends before the path is full; what congestion avoidance costs after it is not counted.
+    /// Slow start ends before the path is full; the cost of congestion avoidance after it is not counted.
     BeyondThreshold {
-        /// Where slow start ends.
+        /// Slow start threshold.
         ssthresh: Bytes,
     },
     /// Packets are lost; the formulas lose none.
     Loss,
     /// Jitter, reordering or duplication, which the formulas do not have.
     Unsteady {
-        /// Which.
+        /// The impairment.
         what: &'static str,
     },
-    /// What the programs at both ends take, how they write and close; sockets' options too.
+    /// CPU times, writes and closing of the programs at both ends; socket options too.
     Programs {
-        /// What was said of them.
+        /// The settings.
         said: String,
     },
     /// A modem compresses what the line carries.
@@ -77,30 +77,30 @@ pub enum Note {
         /// Segments that fill the path: `muws`.
         to_fill: u64,
     },
-    /// The way up has another rate, at which requests are counted, but not acknowledgements.
+    /// The rate towards the server differs; requests are counted at it, but not acknowledgements.
     Asymmetric {
         /// Towards the server.
         up: Rate,
         /// Towards the client.
         down: Rate,
     },
-    /// A request does not fit one segment, so its own slow start is left out.
+    /// A request exceeds one segment, so its own slow start is left out.
     LargeRequest {
         /// Its size.
         request: Bytes,
         /// A segment's.
         mss: Bytes,
     },
-    /// A datagram of an answer is larger than a segment of this path.
+    /// A datagram of a response is larger than a segment of this path.
     Fragmented {
         /// The datagram's limit.
         limit: Bytes,
         /// A segment's payload.
         mss: Bytes,
     },
-    /// A 304 has no body: its head is taken as this long.
+    /// A 304 has no body: its header section is assumed to have this size.
     RevalidationHead {
-        /// How long.
+        /// Size of the header section.
         head: Bytes,
     },
 }

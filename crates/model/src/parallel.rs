@@ -1,28 +1,29 @@
-//! Several connections at once (`papers/heidemann-model#section-iv-e`).
+//! Several concurrent connections (`papers/heidemann-model#section-iv-e`).
 //!
-//! The paper's approximation, and no more: "treating rtt as if it were rtt/n, for n concurrent connections". What
-//! connections that share a path do to each other's windows is for `simulate`.
+//! The paper's approximation, and no more: "treating rtt as if it were rtt/n, for n concurrent connections".
+//! The interaction of connections that share a path is for `simulate`.
 
-//! Persistent connections (`http11-parallel`) join it to connection caching, equations (8) to (11): of `k` connections
-//! each one's first exchange misses and all others hit, with `rtt/k` in the place of `rtt`:
+//! Persistent connections (`http11-parallel`) combine it with connection caching, equations (8) to (11): for
+//! each of `k` connections the first exchange misses and all others hit, with `rtt/k` in the place of `rtt`:
 //!
 //! ```text
 //! independent: S = rtt/k + sum of (T(i) - rtt/k);  T(i) = T_cache-miss for i < k, T_cache-hit for the others
 //! dependent:   S = T(0) + sum of T(i), i > 0;      the same, but T(0) with the whole rtt: it names the others
 //! ```
 //!
-//! `k` is the number allowed, or that of the objects requested at once if it is smaller. With one connection both are
-//! the sums for HTTP/1.1. Independent requests on warm connections have nothing to divide: they cost the minimum.
+//! `k` is the number allowed, or the number of objects requested concurrently if it is smaller. With one
+//! connection both are the sums for HTTP/1.1. Independent requests on warm connections have nothing to
+//! divide: they cost the minimum.
 
 use scenario::{Client, Connection, Requests};
 use wire::Duration;
 
 use crate::{Exchange, Path, SlowStart, Transaction, minimum, tcp};
 
-/// The path as each of `connections` connections is taken to see it. 0 counts as 1.
+/// The path as assumed for each of `connections` connections. 0 counts as 1.
 ///
-/// With no more connections than objects the result stays above the minimum: the objects' shares, rounded up, add up to
-/// a whole round trip or more, and one share is paid for all.
+/// With no more connections than objects the result stays above the minimum: the objects' shares, rounded up,
+/// add up to a whole round trip or more, and one share is counted for all.
 pub fn path(path: &Path, connections: u64) -> Path {
     Path { rtt: Duration::from_nanos(path.rtt.as_nanos().div_ceil(connections.max(1))), ..*path }
 }

@@ -8,23 +8,23 @@ use wire::{Bytes, Duration, Rate};
 /// A path between a client and a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// There and back, without the time it takes to send anything (`rtt`).
+    /// Round trip time without transmission time (`rtt`).
     pub rtt: Duration,
     /// Payload bits per second towards the client (`bw`).
     pub rate: Rate,
     /// Payload bits per second towards the server; `bw` again in the paper.
     pub rate_up: Rate,
-    /// The largest segment's payload, at least 1 byte (`mss`).
+    /// Maximum payload of a segment, at least 1 byte (`mss`).
     pub mss: Bytes,
 }
 
 impl Path {
-    /// The time to send one full segment: `stt = mss / bw`.
+    /// Transmission time of one full segment: `stt = mss / bw`.
     pub fn segment_time(&self) -> Duration {
         self.rate.time_for(self.mss)
     }
 
-    /// The time to send `segments` full segments, rounded once.
+    /// Transmission time of `segments` full segments, rounded once.
     pub fn segments_time(&self, segments: u64) -> Duration {
         self.rate.time_for(Bytes::new(self.mss.get().saturating_mul(segments)))
     }

@@ -1,7 +1,7 @@
-//! The front door: a scenario to its formula, and what came out of it.
+//! Entry point: a scenario to its formula, and the result.
 //!
-//! Each part of the scenario is honoured, or a [`Note`] says that it is not, or a [`Refusal`] that there is no
-//! prediction. `runs` and `seed` mean nothing here: a formula gives the same each time.
+//! Each part of the scenario is honoured, or a [`Note`] says that it is not, or a [`Refusal`] that there is
+//! no prediction. `runs` and `seed` have no effect: a formula is deterministic.
 
 use ::tcp::stack::{Acks, Congestion};
 use scenario::{Connection, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
@@ -15,61 +15,62 @@ use crate::{
     parallel, tcp,
 };
 
-/// What the formulas need and a scenario does not say.
+/// Inputs of the formulas that a scenario does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assumptions {
-    /// When the receiver acknowledges; `None`: as the scenario's stack does.
+    /// Acknowledgement policy of the receiver; `None`: the stack's.
     pub acks: Option<Acks>,
-    /// The largest UDP payload of DHTTP, where the network carries it whole.
+    /// Maximum UDP payload of DHTTP, if the network carries it unfragmented.
     pub datagram_limit: Bytes,
-    /// The head of a response. Counted where it decides (does the answer fit a datagram?) and where it is the
-    /// whole answer (a 304), and otherwise left out, as the paper does.
+    /// Size of a response's headers. Counted where it decides (does the response fit a datagram?) and where
+    /// it is the whole response (a 304), and otherwise left out, as in the paper.
     pub response_head: Bytes,
 }
 
 impl Default for Assumptions {
-    /// The stack's own acknowledgements; 1460 bytes (`papers/dhttp#section-iii`); the 226 bytes of head that
-    /// Apache sends in `papers/p-http#figure-2`.
+    /// The stack's own acknowledgements; 1460 bytes (`papers/dhttp#section-iii`); the 226 bytes of headers
+    /// that Apache sends in `papers/p-http#figure-2`.
     fn default() -> Self {
         Self { acks: None, datagram_limit: Bytes::new(1460), response_head: Bytes::new(226) }
     }
 }
 
 impl Assumptions {
-    /// As Table VI was computed: every segment is acknowledged, whatever the stack.
+    /// Assumptions of Table VI: every segment is acknowledged, whatever the stack.
     pub fn paper() -> Self {
         Self { acks: Some(Acks::EverySegment), ..Self::default() }
     }
 }
 
-/// What the formulas say about a scenario.
+/// Prediction of the formulas for a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction<'a> {
-    /// What was asked.
+    /// The scenario.
     pub scenario: &'a Scenario,
-    /// From the first packet of the first request to the last byte of the last answer.
+    /// Time from the first packet of the first request to the last byte of the last response.
     pub elapsed: Duration,
-    /// The same for the protocol `minimum`, and bodies as they are stored.
+    /// The same for the protocol `minimum`, with bodies as stored.
     pub minimum: Duration,
-    /// What of `elapsed` is neither sending nor the server's work, in round trips of the network: 1 for the
-    /// minimum. `None` without delay.
+    /// Part of `elapsed` that is neither transmission nor the server's work, in round trips of the network: 1
+    /// for the minimum. `None` without delay.
     pub round_trips: Option<f64>,
     /// Handshakes and slow start's stalls, in order.
     pub stalls: Vec<Wait>,
     /// Connections opened; `None` where the protocol is a bound and not a protocol.
     pub connections: Option<u64>,
-    /// Requests and answers as the formulas count them: without the heads of answers, which no scenario gives.
+    /// Payload of requests and responses as the formulas count it: without response headers, which no
+    /// scenario has.
     pub payload: Bytes,
-    /// Packets up and down, where the protocol leaves no choice: one datagram each way for each object.
+    /// Packets up and down, where the protocol determines them: one datagram each way for each object.
     pub packets: Option<(u64, u64)>,
     /// Assumptions that the scenario breaks.
     pub notes: Vec<Note>,
 }
 
-/// What the closed formulas say about a scenario.
+/// Predicts a scenario by the closed formulas.
 ///
 /// # Errors
-/// [`Refusal`] when a size is unknown, or the result is too long to be written down.
+/// [`Refusal`] if a size is unknown, or the result exceeds the range of a duration.
 pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<Prediction<'a>, Refusal> {
     if scenario.client.parallel > 1 && !is_parallel(scenario.protocol) {
         let (protocol, parallel) = (scenario.protocol, scenario.client.parallel);
@@ -118,7 +119,7 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
 }
 
 impl Prediction<'_> {
-    /// Elapsed time over the minimum's; `None` if that is nothing.
+    /// Elapsed time over the minimum's; `None` if that is zero.
     pub fn overhead(&self) -> Option<f64> {
         ratio(self.elapsed, self.minimum)
     }
@@ -149,7 +150,7 @@ impl Prediction<'_> {
     }
 }
 
-/// Whether a formula for several connections at once exists.
+/// Whether there is a formula for several concurrent connections.
 const fn is_parallel(protocol: Protocol) -> bool {
     match protocol {
         Protocol::Minimum | Protocol::Http10 | Protocol::Http11Parallel => true,
@@ -163,7 +164,7 @@ const fn is_parallel(protocol: Protocol) -> bool {
     }
 }
 
-/// How the window opens. Nagle, SACK, timestamps and what a window does after idle are not in the formulas; the
+/// Growth of the window. Nagle, SACK, timestamps and the window after idle are not in the formulas; the
 /// receive window and idle get a note where they matter.
 fn slow_start(stack: &Stack, assumptions: &Assumptions) -> SlowStart {
     let Stack {
@@ -212,7 +213,7 @@ fn exchanges(
         .collect()
 }
 
-/// What does not shrink has no size after deflate; a page on which nothing has one is not known at all.
+/// Refuses a page without any size after deflate; an object that does not shrink has none.
 fn deflate_sizes_known(page: &Page) -> Result<(), Refusal> {
     match page.objects.iter().any(|object| object.deflated.is_some()) {
         true => Ok(()),
@@ -220,7 +221,7 @@ fn deflate_sizes_known(page: &Page) -> Result<(), Refusal> {
     }
 }
 
-/// `S_min`, with what the client's own waiting adds.
+/// `S_min`, with the client's own think time added.
 fn least(scenario: &Scenario, path: &Path, exchanges: &[Exchange]) -> Duration {
     let transactions = exchanges.iter().map(|exchange| minimum::transaction(path, exchange)).collect();
     Series { transactions, waits: waits(scenario, Protocol::Minimum) }.elapsed()
@@ -253,7 +254,7 @@ fn series(
     Series { transactions, waits: waits(scenario, scenario.protocol) }
 }
 
-/// One after the other, requests use one connection at a time, however many are allowed.
+/// Sequential requests use one connection at a time, however many are allowed.
 fn connections_at_once(scenario: &Scenario) -> u64 {
     match scenario.client.requests {
         Requests::Independent => u64::from(scenario.client.parallel).min(scenario.page.objects.len() as u64),
@@ -261,11 +262,11 @@ fn connections_at_once(scenario: &Scenario) -> u64 {
     }
 }
 
-/// Objects that pay a round trip of their own because their request waits (`papers/heidemann-model`, IV-A).
+/// Objects that cost a round trip of their own because their request waits (`papers/heidemann-model`, IV-A).
 ///
-/// A client that has one request under way at a time pays for each object after the first; one that does not
-/// wait for answers, once, because it learns what a page embeds from its first object. The minimum is of that
-/// kind: no protocol can ask for what it has not heard of.
+/// A client that has one request in flight at a time waits for each object after the first. One that does not
+/// wait for responses waits once, because it learns what a page embeds from its first object. The minimum is
+/// of that kind: no protocol can request an unknown object.
 fn waits(scenario: &Scenario, protocol: Protocol) -> u64 {
     let after_first = (scenario.page.objects.len() as u64).saturating_sub(1);
     match (scenario.client.requests, protocol) {
@@ -296,7 +297,7 @@ fn connections(scenario: &Scenario, datagram: &Datagram, exchanges: &[Exchange])
     };
     match scenario.protocol {
         Protocol::Minimum => None,
-        // T/TCP spares the handshake, not the connection.
+        // T/TCP saves the handshake, not the connection.
         Protocol::Http10 | Protocol::Ttcp => Some(exchanges.len() as u64),
         Protocol::Http10KeepAlive
         | Protocol::Http11
@@ -312,7 +313,7 @@ fn connections(scenario: &Scenario, datagram: &Datagram, exchanges: &[Exchange])
     }
 }
 
-/// Everywhere else the count depends on acknowledgements and on how a connection is closed.
+/// For other protocols the count depends on acknowledgements and on how a connection is closed.
 fn packets(protocol: Protocol, datagram: &Datagram, exchanges: &[Exchange]) -> Option<(u64, u64)> {
     let all_small = protocol == Protocol::Dhttp && exchanges.iter().all(|exchange| datagram.fits(exchange));
     all_small.then_some((exchanges.len() as u64, exchanges.len() as u64))

@@ -1,28 +1,28 @@
-//! What the formulas cannot say at all, in a sentence for the user.
+//! Scenarios without a formula, in a sentence for the user.
 //!
-//! Not the assumptions that a scenario breaks while a figure still means something: those are [`crate::notes`].
+//! Broken assumptions that still leave a meaningful figure are in [`crate::notes`].
 
 use std::fmt;
 
 use scenario::Protocol;
 use scenario::client::PARALLEL_REMEDY;
 
-/// Why there is no prediction.
+/// Reason why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The protocol sends deflated bodies, and no object of the page says how large it is then.
+    /// The protocol sends deflated bodies, and no object of the page has a size after deflate.
     DeflatedSizesUnknown {
         /// The page's name.
         page: String,
     },
-    /// Several connections at once, for a protocol of which no formula has them.
+    /// Several concurrent connections, for a protocol without a formula for them.
     Parallel {
         /// The protocol.
         protocol: Protocol,
-        /// How many.
+        /// Number of connections.
         parallel: u16,
     },
-    /// More than 584 years, the longest span that can be written down.
+    /// More than 584 years, the maximum of a duration.
     TooLong {
         /// The page's name.
         page: String,

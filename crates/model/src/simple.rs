@@ -1,4 +1,5 @@
-//! The simplest estimate of what a round trip costs, before any protocol (`papers/heidemann-model#section-iv-b`).
+//! Simplest estimate of the cost of a round trip, before any protocol
+//! (`papers/heidemann-model#section-iv-b`).
 //!
 //! Not a time: a ratio, by which the paper tells where transients matter (above a quarter).
 
@@ -6,12 +7,14 @@ use wire::Bytes;
 
 use crate::Path;
 
-/// How many times the reply fills the path: `reply / (bw * rtt)`, equation (3). Infinite without delay.
+/// Size of the reply relative to the path's capacity: `reply / (bw * rtt)`, equation (3). Infinite without
+/// delay.
 pub fn reply_per_pipe(path: &Path, reply: Bytes) -> f64 {
     reply.as_f64() / bytes_in_flight(path)
 }
 
-/// One round trip over the time to send the reply: `rtt / (reply / bw)`, equation (4). Infinite for no reply.
+/// One round trip over the time to send the reply: `rtt / (reply / bw)`, equation (4). Infinite for an empty
+/// reply.
 pub fn pipe_per_reply(path: &Path, reply: Bytes) -> f64 {
     bytes_in_flight(path) / reply.as_f64()
 }

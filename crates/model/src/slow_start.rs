@@ -1,8 +1,9 @@
-//! How TCP's congestion window opens, and what that costs (`papers/heidemann-model#appendix`, Table V).
+//! Slow start of TCP's congestion window, and its cost (`papers/heidemann-model#appendix`, Table V).
 //!
-//! A sender sends what its window allows, stalls until the first acknowledgement returns, sends again: a *period*
-//! is what is sent between two stalls. Not a simulation: no segment is lost, no timer fires, and the window grows
-//! with each acknowledgement until the path is full, the reply ends, or `ssthresh` is reached.
+//! A sender sends what its window allows, stalls until the first acknowledgement returns, sends again: a
+//! *period* is the transmission between two stalls. Not a simulation: no segment is lost, no timer expires,
+//! and the window grows with each acknowledgement until the path is full, the reply ends, or `ssthresh` is
+//! reached.
 
 use std::iter;
 
@@ -11,31 +12,31 @@ use wire::{Bytes, Duration};
 
 use crate::Path;
 
-/// What decides how fast the window opens.
+/// Parameters of the window's growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowStart {
-    /// When the receiver acknowledges.
+    /// Acknowledgement policy of the receiver.
     pub acks: Policy,
-    /// How far an acknowledgement opens the window: by one segment in the paper.
+    /// Growth per acknowledgement: one segment in the paper.
     pub growth: Growth,
     /// `cwnd(1)`, in segments: 2 in the paper, because the ACK of the SYN has opened it by one. 0 counts as 1.
     pub initial_window: u64,
-    /// Where slow start ends; `None` if nowhere.
+    /// Slow start threshold; `None` if unlimited.
     pub ssthresh: Option<Bytes>,
 }
 
-/// When a receiver acknowledges, as the appendix has it.
+/// Acknowledgement policy of a receiver, as in the appendix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
     /// Every segment (`ae`).
     EverySegment,
-    /// Every second segment, and the odd last one of a period at once (`da`): the upper bound for BSD.
+    /// Every second segment, and the odd last one of a period immediately (`da`): the upper bound for BSD.
     Delayed,
     /// Every second segment, and the odd one with the next period's first (`nda`): the lower bound for BSD.
     NoDelayed,
 }
 
-/// What is sent between two stalls.
+/// Transmission between two stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     /// The congestion window at its beginning, in segments: `cwnd(i)`.
@@ -49,17 +50,17 @@ pub struct Period {
 /// A wait for acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// How long the segments before it took to send.
+    /// Transmission time of the segments before it.
     pub sending: Duration,
-    /// What of the round trip no segment used: `wastedstalltime(i)`.
+    /// Part of the round trip without transmission: `wastedstalltime(i)`.
     pub wasted: Duration,
 }
 
 impl SlowStart {
-    /// The stalls in a reply of `reply` bytes, in order; each wastes what is left of the round trip.
+    /// Stalls in a reply of `reply` bytes, in order; each wastes the rest of the round trip.
     ///
-    /// The text counts as many as the smallest n with `ss_segs <= csegs(n)`. The tables count one fewer, and
-    /// are right: no stall follows what is sent last.
+    /// The text counts the smallest n with `ss_segs <= csegs(n)`. The tables count one fewer, and are right:
+    /// no stall follows the last transmission.
     pub fn stalls(&self, path: &Path, reply: Bytes) -> impl Iterator<Item = Stall> {
         let (path, acks, ss_segs) = (*path, self.acks, self.segments(path, reply));
         self.periods().take_while(move |period| period.csegs < ss_segs).map(move |period| Stall {
@@ -68,7 +69,7 @@ impl SlowStart {
         })
     }
 
-    /// All the time that slow start wastes in a reply: `slowstartdelay`.
+    /// Total time that slow start wastes in a reply: `slowstartdelay`.
     pub fn delay(&self, path: &Path, reply: Bytes) -> Duration {
         self.stalls(path, reply).map(|stall| stall.wasted).sum()
     }
@@ -79,11 +80,12 @@ impl SlowStart {
         path.window_to_fill().min(reply.pieces_of(path.mss)).min(threshold)
     }
 
-    /// The window after a reply has been sent whole and acknowledged, in segments: what the next reply finds.
+    /// Window after a reply has been sent completely and acknowledged, in segments: the initial window of the
+    /// next reply.
     pub fn window_after(&self, path: &Path, reply: Bytes) -> u64 {
         let segments = reply.pieces_of(path.mss);
         let last = self.states().find(|(period, _)| period.csegs >= segments);
-        // The windows grow without end, so there is a last period.
+        // The windows grow without bound, so there is a last period.
         last.map_or(u64::MAX, |(period, unacked)| {
             let sent = period.segs - (period.csegs - segments);
             let waiting = sent.saturating_add(unacked);
@@ -92,12 +94,12 @@ impl SlowStart {
         })
     }
 
-    /// Period after period, without end: equations (17) and (18).
+    /// Unlimited sequence of periods: equations (17) and (18).
     pub fn periods(&self) -> impl Iterator<Item = Period> {
         self.states().map(|(period, _)| period)
     }
 
-    /// Each period with what the one before it left unacknowledged: `unacked(i - 1)`.
+    /// Each period with the segments that the one before it left unacknowledged: `unacked(i - 1)`.
     fn states(&self) -> impl Iterator<Item = (Period, u64)> {
         let start = *self;
         let cwnd = start.initial_window.max(1);
@@ -111,7 +113,7 @@ impl SlowStart {
         })
     }
 
-    /// By how many segments `acks` acknowledgements of `acknowledged` segments open the window.
+    /// Growth of the window in segments, by `acks` acknowledgements of `acknowledged` segments.
     fn opened(&self, acks: u64, acknowledged: u64) -> u64 {
         match self.growth {
             Growth::PerAcknowledgement => acks,
@@ -121,14 +123,15 @@ impl SlowStart {
 }
 
 impl Policy {
-    /// `acks(i)` and `unacked(i)` for a period of `segs` segments that found `unacked` waiting.
+    /// `acks(i)` and `unacked(i)` for a period of `segs` segments with `unacked` waiting before it.
     fn answer(self, segs: u64, unacked: u64) -> (u64, u64) {
         match self {
             Self::EverySegment => (segs, 0),
             Self::Delayed => (segs.div_ceil(2), 0),
             Self::NoDelayed => {
                 let waiting = segs.saturating_add(unacked);
-                // A lone segment (an initial window of 1) is acknowledged by the timer, or nothing would follow.
+                // A single segment (an initial window of 1) is acknowledged by the timer, or nothing would
+                // follow.
                 let acks = (waiting / 2).max(1);
                 (acks, waiting.saturating_sub(acks.saturating_mul(2)))
             }
@@ -143,14 +146,14 @@ impl Policy {
         }
     }
 
-    /// `rtt - (segs - k) / bw`, and nothing where the period outlasts the round trip.
+    /// `rtt - (segs - k) / bw`, or zero where the period outlasts the round trip.
     fn wasted(self, path: &Path, segs: u64) -> Duration {
         path.rtt - path.segments_time(segs.saturating_sub(self.segments_per_ack()))
     }
 }
 
 impl From<Acks> for Policy {
-    /// BSD's heartbeat is nearest to the lower bound, as Fig. 3 of the paper shows it; Linux acknowledges every
+    /// BSD's heartbeat is closest to the lower bound, as Fig. 3 of the paper shows; Linux acknowledges every
     /// segment while a connection is young, and that is when it slow-starts.
     fn from(acks: Acks) -> Self {
         match acks {
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_grows_by_what_is_acknowledged_doubles_whoever_delays() {
+    fn window_growing_by_acknowledged_segments_doubles_with_delayed_acks() {
         let linux = SlowStart { growth: Growth::PerSegment, ..NO_DELAYED };
         let sent: Vec<u64> = linux.periods().take(4).map(|period| period.segs).collect();
         assert_eq!(sent, [2, 4, 8, 16]);

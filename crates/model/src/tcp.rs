@@ -1,6 +1,6 @@
 //! A TCP connection for every object (`papers/heidemann-model#section-iv-c`).
 //!
-//! Not the packets: headers, the closing of connections and loss cost nothing here.
+//! Not simulated as packets: headers, connection closing and loss cost nothing here.
 
 use crate::{Exchange, Path, SlowStart, Transaction};
 

@@ -1,43 +1,43 @@
-//! One request and its answer as a sum of parts, and a series of them (equations (2), (6), (10), (15)).
+//! One request and its response as a sum of parts, and a series of them (equations (2), (6), (10), (15)).
 //!
-//! Every formula of the paper adds up the same parts; a protocol is which of them it pays. Not a timeline of
-//! packets: the stalls' places are those of a path on which each object follows the one before it.
+//! Every formula of the paper adds up the same parts; protocols differ in the parts they include. Not a
+//! timeline of packets: the stalls' times are those of a path on which each object follows the one before it.
 
 use wire::{Bytes, Duration};
 
 use crate::slow_start::Stall;
 use crate::{Path, SlowStart};
 
-/// One request and its answer, as the scenario asks for it.
+/// One request and its response, as in the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The request, head and all.
+    /// Size of the request with its headers.
     pub request: Bytes,
-    /// From the arrival of the request to the first byte of the answer.
+    /// Time from the arrival of the request to the first byte of the response.
     pub processing: Duration,
-    /// The answer.
+    /// Size of the response.
     pub reply: Bytes,
 }
 
-/// What an exchange costs: `T = rtt + setup + req + processing + slow start + reply`.
+/// Cost of an exchange: `T = rtt + setup + req + processing + slow start + reply`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// There with the request and back with the answer.
+    /// Propagation of the request and the response.
     pub rtt: Duration,
-    /// The handshake before the request, or, in DHTTP, before the answer.
+    /// The handshake before the request, or, in DHTTP, before the response.
     pub setup: Duration,
-    /// Sending the request: `req_min`.
+    /// Transmission time of the request: `req_min`.
     pub request: Duration,
-    /// The server's own time.
+    /// Processing time of the server.
     pub processing: Duration,
     /// The stalls of slow start.
     pub stalls: Vec<Stall>,
-    /// Sending the answer: `reply_min`.
+    /// Transmission time of the response: `reply_min`.
     pub reply: Duration,
 }
 
 impl Transaction {
-    /// The exchange without anything that a protocol adds.
+    /// The exchange without the overhead of a protocol.
     pub(crate) fn bare(path: &Path, exchange: &Exchange) -> Self {
         Self {
             rtt: path.rtt,
@@ -49,61 +49,61 @@ impl Transaction {
         }
     }
 
-    /// With one round trip of handshake before it.
+    /// The same after one round trip of handshake.
     pub(crate) fn after_handshake(self, path: &Path) -> Self {
         Self { setup: path.rtt, ..self }
     }
 
-    /// With a window that starts small.
+    /// The same with a window that starts small.
     pub(crate) fn in_slow_start(self, path: &Path, start: &SlowStart, exchange: &Exchange) -> Self {
         Self { stalls: start.stalls(path, exchange.reply).collect(), ..self }
     }
 
-    /// All of it: `T`.
+    /// Total time: `T`.
     pub fn elapsed(&self) -> Duration {
         self.rtt + self.setup + self.slow_start() + self.working()
     }
 
-    /// What slow start wastes.
+    /// Time wasted by slow start.
     pub fn slow_start(&self) -> Duration {
         self.stalls.iter().map(|stall| stall.wasted).sum()
     }
 
-    /// The part in which something is sent or worked on.
+    /// Time of transmission and processing.
     pub fn working(&self) -> Duration {
         self.request + self.processing + self.reply
     }
 
-    /// From the first packet to the first byte of the answer at the client.
+    /// Time from the first packet to the first byte of the response at the client.
     fn to_first_byte(&self) -> Duration {
         self.setup + self.rtt + self.request + self.processing
     }
 }
 
-/// Exchanges one after the other over one path: `S = rtt + sum of (T(i) - rtt)`.
+/// Sequential exchanges over one path: `S = rtt + sum of (T(i) - rtt)`.
 ///
-/// The requests are independent: each but the first is on its way while the answers before it arrive, so one
-/// round trip is paid for all. `waits` gives back those that are not.
+/// The requests are independent: each but the first is in flight while the responses before it arrive, so one
+/// round trip is counted for all. `waits` adds the round trips of those that are not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// In the order of the page's objects.
+    /// Transactions in the order of the page's objects.
     pub transactions: Vec<Transaction>,
-    /// How many of the transactions after the first wait for the one before them: each pays its own round trip.
+    /// Number of transactions after the first that wait for the previous one: each adds its own round trip.
     pub waits: u64,
 }
 
 impl Series {
-    /// Of independent requests.
+    /// A series of independent requests.
     pub fn independent(transactions: Vec<Transaction>) -> Self {
         Self { transactions, waits: 0 }
     }
 
-    /// All of it: `S`.
+    /// Total time: `S`.
     pub fn elapsed(&self) -> Duration {
         self.starts().last().map_or(Duration::ZERO, |(start, transaction)| start + transaction.elapsed())
     }
 
-    /// The part in which something is sent or worked on: `S` less its round trips.
+    /// Time of transmission and processing: `S` less its round trips.
     pub fn working(&self) -> Duration {
         self.transactions.iter().map(Transaction::working).sum()
     }
@@ -127,28 +127,28 @@ impl Series {
     }
 }
 
-/// A time in a series in which nothing useful is on the way.
+/// A time in a series without useful transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Why.
+    /// Its cause.
     pub cause: Cause,
-    /// When it begins, as the client sees it.
+    /// Its start, at the client.
     pub at: Duration,
-    /// What it costs.
+    /// Its cost.
     pub lost: Duration,
 }
 
-/// Why nothing useful is on the way.
+/// Cause of a time without useful transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// A handshake.
+    /// Handshake.
     ConnectionSetup,
-    /// A congestion window that has not opened yet.
+    /// Slow start.
     SlowStart,
 }
 
 impl Cause {
-    /// As `diagnose` names it.
+    /// Name in `diagnose`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ConnectionSetup => "connection-setup",
@@ -157,7 +157,7 @@ impl Cause {
     }
 }
 
-/// The waits of one transaction that starts at `start`.
+/// Waits of one transaction that starts at `start`.
 fn waits_of(start: Duration, transaction: &Transaction) -> Vec<Wait> {
     let setup = Wait { cause: Cause::ConnectionSetup, at: start, lost: transaction.setup };
     let mut now = start + transaction.to_first_byte();
@@ -183,7 +183,7 @@ mod tests {
         Exchange { request: Bytes::new(256), processing: Duration::ZERO, reply: Bytes::new(6651) };
 
     #[test]
-    fn a_series_pays_one_round_trip_and_one_more_for_each_that_waits() {
+    fn series_costs_one_round_trip_and_one_more_per_waiting_request() {
         let path = Path::from(&Network::named("fast-internet").unwrap());
         let one = minimum::transaction(&path, &EXCHANGE);
         let mut series = Series::independent(vec![one.clone(); 3]);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_waits_and_the_work_and_one_round_trip_are_all_of_it() {
+    fn waits_work_and_one_round_trip_add_up_to_the_total() {
         let path = Path::from(&Network::named("fast-internet").unwrap());
         let start = SlowStart {
             acks: Policy::EverySegment,

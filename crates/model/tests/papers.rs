@@ -1,8 +1,8 @@
 //! The formulas against every number that `papers/heidemann-model` prints for them.
 //!
-//! The numbers stand once, in the project's papers folder, and are read from there. Not the front door: tables III
-//! to VI are computed here straight from the formulas, so that `roundtrip reproduce`, which goes through
-//! [`model::predict`], is a second way to the same numbers. Table VII and VIII go through it.
+//! The numbers stand once, in the project's papers directory, and are read from there. Tables III to VI are
+//! computed here directly from the formulas, so that `roundtrip reproduce`, which uses [`model::predict`], is
+//! a second way to the same numbers. Tables VII and VIII use it, too.
 
 use ::tcp::stack::{Acks, Growth};
 use model::slow_start::Policy;
@@ -11,7 +11,7 @@ use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, 
 use serde::Deserialize;
 use wire::{Bytes, Duration, Rate};
 
-/// One published table, as much of it as is needed here.
+/// A published table, limited to the parts used here.
 #[derive(Deserialize)]
 struct Published {
     labels: Vec<String>,
@@ -31,7 +31,7 @@ macro_rules! published {
     };
 }
 
-/// Compares every printed cell for which `ours` has a value; returns how many that were.
+/// Compares every printed cell for which `ours` has a value; returns their number.
 fn compare(published: &str, ours: impl Fn(&[String], &str) -> Option<f64>) -> usize {
     let table: Published = toml::from_str(published).expect("the papers' data is TOML");
     let mut compared = 0;
@@ -135,7 +135,7 @@ fn paper_table_6_every_overhead_comes_out_as_printed() {
     assert_eq!(compared, 180);
 }
 
-/// As the papers' Perl client asks and SunOS acknowledges.
+/// The papers' Perl client, with SunOS's acknowledgements.
 fn period(network: Network, page: &str, protocol: Protocol) -> Scenario {
     Scenario {
         client: Client { requests: Requests::Independent, ..Client::default() },
@@ -147,7 +147,7 @@ fn elapsed_ms(scenario: &Scenario, assumptions: &Assumptions) -> f64 {
     predict(scenario, assumptions).unwrap().elapsed.as_millis_f64()
 }
 
-/// Each object costs the server this long in Tables VII and VIII.
+/// Processing time of the server per object in Tables VII and VIII.
 const PROCESSING: Server = Server { processing: Duration::from_micros(3_700) };
 
 #[test]

@@ -1,6 +1,6 @@
-//! The front door: what a scenario's parts do to its prediction, and what the notes say.
+//! The entry point: effects of a scenario's parts on its prediction, and the notes.
 //!
-//! Not the papers' numbers: those are in `papers.rs`.
+//! The papers' numbers are in `papers.rs`.
 
 use model::{Assumptions, Note, Path, Prediction, Refusal, predict};
 use proptest::prelude::*;
@@ -50,7 +50,7 @@ fn paper_a_first_hit_costs_the_minimum_with_every_protocol_that_caches() {
 }
 
 #[test]
-fn paper_persistent_connections_and_transaction_tcp_take_as_long() {
+fn paper_persistent_connections_and_transaction_tcp_take_the_same_time() {
     assert_eq!(elapsed(&scenario(Protocol::Http10KeepAlive)), elapsed(&scenario(Protocol::Ttcp)));
     let connections = [Protocol::Http10KeepAlive, Protocol::Ttcp]
         .map(|protocol| predicted(&scenario(protocol)).connections);
@@ -58,7 +58,7 @@ fn paper_persistent_connections_and_transaction_tcp_take_as_long() {
 }
 
 #[test]
-fn a_client_that_waits_pays_for_each_object_and_one_that_pipelines_pays_once() {
+fn waiting_client_adds_a_round_trip_per_object_and_pipelining_client_one() {
     let rtt = Network::named("fast-internet").unwrap().rtt;
     for (protocol, waits) in [
         (Protocol::Http10, 2),
@@ -77,7 +77,7 @@ fn a_client_that_waits_pays_for_each_object_and_one_that_pipelines_pays_once() {
 }
 
 #[test]
-fn round_trips_are_what_is_neither_sending_nor_working() {
+fn round_trips_are_the_time_without_transmission_and_processing() {
     let minimum = scenario(Protocol::Minimum);
     assert_eq!(predicted(&minimum).round_trips, Some(1.0));
     let mut busy = minimum.clone();
@@ -103,14 +103,14 @@ fn handshakes_and_stalls_are_listed_in_order_and_account_for_the_time() {
     assert_eq!(row.stalls[0].at_ms, 0.0);
 }
 
-/// The same on a network that carries the papers' datagrams whole, whatever its segments.
+/// The same on a network that carries the papers' datagrams unfragmented, whatever its segments.
 fn wide(mut scenario: Scenario) -> Scenario {
     scenario.network.mtu = Some(Bytes::new(1_500));
     scenario
 }
 
 #[test]
-fn small_answers_over_dhttp_take_one_round_trip_no_connection_and_a_datagram_each_way() {
+fn small_dhttp_responses_take_one_round_trip_no_connection_and_a_datagram_each_way() {
     let mut small = wide(scenario(Protocol::Dhttp));
     small.page = sizes(&[1200, 800, 40]);
     let prediction = predicted(&small);
@@ -122,7 +122,7 @@ fn small_answers_over_dhttp_take_one_round_trip_no_connection_and_a_datagram_eac
 }
 
 #[test]
-fn large_answers_over_dhttp_cost_a_connection_when_cold_and_nothing_when_warm() {
+fn large_dhttp_responses_need_a_connection_when_cold_and_none_when_warm() {
     let mut large = wide(scenario(Protocol::Dhttp));
     large.page = sizes(&[500, 6651]);
     let mut tcp = scenario(Protocol::Http10);
@@ -141,7 +141,7 @@ fn large_answers_over_dhttp_cost_a_connection_when_cold_and_nothing_when_warm() 
 }
 
 #[test]
-fn what_fits_a_datagram_is_decided_by_the_limit_and_the_head() {
+fn datagram_limit_and_response_headers_decide_the_channel() {
     let mut page = scenario(Protocol::Dhttp);
     page.page = sizes(&[1460 - 226 - 8]);
     assert_eq!(predicted(&page).connections, Some(1), "a packet of this network holds 552 bytes");
@@ -187,8 +187,8 @@ fn several_persistent_connections_are_one_where_one_is_allowed() {
             assert!(elapsed_of(Protocol::Http11Parallel, 6) < one, "{}", network.name);
         }
     }
-    // 20 dependent objects: the first and its handshake at the whole round trip, five handshakes and 19 responses at a
-    // sixth of it. Segments that fit the first window stall nowhere.
+    // 20 dependent objects: the first and its handshake at the whole round trip, five handshakes and 19
+    // responses at a sixth of it. Segments that fit the initial window cause no stall.
     let mut browser = scenario(Protocol::Http11Parallel);
     browser.page = sizes(&[100; 20]);
     browser.client = Client { requests: Requests::Dependent, parallel: 6, ..browser.client };
@@ -216,11 +216,11 @@ fn several_connections_are_refused_where_there_is_one() {
 fn a_linux_sender_starts_with_ten_segments() {
     let mut linux = scenario(Protocol::Http10);
     linux.stack = Stack::named("linux").unwrap();
-    // 13, 8 and 4 segments: the first stalls once, the others not at all.
+    // 13, 8 and 4 segments: the first reply stalls once, the others do not.
     let stalls = predicted(&linux).stalls;
     assert_eq!(stalls.iter().filter(|stall| stall.cause.name() == "slow-start").count(), 1);
     let delayed = Assumptions { acks: Some(Acks::Delayed), ..Assumptions::default() };
-    // Delayed, the first acknowledgement waits for a second segment.
+    // With delayed ACKs, the first acknowledgement waits for a second segment.
     assert!(predict(&linux, &delayed).unwrap().elapsed > elapsed(&linux));
 }
 
@@ -246,7 +246,7 @@ fn a_validation_is_a_head_for_each_object() {
 }
 
 #[test]
-fn requests_go_at_the_rate_of_the_way_up() {
+fn requests_use_the_upstream_rate() {
     let mut slow_up = scenario(Protocol::Minimum);
     slow_up.network.rate_up = Rate::from_bits_per_second(28_800);
     let more = Path::from(&slow_up.network).rate_up.time_for(Bytes::new(256)) * 3;

@@ -1,6 +1,6 @@
-//! Which assumptions of the formulas a scenario breaks: one check for each kind of note.
+//! Comparison of a scenario with the formulas' assumptions: one check for each kind of note.
 //!
-//! Not the sentences: those are the notes' own.
+//! The sentences are in the notes.
 
 use scenario::network::Direction;
 use scenario::{Connection, Protocol, Requests, Scenario, Stack, Visit};
@@ -45,22 +45,22 @@ pub(crate) fn notes(
     .collect()
 }
 
-/// What the notes have to know of a protocol.
+/// Properties of a protocol that the notes depend on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Not a protocol at all.
     Bound,
     /// A connection for every object.
     Separate,
-    /// A connection, or what was learnt on it, kept; requests wait for answers.
+    /// A persistent connection, or cached TCP state; requests wait for responses.
     Kept,
-    /// Several connections kept; requests wait for answers on each.
+    /// Several persistent connections; requests wait for responses on each.
     Several,
-    /// A connection kept; requests do not wait.
+    /// A persistent connection; requests do not wait.
     Pipelined,
-    /// Datagrams, and everything forgotten.
+    /// Datagrams, without cached state.
     Forgetful,
-    /// Datagrams and a connection kept.
+    /// Datagrams and a persistent connection.
     Mixed,
 }
 
@@ -91,7 +91,7 @@ fn one_request_at_a_time(scenario: &Scenario, kind: Kind) -> Option<Note> {
     broken.then_some(Note::OneRequestAtATime { waits })
 }
 
-/// Of the other kinds, several connections are refused.
+/// For other kinds, several connections are refused.
 fn several(scenario: &Scenario, kind: Kind) -> Option<Note> {
     let objects = scenario.page.objects.len();
     let connections = match kind {
@@ -156,7 +156,7 @@ fn window_limited(scenario: &Scenario, path: &Path, kind: Kind, exchanges: &[Exc
     (over_tcp && limited).then_some(Note::WindowLimited { window, to_fill })
 }
 
-/// The largest window a receiver can offer; `None` if it grows with the transfer.
+/// Maximum window that a receiver can advertise; `None` if it grows with the transfer.
 fn largest_window(stack: &Stack) -> Option<Bytes> {
     /// The window field has 16 bits (RFC 9293).
     const UNSCALED: Bytes = Bytes::new(65_535);
@@ -202,7 +202,8 @@ fn duplication(scenario: &Scenario) -> Option<Note> {
         .then_some(Note::Unsteady { what: "duplication" })
 }
 
-/// Half the window can arrive at the link at once, the other half being on its way: so much may have to wait.
+/// Half the window can arrive at the link at once while the other half is in flight: that much may have to
+/// wait.
 fn short_queue(scenario: &Scenario, path: &Path, exchanges: &[Exchange]) -> Option<Note> {
     let to_fill = path.window_to_fill();
     let needed = exchanges.iter().map(|exchange| exchange.reply.pieces_of(path.mss)).max()?.min(to_fill) / 2;
