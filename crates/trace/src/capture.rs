@@ -6,12 +6,12 @@
 //! | `input` | a window over the bytes, with a limit |
 //! | `pcap` | the classic format, four byte orders and resolutions |
 //! | `pcapng` | blocks, sections, interfaces |
-//! | [`link`] | what stands before the IP header |
-//! | [`tunnel`] | the packet within other packets |
-//! | [`clock`] | packets with an absurd time |
+//! | [`link`] | the link-layer headers before the IP header |
+//! | [`tunnel`] | the packet within tunnels |
+//! | [`clock`] | packets with an implausible time |
 //!
-//! Not a decompressor, and not a file: whoever opens it hands over a `Read`. Every byte is taken to be hostile:
-//! lengths are checked against limits before anything is kept. Formats:
+//! It neither decompresses nor opens files: the caller passes a `Read`. Every byte is considered hostile:
+//! lengths are checked against limits before anything is stored. Formats:
 //! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html> and
 //! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>.
 
@@ -31,29 +31,30 @@ use input::Input;
 
 pub use link::LinkType;
 
-/// One captured packet, with what stands before its IP header.
+/// One captured packet, with its link-layer headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Its place in the capture, from 1, as Wireshark counts.
+    /// Its number in the capture, from 1, as in Wireshark.
     pub number: u64,
-    /// When, since 1 January 1970, UTC. A packet that was captured without a time has that of the one before.
+    /// Timestamp, since 1 January 1970, UTC. A packet that was captured without one has that of the packet
+    /// before.
     pub at: Time,
-    /// Where it was captured: the interface's place in its section, 0 in formats that know of one only.
+    /// Index of the interface in its section; 0 in formats with one interface only.
     pub interface: u32,
-    /// What it begins with.
+    /// Its link-layer type.
     pub link: LinkType,
     /// The packet, as far as it was captured.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// The IP packet in it, if there is one.
+    /// The IP packet in it; `None` for another protocol.
     pub fn ip(&self) -> Option<&'a [u8]> {
         self.link.ip(self.bytes)
     }
 }
 
-/// Reads one capture.
+/// Reader of a capture.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: Input<R>,
@@ -66,27 +67,27 @@ pub struct Reader<R> {
 enum Format {
     Pcap(pcap::Header),
     Pcapng(pcapng::Section),
-    /// Nothing more can be read.
+    /// The end: no more packets.
     Ended,
 }
 
-/// A packet as its format holds it: the window's `bytes` are its data.
+/// A packet in its format: `bytes` of the window are its data.
 struct Located {
-    /// `None` where the format has no time for it.
+    /// `None` where the format has no timestamp for it.
     at: Option<Time>,
     interface: u32,
     link: LinkType,
     bytes: std::ops::Range<usize>,
 }
 
-/// No packet on any network is longer; libpcap's own limit for a snapshot.
+/// Maximum captured length of a packet: libpcap's own limit for a snapshot.
 const LARGEST_PACKET: usize = 262_144;
 
 impl<R: Read> Reader<R> {
-    /// Looks at the first bytes to learn the format.
+    /// Detects the format from the first bytes.
     ///
     /// # Errors
-    /// What is no capture, or cannot be read at all.
+    /// An unknown format, or a read error.
     pub fn new(read: R) -> Result<Self, Unreadable> {
         let mut input = Input::new(read);
         let magic = input.peek(4)?.ok_or(Unreadable::Empty)?;
@@ -98,10 +99,10 @@ impl<R: Read> Reader<R> {
         Ok(Self { input, format, frames: 0, last: Time::ZERO })
     }
 
-    /// The next packet; `None` at the end. After an error there is nothing more.
+    /// The next packet; `None` at the end. After an error there are no more.
     ///
     /// # Errors
-    /// Damage, from here on: what was read before is good.
+    /// Damage from here on: earlier packets are valid.
     pub fn read(&mut self) -> Result<Option<Frame<'_>>, Unreadable> {
         let number = self.frames + 1;
         let located = match &mut self.format {
@@ -127,12 +128,12 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Why a capture, or the rest of it, could not be read.
+/// Reason why a capture, or the rest of it, could not be read.
 #[derive(Debug)]
 pub enum Unreadable {
-    /// There are fewer bytes than any capture has.
+    /// Fewer bytes than the smallest capture.
     Empty,
-    /// It begins like no capture.
+    /// An unknown format.
     NotACapture {
         /// Its first four bytes.
         magic: [u8; 4],
@@ -142,14 +143,14 @@ pub enum Unreadable {
         /// The packet.
         frame: u64,
     },
-    /// A length that cannot be.
+    /// An invalid length.
     Damaged {
-        /// The packet it would be.
+        /// The packet with this length.
         frame: u64,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
-    /// The bytes could not be had.
+    /// A read error.
     Io(io::Error),
 }
 
@@ -203,7 +204,7 @@ mod tests {
     use wire::Duration;
 
     #[test]
-    fn what_our_own_writer_wrote_is_read_again() {
+    fn reads_captures_of_our_own_writer() {
         let mut out = writer::Writer::new(Vec::new(), "roundtrip", Some("a remark")).unwrap();
         let interface = out.interface("client").unwrap();
         for nanos in [1_700_000_000_123_456_789, 1_700_000_000_123_456_790] {
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_refused_in_a_sentence() {
+    fn rejects_other_files_with_a_sentence() {
         let refused = |bytes: &[u8]| Reader::new(bytes).err().map(|error| error.to_string()).unwrap();
         assert!(refused(b"").contains("empty"));
         assert!(refused(b"<!doctype html>").contains("3c 21 64 6f"));

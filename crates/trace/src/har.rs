@@ -1,7 +1,6 @@
-//! What was fetched, as HTTP Archive 1.2: for browsers' network tools and whatever else reads such files.
+//! HTTP Archive 1.2 of fetched pages: for browsers' network tools and other readers of the format.
 //!
-//! Not packets: those are [`crate::pcapng`]'s. Facts of ours stand in fields that begin with an underscore, as the format
-//! asks.
+//! Packets are written by [`crate::pcapng`]. Our own fields begin with an underscore, as the format requires.
 
 use serde::Serialize;
 use wire::{Bytes, Duration, calendar};
@@ -11,46 +10,46 @@ use crate::row::{Row, Stall};
 /// One run.
 #[derive(Clone, Debug)]
 pub struct Visit {
-    /// For people.
+    /// Title for users.
     pub title: String,
-    /// When the page was asked for, counted from 1 January 1970, UTC.
+    /// Time at which the page was requested, since 1 January 1970, UTC.
     pub began: Duration,
-    /// Until the last of it had arrived; `None` if it never did.
+    /// Time until the last byte had arrived; `None` if it never did.
     pub elapsed: Option<Duration>,
-    /// In the order in which they were asked for.
+    /// Exchanges in the order of their requests.
     pub exchanges: Vec<Exchange>,
     /// The row of its scenario.
     pub row: Row,
 }
 
-/// A request and its answer. Times count from when the page was asked for.
+/// A request and its response. Times are relative to the request of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Of the object, on the server.
+    /// Path of the object, on the server.
     pub path: String,
     /// `HTTP/1.0` or `HTTP/1.1`.
     pub version: &'static str,
-    /// The request, head and all.
+    /// Size of the request with its headers.
     pub request: Bytes,
-    /// 200 and the like.
+    /// Status code.
     pub status: u16,
-    /// The body of the answer.
+    /// Size of the response's body.
     pub body: Bytes,
-    /// `text/html` and the like.
+    /// Media type.
     pub mime: &'static str,
-    /// Which connection, from 0.
+    /// Number of the connection, from 0.
     pub connection: u32,
-    /// When the connection was asked for, for the first request on it.
+    /// Time at which the connection was opened, for the first request on it.
     pub connects: Option<Duration>,
-    /// When the request was sent.
+    /// Time at which the request was sent.
     pub sent: Duration,
-    /// When the head of the answer was there.
+    /// Time at which the response's headers had arrived.
     pub answered: Duration,
-    /// When all of it was.
+    /// Time at which the whole response had arrived.
     pub complete: Duration,
 }
 
-/// A file with these runs, a page each.
+/// Writes a file with these runs, a page each.
 pub fn file(visits: &[Visit]) -> String {
     let pages = visits.iter().enumerate().map(|(number, visit)| visit.page(number)).collect();
     let entries = visits.iter().enumerate().flat_map(|(number, visit)| {
@@ -98,7 +97,7 @@ struct PageTimings {
     on_load: f64,
 }
 
-/// What no browser knows.
+/// Our own fields.
 #[derive(Serialize)]
 struct Facts<'a> {
     network: &'a str,
@@ -173,7 +172,7 @@ struct Timings {
     ssl: f64,
 }
 
-/// What the format writes for a time that there is not.
+/// The format's value for an absent time.
 const NONE: f64 = -1.0;
 
 impl Visit {
@@ -260,7 +259,7 @@ fn id(number: usize) -> String {
     format!("page_{}", number + 1)
 }
 
-/// To the millisecond.
+/// ISO 8601 to the millisecond.
 fn written(since_1970: Duration) -> String {
     let second = calendar::iso_8601(since_1970);
     format!("{}.{:03}Z", second.trim_end_matches('Z'), since_1970.as_nanos() / 1_000_000 % 1_000)
@@ -271,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_times_of_an_exchange_are_those_that_the_format_names() {
+    fn timings_are_those_of_the_format() {
         let ms = Duration::from_millis;
         let exchange = Exchange {
             path: "/0".to_owned(),

@@ -1,10 +1,10 @@
-//! Stage 3, what happened: the rows every engine returns, and the packets themselves.
+//! Stage 3, results: the rows that every engine returns, and the packets themselves.
 //!
-//! Read in this order: [`row`] is one protocol over one network by one engine, as the JSON shows it; [`statistics`] is
-//! what several runs say together; [`pcapng`] writes the packets themselves, for Wireshark and its kin; [`capture`]
-//! reads what such tools write; [`har`] writes what was fetched, for browsers' tools.
+//! Read in this order: [`row`] is one protocol over one network by one engine, as in the JSON; [`statistics`]
+//! summarises several runs; [`pcapng`] writes packets, for Wireshark and similar tools; [`capture`] reads
+//! what such tools write; [`har`] writes fetched pages, for browsers' tools.
 //!
-//! What it is not: it decides nothing. Why something was slow is for `diagnose`, how it looks for `roundtrip`.
+//! It judges nothing. Causes of slowness are for `diagnose`, presentation for `roundtrip`.
 
 pub mod capture;
 pub mod har;

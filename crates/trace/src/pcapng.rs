@@ -1,15 +1,15 @@
-//! Captures out, as pcapng: what Wireshark, tshark and tcptrace read.
+//! Writer of captures as pcapng, for Wireshark, tshark and tcptrace.
 //!
-//! Little-endian, nanosecond timestamps, IPv4 packets or what Linux's interfaces give, one section; comments on packets. It writes blocks in the
-//! order it is told to and sorts nothing. Not a reader. The format is
+//! Little-endian, nanosecond timestamps, IPv4 packets or Linux cooked packets, one section; comments on
+//! packets. Blocks are written in the caller's order; nothing is sorted. The format is
 //! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>, sections 4.1 to 4.3.
 
 use std::io::{self, Write};
 
 use wire::Duration;
 
-/// Writes one capture. Every write may fail (a full disk): what was written then is no capture, and whoever opened
-/// the file removes it.
+/// Writer of one capture. Every write may fail (a full disk): the file is then invalid, and the caller who
+/// opened it removes it.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -17,27 +17,27 @@ pub struct Writer<W> {
     interfaces: u32,
 }
 
-/// An interface that packets were captured on, of the capture it was declared in.
+/// An interface of a capture, valid only in the capture in which it was declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface(u32);
 
 /// One captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Where it was seen.
+    /// Interface on which it was captured.
     pub interface: Interface,
-    /// When, since 1 January 1970, UTC.
+    /// Timestamp, since 1 January 1970, UTC.
     pub at: Duration,
-    /// The packet, beginning as its interface says: all of it, or its beginning.
+    /// The packet, beginning as its interface's type requires: all of it, or its beginning.
     pub bytes: &'a [u8],
-    /// How long it was on the wire.
+    /// Original length on the wire.
     pub original_length: usize,
-    /// A remark that Wireshark shows beside it (`frame.comment`).
+    /// Comment that Wireshark shows for it (`frame.comment`).
     pub comment: Option<&'a str>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a capture that `application` (name and version) has made, with a remark about the whole of it.
+    /// Starts a capture made by `application` (name and version), with a comment on the whole.
     ///
     /// # Errors
     /// Those of `out`.
@@ -57,7 +57,8 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Declares an interface of IPv4 packets without anything below. Interfaces are numbered from 0 in the order they are declared.
+    /// Declares an interface of IPv4 packets without a link layer. Interfaces are numbered from 0 in order of
+    /// declaration.
     ///
     /// # Errors
     /// Those of `out`.
@@ -110,7 +111,7 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Writes what is still held back and hands back what was written to.
+    /// Flushes the writer and returns it.
     ///
     /// # Errors
     /// Those of `out`.
@@ -119,7 +120,7 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
-    /// A block is its type, its length, its body, and its length again.
+    /// Begins a block: its type, its length, its body, and its length again.
     fn begin(&mut self, block_type: u32) {
         const LENGTH_NOT_YET_KNOWN: u32 = 0;
         self.block.clear();
@@ -143,7 +144,8 @@ impl<W: Write> Writer<W> {
         self.block.extend(second.to_le_bytes());
     }
 
-    /// An option is a code, a length of 16 bits, and a value that is padded to whole words; a longer text is cut.
+    /// Appends an option: a code, a length of 16 bits, and a value that is padded to whole words; a longer
+    /// text is truncated.
     fn option(&mut self, code: u16, value: &[u8]) {
         let kept = u16::try_from(value.len()).unwrap_or(u16::MAX);
         self.halves(code, kept);
@@ -177,7 +179,7 @@ fn halves_of(nanos: u64) -> [u32; 2] {
     [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])]
 }
 
-/// A packet is at most 64 KiB and a block little more; what could not be said in 32 bits does not occur.
+/// A length as 32 bits: a packet is at most 64 KiB and a block little more; larger ones do not occur.
 fn length(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
@@ -196,7 +198,7 @@ mod tests {
         writer.finish().unwrap()
     }
 
-    /// The blocks of a capture, each with its type, checked for lengths that agree and are whole words.
+    /// The blocks of a capture, each with its type; asserts that lengths agree and are whole words.
     fn blocks(mut capture: &[u8]) -> Vec<(u32, &[u8])> {
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
         let mut blocks = Vec::new();

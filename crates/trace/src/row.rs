@@ -1,6 +1,6 @@
 //! The result of one scenario by one engine: the row of a table, the object of a JSON array.
 //!
-//! Not a scenario: it names what was run and holds what came out. What an engine cannot know is `None`.
+//! It names the scenario and holds the results. Values unknown to an engine are `None`.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +19,12 @@ pub struct Row {
     pub engine: String,
     /// The stack profile's name.
     pub stack: String,
-    /// From the first packet of the first request to the last byte of the last answer; the mean over the runs.
+    /// Time from the first packet of the first request to the last byte of the last response; the mean over
+    /// the runs.
     pub elapsed_ms: Option<f64>,
     /// `elapsed_ms` over that of the protocol `minimum` in the same scenario, by the model.
     pub overhead: Option<f64>,
-    /// Round trips spent with nothing useful on the way.
+    /// Round trips without useful transmission.
     pub round_trips: Option<f64>,
     /// Packets the client sent.
     pub packets_up: Option<f64>,
@@ -35,23 +36,23 @@ pub struct Row {
     pub overhead_percent: Option<f64>,
     /// Connections opened.
     pub connections: Option<f64>,
-    /// Runs the means are taken over.
+    /// Number of runs for the means.
     pub runs: u32,
     /// The standard deviation of `elapsed_ms` over the runs; `None` for fewer than two.
     pub elapsed_ms_stddev: Option<f64>,
     /// Stalls, where the engine knows them.
     pub stalls: Vec<Stall>,
-    /// Sentences: assumptions that this scenario breaks, parts of it that the engine cannot honour.
+    /// Sentences: assumptions that this scenario breaks, parts of it that the engine does not honour.
     pub notes: Vec<String>,
 }
 
-/// A time in which nothing useful happened, and why.
+/// A time without useful transmission, and its cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
-    /// In kebab-case, as `diagnose` names it.
+    /// Name in `diagnose`, in kebab-case.
     pub cause: String,
-    /// When it began, from the start of the run.
+    /// Its start, since the start of the run.
     pub at_ms: f64,
-    /// What it cost.
+    /// Its cost.
     pub lost_ms: f64,
 }

@@ -1,19 +1,19 @@
-//! What N runs say together: mean, deviation, 95% interval, median.
+//! Summary of N runs: mean, deviation, 95% interval, median.
 //!
-//! Not a histogram and not a test of anything: a handful of runs, every value kept.
+//! Neither a histogram nor a test: for a handful of runs, with every value in memory.
 
 /// A summary of values in one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub count: usize,
     /// The arithmetic mean.
     pub mean: f64,
-    /// The value in the middle, or the mean of the two there.
+    /// The median: the middle value, or the mean of the two middle ones.
     pub median: f64,
-    /// The least.
+    /// Minimum.
     pub least: f64,
-    /// The greatest.
+    /// Maximum.
     pub greatest: f64,
     /// The sample's standard deviation; `None` for fewer than two values.
     pub deviation: Option<f64>,
@@ -51,8 +51,8 @@ pub fn interval95(deviation: f64, count: usize) -> f64 {
     student_t_975(count.saturating_sub(1).max(1)) * deviation / (count.max(2) as f64).sqrt()
 }
 
-/// The 97.5% point of Student's t: printed tables up to 10 degrees of freedom, and from there the first four
-/// terms of its expansion about the normal distribution (Abramowitz and Stegun, 26.7.5), good to 0.0005.
+/// The 97.5% point of Student's t: printed tables up to 10 degrees of freedom, and beyond the first four
+/// terms of its expansion about the normal distribution (Abramowitz and Stegun, 26.7.5), accurate to 0.0005.
 fn student_t_975(degrees: usize) -> f64 {
     const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
     const Z: f64 = 1.959_964;

@@ -1,15 +1,15 @@
-//! Absurd times: a packet that claims to be a day or more away from the packets around it.
+//! Implausible times: a packet whose timestamp is a day or more away from those around it.
 //!
-//! A damaged timestamp concerns one packet: it gets the time of the packet before it. A clock that was set, or a second capture
-//! appended to the first, concerns all packets from there on: their times stay as they are. Which of these it is shows in the
-//! packet after it; so the one in doubt has to wait for that.
+//! A damaged timestamp concerns one packet, which gets the time of the packet before it. A clock that was
+//! set, or a second capture appended to the first, concerns all later packets, whose times are left
+//! unchanged. The next packet shows which of these it is, so the packet in doubt is held until then.
 
 use wire::{Duration, Time};
 
-/// No program and no network keeps anyone waiting for so long.
+/// Minimum difference of an implausible time: no program and no network delays a packet for this long.
 pub const LEAP: Duration = Duration::from_secs(86_400);
 
-/// The times of a capture, one packet after the other.
+/// Times of a capture, packet by packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
     last: Option<Time>,
@@ -18,23 +18,23 @@ pub struct Clock {
     leaps: u64,
 }
 
-/// What is to be done with a packet.
+/// Treatment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its time is good. The doubtful packet before it, if there is one, has this time.
+    /// Its time is valid. The packet held before it, if there is one, gets the time `doubtful`.
     Good {
-        /// The time of the doubtful packet.
+        /// Time of the packet held before.
         doubtful: Option<Time>,
     },
-    /// It has to wait for the next packet. The doubtful packet before it, if there is one, has this time.
+    /// It is held until the next packet. The packet held before it, if there is one, gets the time `before`.
     Doubtful {
-        /// The time of the doubtful packet before it.
+        /// Time of the packet held before it.
         before: Option<Time>,
     },
 }
 
 impl Clock {
-    /// The next packet's time.
+    /// Takes the next packet's time.
     pub fn read(&mut self, at: Time) -> Verdict {
         let last = *self.last.get_or_insert(at);
         let doubtful = self.doubtful.take();
@@ -44,7 +44,7 @@ impl Clock {
             return Verdict::Good { doubtful: doubtful.map(|_| last) };
         }
         match doubtful {
-            // The clock went on from there.
+            // The clock continued from there.
             Some(leapt) if at >= leapt || distance(at, leapt) < LEAP => {
                 self.leaps += 1;
                 let is_near = distance(at, leapt) < LEAP;
@@ -62,19 +62,19 @@ impl Clock {
         }
     }
 
-    /// There are no more: the time of the doubtful packet, if there is one.
+    /// Ends the capture; returns the time of the held packet, if there is one.
     pub fn end(&mut self) -> Option<Time> {
         self.doubtful.take()?;
         self.absurd += 1;
         self.last
     }
 
-    /// Packets whose time was absurd.
+    /// Number of packets with an implausible time.
     pub const fn absurd(&self) -> u64 {
         self.absurd
     }
 
-    /// Leaps of the clock by a day and more.
+    /// Number of steps of the clock by a day or more.
     pub const fn leaps(&self) -> u64 {
         self.leaps
     }
@@ -88,7 +88,7 @@ fn distance(one: Time, other: Time) -> Duration {
 mod tests {
     use super::*;
 
-    /// The times in seconds as they are used.
+    /// The resulting times in seconds.
     fn used(times: &[u64]) -> (Vec<u64>, u64, u64) {
         let mut clock = Clock::default();
         let mut used = Vec::new();

@@ -1,20 +1,20 @@
-//! A window over bytes that come from anywhere: as much as a packet needs, and no more than a limit.
+//! A window over bytes from any source: as long as a packet needs, up to a limit.
 //!
-//! Not `BufRead`: a packet must lie in one piece, whatever its length.
+//! Not `BufRead`: a packet must be contiguous, whatever its length.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
-/// Bytes, read ahead.
+/// A reader with read-ahead.
 #[derive(Debug)]
 pub(super) struct Input<R> {
     read: R,
     buffer: Vec<u8>,
-    /// What is not yet taken.
+    /// Buffered bytes that have not been taken.
     waiting: Range<usize>,
 }
 
-/// How much is read at once.
+/// Bytes per read.
 const AHEAD: usize = 1 << 18;
 
 impl<R: Read> Input<R> {
@@ -22,7 +22,7 @@ impl<R: Read> Input<R> {
         Self { read, buffer: vec![0; AHEAD], waiting: 0..0 }
     }
 
-    /// The next `length` bytes, left where they are; `None` if there are fewer.
+    /// The next `length` bytes, without taking them; `None` if there are fewer.
     pub(super) fn peek(&mut self, length: usize) -> io::Result<Option<&[u8]>> {
         if self.waiting.len() < length && !self.fill(length)? {
             return Ok(None);
@@ -30,7 +30,8 @@ impl<R: Read> Input<R> {
         Ok(self.buffer.get(self.waiting.start..self.waiting.start + length))
     }
 
-    /// Takes the next `length` bytes; where they are until the next call, or `None` if there are fewer.
+    /// Takes the next `length` bytes; returns their range, valid until the next call, or `None` if there are
+    /// fewer.
     pub(super) fn take(&mut self, length: usize) -> io::Result<Option<Range<usize>>> {
         if self.waiting.len() < length && !self.fill(length)? {
             return Ok(None);
@@ -40,12 +41,12 @@ impl<R: Read> Input<R> {
         Ok(Some(start..start + length))
     }
 
-    /// What was taken.
+    /// The bytes of a range that was taken.
     pub(super) fn taken(&self, place: Range<usize>) -> &[u8] {
         self.buffer.get(place).unwrap_or_default()
     }
 
-    /// Passes over `length` bytes, however many they are; false if there are fewer.
+    /// Skips any number of bytes; false if there are fewer.
     pub(super) fn skip(&mut self, mut length: u64) -> io::Result<bool> {
         loop {
             let here = usize::try_from(length).unwrap_or(usize::MAX).min(self.waiting.len());
@@ -60,12 +61,12 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Whether everything is taken and nothing more comes.
+    /// Whether everything is taken and the source has ended.
     pub(super) fn at_end(&mut self) -> io::Result<bool> {
         Ok(self.waiting.is_empty() && !self.fill(1)?)
     }
 
-    /// Reads until `length` bytes wait; false if there are fewer.
+    /// Reads until `length` bytes are buffered; false if there are fewer.
     fn fill(&mut self, length: usize) -> io::Result<bool> {
         self.buffer.copy_within(self.waiting.clone(), 0);
         self.waiting = 0..self.waiting.len();
@@ -88,7 +89,7 @@ impl<R: Read> Input<R> {
 mod tests {
     use super::*;
 
-    /// Gives one byte at a time, as a slow pipe does.
+    /// Returns one byte at a time, like a slow pipe.
     struct Drip<'a>(&'a [u8]);
 
     impl Read for Drip<'_> {
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_whole_however_they_arrive() {
+    fn bytes_are_contiguous_whatever_the_read_sizes() {
         let bytes: Vec<u8> = (0..100).collect();
         let mut input = Input::new(Drip(&bytes));
         assert_eq!(input.peek(2).unwrap(), Some(&[0, 1][..]));

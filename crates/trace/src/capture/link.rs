@@ -1,18 +1,18 @@
-//! What stands before the IP header: Ethernet with its tags, Linux's cooked headers, loopback, none at all.
+//! Link-layer headers: Ethernet with its tags, Linux's cooked headers, loopback, raw IP.
 //!
-//! Numbers are those of <https://www.tcpdump.org/linktypes.html>. Not a dissector: it finds the IP packet and asks
-//! nothing else of the link. Tunnels are `tunnel`'s.
+//! Numbers are those of <https://www.tcpdump.org/linktypes.html>. Not a dissector: it only locates the IP
+//! packet. Tunnels are in `tunnel`.
 
-/// How the packets of an interface begin.
+/// Link-layer type of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
-    /// Two addresses and a type; tags between them.
+    /// Two addresses and a type; optional tags between them.
     Ethernet,
-    /// `tcpdump -i any`, of old.
+    /// `tcpdump -i any`, older versions.
     LinuxCooked,
-    /// `tcpdump -i any`, of late.
+    /// `tcpdump -i any`, current versions.
     LinuxCooked2,
-    /// The IP header itself.
+    /// Raw IP.
     Raw,
     /// BSD's loopback: the address family as a word, in either byte order.
     Loopback,
@@ -20,16 +20,16 @@ pub enum LinkType {
     Ppp,
     /// PPP over Ethernet, without the Ethernet header.
     Pppoe,
-    /// Endace's capture cards: a record header, then what the record says.
+    /// Endace's capture cards: a record header, then the contents that it names.
     Erf,
     /// Linux's packet filter log (`tcpdump -i nflog:N`).
     Nflog,
-    /// One that is not read here.
+    /// A type that is not supported.
     Other(u32),
 }
 
 impl LinkType {
-    /// By its number.
+    /// The type of a number.
     pub const fn of(number: u32) -> Self {
         match number {
             0 | 108 => Self::Loopback,
@@ -46,7 +46,7 @@ impl LinkType {
         }
     }
 
-    /// The IP packet behind the link's header; `None` if there is another protocol, or too few bytes.
+    /// The IP packet after the link's header; `None` for another protocol, or too few bytes.
     pub fn ip(self, frame: &[u8]) -> Option<&[u8]> {
         match self {
             Self::Ethernet => ethernet(frame),
@@ -62,7 +62,7 @@ impl LinkType {
         }
     }
 
-    /// The name of what a frame without an IP packet holds, as far as that is known.
+    /// Name of the contents of a frame without an IP packet, as far as known.
     pub fn content(self, frame: &[u8]) -> &'static str {
         let ether_type = match self {
             Self::Ethernet => half(frame, 12),
@@ -89,7 +89,7 @@ pub(super) fn ethernet(frame: &[u8]) -> Option<&[u8]> {
     by_type(half(frame, 12)?, frame.get(14..)?)
 }
 
-/// By an EtherType, with what may stand between it and the packet.
+/// The IP packet of an EtherType, after optional tags.
 pub(super) fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
     const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
     // Provider tags may be stacked; more than a few are an attack.
@@ -107,14 +107,14 @@ pub(super) fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Behind the label that says it is the last.
+/// The IP packet after the label with the bottom-of-stack bit.
 fn mpls(labels: &[u8]) -> Option<&[u8]> {
     let (words, _) = labels.as_chunks::<4>();
     let last = words.iter().take(8).position(|[_, _, bottom, _]| bottom & 1 == 1)?;
     is_ip(labels.get(4 * (last + 1)..)?)
 }
 
-/// A session header of six bytes (RFC 2516).
+/// The IP packet after a session header of six bytes (RFC 2516).
 fn pppoe(frame: &[u8]) -> Option<&[u8]> {
     ppp(frame.get(6..)?)
 }
@@ -127,7 +127,8 @@ pub(super) fn ppp(frame: &[u8]) -> Option<&[u8]> {
     matches!(protocol, PPP_IPV4 | PPP_IPV6).then_some(rest)
 }
 
-/// The protocol's number, which may be compressed to its lower byte (RFC 1661, section 6.5): that is odd, the upper one even.
+/// The protocol number, which may be compressed to its lower byte (RFC 1661, section 6.5): that is odd, the
+/// upper one even.
 fn ppp_protocol(frame: &[u8]) -> Option<(u16, &[u8])> {
     let frame = frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame);
     match *frame.first()? {
@@ -147,7 +148,8 @@ fn ppp_content(frame: &[u8]) -> &'static str {
     }
 }
 
-/// A header of four bytes, then attributes; lengths and types are in the byte order of the host that captured.
+/// The IP packet after a header of four bytes and attributes; lengths and types are in the capturing host's
+/// byte order.
 fn nflog(frame: &[u8]) -> Option<&[u8]> {
     const PAYLOAD: u16 = 9;
     let attributes = frame.get(4..)?;
@@ -159,7 +161,7 @@ fn nflog(frame: &[u8]) -> Option<&[u8]> {
                 return None;
             }
             if kind == PAYLOAD {
-                // The last attribute may have been cut off.
+                // The last attribute may be truncated.
                 return is_ip(rest.get(4..length.min(rest.len()))?);
             }
             rest = rest.get(length.next_multiple_of(4)..)?;
@@ -169,7 +171,8 @@ fn nflog(frame: &[u8]) -> Option<&[u8]> {
     payload(u16::from_le_bytes).or_else(|| payload(u16::from_be_bytes))
 }
 
-/// A record of type Ethernet: 16 bytes, extensions of 8 while the highest bit says so, two bytes of padding.
+/// The IP packet of an Ethernet record: 16 bytes, extensions of 8 while the highest bit is set, two bytes of
+/// padding.
 fn erf(record: &[u8]) -> Option<&[u8]> {
     const ETHERNET: u8 = 2;
     let mut kind = *record.get(8)?;
@@ -186,7 +189,8 @@ fn erf(record: &[u8]) -> Option<&[u8]> {
     ethernet(rest.get(2..)?)
 }
 
-/// Where the family is not to be trusted (each BSD numbers IPv6 differently), the version tells.
+/// The bytes if they begin with an IP version, where the address family is unreliable (each BSD numbers IPv6
+/// differently).
 pub(super) fn is_ip(bytes: &[u8]) -> Option<&[u8]> {
     matches!(bytes.first()? >> 4, 4 | 6).then_some(bytes)
 }
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn other_protocols_are_none_of_ours() {
+    fn other_protocols_have_no_ip_packet() {
         let arp = [&[0; 12][..], &[0x08, 0x06, 0, 1]].concat();
         assert_eq!((LinkType::Ethernet.ip(&arp), LinkType::Ethernet.content(&arp)), (None, "ARP"));
         assert_eq!(LinkType::of(105).ip(IP), None);

@@ -1,5 +1,6 @@
-//! The classic format: a header of 24 bytes, then packets of 16 bytes and their data. Either byte order, micro- or
-//! nanoseconds. Not the dialects with longer packet headers (Kuznetzov's, Navtel's): they are refused by their magic.
+//! The classic format: a header of 24 bytes, then packets with headers of 16 bytes and their data. Either
+//! byte order, micro- or nanoseconds. The dialects with longer packet headers (Kuznetzov's, Navtel's) are
+//! rejected by their magic.
 
 use std::io::Read;
 
@@ -11,7 +12,7 @@ use super::{LARGEST_PACKET, LinkType, Located, Unreadable};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     big_endian: bool,
-    /// How many of them a unit of the second field is.
+    /// Nanoseconds per unit of the second field.
     nanoseconds: u64,
     link: LinkType,
 }
@@ -27,7 +28,7 @@ impl Header {
         };
         let place = input.take(HEADER)?.ok_or(Unreadable::CutShort { frame: 1 })?;
         let mut header = Self { big_endian, nanoseconds, link: LinkType::Raw };
-        // The upper half of the word says whether frames end in a check sequence.
+        // The upper half of the word tells whether frames end in a check sequence.
         let [network] = header.words(input.taken(place.start + 20..place.end));
         header.link = LinkType::of(network & 0xffff);
         Ok(header)
@@ -52,7 +53,7 @@ impl Header {
         Ok(Some(Located { at: Some(Time::from_nanos(nanos)), interface: 0, link: self.link, bytes }))
     }
 
-    /// Words of 32 bits in the capture's byte order; zeros for what is not there.
+    /// Words of 32 bits in the capture's byte order; zeros for missing bytes.
     fn words<const N: usize>(&self, bytes: &[u8]) -> [u32; N] {
         let (whole, _) = bytes.as_chunks::<4>();
         let mut words = [0; N];
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_packet_that_is_cut_off_is_told_and_nothing_follows() {
+    fn truncated_last_packet_is_an_error_and_the_end() {
         let capture = capture(0xa1b2_c3d4, false);
         for end in 25..capture.len() {
             let mut reader = Reader::new(&capture[..end]).unwrap();
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_cannot_be_is_damage() {
+    fn invalid_length_is_damage() {
         let mut capture = capture(0xa1b2_c3d4, false);
         capture[35] = 0xff;
         let mut reader = Reader::new(capture.as_slice()).unwrap();

@@ -1,7 +1,7 @@
-//! Blocks, sections and interfaces: the format that Wireshark writes.
+//! Blocks, sections and interfaces: the format of Wireshark.
 //!
-//! Packets of all three kinds are read, and from interfaces what their times mean; all other blocks are passed over,
-//! whatever their length. Several sections, each in its own byte order, may follow one another.
+//! Packets of all three kinds are read, and from interfaces the meaning of their timestamps; all other blocks
+//! are skipped, whatever their length. Several sections, each in its own byte order, may follow one another.
 
 use std::io::Read;
 
@@ -17,13 +17,13 @@ pub(super) struct Section {
     interfaces: Vec<Interface>,
 }
 
-/// What packets of one interface begin with, and what their times mean.
+/// Link-layer type of an interface's packets, and the meaning of their timestamps.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link: LinkType,
-    /// The length of a packet that says nothing of it.
+    /// Length of a packet without a length of its own.
     snapshot: usize,
-    /// Units of time in a second.
+    /// Units of time per second.
     units: u64,
     /// Seconds to be added.
     offset: i64,
@@ -35,11 +35,11 @@ const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Options included, no packet's block is longer, nor the description of an interface.
+/// Maximum length of a packet's block with its options, and of an interface's description.
 const LARGEST_BLOCK: usize = 4 * LARGEST_PACKET;
-/// Captures with more are not made by people.
+/// Maximum number of interfaces, above that of any real capture.
 const MOST_INTERFACES: usize = 1 << 16;
-/// A block's type and its length; the length again ends it.
+/// A block's type and length; the length is repeated at its end.
 const BLOCK_HEADER: usize = 8;
 const BLOCK_FRAME: usize = 12;
 
@@ -57,7 +57,7 @@ impl Section {
         Ok(None)
     }
 
-    /// One block; the packet in it, if it holds one.
+    /// Reads one block; returns the packet in it, if it holds one.
     fn block<R: Read>(&mut self, input: &mut Input<R>, frame: u64) -> Result<Option<Located>, Unreadable> {
         let damaged = |what| Unreadable::Damaged { frame, what };
         let cut = || Unreadable::CutShort { frame };
@@ -126,7 +126,7 @@ impl Section {
         interface
     }
 
-    /// Also the obsolete packet block, whose interface is a half word.
+    /// Also handles the obsolete packet block, whose interface is a half word.
     fn enhanced(&self, body: &[u8], number: u32) -> Option<Located> {
         const DATA: usize = 20;
         let interface = self.interfaces.get(number as usize)?;
@@ -143,7 +143,7 @@ impl Section {
         })
     }
 
-    /// A packet that knows neither its interface nor its time.
+    /// A packet without an interface and a timestamp.
     fn simple(&self, body: &[u8]) -> Option<Located> {
         const DATA: usize = 4;
         let interface = self.interfaces.first()?;
@@ -152,7 +152,7 @@ impl Section {
         Some(Located { at: None, interface: 0, link: interface.link, bytes: DATA..DATA + captured })
     }
 
-    /// Zero for what is not there.
+    /// A word in the section's byte order; zero for missing bytes.
     fn word(&self, bytes: &[u8], at: usize) -> u32 {
         let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()).copied().unwrap_or_default();
         if self.big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
@@ -187,8 +187,8 @@ impl Interface {
     }
 }
 
-/// Units in a second, for 10^-n or, with the highest bit set, 2^-n seconds. What is finer than 64 bits can count
-/// is no resolution of a clock, and is taken for microseconds.
+/// Units per second, for 10^-n or, with the highest bit set, 2^-n seconds. A resolution that 64 bits cannot
+/// hold is invalid, and is read as microseconds.
 fn units(power: u8) -> u64 {
     let base: u64 = if power & 0x80 == 0 { 10 } else { 2 };
     base.checked_pow(u32::from(power & 0x7f)).unwrap_or(1_000_000)
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let without_interface = block(ENHANCED_PACKET, &[0; 24]);
         let odd_length = [0, 0, 0, 6, 0, 0, 0, 13];
         for damage in [&without_interface[..], &odd_length, &[0, 0, 0, 6, 0, 0xff, 0, 0]] {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resolution_finer_than_can_be_counted_is_none() {
+    fn resolution_beyond_64_bits_is_read_as_microseconds() {
         assert_eq!(
             [6, 9, 0x80 | 20, 30, 0xff].map(units),
             [1_000_000, 1_000_000_000, 1 << 20, 1_000_000, 1_000_000]

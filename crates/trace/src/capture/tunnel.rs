@@ -1,7 +1,8 @@
 //! Tunnels: the packet within IP-in-IP, GRE, VXLAN, Geneve and GTP-U.
 //!
 //! Sources: RFC 2003, RFC 2784 and 2890, RFC 2637 (PPTP), ERSPAN (draft-foschiano-erspan), RFC 7348, RFC 8926, 3GPP TS 29.281.
-//! Tunnels may be nested, up to [`MAX_DEPTH`]. What is encrypted (ESP, WireGuard) or compressed is not read.
+//! Tunnels may be nested, up to [`MAX_DEPTH`]. Encrypted (ESP, WireGuard) or compressed contents are not
+//! read.
 
 use wire::packet::{Packet, Transport, UdpDatagram};
 
@@ -12,9 +13,9 @@ use super::link::{by_type, ethernet, half, is_ip, ppp};
 pub enum Tunnel {
     /// IPv4 or IPv6 within IP.
     IpInIp,
-    /// Generic routing encapsulation, PPTP and ERSPAN included.
+    /// Generic routing encapsulation, including PPTP and ERSPAN.
     Gre,
-    /// VXLAN, its generic protocol extension included.
+    /// VXLAN, including its generic protocol extension.
     Vxlan,
     /// Geneve.
     Geneve,
@@ -22,7 +23,7 @@ pub enum Tunnel {
     GtpU,
 }
 
-/// Tunnels within tunnels, at most.
+/// Maximum depth of nested tunnels.
 pub const MAX_DEPTH: usize = 8;
 
 impl Tunnel {
@@ -38,7 +39,7 @@ impl Tunnel {
     }
 }
 
-/// The packet within all tunnels around it, and the outermost of these; the packet itself where there is none.
+/// The packet within all tunnels, and the outermost of these; the packet itself without tunnels.
 pub fn innermost(mut packet: Packet<'_>) -> (Packet<'_>, Option<Tunnel>) {
     let mut outermost = None;
     for _ in 0..MAX_DEPTH {
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_tunnel_stays_as_it_is() {
+    fn packets_that_only_resemble_a_tunnel_are_unchanged() {
         for bytes in
             [segment(), datagram(4_789, b"not a tunnel"), datagram(2_152, &[0x32, 1, 0, 4, 0, 0, 0, 0])]
         {
