@@ -1,8 +1,8 @@
-//! How many packets a second go through one pipe: `cargo bench -p wire --bench link`.
+//! Packets per second through one pipe: `cargo bench -p wire --bench link`.
 //!
-//! A closed loop as a simulator runs it: offer packets until the link holds what it is to hold, then go to the
-//! time of the next delivery, take it, offer another. Prints medians; the target is 30 M packets/s on a link
-//! that keeps its order. Not an assertion: timings never fail a test.
+//! A closed loop as in a simulator: offer packets until the link holds its number of packets, then advance to
+//! the next delivery, take it, offer another. Prints medians; the target is 30 M packets/s on a link that
+//! keeps the order of packets. Not an assertion: no test fails by its timings.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use wire::link::{Config, Fate, Jitter, Loss, Order, Output, Pipe, QueueLimit, Re
 use wire::{Bytes, Duration, Probability, Rate, Seed, Time};
 
 const PACKETS: u64 = 5_000_000;
-/// Enough to fill the 15 ms of the links below at their rate, and some to wait.
+/// Packets in flight: enough to fill the 15 ms of the links below at their rate, and some to wait.
 const IN_FLIGHT: usize = 200;
 const ROUNDS: usize = 9;
 
@@ -63,7 +63,8 @@ fn nanos_per_packet(config: &Config) -> f64 {
     nanos / PACKETS as f64
 }
 
-/// Packets are as large as a simulator's segment header, 16 bytes, alternately full and bare acknowledgements.
+/// Runs the loop with packets of a simulator's segment header, 16 bytes, alternately full and bare
+/// acknowledgements.
 fn run(pipe: &mut Pipe<[u64; 2]>) {
     let mut now = Time::ZERO;
     let mut offered = 0;

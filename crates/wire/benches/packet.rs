@@ -1,7 +1,7 @@
-//! How long it takes to read and to build a packet: `cargo bench -p wire --bench packet`.
+//! Time to parse and to build a packet: `cargo bench -p wire --bench packet`.
 //!
-//! The emulator reads every packet it relays (the target is 250 k packets/s), a diagnosis every packet of a
-//! capture. Prints medians; not an assertion: timings never fail a test.
+//! The emulator parses every packet it relays (the target is 250 k packets/s), a diagnosis every packet of a
+//! capture. Prints medians; not an assertion: no test fails by its timings.
 
 use std::hint::black_box;
 use std::time::Instant;

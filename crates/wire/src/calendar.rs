@@ -1,22 +1,22 @@
-//! Dates for people, for access logs and for HTTP, from what has passed since 1970, in UTC.
+//! Dates for users, for access logs and for HTTP, from the time since 1970, in UTC.
 //!
-//! Not a clock, and not a parser: whoever knows the time tells it.
+//! Neither a clock nor a parser: the caller passes the time.
 
 use crate::Duration;
 
-/// As ISO 8601 writes it, to the second: `1997-06-24T00:00:00Z`.
+/// ISO 8601, to the second: `1997-06-24T00:00:00Z`.
 pub fn iso_8601(since_1970: Duration) -> String {
     let (date, time) = written(since_1970);
     format!("{date}T{time}Z")
 }
 
-/// As people write it, to the second: `1997-06-24 00:00:00`.
+/// Date and time for users, to the second: `1997-06-24 00:00:00`.
 pub fn to_the_second(since_1970: Duration) -> String {
     let (date, time) = written(since_1970);
     format!("{date} {time}")
 }
 
-/// As HTTP writes it (RFC 9110, section 5.6.7), to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// HTTP's date (RFC 9110, section 5.6.7), to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub fn http(since_1970: Duration) -> String {
     let (day_since_1970, time) = split(since_1970);
     let (year, month, day) = date(day_since_1970);
@@ -27,7 +27,7 @@ pub fn http(since_1970: Duration) -> String {
     )
 }
 
-/// As access logs write it, to the second: `06/Nov/1994:08:49:37 +0000`.
+/// Date of access logs, to the second: `06/Nov/1994:08:49:37 +0000`.
 pub fn common_log(since_1970: Duration) -> String {
     let (day_since_1970, time) = split(since_1970);
     let (year, month, day) = date(day_since_1970);
@@ -66,7 +66,7 @@ fn written(since_1970: Duration) -> (String, String) {
     (format!("{year:04}-{month:02}-{day:02}"), time)
 }
 
-/// The day since 1970, and the time of it.
+/// The day since 1970, and the time of day.
 fn split(since_1970: Duration) -> (u64, String) {
     let seconds = since_1970.as_nanos() / 1_000_000_000;
     let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_date_of_the_standard_is_written_as_there() {
+    fn http_date_of_the_standard_s_example() {
         let example = Duration::from_secs(784_111_777);
         assert_eq!(http(example), "Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(common_log(example), "06/Nov/1994:08:49:37 +0000");

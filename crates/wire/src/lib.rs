@@ -1,11 +1,11 @@
-//! The vocabulary everything else is written in: what travels, how much, how fast, when.
+//! Vocabulary of all other crates: packets, sizes, rates, times.
 //!
 //! In flow values with units; out flow packets with timestamps. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`time`] | [`Time`] and [`Duration`], integer nanoseconds since an arbitrary zero |
-//! | [`calendar`] | dates for people and for HTTP, from what has passed since 1970 |
+//! | [`calendar`] | dates for people and for HTTP, from the time since 1970 |
 //! | [`size`] | [`Bytes`] |
 //! | [`rate`] | [`Rate`], in thousandths of a bit per second |
 //! | [`probability`] | [`Probability`], from never to always |
@@ -14,7 +14,7 @@
 //! | [`link`] | one direction of an emulated link: queue, rate, delay, loss |
 //! | [`modem`] | a modem that compresses what a link carries |
 //!
-//! What it is not: it knows no socket, no clock, no HTTP and no file format. It imports nothing of ours and
+//! It knows no socket, no clock, no HTTP and no file format. It imports no other crate of ours and
 //! builds for `wasm32-unknown-unknown`.
 
 pub mod calendar;

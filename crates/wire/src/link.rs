@@ -4,16 +4,16 @@
 //!
 //! | module | what happens there |
 //! | --- | --- |
-//! | [`config`] | (what the link is told to be) |
-//! | `loss` | it is decided whether this packet will be lost on the way |
+//! | [`config`] | (the link's configuration) |
+//! | `loss` | the decision whether this packet will be lost |
 //! | `queue` | it waits for the transmitter, or finds the queue full and is dropped |
 //! | `transmitter` | it takes its size over the rate to send, remainders carried from packet to packet |
 //! | `flight` | it travels: propagation delay, jitter, reordering; a lost packet ends here |
-//! | [`counters`] | (what happened, added up) |
+//! | [`counters`] | (counters of packets) |
 //!
-//! What it is not: it has no clock and no timer, the rate never changes, and packets are opaque: their size is
-//! told with them. Everything about a packet is decided when it is offered, so there is never more than one
-//! pending event: the next delivery.
+//! It has no clock and no timer, the rate never changes, and packets are opaque: their size is an argument.
+//! Everything about a packet is decided when it is offered, so there is at most one pending event: the next
+//! delivery.
 //!
 //! ```
 //! use wire::link::{Config, Fate, Output, Pipe};
@@ -53,29 +53,29 @@ use loss::Losses;
 use queue::Queue;
 use transmitter::Transmitter;
 
-/// What became of a packet when it was offered. What was not accepted is handed back, so that its buffer can
-/// be used again.
+/// Outcome of offering a packet. A packet that was not accepted is returned, so that its buffer can be
+/// reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate<P> {
-    /// It will come out of [`Pipe::poll`].
+    /// It will be delivered by [`Pipe::poll`].
     Accepted,
     /// The queue was full; the link was not touched.
     Dropped(P),
-    /// It took its place in the queue and its time to send, and will never arrive.
+    /// It took its place in the queue and its transmission time, and will never arrive.
     Lost(P),
 }
 
-/// What [`Pipe::poll`] has to say.
+/// Output of [`Pipe::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<P> {
     /// This packet has arrived at the other end.
     Deliver {
         /// The packet that was offered.
         packet: P,
-        /// When it arrived: never later than the `now` of the poll.
+        /// Time of arrival: never later than the `now` of the poll.
         due: Time,
     },
-    /// Nothing more has arrived. The next packet is due at this time; `None`: nothing is on its way.
+    /// No more arrivals. The next packet is due at this time; `None`: no packet is in flight.
     Timeout(Option<Time>),
 }
 
@@ -83,12 +83,13 @@ pub enum Output<P> {
 /// simulator.
 ///
 /// The contract: `handle(now, ..)`, then `poll(now)` until it returns a timeout; only then `handle` again.
-/// `now` never goes back. Nothing is allocated for a packet once the rings have grown to what the link holds.
+/// `now` never goes back. Nothing is allocated for a packet once the ring buffers have grown to the link's
+/// contents.
 #[derive(Clone, Debug)]
 pub struct Pipe<P> {
     losses: Losses,
     queue: Queue,
-    /// With room for the bytes of a packet.
+    /// The modem, with a buffer for the bytes of a packet.
     modem: Option<(Modem, Vec<u8>)>,
     transmitter: Transmitter,
     delay: Duration,
@@ -100,13 +101,13 @@ pub struct Pipe<P> {
 }
 
 impl<P: Clone> Pipe<P> {
-    /// An idle link. Pipes that share a seed take different `index`es: 0 for the way up, 1 for the way down.
+    /// An idle link. Pipes that share a seed take different `index`es: 0 for upstream, 1 for downstream.
     ///
-    /// Every kind of randomness draws from its own stream, so that adding jitter does not change which packets
-    /// are lost.
+    /// Every kind of randomness is sampled from its own stream, so that adding jitter does not change which
+    /// packets are lost.
     ///
     /// # Errors
-    /// What is wrong with `config`, and how to mend it.
+    /// The fault of `config`, and its remedy.
     pub fn new(config: &Config, seed: Seed, index: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let Config { rate, framing, modem, queue, delay, jitter, loss, reordering, duplication } = config;
@@ -125,13 +126,13 @@ impl<P: Clone> Pipe<P> {
         })
     }
 
-    /// Offers a packet of `size` bytes (as IP counts them; framing is added here) to the link. A modem takes it for one
-    /// that does not compress.
+    /// Offers a packet of `size` bytes (as IP counts them; framing is added here) to the link. A modem
+    /// considers it incompressible.
     pub fn handle(&mut self, now: Time, packet: P, size: Bytes) -> Fate<P> {
         self.offer(now, packet, size, |_, _| size)
     }
 
-    /// The same, with a way to the packet's bytes, which are asked for where there is a modem.
+    /// The same, with access to the packet's bytes, which are read if there is a modem.
     pub fn handle_with(
         &mut self,
         now: Time,
@@ -149,7 +150,7 @@ impl<P: Clone> Pipe<P> {
         })
     }
 
-    /// `on_line`: what the packet takes of the line.
+    /// `on_line`: the packet's size on the telephone line.
     fn offer(
         &mut self,
         now: Time,
@@ -158,7 +159,7 @@ impl<P: Clone> Pipe<P> {
         on_line: impl FnOnce(&P, &mut Option<(Modem, Vec<u8>)>) -> Bytes,
     ) -> Fate<P> {
         self.counters.offered.add(size);
-        // Drawn first and always, so that which packets are lost does not depend on the queue.
+        // Sampled first and always, so that losses do not depend on the queue.
         let is_lost = self.losses.takes_next();
 
         let starts = self.transmitter.free_at(now);
@@ -170,7 +171,7 @@ impl<P: Clone> Pipe<P> {
 
         let on_line = on_line(&packet, &mut self.modem);
         let sent = self.transmitter.send(now, on_line);
-        // Drawn for lost packets too: turning on loss does not change how the others travel.
+        // Sampled for lost packets too: enabling loss does not change the delays of the others.
         let (due, keeps_order) = self.travel(sent);
         let is_doubled =
             self.duplication.as_mut().is_some_and(|(probability, random)| random.chance(*probability));
@@ -186,7 +187,7 @@ impl<P: Clone> Pipe<P> {
         Fate::Accepted
     }
 
-    /// The next packet that has arrived by `now`, or when there will be one.
+    /// The next packet that has arrived by `now`, or the time of the next arrival.
     pub fn poll(&mut self, now: Time) -> Output<P> {
         match self.flight.land(now) {
             Ok(Travelling { due, sequence: _, size, packet }) => {
@@ -197,24 +198,24 @@ impl<P: Clone> Pipe<P> {
         }
     }
 
-    /// When the next packet will arrive, without asking for those that have: for a driver that cannot take a
+    /// Time of the next arrival, without taking packets that have arrived: for a driver that cannot take a
     /// packet where it offers one.
     pub fn next_due(&self) -> Option<Time> {
         self.flight.next_due()
     }
 
-    /// What has happened so far.
+    /// Counters of packets and bytes.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// How many packets will still be delivered, those waiting in the queue included.
+    /// Number of packets still to be delivered, including those in the queue.
     pub fn in_transit(&self) -> usize {
         self.flight.len()
     }
 
-    /// When a packet sent at `sent` arrives, and whether it stays behind those sent before it and ahead of
-    /// those sent after it.
+    /// Arrival time of a packet sent at `sent`, and whether it keeps its order among the packets sent before
+    /// and after it.
     fn travel(&mut self, sent: Time) -> (Time, bool) {
         let mut due = sent + self.delay;
         let mut keeps_order = true;
@@ -237,7 +238,8 @@ mod tests {
     use super::*;
     use crate::{Rate, modem};
 
-    /// Offers packets numbered from 1, all at time 0, and lists what arrives and when, in microseconds.
+    /// Offers packets numbered from 1, all at time 0, and lists the arrivals with their times in
+    /// microseconds.
     fn arrivals(config: &Config, sizes: &[u64]) -> (Vec<(usize, u64)>, Counters) {
         let mut pipe = Pipe::new(config, Seed::default(), 0).unwrap();
         for (place, size) in sizes.iter().enumerate() {
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn poll_says_when_to_come_back() {
+    fn poll_returns_the_next_deadline() {
         let mut pipe = Pipe::new(&megabyte_per_second(), Seed::default(), 0).unwrap();
         assert_eq!(pipe.poll(Time::ZERO), Output::Timeout(None));
         assert_eq!(pipe.handle(Time::ZERO, 'a', Bytes::new(1000)), Fate::Accepted);
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_from_the_tail_and_hands_the_packet_back() {
+    fn full_queue_drops_from_the_tail_and_returns_the_packet() {
         let queue = QueueLimit { bytes: None, packets: Some(1) };
         let mut pipe = Pipe::new(&Config { queue, ..megabyte_per_second() }, Seed::default(), 0).unwrap();
         let fates = ['a', 'b', 'c'].map(|packet| pipe.handle(Time::ZERO, packet, Bytes::new(1000)));
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_packet_takes_its_time_to_send() {
+    fn lost_packet_takes_its_transmission_time() {
         let loss = Loss::Exactly([2].into());
         let (arrived, counters) = arrivals(&Config { loss, ..megabyte_per_second() }, &[1000; 3]);
         assert_eq!(arrived, [(1, 16_000), (3, 18_000)]);
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_held_back_is_overtaken() {
+    fn delayed_packet_is_reordered() {
         let half = Probability::new(0.5).unwrap();
         let reordering = Some(Reordering { probability: half, by: Duration::from_micros(2_500) });
         let (arrived, _) = arrivals(&Config { reordering, ..megabyte_per_second() }, &[1000; 8]);
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_doubled_arrives_twice_at_once() {
+    fn duplicated_packet_arrives_twice_at_the_same_time() {
         let duplication = Probability::ALWAYS;
         let (arrived, counters) = arrivals(&Config { duplication, ..megabyte_per_second() }, &[1000, 1000]);
         assert_eq!(arrived, [(1, 16_000), (1, 16_000), (2, 17_000), (2, 17_000)]);

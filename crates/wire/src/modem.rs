@@ -1,4 +1,4 @@
-//! A modem, which may compress: bytes of packets in, the time they take on the telephone line out, in bytes of it.
+//! A modem, which may compress: bytes of packets in, their size on the telephone line out, in bytes.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -6,9 +6,9 @@
 //! | [`v42bis`] | the compressor (ITU-T V.42 bis) |
 //! | `dictionary` | its strings |
 //!
-//! `papers/w3c`, on compression, asks what is left to gain where a modem compresses already. Not the line: rate and
-//! delay are the [`link`](crate::link)'s. Not the modem's error correction either, beyond the bytes that it takes: what
-//! is lost is lost on a link.
+//! `papers/w3c`, on compression, asks how much is left to gain where a modem compresses already. Rate and
+//! delay of the line are the [`link`](crate::link)'s. The modem's error correction is limited to its overhead
+//! in bytes: losses happen on a link.
 
 #[cfg(test)]
 mod decoder;
@@ -20,14 +20,15 @@ use crate::{Bytes, Rate};
 pub use v42bis::Dictionary;
 use v42bis::Encoder;
 
-/// What a modem does with what it is given. The default is what modems of the time did: 2048 strings, of 32 characters
-/// at most, and a serial port that is never in the way.
+/// Settings of a modem. The default is that of the time's modems: 2048 strings, of at most 32 characters, and
+/// a serial port that is no bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The compressor's strings; `None`: it corrects errors (V.42) and compresses nothing.
+    /// Dictionary of the compressor; `None`: error correction (V.42) without compression.
     pub dictionary: Option<Dictionary>,
-    /// How fast the serial port between the machine and its modem is, start and stop bits included (38.4 kbit/s carry
-    /// 3,840 bytes per second): however well the modem compresses, no more comes through. `None`: fast enough.
+    /// Rate of the serial port between the host and its modem, start and stop bits included (38.4 kbit/s
+    /// carry 3,840 bytes per second). It limits throughput however well the modem compresses. `None`: no
+    /// limit.
     pub port: Option<Rate>,
 }
 
@@ -37,11 +38,11 @@ impl Default for Config {
     }
 }
 
-/// One direction of a modem's work.
+/// One direction of a modem.
 #[derive(Clone, Debug)]
 pub struct Modem {
     encoder: Option<Encoder>,
-    /// The line's rate over the port's, where the port may be in the way.
+    /// Ratio of the line's rate to the port's, where the port may be the bottleneck.
     port: Option<(u64, u64)>,
     framed: Vec<u8>,
     sent: Vec<u8>,
@@ -67,7 +68,7 @@ impl Modem {
         }
     }
 
-    /// How many bytes of the line's time a packet takes, all of which is sent before the next begins.
+    /// Bytes of the line's time that a packet takes, all of which is sent before the next begins.
     pub fn send(&mut self, packet: &[u8]) -> Bytes {
         let Self { encoder, port, framed, sent } = self;
         framed.clear();
@@ -97,7 +98,7 @@ mod tests {
     const LINE: Option<Rate> = Rate::from_bits_per_second(28_800);
 
     #[test]
-    fn what_repeats_takes_less_and_noise_a_little_more() {
+    fn repetition_shrinks_and_noise_grows_slightly() {
         let mut modem = Modem::new(Config::default(), LINE);
         let text = b"<a href=\"/products/index.htm\">products</a> and more.<br>\n".repeat(25);
         let [first, second] = [(); 2].map(|()| modem.send(&text).as_f64() / text.len() as f64);
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_port_lets_no_more_through_however_little_there_is_to_send() {
+    fn slow_port_limits_throughput_whatever_the_compression() {
         let port = Rate::from_bits_per_second(38_400);
         let mut modem = Modem::new(Config { port, ..Config::default() }, LINE);
         // 1000 zeros, 7 of a frame and one of its header that is escaped, at 3840 a second: 0.2625 s of 3600.

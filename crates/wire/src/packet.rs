@@ -9,7 +9,7 @@
 //! | [`icmp`] | [`icmp::Unreachable`]: what a router or a host could not deliver |
 //! | [`build`] | [`TcpBuilder`] and [`UdpBuilder`]: whole packets with right checksums |
 //!
-//! What it is not: it knows no link layer, reassembles no fragments and checks no checksum (a capture on the
+//! It knows no link layer, reassembles no fragments and verifies no checksum (a capture on the
 //! sending host has none yet). A packet that was captured only in part is read as far as its headers go.
 
 pub mod build;
@@ -33,35 +33,35 @@ use crate::Bytes;
 /// An IPv4 or IPv6 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Who sent it.
+    /// Source address.
     pub source: IpAddr,
-    /// Who is to receive it.
+    /// Destination address.
     pub destination: IpAddr,
-    /// Its length, IP header included, as the header says: more than was captured, if it was cut. (If the
-    /// header says nothing sensible, as on a host that leaves it to the network card: what was captured.)
+    /// Length with the IP header, as in the header: more than was captured, if it was truncated. (If the
+    /// header's length is invalid, as on a host that leaves it to the network card: the captured length.)
     pub ip_length: Bytes,
-    /// What tells it from the packets before: IPv4's identification, and 0 in IPv6, which has none.
+    /// IPv4's identification (IP ID); 0 in IPv6, which has none.
     pub identification: u16,
-    /// How many routers it may still pass: IPv4's time to live, IPv6's hop limit.
+    /// Remaining hops: IPv4's time to live, IPv6's hop limit.
     pub hops_left: u8,
-    /// What it carries.
+    /// The transport protocol's header and payload.
     pub transport: Transport<'a>,
 }
 
-/// What a packet carries.
+/// Transport protocol of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport<'a> {
     /// TCP.
     Tcp(TcpSegment<'a>),
     /// UDP.
     Udp(UdpDatagram<'a>),
-    /// A fragment of something: only the first one has ports, and none is whole.
+    /// A fragment: only the first one has ports, and none is complete.
     Fragment,
     /// Another protocol.
     Other {
-        /// Its IP number: 1 is ICMP, 58 is ICMPv6.
+        /// Its IP protocol number: 1 is ICMP, 58 is ICMPv6.
         protocol: u8,
-        /// Its packet, as far as it was captured.
+        /// Its payload, as far as it was captured.
         payload: &'a [u8],
     },
 }
@@ -71,11 +71,11 @@ impl<'a> Packet<'a> {
     /// Ethernet's padding) are ignored.
     ///
     /// # Errors
-    /// What kept it from being read, for any bytes that are no packet.
+    /// The reason why the bytes are not a valid packet.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Unreadable> {
         let (ip, _stopped_at_extension) = LaxIpSlice::from_slice(bytes).map_err(|_| Unreadable::ip(bytes))?;
         let ip_length = said_length(&ip).unwrap_or(bytes.len());
-        // The lifetime of the payload is that of the bytes, though its holder is local.
+        // The payload has the lifetime of the bytes, though its holder is local.
         let LaxIpPayloadSlice { incomplete: _, ip_number, fragmented, len_source: _, payload } = match &ip {
             LaxIpSlice::Ipv4(ip) => ip.payload().clone(),
             LaxIpSlice::Ipv6(ip) => ip.payload().clone(),
@@ -97,7 +97,7 @@ impl<'a> Packet<'a> {
         Ok(Self { source, destination, ip_length, identification, hops_left, transport })
     }
 
-    /// The sender's and the receiver's address and port; `None` for what has no ports.
+    /// Source and destination address and port; `None` for packets without ports.
     pub const fn sockets(&self) -> Option<(SocketAddr, SocketAddr)> {
         let (from, to) = match self.transport {
             Transport::Tcp(segment) => (segment.source_port, segment.destination_port),
@@ -115,7 +115,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// How many bytes it carries for the application: nothing for what is neither TCP nor UDP.
+    /// Payload length in bytes; 0 for protocols other than TCP and UDP.
     pub const fn payload_length(&self) -> Bytes {
         match self.transport {
             Transport::Tcp(segment) => segment.payload_length,
@@ -125,7 +125,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The whole packet's length by its header, if that is longer than the header itself.
+/// Packet length by its header, if that exceeds the header itself.
 fn said_length(ip: &LaxIpSlice<'_>) -> Option<usize> {
     match ip {
         LaxIpSlice::Ipv4(ip) => {
@@ -139,30 +139,30 @@ fn said_length(ip: &LaxIpSlice<'_>) -> Option<usize> {
     }
 }
 
-/// Why bytes could not be read as a packet.
+/// Reason why bytes could not be parsed as a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// The version is neither 4 nor 6.
     NotIp {
-        /// What it is.
+        /// The version.
         version: u8,
     },
-    /// A header ends after what was captured, or after the packet itself.
+    /// A header is longer than the captured bytes, or than the packet itself.
     CutShort {
-        /// Of which protocol.
+        /// Protocol of the header.
         header: &'static str,
-        /// How many bytes of it there are.
+        /// Number of its bytes that are present.
         captured: usize,
     },
-    /// A header that says it is shorter than such a header can be.
+    /// A header whose length is below the minimum.
     BadLength {
-        /// Of which protocol.
+        /// Protocol of the header.
         header: &'static str,
     },
 }
 
 impl Unreadable {
-    /// Why the first header could not be read.
+    /// The error of the first header.
     fn ip(bytes: &[u8]) -> Self {
         let captured = bytes.len();
         match bytes.first().map(|first| (first >> 4, first & 0x0f)) {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_no_payload_and_what_was_cut_off_still_counts() {
+    fn padding_is_not_payload_and_truncated_payload_counts() {
         let padded = [&GET[..], &[0; 3]].concat();
         assert_eq!(Packet::read(&padded), Packet::read(&GET));
         let cut = Packet::read(&GET[..41]).unwrap();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_of_zero_means_all_that_was_captured() {
+    fn length_zero_means_the_captured_length() {
         let mut offloaded = GET;
         offloaded[3] = 0;
         let packet = Packet::read(&offloaded).unwrap();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_is_refused_with_a_reason() {
+    fn rejects_other_bytes_with_a_reason() {
         let refused = |bytes: &[u8]| Packet::read(bytes).unwrap_err();
         assert_eq!(refused(&[]), Unreadable::CutShort { header: "IP", captured: 0 });
         assert_eq!(refused(&GET[..19]), Unreadable::CutShort { header: "IPv4", captured: 19 });

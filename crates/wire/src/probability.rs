@@ -1,6 +1,6 @@
-//! How likely something is, checked once, where it enters.
+//! Probabilities, validated where they enter.
 //!
-//! Not a measured frequency: that is a result, a float.
+//! A measured frequency is a result, a float.
 
 use std::fmt;
 
@@ -14,19 +14,19 @@ impl Probability {
     /// Always.
     pub const ALWAYS: Self = Self(1.0);
 
-    /// `None` below 0, above 1, and for what is not a number.
+    /// A probability; `None` below 0, above 1, and for NaN.
     pub const fn new(probability: f64) -> Option<Self> {
         if probability >= 0.0 && probability <= 1.0 { Some(Self(probability)) } else { None }
     }
 
-    /// The number, for formulas.
+    /// The value, for formulas.
     pub const fn get(self) -> f64 {
         self.0
     }
 }
 
 impl fmt::Display for Probability {
-    /// As tc(8) writes it: `0.1%`.
+    /// Notation of tc(8): `0.1%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Rounded to a millionth of a percent, so that 0.07 is not printed as 7.000000000000001%.
         let percent = (self.0 * 1e8).round() / 1e6;
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_between_never_and_always_does_not_exist() {
+    fn rejects_values_outside_zero_to_one() {
         assert_eq!([0.0, 1.0].map(Probability::new), [Some(Probability::NEVER), Some(Probability::ALWAYS)]);
         assert!([-0.1, 1.000_001, f64::NAN, f64::INFINITY].iter().all(|p| Probability::new(*p).is_none()));
     }

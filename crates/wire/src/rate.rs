@@ -1,7 +1,7 @@
-//! How fast a link sends.
+//! Transmission rate of a link.
 //!
-//! In thousandths of a bit per second, because one of the papers' networks sends 29,491.2 bits each second
-//! (`papers/heidemann-model#table-2`, N-Modem). Not what a transfer achieves: that is a result, a float.
+//! In thousandths of a bit per second, because one of the papers' networks sends 29,491.2 bits per second
+//! (`papers/heidemann-model#table-2`, N-Modem). The throughput of a transfer is a result, a float.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::{Bytes, Duration};
 pub struct Rate(u64);
 
 impl Rate {
-    /// `None` for zero, and above 18.4 Pbit/s.
+    /// A rate in bit/s; `None` for zero, and above 18.4 Pbit/s.
     pub const fn from_bits_per_second(bits: u64) -> Option<Self> {
         match bits.checked_mul(1_000) {
             Some(millibits) => Self::from_millibits_per_second(millibits),
@@ -20,7 +20,7 @@ impl Rate {
         }
     }
 
-    /// `None` for zero.
+    /// A rate in thousandths of a bit per second; `None` for zero.
     pub const fn from_millibits_per_second(millibits: u64) -> Option<Self> {
         if millibits == 0 { None } else { Some(Self(millibits)) }
     }
@@ -35,21 +35,21 @@ impl Rate {
         self.0 as f64 / 1e3
     }
 
-    /// How long `size` takes to send, rounded up to the nanosecond; saturates.
+    /// Transmission time of `size`, rounded up to the nanosecond; saturates.
     ///
-    /// A link that sends packet after packet must not add these up (the rounding would slow it down): it
-    /// carries the remainder, as the emulated link does.
+    /// A link that sends continuously must not add these up (the rounding would slow it down): it carries the
+    /// remainder, as the emulated link does.
     pub fn time_for(self, size: Bytes) -> Duration {
         let nanos = (u128::from(size.get()) * NANOSECONDS_AT_ONE_MILLIBIT).div_ceil(u128::from(self.0));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
 
-/// Sending takes `bytes * 8 * 1000 / (millibits/s)` seconds; this is the constant part, in nanoseconds.
+/// Transmission takes `bytes * 8 * 1000 / (millibits/s)` seconds; this is the constant part, in nanoseconds.
 const NANOSECONDS_AT_ONE_MILLIBIT: u128 = 8 * 1_000 * 1_000_000_000;
 
 impl fmt::Display for Rate {
-    /// As tc(8) writes it, in the largest decimal or binary unit that divides it: `100mibit`, `28800bit`.
+    /// Notation of tc(8), in the largest decimal or binary unit that divides it: `100mibit`, `28800bit`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 6] = [
             (1_000 << 30, "gibit"),
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_of_zero_does_not_exist() {
+    fn rejects_a_rate_of_zero() {
         assert_eq!(Rate::from_bits_per_second(0), None);
         assert_eq!(Rate::from_bits_per_second(u64::MAX), None);
     }

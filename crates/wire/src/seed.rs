@@ -1,18 +1,18 @@
-//! Where randomness comes from: one number the user can see, and streams derived from it by name.
+//! Random seed: one number that the user can see, and random streams derived from it by name.
 //!
-//! Not a source of entropy, and not for cryptography: the same seed gives the same bytes on every machine.
+//! Not a source of entropy, and not for cryptography: the same seed gives the same bytes on every host.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::Probability;
 
-/// The number that makes a run repeatable. `--seed N`; 1 unless told.
+/// Random seed of a run. `--seed N`; default 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seed(u64);
 
 impl Seed {
-    /// The seed that `number` names.
+    /// A seed with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
@@ -40,36 +40,36 @@ impl Default for Seed {
     }
 }
 
-/// A stream of random numbers: ChaCha with 12 rounds, the same on every machine.
+/// A stream of random numbers: ChaCha with 12 rounds, the same on every host.
 #[derive(Clone, Debug)]
 pub struct Random(ChaCha12Rng);
 
 impl Random {
-    /// Uniform over all 64-bit numbers.
+    /// A number, uniform over all 64-bit numbers.
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), in steps of 2^-53.
+    /// A number, uniform in [0, 1), in steps of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True with this probability: never at 0, always at 1. One number is drawn whatever the probability, so
-    /// that changing it does not shift what comes after.
+    /// True with this probability: never at 0, always at 1. One number is sampled whatever the probability,
+    /// so that changing it does not shift later samples.
     pub fn chance(&mut self, probability: Probability) -> bool {
         self.unit() < probability.get()
     }
 
-    /// Uniform over the whole numbers from 0 to `most`, both included. One number is drawn; the bias, under
-    /// 2^-64 times `most`, is not corrected.
+    /// A number, uniform over the whole numbers from 0 to `most`, both included. One number is sampled; the
+    /// bias, under 2^-64 times `most`, is not corrected.
     pub fn up_to(&mut self, most: u64) -> u64 {
         let scaled = u128::from(self.next_u64()) * (u128::from(most) + 1);
         (scaled >> 64) as u64
     }
 }
 
-/// The 64-bit Fowler-Noll-Vo hash, variant 1a: names to numbers, nothing more.
+/// The 64-bit Fowler-Noll-Vo hash, variant 1a, to turn names into numbers.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes
         .iter()

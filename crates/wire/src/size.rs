@@ -1,4 +1,4 @@
-//! Amounts of data. Not lengths of buffers: those are `usize`, and stay where the buffer is.
+//! Amounts of data. Lengths of buffers are `usize`.
 
 use std::fmt;
 use std::iter::Sum;
@@ -9,7 +9,7 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// None.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
     /// `bytes` bytes.
@@ -17,17 +17,17 @@ impl Bytes {
         Self(bytes)
     }
 
-    /// How many bytes.
+    /// Number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// For formulas.
+    /// Number of bytes, for formulas.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// How many pieces of at most `piece` bytes it takes to carry these: 0 for none, and `u64::MAX` if
+    /// Number of pieces of at most `piece` bytes that carry these bytes: 0 for none, and `u64::MAX` if
     /// `piece` is zero (no number of empty pieces is enough).
     pub const fn pieces_of(self, piece: Self) -> u64 {
         match (self.0, piece.0) {

@@ -1,7 +1,7 @@
-//! Time as an argument: integer nanoseconds since an arbitrary zero, and the spans between them.
+//! Time as an argument: integer nanoseconds since an arbitrary zero, and durations.
 //!
-//! Not a clock. Machines receive a [`Time`] from whoever drives them: virtual time counts from 0, a real
-//! driver counts from when it started. 64 bits of nanoseconds last 584 years.
+//! Not a clock. State machines receive a [`Time`] from their driver: virtual time counts from 0, a real
+//! driver counts from its start. 64 bits of nanoseconds last 584 years.
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,17 +10,19 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 /// An instant: nanoseconds since an arbitrary zero.
 ///
-/// Held as one more than that, so that an `Option<Time>` needs no more room than a `Time`: machines keep many.
+/// Stored as one more than that, so that an `Option<Time>` takes no more memory than a `Time`: state machines
+/// hold many.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(NonZeroU64);
 
 impl Time {
     /// The arbitrary zero.
     pub const ZERO: Self = Self(NonZeroU64::MIN);
-    /// Later than everything: 584 years after zero.
+    /// Latest time: 584 years after zero.
     pub const MAX: Self = Self(NonZeroU64::MAX);
 
-    /// The instant `nanos` nanoseconds after zero; [`Time::MAX`] for `u64::MAX`, too, which is a nanosecond later.
+    /// The time `nanos` nanoseconds after zero; [`Time::MAX`] for `u64::MAX`, too, which is a nanosecond
+    /// later.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(nanos))
     }
@@ -30,7 +32,7 @@ impl Time {
         self.0.get() - 1
     }
 
-    /// Milliseconds since zero, for people and for JSON.
+    /// Milliseconds since zero, for users and for JSON.
     pub fn as_millis_f64(self) -> f64 {
         self.since(Self::ZERO).as_millis_f64()
     }
@@ -72,7 +74,7 @@ impl AddAssign<Duration> for Time {
 pub struct Duration(u64);
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// 584 years.
     pub const MAX: Self = Self(u64::MAX);
@@ -115,7 +117,7 @@ impl Duration {
         self.0 as f64 / 1e9
     }
 
-    /// Milliseconds, for people and for JSON.
+    /// Milliseconds, for users and for JSON.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -171,7 +173,7 @@ impl Sum for Duration {
 }
 
 impl fmt::Display for Duration {
-    /// In the largest unit that leaves a whole part: `133ms`, `1.5s`, `20us`, `7ns`.
+    /// Formats it in the largest unit that leaves a whole part: `133ms`, `1.5s`, `20us`, `7ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
             0 => return f.write_str("0ms"),

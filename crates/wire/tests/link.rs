@@ -1,5 +1,5 @@
-//! What is true of every link, whatever its configuration and whatever is offered to it; and, for links that
-//! keep their order, a second, slower calculation in exact fractions that must agree to the nanosecond.
+//! Invariants of every link, for any configuration and any packets; and, for links that keep the order of
+//! packets, a second, slower calculation in exact fractions that must agree to the nanosecond.
 
 use proptest::collection::{btree_set, vec};
 use proptest::option;
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use wire::link::{Config, Counters, Fate, Jitter, Loss, Order, Output, Pipe, QueueLimit, Reordering, Tally};
 use wire::{Bytes, Duration, Probability, Rate, Seed, Time};
 
-/// A packet to offer: how long after the one before it, and its size.
+/// A packet to offer: the time since the previous one, and its size.
 type Offer = (Duration, Bytes);
 
-/// What came of a run: packets by number, from 0.
+/// Outcome of a run: packets by number, from 0.
 #[derive(Debug, PartialEq, Eq)]
 struct Story {
     delivered: Vec<(usize, Time)>,
@@ -19,7 +19,7 @@ struct Story {
     counters: Counters,
 }
 
-/// Drives a pipe as the contract says, checking at each step that nothing vanishes and nothing is early.
+/// Drives a pipe by the contract, asserting at each step that no packet vanishes and none is early.
 fn drive(config: &Config, seed: u64, offers: &[Offer]) -> Story {
     let mut pipe = Pipe::new(config, Seed::new(seed), 0).unwrap();
     let mut story =
@@ -165,7 +165,7 @@ fn any_link() -> impl Strategy<Value = Config> {
 
 proptest! {
     #[test]
-    fn a_plain_link_is_right_to_the_nanosecond(config in plain(), offers in offers()) {
+    fn plain_link_is_exact_to_the_nanosecond(config in plain(), offers in offers()) {
         let (delivered, dropped, peak) = in_exact_fractions(&config, &offers);
         let story = drive(&config, 1, &offers);
         prop_assert_eq!(story.delivered, delivered);
@@ -204,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn packets_arrive_in_the_order_they_were_offered_unless_told_otherwise(
+    fn packets_keep_their_order_unless_reordering_is_configured(
         config in ordered(), offers in offers(), seed: u64,
     ) {
         let story = drive(&config, seed, &offers);
@@ -225,12 +225,12 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_tells_the_same_story(config in any_link(), offers in offers(), seed: u64) {
+    fn same_seed_gives_the_same_outcome(config in any_link(), offers in offers(), seed: u64) {
         prop_assert_eq!(drive(&config, seed, &offers), drive(&config, seed, &offers));
     }
 
     #[test]
-    fn what_is_lost_depends_on_nothing_but_the_loss(config in any_link(), offers in offers(), seed: u64) {
+    fn losses_depend_on_the_loss_model_only(config in any_link(), offers in offers(), seed: u64) {
         let lossy = Config { loss: config.loss.clone(), ..Config::default() };
         let story = drive(&config, seed, &offers);
         let mut expected = drive(&lossy, seed, &offers).lost;

@@ -1,5 +1,5 @@
-//! Packets from anywhere: no bytes make the reader panic or contradict itself, and what is built is read again,
-//! whole or cut anywhere.
+//! Packets from any source: no bytes make the parser panic or contradict itself, and built packets are parsed
+//! again, whole or truncated anywhere.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,7 +15,7 @@ use wire::packet::{
 mod check;
 use check::check;
 
-/// Random bytes that pass for a packet at first glance, so that chance gets past the first check.
+/// Random bytes that resemble a packet, so that some pass the first check.
 fn nearly_a_packet() -> impl Strategy<Value = Vec<u8>> {
     let first = prop_oneof![Just(0x45_u8), 0x40..=0x4f_u8, Just(0x60), Just(0x6f)];
     let protocol = prop_oneof![Just(6_u8), Just(17), Just(44), Just(51), Just(0), Just(60), any::<u8>()];
@@ -28,7 +28,7 @@ fn nearly_a_packet() -> impl Strategy<Value = Vec<u8>> {
                     *byte = *value;
                 }
             });
-            // Half of them say their true length and are not fragments.
+            // Half of them have their true length and are not fragments.
             if let (true, 0x40..0x60, [_, _, high, low, _, _, fragment, offset, ..]) =
                 (is_said, first, &mut bytes[..])
             {
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn what_looks_like_a_packet_never_panics(bytes in nearly_a_packet()) {
+    fn bytes_resembling_a_packet_never_panic(bytes in nearly_a_packet()) {
         check(&bytes);
     }
 
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn a_segment_that_is_built_is_read_again_whole_or_cut(
+    fn built_segment_is_parsed_again_whole_or_truncated(
         (source, destination) in socket_pair(),
         (seq, ack, window) in any::<(u32, u32, u16)>(),
         flags in flags(),
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn a_datagram_that_is_built_is_read_again((source, destination) in socket_pair(), payload in vec(any::<u8>(), 0..100)) {
+    fn built_datagram_is_parsed_again((source, destination) in socket_pair(), payload in vec(any::<u8>(), 0..100)) {
         let mut bytes = Vec::new();
         UdpBuilder { source, destination }.write(&payload, &mut bytes).unwrap();
         let packet = Packet::read(&bytes).unwrap();

@@ -1,5 +1,5 @@
-//! Replays the fuzzer's corpus of packets through the very check that the fuzz target runs, without a fuzzer. Not
-//! a substitute for fuzzing: that finds the inputs, this keeps them.
+//! Replay of the fuzzer's corpus of packets through the fuzz target's own check, without a fuzzer. Not a
+//! substitute for fuzzing: that finds the inputs, this keeps them.
 
 use std::fs;
 use std::path::Path;

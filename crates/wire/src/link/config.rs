@@ -1,4 +1,4 @@
-//! What a link is told to be. Not a network of the papers: an engine makes a link from that
+//! Configuration of a link. Not a network of the papers: an engine derives a link from that
 //! (`papers/heidemann-model#table-2`).
 
 use std::collections::BTreeSet;
@@ -9,102 +9,104 @@ use crate::{Bytes, Duration, Probability, Rate, modem};
 /// One direction of a link. The default is a perfect one: no queueing, no delay, no loss.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// How fast packets are sent; `None`: they take no time to send.
+    /// Transmission rate; `None`: transmission takes no time.
     pub rate: Option<Rate>,
-    /// Bytes that every packet takes on the link beyond its own: 38 on an Ethernet (preamble, header, check
-    /// sequence, gap); -40 where the rate is meant to count TCP payload only, as the papers measured theirs. A
-    /// packet never takes less than nothing. At most 65,535 either way.
+    /// Bytes that every packet takes on the link beyond its own size: 38 on an Ethernet (preamble, header,
+    /// check sequence, gap); -40 where the rate counts TCP payload only, as the papers measured theirs. A
+    /// packet never takes less than zero bytes. At most 65,535 either way.
     pub framing: i32,
-    /// A modem before the line: what a packet takes is then what its bytes compress to, and `framing` is its own
-    /// affair. Packets must be offered with their bytes ([`Pipe::handle_with`](super::Pipe::handle_with)).
+    /// A modem before the line: a packet's size on the line is then that of its compressed bytes, and
+    /// `framing` does not apply. Packets must be offered with their bytes
+    /// ([`Pipe::handle_with`](super::Pipe::handle_with)).
     pub modem: Option<modem::Config>,
-    /// How much may wait for the transmitter.
+    /// Limit of the transmitter's queue.
     pub queue: QueueLimit,
-    /// Propagation: from the last bit sent to the packet's arrival.
+    /// Propagation delay: from the last bit sent to the packet's arrival.
     pub delay: Duration,
-    /// Delay that varies.
+    /// Jitter.
     pub jitter: Option<Jitter>,
-    /// Which packets never arrive.
+    /// Packet loss.
     pub loss: Loss,
-    /// Packets that fall behind others.
+    /// Reordering.
     pub reordering: Option<Reordering>,
-    /// How likely a packet arrives twice, both at the same time. The copy takes no time to send.
+    /// Probability that a packet is duplicated. The copy arrives at the same time and takes no transmission
+    /// time.
     pub duplication: Probability,
 }
 
-/// How much may wait, at most; `None`: without limit. What does not fit is dropped from the tail.
+/// Limits of the queue; `None`: unlimited. Packets beyond the limit are dropped from the tail.
 ///
-/// The packet being sent does not wait and does not count, so an idle link takes any packet, and a limit of
-/// nothing is a link without a buffer. Bytes are counted without framing.
+/// The packet in transmission is not in the queue, so an idle link accepts any packet, and a limit of zero is
+/// a link without a buffer. Bytes are counted without framing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLimit {
-    /// Bytes that may wait.
+    /// Maximum bytes in the queue.
     pub bytes: Option<Bytes>,
-    /// Packets that may wait.
+    /// Maximum packets in the queue.
     pub packets: Option<u64>,
 }
 
-/// Delay in addition to the propagation delay, drawn for each packet, uniform from nothing to `up_to`.
+/// Delay in addition to the propagation delay, sampled for each packet, uniform from zero to `up_to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
-    /// The most that is added.
+    /// Maximum additional delay.
     pub up_to: Duration,
-    /// Whether packets may overtake one another.
+    /// Whether packets may be reordered.
     pub order: Order,
 }
 
-/// What jitter does to the order of packets.
+/// Effect of jitter on the order of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// A packet that would overtake arrives with the one before it. (Where packets are closer together than
-    /// the jitter, their delays therefore gather at its upper end.)
+    /// Packets keep their order: one that would arrive early arrives with the one before it. (Where packets
+    /// are closer together than the jitter, their delays therefore gather at its upper end.)
     #[default]
     Kept,
-    /// Each packet arrives at its own time.
+    /// Each packet arrives at its own time, possibly out of order.
     Free,
 }
 
-/// Packets that fall behind: each with this probability is held back, and what follows overtakes it.
+/// Reordering: each packet is delayed with this probability, and later ones arrive before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reordering {
-    /// How likely a packet is held back.
+    /// Probability that a packet is delayed.
     pub probability: Probability,
-    /// How much later than otherwise it arrives; above zero.
+    /// Additional delay; above zero.
     pub by: Duration,
 }
 
-/// Which packets are lost. Packets are counted as they are offered, those that the queue drops included.
+/// Loss model. Packets are numbered as they are offered, including those that the queue drops.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Loss {
     /// No packet.
     #[default]
     None,
-    /// Each with the same probability, whatever became of the others.
+    /// Each with the same probability, independently of the others.
     Independent(Probability),
-    /// In bursts: Gilbert's two states, with Elliott's loss in each. The link starts good; a packet meets the
-    /// state as it is, then the state may change.
+    /// Bursts: Gilbert's two states, with Elliott's loss in each. The link starts good; a packet is subject
+    /// to the current state, then the state may change.
     GilbertElliott {
-        /// From good to bad, per packet (`p`).
+        /// Probability of the change from good to bad, per packet (`p`).
         to_bad: Probability,
-        /// From bad to good, per packet (`r`); the mean burst lasts 1/r packets.
+        /// Probability of the change from bad to good, per packet (`r`); the mean burst lasts 1/r packets.
         to_good: Probability,
-        /// Loss while good (`1-k`).
+        /// Loss probability while good (`1-k`).
         loss_in_good: Probability,
-        /// Loss while bad (`1-h`).
+        /// Loss probability while bad (`1-h`).
         loss_in_bad: Probability,
     },
-    /// Exactly these: 1 is the first packet offered.
+    /// Exactly these packets: 1 is the first packet offered.
     Exactly(BTreeSet<u64>),
 }
 
-/// The largest framing that makes sense: the size of the largest IP packet.
+/// Maximum framing: the size of the largest IP packet.
 const FRAMING_MOST: u32 = 65_535;
 
 impl Config {
-    /// Whether a link can be like this. [`super::Pipe::new`] asks the same.
+    /// Validates the configuration. [`super::Pipe::new`] does the same.
     ///
     /// # Errors
-    /// The first thing that is wrong, and how to mend it.
+    /// The first invalid value, and its remedy.
     pub fn check(&self) -> Result<(), ConfigError> {
         let Self { rate: _, framing, modem, queue: _, delay: _, jitter: _, loss, reordering, duplication: _ } =
             self;
@@ -126,16 +128,16 @@ impl Config {
     }
 }
 
-/// Why a link cannot be like that.
+/// Reason why a configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// More framing than the largest packet has bytes.
     Framing(i32),
     /// A list of packets to lose that names packet 0.
     LossOfPacketZero,
-    /// A modem's dictionary that V.42 bis does not know.
+    /// A modem's dictionary outside V.42 bis.
     Dictionary,
-    /// Packets held back for no time.
+    /// Reordering with a delay of zero.
     ReorderingByNothing,
 }
 
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_a_remedy() {
+    fn rejects_invalid_links_with_a_remedy() {
         let reordering = Some(Reordering { probability: Probability::ALWAYS, by: Duration::ZERO });
         let small = modem::Dictionary { codewords: 256, ..modem::Dictionary::default() };
         let refused = [

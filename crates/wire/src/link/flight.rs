@@ -1,24 +1,24 @@
-//! Packets on their way, until they are due.
+//! Packets in flight.
 //!
-//! Those that keep their order are a ring: one push, one pop. Only those that do not (free jitter, reordering)
-//! are sorted, in a heap beside it.
+//! Packets that keep their order are in a ring buffer: one push, one pop. Only the others (free jitter,
+//! reordering) are sorted, in a heap.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::{Bytes, Time};
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Travelling<P> {
     pub(super) due: Time,
-    /// Breaks ties: what was launched first lands first.
+    /// Breaks ties: simultaneous arrivals are delivered in the order of sending.
     pub(super) sequence: u64,
     pub(super) size: Bytes,
     pub(super) packet: P,
 }
 
-/// Everything that is on its way.
+/// All packets in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Flight<P> {
     in_order: VecDeque<Travelling<P>>,
@@ -31,7 +31,7 @@ impl<P> Flight<P> {
         Self { in_order: VecDeque::new(), strays: BinaryHeap::new(), launched: 0 }
     }
 
-    /// Sends a packet on its way. One that keeps its order lands no earlier than those before it that do.
+    /// Adds a packet. One that keeps its order arrives no earlier than those before it that do.
     pub(super) fn launch(&mut self, due: Time, keeps_order: bool, size: Bytes, packet: P) {
         let sequence = self.launched;
         self.launched += 1;
@@ -43,7 +43,7 @@ impl<P> Flight<P> {
         }
     }
 
-    /// The next packet, if it is due by `now`; else when it will be.
+    /// The next packet, if it is due by `now`; else the time when one will be.
     pub(super) fn land(&mut self, now: Time) -> Result<Travelling<P>, Option<Time>> {
         if self.strays.is_empty() {
             let due = self.in_order.front().map(|first| first.due);
@@ -52,14 +52,14 @@ impl<P> Flight<P> {
         self.land_among_strays(now)
     }
 
-    /// When the next one lands.
+    /// Time of the next arrival.
     pub(super) fn next_due(&self) -> Option<Time> {
         let ordered = self.in_order.front().map(|first| first.due);
         let stray = self.strays.peek().map(|Stray(first)| first.due);
         [ordered, stray].into_iter().flatten().min()
     }
 
-    /// How many are on their way.
+    /// Number of packets in flight.
     pub(super) fn len(&self) -> usize {
         self.in_order.len() + self.strays.len()
     }
@@ -81,7 +81,8 @@ impl<P> Flight<P> {
     }
 }
 
-/// A packet that may land out of order; the one that lands first is the greatest, as a binary heap wants it.
+/// A packet that may arrive out of order; the next arrival compares as the greatest, as a binary heap
+/// requires.
 #[derive(Clone, Debug)]
 struct Stray<P>(Travelling<P>);
 
@@ -109,7 +110,7 @@ impl<P> Eq for Stray<P> {}
 mod tests {
     use super::*;
 
-    /// Launches packets named by their place in the list, each due at a time; the order in which they land.
+    /// Adds packets named by their index in the list, each with its due time; returns the order of arrival.
     fn landed(packets: &[(u64, bool)]) -> Vec<(usize, u64)> {
         let mut flight = Flight::new();
         for (name, (due, keeps_order)) in packets.iter().enumerate() {
@@ -121,23 +122,23 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_its_order_waits_for_what_went_before() {
+    fn ordered_packets_wait_for_those_before_them() {
         assert_eq!(landed(&[(5, true), (3, true), (7, true)]), [(0, 5), (1, 5), (2, 7)]);
     }
 
     #[test]
-    fn what_does_not_keep_its_order_lands_when_it_is_due() {
+    fn unordered_packets_arrive_when_due() {
         assert_eq!(landed(&[(9, false), (3, true), (7, true), (1, false)]), [(3, 1), (1, 3), (2, 7), (0, 9)]);
     }
 
     #[test]
-    fn what_is_due_at_the_same_time_lands_as_it_was_launched() {
+    fn simultaneous_packets_arrive_in_order_of_sending() {
         let all = [(4, false), (4, true), (4, false), (4, true)];
         assert_eq!(landed(&all), [(0, 4), (1, 4), (2, 4), (3, 4)]);
     }
 
     #[test]
-    fn nothing_lands_early() {
+    fn no_packet_arrives_early() {
         let mut flight = Flight::new();
         assert_eq!(flight.land(Time::MAX).map(|first| first.packet), Err(None));
         flight.launch(Time::from_nanos(8), false, Bytes::ZERO, 'b');

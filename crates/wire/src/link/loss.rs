@@ -1,7 +1,7 @@
-//! Which packets are lost: the models of [`Loss`], each as a sequence of decisions.
+//! Packet loss: the models of [`Loss`], each as a sequence of decisions.
 //!
 //! Gilbert's model with Elliott's extension, in the four-parameter form of netem(8) (`p`, `r`, `1-h`, `1-k`).
-//! Not what a full queue drops.
+//! Drops of a full queue are in `queue`.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::Probability;
 use crate::link::Loss;
 use crate::seed::Random;
 
-/// A loss model at work: it is asked once for every packet offered.
+/// State of a loss model; it decides once for every packet offered.
 #[derive(Clone, Debug)]
 pub(super) enum Losses {
     None,
@@ -23,14 +23,14 @@ pub(super) enum Losses {
         is_bad: bool,
         random: Random,
     },
-    /// How many packets there have been, and the numbers of those to lose that are still to come, ascending.
+    /// Number of packets so far, and the remaining numbers of packets to lose, ascending.
     Exactly {
         offered: u64,
         ahead: VecDeque<u64>,
     },
 }
 
-/// One of the two states: how likely a packet is lost in it, and how likely it is left after a packet.
+/// One of the two states: the loss probability in it, and the probability of leaving it after a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     loss: Probability,
@@ -38,7 +38,7 @@ pub(super) struct State {
 }
 
 impl Losses {
-    /// `random` is asked for only if the model needs it.
+    /// `random` is called only if the model needs it.
     pub(super) fn new(loss: &Loss, random: impl FnOnce() -> Random) -> Self {
         match loss {
             Loss::None => Self::None,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn gilbert_elliott_loses_in_the_mean_what_theory_says() {
+    fn gilbert_elliott_mean_loss_agrees_with_theory() {
         for (p, r, in_good, in_bad) in [(0.01, 0.2, 0.0, 1.0), (0.05, 0.5, 0.001, 0.4), (0.3, 0.3, 0.2, 0.2)]
         {
             let model = Loss::GilbertElliott {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn gilbert_elliott_bursts_last_as_long_as_theory_says() {
+    fn gilbert_elliott_burst_length_agrees_with_theory() {
         let model = Loss::GilbertElliott {
             to_bad: probability(0.01),
             to_good: probability(0.2),

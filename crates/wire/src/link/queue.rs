@@ -1,14 +1,14 @@
-//! What waits for the transmitter, and the limit on it: drop from the tail.
+//! Queue of the transmitter, and its limit: tail drop.
 //!
-//! It holds no packets, only their sizes and when each will begin to be sent, which is known when it comes. A
-//! packet that is being sent has left.
+//! It holds no packets, only their sizes and the times at which their transmission begins, which are known on
+//! arrival. A packet in transmission has left the queue.
 
 use std::collections::VecDeque;
 
 use crate::link::{QueueLimit, Tally};
 use crate::{Bytes, Time};
 
-/// The packets that wait, first come first.
+/// The queued packets, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     limit: QueueLimit,
@@ -29,7 +29,7 @@ impl Queue {
         Self { limit, waiting: VecDeque::new(), bytes: Bytes::ZERO, peak }
     }
 
-    /// Whether a packet that comes `now` and would begin to be sent at `starts` is taken.
+    /// Whether a packet that arrives at `now`, and whose transmission would begin at `starts`, is accepted.
     pub(super) fn admit(&mut self, now: Time, starts: Time, size: Bytes) -> bool {
         self.release(now);
         if starts <= now {
@@ -47,12 +47,12 @@ impl Queue {
         true
     }
 
-    /// The most that ever waited.
+    /// Maximum queue length so far.
     pub(super) const fn peak(&self) -> Tally {
         self.peak
     }
 
-    /// Lets go of what has begun to be sent.
+    /// Removes packets whose transmission has begun.
     fn release(&mut self, now: Time) {
         while let Some(first) = self.waiting.front()
             && first.starts <= now
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_begun_to_be_sent_no_longer_waits() {
+    fn packet_in_transmission_is_not_in_the_queue() {
         let mut queue = Queue::new(QueueLimit { bytes: None, packets: Some(1) });
         assert!(queue.admit(Time::ZERO, Time::from_nanos(10), Bytes::new(1)));
         assert!(!queue.admit(Time::from_nanos(9), Time::from_nanos(20), Bytes::new(1)));

@@ -1,8 +1,8 @@
-//! How long packets take to send, exactly: what one packet leaves of a nanosecond is carried to the next.
+//! Exact transmission times: the fraction of a nanosecond that one packet leaves is carried to the next.
 //!
-//! Rounding each packet up to a tick once held an emulator that asked for more to 12 Mb/s
-//! (dipt-quic-workbench #53). Integers only: over any number of packets a link that is never idle sends exactly
-//! at its rate. Not a queue: whether a packet may wait is decided before it comes here.
+//! Rounding each packet up to a tick once limited an emulator configured for more to 12 Mb/s
+//! (dipt-quic-workbench #53). Integers only: over any number of packets a link that is never idle sends
+//! exactly at its rate. The queue decides earlier whether a packet may wait.
 
 use crate::{Bytes, Duration, Rate, Time};
 
@@ -11,9 +11,9 @@ use crate::{Bytes, Duration, Rate, Time};
 pub(super) struct Transmitter {
     pace: Option<Pace>,
     framing: i64,
-    /// When the last packet has been sent, in whole nanoseconds, rounded down ...
+    /// End of the last transmission, in whole nanoseconds, rounded down ...
     free: Time,
-    /// ... and what that leaves, in parts of a nanosecond (`Pace::parts` of them make one).
+    /// ... and the fraction, in parts of a nanosecond (`Pace::parts` of them make one).
     carry: u64,
 }
 
@@ -22,12 +22,13 @@ impl Transmitter {
         Self { pace: rate.map(Pace::new), framing: i64::from(framing), free: Time::ZERO, carry: 0 }
     }
 
-    /// When a packet that comes `now` would begin to be sent, rounded up to the nanosecond.
+    /// Start of transmission of a packet that arrives at `now`, rounded up to the nanosecond.
     pub(super) fn free_at(&self, now: Time) -> Time {
         now.max(round_up(self.free, self.carry))
     }
 
-    /// Sends a packet that comes `now`. When the last of it has been sent, rounded up to the nanosecond.
+    /// Sends a packet that arrives at `now`. Returns the end of its transmission, rounded up to the
+    /// nanosecond.
     pub(super) fn send(&mut self, now: Time, size: Bytes) -> Time {
         if now > self.free {
             (self.free, self.carry) = (now, 0);
@@ -59,7 +60,7 @@ impl Pace {
         Self { per_byte: eight_bits / divisor, parts: rate / divisor }
     }
 
-    /// The end of a transmission of `bytes` bytes that starts `carry` parts after `start`.
+    /// End of a transmission of `bytes` bytes that starts `carry` parts after `start`.
     fn advance(self, start: Time, carry: u64, bytes: u64) -> (Time, u64) {
         let short = bytes.checked_mul(self.per_byte).and_then(|parts| parts.checked_add(carry));
         let (nanos, carry) = match short {
@@ -69,7 +70,7 @@ impl Pace {
         (start + Duration::from_nanos(nanos), carry)
     }
 
-    /// For packets that take long at rates that divide badly. Saturates at 584 years.
+    /// Division for long packets at rates with large denominators. Saturates at 584 years.
     #[cold]
     fn divide_long(self, parts: u128) -> (u64, u64) {
         let whole = u128::from(self.parts);
@@ -78,7 +79,7 @@ impl Pace {
     }
 }
 
-/// Euclid's, for two positive numbers.
+/// Euclid's algorithm, for two positive numbers.
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -106,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_transmitter_starts_at_once_and_owes_nothing() {
+    fn idle_transmitter_starts_immediately_without_a_carry() {
         // A byte takes 8/3 ns.
         let mut link = Transmitter::new(Rate::from_bits_per_second(3_000_000_000), 0);
         assert_eq!(link.send(Time::ZERO, Bytes::new(1)), Time::from_nanos(3));
         assert_eq!(link.send(Time::ZERO, Bytes::new(1)), Time::from_nanos(6));
         assert_eq!(link.send(Time::ZERO, Bytes::new(1)), Time::from_nanos(8));
         assert_eq!(link.send(Time::from_nanos(9), Bytes::new(1)), Time::from_nanos(12));
-        // Until 11 2/3 it is still sending: what comes at 11 waits.
+        // It transmits until 11 2/3: a packet that arrives at 11 waits.
         assert_eq!(link.free_at(Time::from_nanos(11)), Time::from_nanos(12));
         assert_eq!(link.send(Time::from_nanos(11), Bytes::new(1)), Time::from_nanos(15));
     }

@@ -1,4 +1,4 @@
-//! The other end of V.42 bis, for tests: it reads what the encoder sent, with nothing but that to go by.
+//! Decoder of V.42 bis, for tests: it decodes the encoder's output without further information.
 
 use super::v42bis::{
     Dictionary, ENTER_COMPRESSED, ENTER_TRANSPARENT, ESCAPE_IN_DATA, ESCAPE_STEP, Ended, FIRST_BITS, FLUSH,

@@ -1,7 +1,7 @@
-//! The strings of V.42 bis: a tree of characters with a number for each node, the oldest of its leaves given up for what
-//! is new (ITU-T V.42 bis, section 6).
+//! The strings of V.42 bis: a tree of characters with a number for each node; the oldest leaf is replaced by
+//! a new string (ITU-T V.42 bis, section 6).
 //!
-//! Not the coder: what is sent for a string is decided in [`super::v42bis`].
+//! Coding is in [`super::v42bis`].
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ const FIRST_STRING: u16 = COMMANDS + 256;
 pub(super) struct Strings {
     nodes: Vec<Node>,
     children: BTreeMap<(u16, u8), u16>,
-    /// The number that the next string gets; always free.
+    /// Number of the next string; always free.
     next: u16,
 }
 
-/// A string: another and a character.
+/// A string: a prefix and a character.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
     parent: u16,
@@ -28,7 +28,7 @@ struct Node {
 }
 
 impl Strings {
-    /// Room for so many numbers, at least one of them for a string.
+    /// A dictionary of this many numbers, at least one of them for a string.
     pub(super) fn new(numbers: u16) -> Self {
         let nodes = vec![Node::default(); usize::from(numbers.max(FIRST_STRING + 2))];
         Self { nodes, children: BTreeMap::new(), next: FIRST_STRING }
@@ -39,12 +39,12 @@ impl Strings {
         COMMANDS + u16::from(character)
     }
 
-    /// The number of a string and one character more, if there is such a string.
+    /// The number of a string extended by a character, if there is such a string.
     pub(super) fn find(&self, string: u16, character: u8) -> Option<u16> {
         self.children.get(&(string, character)).copied()
     }
 
-    /// Adds a string and one character more, and makes room for the next.
+    /// Adds a string extended by a character, and frees a number for the next.
     pub(super) fn add(&mut self, string: u16, character: u8) -> u16 {
         let number = self.next;
         self.nodes[usize::from(number)] = Node { parent: string, character, children: 0, is_used: true };
@@ -54,7 +54,7 @@ impl Strings {
         number
     }
 
-    /// The next number that is free, or is made so because no string goes on from it.
+    /// The next free number, or one that is freed because no string extends it.
     fn recover(&mut self) {
         loop {
             self.next =
@@ -72,7 +72,7 @@ impl Strings {
         }
     }
 
-    /// The characters of a string; `None` if there is none of that number.
+    /// The characters of a string; `None` for an unknown number.
     #[cfg(test)]
     pub(super) fn characters(&self, mut number: u16) -> Option<Vec<u8>> {
         let mut characters = Vec::new();

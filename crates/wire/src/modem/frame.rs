@@ -1,7 +1,7 @@
-//! Packets as PPP sends them over a serial port: RFC 1662's framing with its check sequence, its escapes for the two
-//! bytes that mean something in it, and RFC 1332's protocol number.
+//! PPP frames on a serial port: RFC 1662's framing with its check sequence, its escapes for the two special
+//! bytes, and RFC 1332's protocol number.
 //!
-//! Not negotiation: headers are not compressed (RFC 1144), and of the control characters none is escaped.
+//! Nothing is negotiated: headers are not compressed (RFC 1144), and no control character is escaped.
 
 const FLAG: u8 = 0x7e;
 const ESCAPE: u8 = 0x7d;
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_something_is_escaped() {
+    fn special_bytes_are_escaped() {
         let mut framed = Vec::new();
         append(&[0x7e, 0x20, 0x7d], &mut framed);
         assert_eq!(framed[4..9], [0x7d, 0x5e, 0x20, 0x7d, 0x5d]);

@@ -1,24 +1,25 @@
-//! V.42 bis: strings that came before are sent as numbers, and what does not get shorter by that is sent as it is.
+//! V.42 bis: repeated strings are sent as codewords, and data that would not become shorter is sent
+//! unchanged.
 //!
-//! Strings are matched, added and given up as ITU-T V.42 bis (01/90) has it in section 6, codewords grow as in section
-//! 7.4, and escapes as in 5.7. When to change between the two modes it leaves to the modem: ours looks at what the last
-//! strings took as numbers, whether they were sent so or not.
+//! Strings are matched, added and removed as in ITU-T V.42 bis (01/90), section 6, codewords grow as in
+//! section 7.4, and escapes as in 5.7. The standard leaves the switch between the two modes to the modem:
+//! ours compares the size of the last strings as codewords, whether or not they were sent so.
 //!
-//! Not a decoder: a test has one, and reads back what is sent here.
+//! The decoder is in the tests, and decodes what is encoded here.
 
 use super::dictionary::Strings;
 
-/// How much a modem remembers. Both ends agree on it when they connect.
+/// Size of a dictionary. Both ends agree on it when they connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dictionary {
     /// Numbers for strings, characters and commands together (P1 of section 10): from 512.
     pub codewords: u16,
-    /// The longest string (P2): 6 to 250 characters.
+    /// Maximum string length (P2): 6 to 250 characters.
     pub longest: u8,
 }
 
 impl Dictionary {
-    /// Whether V.42 bis knows such.
+    /// Whether V.42 bis allows these values.
     pub const fn is_possible(self) -> bool {
         self.codewords >= 512 && 6 <= self.longest && self.longest <= 250
     }
@@ -30,20 +31,20 @@ impl Default for Dictionary {
     }
 }
 
-/// The three numbers that stand for no string, in compressed mode.
+/// The three codewords that are no strings, in compressed mode.
 pub(super) const ENTER_TRANSPARENT: u16 = 0;
 pub(super) const FLUSH: u16 = 1;
 pub(super) const STEP_UP: u16 = 2;
-/// What follows an escape in transparent mode: the other mode begins, or the escape character was meant.
+/// Command after an escape in transparent mode: the other mode begins, or the escape character was data.
 pub(super) const ENTER_COMPRESSED: u8 = 0;
 pub(super) const ESCAPE_IN_DATA: u8 = 1;
-/// By how much the escape character moves when it is met.
+/// Increment of the escape character each time it occurs.
 pub(super) const ESCAPE_STEP: u8 = 51;
-/// The size of codewords at first.
+/// Initial size of codewords, in bits.
 pub(super) const FIRST_BITS: u32 = 9;
 
-/// When numbers have taken so many bits more than what they stand for, or less, the mode changes; more than twice that
-/// is not remembered.
+/// Bits by which codewords exceed, or fall below, their characters, at which the mode changes; the balance is
+/// limited to twice that.
 const CHANGE: i64 = 128;
 
 /// One direction of a compressor.
@@ -56,7 +57,7 @@ pub struct Encoder {
     /// Bits that do not fill a byte yet.
     waiting: u32,
     waiting_bits: u32,
-    /// What the last strings took as numbers, less what their characters take, in bits.
+    /// Size of the last strings as codewords, less their characters', in bits.
     balance: i64,
 }
 
@@ -67,7 +68,7 @@ pub(super) enum Mode {
 }
 
 impl Encoder {
-    /// As it is when a connection begins: it knows no string, and sends what it gets.
+    /// The state at the start of a connection: an empty dictionary, transparent mode.
     pub fn new(dictionary: Dictionary) -> Self {
         Self {
             matcher: Matcher::new(dictionary),
@@ -80,7 +81,7 @@ impl Encoder {
         }
     }
 
-    /// Takes a byte; what is to be sent by now is appended.
+    /// Takes a byte; appends completed output.
     pub fn push(&mut self, byte: u8, out: &mut Vec<u8>) {
         if let Some(Ended { number, length }) = self.matcher.push(byte) {
             if self.mode == Mode::Compressed {
@@ -99,7 +100,7 @@ impl Encoder {
         }
     }
 
-    /// Sends what has been taken and not been sent, to whole bytes.
+    /// Flushes pending input, to whole bytes.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         if self.mode == Mode::Transparent {
             return;
@@ -114,7 +115,7 @@ impl Encoder {
         }
     }
 
-    /// Sends a number, and before it how large numbers are from now on.
+    /// Sends a codeword, preceded by a change of the codeword size if needed.
     fn codeword(&mut self, number: u16, out: &mut Vec<u8>) {
         while u32::from(number) >> self.bits > 0 {
             self.raw(STEP_UP, out);
@@ -123,7 +124,7 @@ impl Encoder {
         self.raw(number, out);
     }
 
-    /// Low bits first.
+    /// Appends bits, low bits first.
     fn raw(&mut self, number: u16, out: &mut Vec<u8>) {
         self.waiting |= u32::from(number) << self.waiting_bits;
         self.waiting_bits += self.bits;
@@ -146,7 +147,7 @@ impl Encoder {
         self.balance = self.balance.clamp(-2 * CHANGE, 2 * CHANGE);
     }
 
-    /// Between two strings only: what was matched has been sent, and what comes has not.
+    /// Between two strings only: matched data has been sent, and the next has not begun.
     fn change_mode(&mut self, out: &mut Vec<u8>) {
         match self.mode {
             Mode::Compressed if self.balance >= CHANGE => {
@@ -163,16 +164,16 @@ impl Encoder {
     }
 }
 
-/// The string that is being matched, and those before.
+/// The string being matched, and those before.
 #[derive(Clone, Debug)]
 pub(super) struct Matcher {
     pub(super) strings: Strings,
     longest: u8,
-    /// The characters so far; none has length 0.
+    /// The string so far; length 0 if empty.
     current: Ended,
     /// The string before, if nothing has followed it yet.
     pub(super) before: Option<Ended>,
-    /// What was added last: the other end does not know it yet.
+    /// The string added last: the other end does not know it yet.
     newest: Option<u16>,
 }
 
@@ -196,7 +197,7 @@ impl Matcher {
         }
     }
 
-    /// Takes a character; the string before it, if it ends there.
+    /// Takes a character; returns the string before it, if it ends there.
     pub(super) fn push(&mut self, character: u8) -> Option<Ended> {
         let Ended { number, length } = self.current;
         if length > 0 {
@@ -214,7 +215,7 @@ impl Matcher {
         ended
     }
 
-    /// Ends the string where it is.
+    /// Ends the current string.
     pub(super) fn end(&mut self) -> Option<Ended> {
         let ended = Some(self.current).filter(|current| current.length > 0)?;
         self.before = Some(ended);
@@ -222,7 +223,7 @@ impl Matcher {
         Some(ended)
     }
 
-    /// A string was followed by a character: both together may come again.
+    /// Adds a string extended by the character that followed it.
     pub(super) fn learn(&mut self, string: Ended, character: u8) {
         let Ended { number, length } = string;
         let is_new = length < self.longest && self.strings.find(number, character).is_none();
@@ -237,7 +238,7 @@ mod tests {
     use super::super::decoder::Decoder;
     use super::*;
 
-    /// What arrives of these packets, and what was sent.
+    /// The decoded bytes of these packets, and the number of bytes sent.
     fn there_and_back(dictionary: Dictionary, packets: &[Vec<u8>]) -> (Vec<u8>, usize) {
         let (mut encoder, mut decoder) = (Encoder::new(dictionary), Decoder::new(dictionary));
         let (mut arrived, mut sent) = (Vec::new(), 0);
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_that_comes_again_is_one_number() {
+    fn repeated_string_is_one_codeword() {
         let text = b"roundtrip, ".repeat(400);
         let (arrived, sent) = there_and_back(Dictionary::default(), std::slice::from_ref(&text));
         assert_eq!(arrived, text);
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_get_shorter_is_sent_as_it_is() {
+    fn incompressible_data_is_sent_unchanged() {
         let mut random = crate::Seed::default().stream("noise", 0);
         let noise: Vec<u8> = (0..20_000).map(|_| random.next_u64().to_le_bytes()[0]).collect();
         let text = b"text in between ".repeat(100);

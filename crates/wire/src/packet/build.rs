@@ -1,5 +1,5 @@
-//! Whole IP packets from their parts, with lengths and checksums filled in: for captures of simulated traffic,
-//! for probes, for tests. Not a stack: what the numbers should be is the caller's affair.
+//! Builders of whole IP packets, with lengths and checksums: for captures of simulated traffic, for probes,
+//! for tests. The caller chooses all numbers.
 
 use core::net::{IpAddr, SocketAddr};
 use std::fmt;
@@ -11,19 +11,19 @@ use super::{Flags, TcpOption};
 /// A TCP segment to be written as an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpBuilder<'a> {
-    /// From this address and port ...
+    /// Source address and port ...
     pub source: SocketAddr,
-    /// ... to this one, of the same IP version.
+    /// ... and destination, of the same IP version.
     pub destination: SocketAddr,
     /// The sequence number of the first byte, or of the SYN.
     pub seq: u32,
     /// The next sequence number expected.
     pub ack: u32,
-    /// SYN, FIN and the like.
+    /// Control bits.
     pub flags: Flags,
     /// The window, before scaling.
     pub window: u16,
-    /// Options in order; 40 bytes hold what fits, padding included.
+    /// Options in order; at most 40 bytes, padding included.
     pub options: &'a [TcpOption<'a>],
 }
 
@@ -31,7 +31,7 @@ impl TcpBuilder<'_> {
     /// Appends the packet that carries `payload` to `into`.
     ///
     /// # Errors
-    /// What does not fit a packet; `into` is then as it was.
+    /// Fields that do not fit a packet; `into` is then unchanged.
     pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), Unbuildable> {
         let mut header = self.header()?;
         let length = header.header_len() + payload.len();
@@ -65,9 +65,9 @@ impl TcpBuilder<'_> {
 /// A UDP datagram to be written as an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpBuilder {
-    /// From this address and port ...
+    /// Source address and port ...
     pub source: SocketAddr,
-    /// ... to this one, of the same IP version.
+    /// ... and destination, of the same IP version.
     pub destination: SocketAddr,
 }
 
@@ -75,7 +75,7 @@ impl UdpBuilder {
     /// Appends the packet that carries `payload` to `into`.
     ///
     /// # Errors
-    /// What does not fit a packet; `into` is then as it was.
+    /// A payload that does not fit a packet; `into` is then unchanged.
     pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), Unbuildable> {
         let Self { source, destination } = self;
         let length = UdpHeader::LEN + payload.len();
@@ -98,7 +98,7 @@ enum Ip {
     V6(Ipv6Header),
 }
 
-/// What hosts send with.
+/// Initial time to live.
 const TIME_TO_LIVE: u8 = 64;
 
 impl Ip {
@@ -142,14 +142,14 @@ impl Ip {
     }
 }
 
-/// Why parts do not make a packet.
+/// Reason why a packet cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unbuildable {
-    /// More than an IP packet holds: so many bytes of transport header and payload.
+    /// More than an IP packet holds: bytes of transport header and payload.
     TooLong(usize),
     /// More than 40 bytes of TCP options.
     OptionsTooLong(usize),
-    /// From IPv4 to IPv6, or back.
+    /// Addresses of different IP versions.
     MixedVersions,
 }
 
@@ -186,7 +186,7 @@ mod tests {
         TcpBuilder { source, destination, seq: 0, ack: 0, flags: Flags::SYN, window: 0, options }
     }
 
-    /// Ones' complement sum of 16-bit words: 0xffff over what has a right checksum (RFC 1071).
+    /// Ones' complement sum of 16-bit words: 0xffff with a correct checksum (RFC 1071).
     fn sum(bytes: &[u8]) -> u32 {
         let words = bytes
             .chunks(2)
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_are_right() {
+    fn checksums_are_correct() {
         let mut packet = Vec::new();
         syn("10.0.0.1:1", "10.0.0.2:2", &[TcpOption::Mss(512)]).write(b"odd", &mut packet).unwrap();
         assert_eq!(sum(&packet[..20]), 0xffff);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_and_leaves_nothing_behind() {
+    fn rejects_oversized_packets_and_leaves_the_buffer_unchanged() {
         let mut packet = Vec::new();
         let many = [TcpOption::Timestamps { value: 0, echo: 0 }; 5];
         let v4 = syn("10.0.0.1:1", "10.0.0.2:2", &[]);

@@ -1,21 +1,21 @@
-//! TCP's options, read and written. Each stands for itself: whether it may appear on this segment is not asked
-//! here. (etherparse has a reader too, but it stops at the first option it does not know, and T/TCP's are such.)
+//! TCP's options, parsed and written. Each is parsed on its own: whether it may appear on this segment is not
+//! checked. (etherparse has a parser too, but it stops at the first unknown option, and T/TCP's are unknown.)
 
-/// The options of a header, still in bytes.
+/// The options of a header, as bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions<'a> {
     bytes: &'a [u8],
     is_cut: bool,
 }
 
-/// One option. Padding is never read as one; it is written by `Other` of kind 1.
+/// One option. Padding is skipped in parsing; it is written by `Other` of kind 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOption<'a> {
-    /// The largest segment the sender will receive (RFC 9293, section 3.7.1).
+    /// Maximum segment size that the sender accepts (RFC 9293, section 3.7.1).
     Mss(u16),
-    /// By how many bits windows will be shifted (RFC 7323).
+    /// Shift of the sender's windows in bits (RFC 7323).
     WindowScale(u8),
-    /// Selective acknowledgements are understood (RFC 2018).
+    /// Support of selective acknowledgements (RFC 2018).
     SackPermitted,
     /// Selective acknowledgements (RFC 2018).
     Sack(SackBlocks),
@@ -23,24 +23,24 @@ pub enum TcpOption<'a> {
     Timestamps {
         /// The sender's clock.
         value: u32,
-        /// The receiver's, as the sender last heard it.
+        /// The receiver's clock, as last received by the sender.
         echo: u32,
     },
-    /// One that is not read here (T/TCP's counts are kinds 11 to 13, Fast Open's cookie 34), or that does not
-    /// have its right length.
+    /// An option that is not parsed (T/TCP's counts are kinds 11 to 13, Fast Open's cookie 34), or one with
+    /// an invalid length.
     Other {
         /// Its kind.
         kind: u8,
-        /// What follows its length.
+        /// Its data.
         data: &'a [u8],
     },
 }
 
-/// First to last (exclusive), each `None` from the first on that is absent; four fit a header.
+/// Blocks from first to last (exclusive), each `None` after the last one present; four fit a header.
 pub type SackBlocks = [Option<(u32, u32)>; 4];
 
 impl<'a> TcpOptions<'a> {
-    /// Options as they are on the wire.
+    /// Options as on the wire.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, is_cut: false }
     }
@@ -50,12 +50,12 @@ impl<'a> TcpOptions<'a> {
         Self { bytes, is_cut: true }
     }
 
-    /// Whether there may be more options than can be read: an option that is not here may have been there.
+    /// Whether the options are truncated: a missing option may have been present.
     pub const fn is_cut(self) -> bool {
         self.is_cut
     }
 
-    /// The options in order, up to the first that is damaged.
+    /// The options in order, up to the first malformed one.
     pub fn iter(self) -> impl Iterator<Item = TcpOption<'a>> {
         let mut rest = self.bytes;
         std::iter::from_fn(move || {
@@ -65,12 +65,12 @@ impl<'a> TcpOptions<'a> {
         })
     }
 
-    /// The largest segment the sender will receive.
+    /// Maximum segment size that the sender accepts.
     pub fn mss(self) -> Option<u16> {
         self.iter().find_map(|option| if let TcpOption::Mss(mss) = option { Some(mss) } else { None })
     }
 
-    /// By how many bits the sender's windows will be shifted.
+    /// Shift of the sender's windows, in bits.
     pub fn window_scale(self) -> Option<u8> {
         self.iter()
             .find_map(|option| if let TcpOption::WindowScale(bits) = option { Some(bits) } else { None })
@@ -115,7 +115,7 @@ impl<'a> TcpOption<'a> {
         known.unwrap_or(Self::Other { kind, data })
     }
 
-    /// Appends the option as it is on the wire. Data beyond 253 bytes has no place in any header and is cut.
+    /// Appends the option as on the wire. Data beyond 253 bytes fits no header and is truncated.
     pub(super) fn write(&self, into: &mut Vec<u8>) {
         let mut put = |kind: u8, data: &[u8]| {
             let data = data.get(..253).unwrap_or(data);
@@ -141,7 +141,7 @@ impl<'a> TcpOption<'a> {
     }
 }
 
-/// One to four blocks; anything else is no selective acknowledgement.
+/// One to four blocks; any other length is not a valid option.
 fn read_sack(data: &[u8]) -> Option<SackBlocks> {
     let (edges, []) = data.as_chunks::<8>() else { return None };
     if edges.is_empty() || edges.len() > 4 {
@@ -183,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_no_option_however_much_there_is() {
+    fn padding_of_any_length_is_skipped() {
         assert_eq!(read(&vec![NO_OPERATION; 1 << 20]), []);
         assert_eq!(read(&[1, 1, 1, 4, 2, 1, END, 4, 2]), [TcpOption::SackPermitted]);
     }
 
     #[test]
-    fn a_damaged_option_ends_the_list() {
+    fn malformed_option_ends_the_list() {
         for damaged in [&[2_u8][..], &[2, 0], &[2, 1, 1], &[2, 5, 1, 2]] {
             let bytes = [&[3, 3, 7], damaged].concat();
             assert_eq!(read(&bytes), [TcpOption::WindowScale(7)]);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn options_round_trip() {
         let sack = TcpOption::Sack([Some((1, 2)), Some((3, u32::MAX)), None, None]);
         let timestamps = TcpOption::Timestamps { value: 7, echo: u32::MAX };
         let other = TcpOption::Other { kind: 34, data: b"cookie" };

@@ -1,5 +1,5 @@
-//! TCP's header (RFC 9293, section 3.1) as a view: numbers as they are on the wire, nothing interpreted. The
-//! window is not yet scaled; sequence numbers are not yet compared.
+//! TCP's header (RFC 9293, section 3.1) as a view: numbers as on the wire, uninterpreted. The window is not
+//! scaled; sequence numbers are not compared.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -7,7 +7,7 @@ use std::ops::BitOr;
 use super::{TcpOptions, Unreadable};
 use crate::Bytes;
 
-/// A segment, as it is in a packet.
+/// A segment in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpSegment<'a> {
     /// The sender's port.
@@ -16,22 +16,22 @@ pub struct TcpSegment<'a> {
     pub destination_port: u16,
     /// The sequence number of the first byte, or of the SYN.
     pub seq: u32,
-    /// The next sequence number expected; means something only with [`Flags::ACK`].
+    /// The next sequence number expected; valid only with [`Flags::ACK`].
     pub ack: u32,
-    /// SYN, FIN and the like.
+    /// Control bits.
     pub flags: Flags,
     /// The window, before scaling.
     pub window: u16,
-    /// What else the header says.
+    /// The options.
     pub options: TcpOptions<'a>,
-    /// The bytes it carries, as far as they were captured.
+    /// The payload, as far as it was captured.
     pub payload: &'a [u8],
-    /// How many bytes it carries.
+    /// Payload length in bytes.
     pub payload_length: Bytes,
 }
 
 impl<'a> TcpSegment<'a> {
-    /// `length` is that of header and payload together, by the IP header.
+    /// Parses a segment; `length` is that of header and payload together, by the IP header.
     pub(super) fn read(bytes: &'a [u8], length: usize) -> Result<Self, Unreadable> {
         let cut = Unreadable::CutShort { header: "TCP", captured: bytes.len() };
         let fixed: &[u8; FIXED_LENGTH] = bytes.first_chunk().ok_or(cut)?;
@@ -43,7 +43,7 @@ impl<'a> TcpSegment<'a> {
         if header > length {
             return Err(cut);
         }
-        // What was captured may end within the options: the numbers are there all the same.
+        // The capture may end within the options: the fixed fields are present all the same.
         let options = match bytes.get(FIXED_LENGTH..header) {
             Some(whole) => TcpOptions::new(whole),
             None => TcpOptions::cut(bytes.get(FIXED_LENGTH..).unwrap_or_default()),
@@ -61,7 +61,7 @@ impl<'a> TcpSegment<'a> {
         })
     }
 
-    /// Whether it does nothing but acknowledge (or repeat an acknowledgement, or open the window).
+    /// Whether it only acknowledges (or repeats an acknowledgement, or opens the window).
     pub fn is_pure_ack(&self) -> bool {
         let opens_or_ends = Flags::SYN | Flags::FIN | Flags::RST;
         self.flags.contains(Flags::ACK)
@@ -69,14 +69,14 @@ impl<'a> TcpSegment<'a> {
             && self.payload_length == Bytes::ZERO
     }
 
-    /// How many sequence numbers it takes: its bytes, one for a SYN, one for a FIN.
+    /// Length in sequence numbers: its bytes, one for a SYN, one for a FIN.
     pub fn sequence_length(&self) -> u64 {
         let of = |flag| u64::from(self.flags.contains(flag));
         self.payload_length.get() + of(Flags::SYN) + of(Flags::FIN)
     }
 }
 
-/// The header without options, in bytes.
+/// Length of the header without options, in bytes.
 const FIXED_LENGTH: usize = 20;
 
 /// The eight flags of the header's 14th byte.
@@ -92,9 +92,9 @@ impl Flags {
     pub const RST: Self = Self(1 << 2);
     /// Push.
     pub const PSH: Self = Self(1 << 3);
-    /// The acknowledgement number means something.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(1 << 4);
-    /// The urgent pointer means something.
+    /// The urgent pointer is valid.
     pub const URG: Self = Self(1 << 5);
     /// Congestion experienced, echoed (RFC 3168).
     pub const ECE: Self = Self(1 << 6);
@@ -131,7 +131,7 @@ impl BitOr for Flags {
 }
 
 impl fmt::Display for Flags {
-    /// `SYN ACK`; nothing for none.
+    /// Names of the flags: `SYN ACK`; an empty text for none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set = Self::ALL.iter().filter(|(flag, _)| self.contains(*flag));
         for (place, (_, name)) in set.enumerate() {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_that_ends_within_the_options_leaves_the_numbers() {
+    fn capture_ending_within_the_options_keeps_the_fixed_fields() {
         let mut syn = [0; 32];
         (syn[3], syn[12], syn[13]) = (80, 0x80, 2);
         syn[20..28].copy_from_slice(&[2, 4, 5, 0xb4, 1, 3, 3, 7]);

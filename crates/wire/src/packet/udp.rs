@@ -5,22 +5,22 @@ use etherparse::UdpSlice;
 use super::Unreadable;
 use crate::Bytes;
 
-/// A datagram, as it is in a packet.
+/// A datagram in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpDatagram<'a> {
     /// The sender's port.
     pub source_port: u16,
     /// The receiver's port.
     pub destination_port: u16,
-    /// The bytes it carries, as far as they were captured.
+    /// The payload, as far as it was captured.
     pub payload: &'a [u8],
-    /// How many bytes it carries. (If its header says more than there is room for in the packet, or less than
-    /// its own length: what there is room for.)
+    /// Payload length in bytes. (If its header's length exceeds the packet, or is below the header's own: the
+    /// packet's.)
     pub payload_length: Bytes,
 }
 
 impl<'a> UdpDatagram<'a> {
-    /// `length` is that of header and payload together, by the IP header.
+    /// Parses a datagram; `length` is that of header and payload together, by the IP header.
     pub(super) fn read(bytes: &'a [u8], length: usize) -> Result<Self, Unreadable> {
         let udp = UdpSlice::from_slice_lax(bytes)
             .map_err(|_| Unreadable::CutShort { header: "UDP", captured: bytes.len() })?;
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_still_counts_and_what_cannot_be_does_not() {
+    fn truncated_payload_counts_and_invalid_lengths_do_not() {
         assert_eq!(UdpDatagram::read(&HI[..9], 10).unwrap().payload_length, Bytes::new(2));
         for impossible in [7, 11] {
             let mut damaged = HI;
