@@ -1,5 +1,5 @@
-//! How fast the machines are by themselves: medians of several rounds, on one thread, with no socket and no
-//! kernel. Not what a server achieves: the kernel's share of a small answer is nine tenths.
+//! Speed of the state machines by themselves: medians of several rounds, on one thread, without sockets or
+//! kernel. Not a server's throughput: the kernel's share of a small response is nine tenths.
 //!
 //! `cargo bench -p roundtrip-pageload`
 
@@ -77,7 +77,7 @@ fn serve(ahead: usize) {
     }
 }
 
-/// A page of so many objects, all of which are the same.
+/// Fetches a page of identical objects.
 fn fetch(shape: Shape) {
     let now = Time::ZERO;
     let site = Site::new(&[Bytes::new(1_024)], Seed::default()).expect("a kilobyte fits");
@@ -107,7 +107,7 @@ fn connect(robot: &mut Robot, now: Time, id: ConnectionId) {
     robot.handle(now, robot::Input::Connected(id));
 }
 
-/// Hands the robot what the server answers; it takes several writes before it is asked what to do.
+/// Passes the server's responses to the robot; it takes several writes before it is polled.
 fn answer(server: &mut ServerConnection, site: &Site, asked: &mut Option<RequestHead>, robot: &mut Robot) {
     let now = Time::ZERO;
     loop {

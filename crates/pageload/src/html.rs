@@ -1,14 +1,15 @@
-//! What a document embeds, found while its bytes arrive: HTML in, in pieces cut anywhere, references out.
+//! Discovery of the objects that a document embeds, while its bytes arrive: HTML in, in pieces cut anywhere,
+//! references out.
 //!
-//! Not a parser of HTML: it builds no tree and runs no script, and so finds what the markup itself names. Tokens are
-//! those of the HTML standard (section 13.2.5), without what does not change a reference. What it keeps is bounded,
-//! whatever comes: a tag that never ends, a value that never ends, a comment that never ends.
+//! Not an HTML parser: it builds no tree and runs no script, and so discovers only what the markup itself
+//! references. Tokens are those of the HTML standard (section 13.2.5), except for parts that do not affect a
+//! reference. Its memory is bounded, whatever the input: a tag, a value or a comment without an end.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `tokens` | where tags, attributes, comments and raw text begin and end |
-//! | `entity` | `&amp;` in a value |
-//! | [`address`] | what a reference means, seen from its document |
+//! | `tokens` | tokens: tags, attributes, comments and raw text |
+//! | `entity` | `&amp;` in a value: character references |
+//! | [`address`] | resolution of references relative to their document |
 
 pub mod address;
 mod entity;
@@ -17,23 +18,23 @@ mod tokens;
 use address::Base;
 use tokens::{Tag, Tokens};
 
-/// Finds what one document embeds.
+/// Discovery in one document.
 #[derive(Debug)]
 pub struct Discovery {
     tokens: Tokens,
     base: Base,
-    /// Whether a `base` was there; the first counts, and no other.
+    /// Whether there was a `base`; only the first one counts.
     is_based: bool,
 }
 
 impl Discovery {
-    /// For the document with this path on this host.
+    /// Discovery in the document with this path on this host.
     pub fn new(host: &str, path: &str) -> Self {
         Self { tokens: Tokens::default(), base: Base::new(host, path), is_based: false }
     }
 
-    /// Takes the next bytes of the document and shows the path, query included, of each object on the same host
-    /// that it embeds, in order, as often as it is named. A tag tells when it ends.
+    /// Takes the next bytes of the document and passes the path, with query, of each embedded object on the
+    /// same host to `found`, in order, as often as it is referenced. A tag counts when it ends.
     pub fn take(&mut self, bytes: &[u8], mut found: impl FnMut(String)) {
         let Self { tokens, base, is_based } = self;
         tokens.take(bytes, |tag| {
@@ -48,8 +49,8 @@ impl Discovery {
     }
 }
 
-/// Elements and their attributes that a browser follows without being asked. Alternatives (`srcset`) and what the
-/// user must ask for (`a`, `area`, a video that does not play by itself) are not among them.
+/// Elements and their attributes that a browser fetches automatically. Not included are alternatives
+/// (`srcset`) and references that need a user's action (`a`, `area`, a video without autoplay).
 const EMBEDDING: [(&[u8], &[u8]); 21] = [
     (b"audio", b"src"),
     (b"bgsound", b"src"),
@@ -74,7 +75,7 @@ const EMBEDDING: [(&[u8], &[u8]); 21] = [
     (b"video", b"poster"),
 ];
 
-/// What a `link` may be to be fetched.
+/// Types of a `link` that are fetched.
 const FETCHED: [&[u8]; 3] = [b"stylesheet", b"icon", b"preload"];
 
 impl Tag {
@@ -82,7 +83,7 @@ impl Tag {
         if self.name() == b"base" { self.value(b"href") } else { None }
     }
 
-    /// The references of this tag; one to an empty address is none.
+    /// References of this tag; an empty one is skipped.
     fn embedded(&self) -> impl Iterator<Item = Vec<u8>> {
         let counts = match self.name() {
             b"link" => self.value(b"rel").is_some_and(|rel| {
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_browser_would_fetch_is_found_in_its_order() {
+    fn discovers_everything_a_browser_fetches_in_order() {
         let html = "<!DOCTYPE html><HTML><link rel=stylesheet href=s.css><link rel=next href=2.html>\
                     <script src='/j.js'></script><body background=\"bg.gif\"><IMG alt=x SRC = a.gif >\
                     <input type=text src=no.gif><input type=IMAGE src=b.gif><a href=away.html>x</a>\
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_tag_names_nothing() {
+    fn text_resembling_a_tag_references_nothing() {
         for html in [
             "<!-- <img src=a.gif> -->",
             "<!-- > <img src=a.gif> ->",
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_base_says_where_the_rest_is() {
+    fn first_base_applies_to_later_references() {
         let html = "<img src=a.gif><base target=x><base href=/b/><base href=/c/><img src=a.gif>";
         assert_eq!(at_every_cut(html), ["/dir/a.gif", "/b/a.gif"]);
         assert_eq!(at_every_cut("<base href=http://H.test:80/x/y><img src=z>"), ["/x/z"]);
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_not_kept() {
+    fn memory_is_bounded_for_unterminated_input() {
         for opening in ["<", "<img ", "<img src=", "<img src=\"", "<img x", "<!--", "<script>", "</", "<!"] {
             let mut discovery = Discovery::new("h.test", "/");
             discovery.take(opening.as_bytes(), |_| {});
@@ -206,7 +207,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_the_bytes_are_cut_the_same_is_found(
+        fn discovery_is_the_same_at_every_split(
             pieces in prop::collection::vec(prop::sample::select(PIECES), 0..30),
             cut in 1_usize..9,
         ) {

@@ -1,8 +1,8 @@
 //! The client that loads a whole page: discovery in HTML, connection policy, pipelining, parts of objects; without
 //! sockets or clocks.
 //!
-//! A plan and what comes off connections flow in; connections to open, requests to send and a report of each arrival
-//! flow out. Read in this order:
+//! A plan and bytes from connections flow in; connections to open, requests to send and a report of each
+//! arrival flow out. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |

@@ -1,7 +1,8 @@
 //! A client that fetches a whole page: a plan in, connections and requests out, a report of each arrival.
 //!
-//! Not a browser: it looks at no content but the document's, if it is to find there what to fetch, and gives none back. It always ends: every object has arrived or has
-//! failed at the plan's deadline at the latest, and every connection is closed soon after.
+//! Not a browser: it reads no content except the document's, if it discovers objects there, and returns none.
+//! It always ends: every object has arrived or has failed at the plan's deadline at the latest, and every
+//! connection is closed soon after.
 //!
 //! ```text
 //! Connected, Received, EndOfStream, Broken -> handle -> poll -> Open, Send, Close, Abort, Report, Timeout
@@ -31,38 +32,37 @@ pub use pipelining::{Flush, Pipelining};
 pub use plan::{Embedded, Plan, PlanError, PlannedObject, Release, Shape};
 pub use report::{Break, Failure, Report, What};
 
-/// What the sockets tell. A connection that the robot does not know any more may still be spoken of; it is not
-/// heard.
+/// Input from the sockets. Events of a connection that the robot has closed are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
-    /// A connection that was asked for is there.
+    /// A connection that was requested is open.
     Connected(ConnectionId),
-    /// Bytes came in.
+    /// Bytes received.
     Received(ConnectionId, &'a [u8]),
     /// The server will send no more.
     EndOfStream(ConnectionId),
-    /// The connection is gone, or could not be had.
+    /// The connection is broken, or could not be opened.
     Broken(ConnectionId, Break),
 }
 
-/// A connection of one robot; they count from 0.
+/// A connection of a robot; numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
-/// What is to be done.
+/// Output of the robot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Open a connection to the server.
     Open(ConnectionId),
     /// Send this in one write.
     Send(ConnectionId, Vec<u8>),
-    /// Close the connection; it will not be spoken of again.
+    /// Close the connection; it is not used again.
     Close(ConnectionId),
-    /// Close it with a reset; it will not be spoken of again.
+    /// Close it with a reset; it is not used again.
     Abort(ConnectionId),
-    /// Something happened to the page.
+    /// An event of the page.
     Report(Report),
-    /// Nothing more before the next input, or this time, when to poll again.
+    /// No output before the next input, or this time, when to poll again.
     Timeout(Option<Time>),
 }
 
@@ -71,43 +71,43 @@ pub enum Output {
 #[derive(Debug)]
 pub struct Robot {
     plan: Plan,
-    /// What is sent for each object.
+    /// Encoded request of each object.
     requests: Vec<Vec<u8>>,
-    /// How often each object may still be tried.
+    /// Number of tries left for each object.
     tries: Vec<u8>,
-    /// Objects to ask for, in order.
+    /// Objects to be requested, in order.
     waiting: VecDeque<usize>,
-    /// Objects of which the rest is to be asked for, when the first bytes of all others have been.
+    /// Objects whose rest is to be requested, after the first bytes of all others.
     rests: VecDeque<usize>,
     parts: Parts,
-    /// Objects that the plan had from the beginning; those behind them were found.
+    /// Number of objects in the plan; later ones were discovered.
     planned: usize,
     /// Whether each object has arrived or failed.
     resolved: Vec<bool>,
-    /// Objects that have neither arrived nor failed.
+    /// Number of objects that have neither arrived nor failed.
     unresolved: usize,
-    /// Those of them that belong to the page before.
+    /// Number of these that belong to the preceding page.
     unresolved_before: usize,
     failed: usize,
-    /// How much of the body of the page's first object has arrived: what that names, it names in this.
+    /// Bytes of the page's first object that have arrived: its references are in them.
     named: Bytes,
-    /// Whether what arrives of that object is the document, and not what a server says instead.
+    /// Whether the response to that object is the document, and not an error page.
     is_document: bool,
-    /// The page's first object, if it is looked into.
+    /// The page's first object, if objects are discovered in it.
     document: Option<Document>,
     connections: BTreeMap<ConnectionId, Connection>,
     opened: u32,
-    /// Whether the last connection that left requests behind broke off, and did not say that it would.
+    /// Whether the last connection that left requests unanswered broke without announcing it.
     is_cautious: bool,
     deadline: Time,
     outputs: VecDeque<Output>,
 }
 
 impl Robot {
-    /// A robot that starts on its plan `now`.
+    /// A robot that starts on its plan at `now`.
     ///
     /// # Errors
-    /// If the plan cannot be carried out.
+    /// An invalid plan.
     pub fn new(now: Time, plan: Plan) -> Result<Self, PlanError> {
         let parts = Parts::new(plan.first_bytes, plan.begins_at, plan.objects.len());
         let requests = plan.requests(&parts)?;
@@ -137,7 +137,7 @@ impl Robot {
         Ok(robot)
     }
 
-    /// Takes what the sockets tell.
+    /// Handles input from the sockets.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.expire(now);
         match input {
@@ -153,7 +153,7 @@ impl Robot {
         self.dispatch(now);
     }
 
-    /// The next thing to do.
+    /// Next output.
     pub fn poll(&mut self, now: Time) -> Output {
         self.expire(now);
         self.outputs.pop_front().unwrap_or_else(|| Output::Timeout(self.timeout()))
@@ -186,8 +186,8 @@ impl Robot {
         self.lose(now, id, read.map_or_else(Failure::Fault, |()| Failure::Unanswered));
     }
 
-    /// A connection is no more. What it leaves unanswered is asked for again; what was being answered is lost,
-    /// because nobody can know what the server made of it.
+    /// Handles a closed connection. Requests without a response are retried; a request whose response had
+    /// begun has failed, because its effect on the server is unknown.
     fn lose(&mut self, now: Time, id: ConnectionId, failure: Failure) {
         let Some(connection) = self.connections.remove(&id) else { return };
         let orphans = connection.into_orphans();
@@ -195,12 +195,13 @@ impl Robot {
         if let (true, Failure::Fault(fault)) = (orphans.is_empty(), failure) {
             self.report(now, What::Fault { connection: id, fault });
         }
-        // The first is what the server was at when it ended.
+        // The first request is the one that the server was processing when it ended.
         orphans.iter().skip(1).for_each(|orphan| self.tries[orphan.object] += 1);
         self.retry(now, orphans, failure);
     }
 
-    /// The server has said that it answers no more on this connection: these it has not looked at.
+    /// Handles the server's announcement that it serves no more on this connection: it has not processed
+    /// these requests.
     fn abandon(&mut self, now: Time, orphans: Vec<Orphan>) {
         if orphans.is_empty() {
             return;
@@ -210,7 +211,7 @@ impl Robot {
         self.retry(now, orphans, Failure::Unanswered);
     }
 
-    /// Asks again for what may be asked for again; the rest has failed.
+    /// Retries requests where allowed; the others have failed.
     fn retry(&mut self, now: Time, orphans: Vec<Orphan>, failure: Failure) {
         let (retried, lost): (Vec<_>, Vec<_>) =
             orphans.into_iter().partition(|orphan| !orphan.answered && self.may_retry(orphan.object));
@@ -235,7 +236,7 @@ impl Robot {
         self.resolve(now, object, What::ObjectFailed { object, failure });
     }
 
-    /// An object has arrived or failed.
+    /// Marks an object as arrived or failed.
     fn resolve(&mut self, now: Time, object: usize, what: What) {
         self.report(now, what);
         self.resolved[object] = true;
@@ -250,7 +251,7 @@ impl Robot {
         self.outputs.push_back(Output::Report(Report { at, what }));
     }
 
-    /// Gives out what waits, sends what can be sent, and closes what is not needed any more.
+    /// Assigns waiting objects, sends what can be sent, and closes connections that are not needed any more.
     fn dispatch(&mut self, now: Time) {
         self.assign(now);
         if self.flush_policy() == Some(Flush::Idle) {
@@ -262,7 +263,7 @@ impl Robot {
         }
     }
 
-    /// Gives objects that wait to connections that have room, or to new ones.
+    /// Assigns waiting objects to connections with capacity, or to new ones.
     fn assign(&mut self, now: Time) {
         let flush = self.flush_policy();
         while let Some(object) = self.next_waiting().filter(|object| self.may_release(*object)) {
@@ -280,7 +281,7 @@ impl Robot {
         }
     }
 
-    /// What is to be asked for next. A rest is, when nothing is known of that may tell more of the page.
+    /// Next object to be requested. A rest comes next only if no object waits and the document is complete.
     fn next_waiting(&self) -> Option<usize> {
         let rest = || self.rests.front().filter(|_| self.resolved[self.plan.begins_at]);
         self.waiting.front().or_else(rest).copied()
@@ -302,7 +303,7 @@ impl Robot {
         }
     }
 
-    /// Closes what the server is not going to close.
+    /// Closes connections that the server is not going to close.
     fn close_idle(&mut self) {
         let outputs = &mut self.outputs;
         self.connections.retain(|id, connection| {
@@ -332,7 +333,7 @@ impl Robot {
         object >= self.plan.begins_at && named_at.is_some_and(|named_at| named_at <= self.named)
     }
 
-    /// The object that the page of this one begins with.
+    /// The first object of the page that this one belongs to.
     fn first_of_page(&self, object: usize) -> usize {
         if object < self.plan.begins_at { 0 } else { self.plan.begins_at }
     }
@@ -342,7 +343,7 @@ impl Robot {
         self.connections.iter().find(|(_, connection)| has_room(connection)).map(|(id, _)| *id)
     }
 
-    /// A new connection, if the plan allows one more. One that only waits for its end does not count.
+    /// Opens a new connection, if the plan allows one more. One that only waits for its end does not count.
     fn open(&mut self) -> Option<ConnectionId> {
         let open = self.connections.values().filter(|connection| !connection.is_lingering()).count();
         if open >= self.plan.shape.connections() {
@@ -382,7 +383,7 @@ impl Robot {
         self.send(now);
     }
 
-    /// The page took too long: what has not arrived has failed.
+    /// Ends the page at its deadline: objects that have not arrived have failed.
     fn give_up(&mut self, now: Time) {
         let mut objects = Vec::from(std::mem::take(&mut self.waiting));
         objects.extend(std::mem::take(&mut self.rests));

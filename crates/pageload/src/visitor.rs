@@ -1,8 +1,8 @@
-//! A robot whose exchanges go by DHTTP: what it takes for a connection is one request and its answer.
+//! A robot whose exchanges go by DHTTP: what it considers a connection is one request and its response.
 //!
-//! The page is the robot's business, the channels are the client's; here each is shown to the other. What a client
-//! says goes over plain HTTP goes over a connection that is asked for under the robot's own name for it. Not a
-//! driver, and not a source of ids that nobody can foresee: it is made for laboratories, whose runs can be repeated.
+//! The page is handled by the robot, the channels by the client; here they are connected. A request that the
+//! client refers to plain HTTP goes over a connection under the robot's own name for it. Neither a driver nor
+//! a source of unpredictable ids: it is made for laboratories, whose runs are repeatable.
 //!
 //! ```text
 //! Dhttp, Plain -> handle -> poll -> Send, Dismiss, Robot
@@ -19,23 +19,23 @@ use dhttp_proto::client::{self, Client, ClientConfig, Failure, Reason, Refusal, 
 use dhttp_proto::message::{Id, is_resend};
 use http1::message::{Fields, Limits, RequestHead, RequestView, ResponseHead};
 
-/// What the sockets tell.
+/// Input from the sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
     /// The UDP socket, and the connections that servers open.
     Dhttp(client::Input<'a>),
-    /// The connections that this client opens, for plain HTTP.
+    /// The connections that this client opens for plain HTTP.
     Plain(robot::Input<'a>),
 }
 
-/// What is to be done.
+/// Output of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send this datagram.
     Send(SocketAddr, Vec<u8>),
     /// Close this connection, which the server opened.
     Dismiss(client::ConnectionId),
-    /// What a robot over plain HTTP would want; connections are those on which something is to be asked in this way.
+    /// Output of a robot over plain HTTP; its connections are for plain HTTP.
     Robot(robot::Output),
 }
 
@@ -47,48 +47,48 @@ pub struct Visitor {
     server: SocketAddr,
     ids: Random,
     limits: Limits,
-    /// How long a server may be silent on a connection of plain HTTP.
+    /// Maximum idle time of a plain HTTP connection.
     stall: Duration,
     exchanges: BTreeMap<ConnectionId, Exchange>,
-    /// Connections of plain HTTP that are open, and how long each is waited for.
+    /// Open plain HTTP connections, and the timeout of each.
     due: BTreeMap<ConnectionId, Time>,
-    /// The robot's name for each exchange that goes by DHTTP.
+    /// The robot's connection for each exchange by DHTTP.
     connections: BTreeMap<Id, ConnectionId>,
-    /// Connections that the robot will be told it has.
+    /// Connections whose opening the robot has not been notified of yet.
     promised: VecDeque<ConnectionId>,
-    /// What is to be asked for.
+    /// Requests to be sent.
     wishes: VecDeque<(ConnectionId, Vec<u8>)>,
     outputs: VecDeque<Output>,
     counts: Counts,
 }
 
-/// How requests and answers have travelled.
+/// Transport of requests and responses, as counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Answers that came in a datagram.
+    /// Responses in a datagram.
     pub by_datagram: u64,
-    /// Answers that began on a connection of the server's.
+    /// Responses that began on a connection opened by the server.
     pub by_connection: u64,
-    /// Requests that went over plain HTTP.
+    /// Requests over plain HTTP.
     pub by_plain_http: u64,
-    /// Datagrams that repeat a request.
+    /// Resent datagrams.
     pub resends: u64,
 }
 
-/// Where one exchange stands.
+/// State of one exchange.
 #[derive(Debug)]
 enum Exchange {
     /// By DHTTP.
     Asked(Id, RequestHead),
-    /// Over plain HTTP: what is sent when the connection is there.
+    /// Over plain HTTP: the request to send once the connection is open.
     Plain(Vec<u8>),
 }
 
 impl Visitor {
-    /// A client that starts on its plan `now`, and accepts connections on the TCP port `port`.
+    /// A client that starts on its plan at `now`, and accepts connections on the TCP port `port`.
     ///
     /// # Errors
-    /// If the plan cannot be carried out.
+    /// An invalid plan.
     pub fn new(
         now: Time,
         plan: Plan,
@@ -119,7 +119,7 @@ impl Visitor {
         })
     }
 
-    /// How requests and answers have travelled so far.
+    /// Transport of requests and responses so far.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
@@ -129,11 +129,11 @@ impl Visitor {
         self.robot.is_done() && self.outputs.is_empty()
     }
 
-    /// Takes what the sockets tell.
+    /// Handles input from the sockets.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Dhttp(input) => self.client.handle(now, input),
-            // Long ago, for all the robot knows; but now its request can leave.
+            // The robot was notified of this long ago; but now its request can leave.
             Input::Plain(robot::Input::Connected(connection)) => {
                 self.due.insert(connection, now + self.stall);
                 if let Some(Exchange::Plain(request)) = self.exchanges.get_mut(&connection) {
@@ -155,7 +155,7 @@ impl Visitor {
         }
     }
 
-    /// The next thing to do.
+    /// Next output.
     pub fn poll(&mut self, now: Time) -> Output {
         loop {
             if let Some(output) = self.outputs.pop_front() {
@@ -168,7 +168,7 @@ impl Visitor {
                     continue;
                 }
             };
-            // The robot rests: it is told that it has the connections that it asked for.
+            // The robot is idle: notify it of the connections that it requested.
             if let Some(connection) = self.promised.pop_front() {
                 self.robot.handle(now, robot::Input::Connected(connection));
                 continue;
@@ -180,7 +180,7 @@ impl Visitor {
                     continue;
                 }
             };
-            // Both rest: what the robot wants is asked for.
+            // Both are idle: send the robot's requests.
             if let Some((connection, request)) = self.wishes.pop_front() {
                 self.ask(now, connection, request);
                 continue;
@@ -197,7 +197,7 @@ impl Visitor {
         }
     }
 
-    /// What the robot wants.
+    /// Handles an output of the robot.
     fn note(&mut self, output: robot::Output) {
         match output {
             robot::Output::Open(connection) => self.promised.push_back(connection),
@@ -220,7 +220,7 @@ impl Visitor {
         }
     }
 
-    /// Asks by DHTTP, or over plain HTTP where that is not for DHTTP.
+    /// Sends a request by DHTTP, or over plain HTTP where DHTTP does not allow it.
     fn ask(&mut self, now: Time, connection: ConnectionId, request: Vec<u8>) {
         let Ok(head) = RequestView::read(&mut request.as_slice(), &self.limits).map(|view| view.to_head())
         else {
@@ -252,7 +252,8 @@ impl Visitor {
         self.outputs.push_back(Output::Robot(robot::Output::Open(connection)));
     }
 
-    /// Over plain HTTP nobody says anything any more: a server that died, and whose reset was lost, never will.
+    /// Times out a silent plain HTTP connection: a server that died, and whose reset was lost, sends nothing
+    /// more.
     fn give_up(&mut self, now: Time, connection: ConnectionId) {
         self.due.remove(&connection);
         self.exchanges.remove(&connection);
@@ -260,7 +261,7 @@ impl Visitor {
         self.robot.handle(now, robot::Input::Broken(connection, Break::Unreachable));
     }
 
-    /// What the client says, as the robot would hear it on a connection.
+    /// Translates the client's output to input of the robot on a connection.
     fn carry(&mut self, now: Time, output: client::Output) {
         match output {
             client::Output::Send(to, datagram) => {
@@ -306,7 +307,7 @@ impl Visitor {
     }
 }
 
-/// A request for a connection of its own: the server closes when it has answered.
+/// A request for a connection of its own: the server closes it after the response.
 fn alone(mut head: RequestHead) -> Vec<u8> {
     head.fields.push_checked(b"Connection", b"close");
     let mut request = Vec::new();
@@ -314,7 +315,7 @@ fn alone(mut head: RequestHead) -> Vec<u8> {
     request
 }
 
-/// A head as it would stand on a connection that ends with its answer: the client has undone the coding.
+/// The response's headers as on a connection that ends with the response: the client has decoded the coding.
 fn bounded(head: ResponseHead) -> ResponseHead {
     let mut fields = Fields::new();
     let others = head.fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Transfer-Encoding"));

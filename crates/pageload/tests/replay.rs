@@ -1,5 +1,5 @@
-//! Replays the fuzzers' corpora through the very checks that the fuzz targets run, without a fuzzer, and then
-//! what proptest makes from pieces of them. Not a substitute for fuzzing: that finds the inputs, this keeps them.
+//! Replay of the fuzzers' corpora through the fuzz targets' own checks, without a fuzzer, and then proptest's
+//! inputs made from pieces of them. Not a substitute for fuzzing: that finds the inputs, this keeps them.
 
 extern crate roundtrip_pageload as pageload;
 

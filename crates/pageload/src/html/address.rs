@@ -1,28 +1,28 @@
-//! What a reference means, seen from its document: a path on the same host, or nothing of ours
-//! (RFC 3986, section 5.2, and where browsers differ from it, the URL standard).
+//! Resolution of references relative to their document: a path on the same host, or nothing (RFC 3986,
+//! section 5.2, and where browsers differ from it, the URL standard).
 //!
-//! Not a type for URLs: there is one host, one scheme, and what is elsewhere is not looked at.
+//! Not a type for URLs: there is one host, one scheme, and references to other hosts are ignored.
 
-/// Where a document is, or says that it is.
+/// Base address of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The host that is being asked, its port if that is not 80.
+    /// Requested host, with its port if that is not 80.
     host: Vec<u8>,
-    /// Where references without a host lead; `None`: elsewhere.
+    /// Path to which references without a host are relative; `None`: on another host.
     path: Option<Vec<u8>>,
 }
 
-/// A longer path than this is not asked for: no server has to take it (RFC 9112, section 3).
+/// Maximum length of a path: servers need not accept longer ones (RFC 9112, section 3).
 const PATH_MOST: usize = 8_000;
 
 impl Base {
-    /// A document with this path, query included, on this host.
+    /// Base of a document with this path, with query, on this host.
     pub fn new(host: &str, path: &str) -> Self {
         let host = authority(host.as_bytes());
         Self { host, path: Some(path.as_bytes().to_vec()) }
     }
 
-    /// From here on references are relative to this one.
+    /// Changes the base for later references.
     pub fn rebase(&mut self, reference: &[u8]) {
         let reference = trimmed(reference);
         self.path = match self.target(&reference) {
@@ -32,8 +32,8 @@ impl Base {
         };
     }
 
-    /// The path, query included, of what a reference names: visible ASCII that begins with `/`. `None` if that is
-    /// elsewhere, or the document itself, or longer than 8,000 bytes.
+    /// The path, with query, of a reference: visible ASCII that begins with `/`. `None` for a reference to
+    /// another host or to the document itself, or one longer than 8,000 bytes.
     pub fn resolve(&self, reference: &[u8]) -> Option<String> {
         match self.target(&trimmed(reference)) {
             Target::Here(path) if path.len() <= PATH_MOST => String::from_utf8(path).ok(),
@@ -62,19 +62,19 @@ impl Base {
         }
         match &self.path {
             None => Target::Elsewhere,
-            // `http:a.gif` is what the standard calls a mistake, and browsers a relative reference.
+            // `http:a.gif` is an error by the standard, and a relative reference in browsers.
             Some(_) if is_http && rest.is_empty() => Target::Document,
             Some(base) => Target::Here(normal(base, rest)),
         }
     }
 }
 
-/// The path of a file that lies at this place below a site's root, `images/a b.gif`: what a reference to it would be
-/// resolved to, were it written with care.
+/// The path of a file at this place below a site's root, `images/a b.gif`: the result of resolving a properly
+/// encoded reference to it.
 pub fn path_of(place: &str) -> String {
     let mut path = vec![b'/'];
     for byte in place.bytes() {
-        // What would end the path, or begin an escape, is part of the name here.
+        // Delimiters of a path, and the beginning of an escape, are part of the name here.
         if b"?#%".contains(&byte) {
             path.extend_from_slice(format!("%{byte:02X}").as_bytes());
         } else {
@@ -84,7 +84,8 @@ pub fn path_of(place: &str) -> String {
     String::from_utf8_lossy(&path).into_owned()
 }
 
-/// The place below a site's root of what has this path: without a query, and without escapes; `None` if that is no text.
+/// The place below a site's root of the file with this path: without a query, and with escapes decoded;
+/// `None` if it is not UTF-8.
 pub fn place_of(path: &str) -> Option<String> {
     let (path, _) = split_query(path.as_bytes());
     let mut place = Vec::new();
@@ -101,14 +102,14 @@ pub fn place_of(path: &str) -> Option<String> {
     String::from_utf8(place).ok()
 }
 
-/// Where a reference leads.
+/// Target of a reference.
 enum Target {
     Here(Vec<u8>),
     Document,
     Elsewhere,
 }
 
-/// Without white space around it, and without the line ends that somebody put into it.
+/// The reference without surrounding white space, and without line breaks in it.
 fn trimmed(reference: &[u8]) -> Vec<u8> {
     let is_kept = |byte: &&u8| !b"\t\r\n".contains(byte);
     let inner = reference.trim_ascii().iter().filter(is_kept).copied();
@@ -123,13 +124,13 @@ fn scheme(reference: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.strip_prefix(b":").filter(|_| is_scheme).map(|rest| (scheme, rest))
 }
 
-/// A host as it is compared: small letters, no port if that is 80.
+/// The host normalised for comparison: lower case, without port 80.
 fn authority(host: &[u8]) -> Vec<u8> {
     let host = host.to_ascii_lowercase();
     host.strip_suffix(b":80").or(host.strip_suffix(b":")).unwrap_or(&host).to_vec()
 }
 
-/// The path that `reference`, which has no host, means at `base`.
+/// The normalised path of `reference`, which has no host, relative to `base`.
 fn normal(base: &[u8], reference: &[u8]) -> Vec<u8> {
     let (path, query) = split_query(reference);
     let (base_path, _) = split_query(base);
@@ -153,7 +154,7 @@ fn split_query(reference: &[u8]) -> (&[u8], Option<&[u8]>) {
     (parts.next().unwrap_or_default(), parts.next())
 }
 
-/// Writes an absolute path without dot segments (RFC 3986, section 5.2.4).
+/// Appends an absolute path without dot segments (RFC 3986, section 5.2.4).
 fn segments(path: &[u8], out: &mut Vec<u8>) {
     let mut kept: Vec<&[u8]> = Vec::new();
     let relative = if let [b'/' | b'\\', rest @ ..] = path { rest } else { path };
@@ -181,7 +182,7 @@ fn segments(path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a byte of a path or a query, percent-encoded unless it may stand there.
+/// Appends a byte of a path or a query, percent-encoded unless it is allowed there.
 fn encode(byte: u8, out: &mut Vec<u8>) {
     if byte.is_ascii_graphic() && !b"\"<>`".contains(&byte) {
         out.push(byte);
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_standard_hold() {
-        // RFC 3986, section 5.4, where host and scheme stay; fragments are not asked for.
+        // RFC 3986, section 5.4, where host and scheme stay the same; fragments are not requested.
         let base = Base::new("a", "/b/c/d;p?q");
         for (reference, path) in [
             ("g", "/b/c/g"),
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_a_path_and_a_path_a_place() {
+    fn paths_of_files_round_trip() {
         for (place, path) in [
             ("index.html", "/index.html"),
             ("images/a b.gif", "/images/a%20b.gif"),

@@ -1,9 +1,9 @@
 //! Character references in attribute values (HTML, section 13.2.5.72): `&amp;`, `&#38;`, `&#x26;`.
 //!
-//! Of the 2,231 named ones only those five that stand for markup: the others do not occur in addresses, and the many
-//! that need no semicolon would tear parameters (`?a=1&copy=2`).
+//! Of the 2,231 named ones only the five that stand for markup: the others do not occur in addresses, and the
+//! many that need no semicolon would break parameters (`?a=1&copy=2`).
 
-/// The value with its references replaced. What is none stays as it is.
+/// The value with its references replaced. Invalid references are left unchanged.
 pub(super) fn decode(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len());
     let mut rest = value;
@@ -21,7 +21,7 @@ pub(super) fn decode(value: &[u8]) -> Vec<u8> {
 const NAMED: [(&[u8], char); 5] =
     [(b"amp", '&'), (b"lt", '<'), (b"gt", '>'), (b"quot", '"'), (b"apos", '\'')];
 
-/// What a reference at the front of `text` stands for, and how long it is.
+/// The character of a reference at the front of `text`, and the length of the reference.
 fn character(text: &[u8]) -> Option<(char, usize)> {
     let inside = text.strip_prefix(b"&")?;
     if let Some(number) = inside.strip_prefix(b"#") {
@@ -30,7 +30,7 @@ fn character(text: &[u8]) -> Option<(char, usize)> {
     let (name, character) = NAMED.into_iter().find(|(name, _)| inside.starts_with(name))?;
     match inside.get(name.len()) {
         Some(b';') => Some((character, name.len() + 2)),
-        // In a value `&lt=3` is a parameter that is called lt; `&apos` never was without its semicolon.
+        // In a value `&lt=3` is a parameter named lt; `&apos` always needs its semicolon.
         Some(b'=' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9') => None,
         Some(_) | None => (character != '\'').then_some((character, name.len() + 1)),
     }

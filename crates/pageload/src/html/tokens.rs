@@ -1,78 +1,79 @@
-//! Where tags, attributes, comments and raw text begin and end (HTML, section 13.2.5), one byte after the other.
+//! Tokeniser: tags, attributes, comments and raw text (HTML, section 13.2.5), byte by byte.
 //!
-//! Not what a tag means. Text is not kept; of a tag only attributes that some element embeds something by.
+//! Tags are interpreted elsewhere. Text is not stored; of a tag only attributes that some element embeds
+//! something by.
 
 use super::entity;
 
-/// Reads a document's bytes and shows each start tag when it ends.
+/// Tokeniser of a document; reports each start tag when it ends.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     at: At,
     tag: Tag,
-    /// Bytes of the name that is being read.
+    /// Bytes of the current name.
     name: Vec<u8>,
-    /// Bytes of the value that is being read.
+    /// Bytes of the current value.
     value: Vec<u8>,
 }
 
 /// A start tag.
 #[derive(Debug, Default)]
 pub(super) struct Tag {
-    /// In small letters; of one that is too long, the beginning.
+    /// Name in lower case; truncated if it is too long.
     name: Vec<u8>,
-    /// Name and value, entities and all; at most one of each name that is in [`ATTRIBUTES`].
+    /// Name and value, with undecoded character references; at most one of each name in [`ATTRIBUTES`].
     attributes: Vec<(&'static [u8], Vec<u8>)>,
 }
 
-/// The attributes that are kept; the longest of their names, or of an element's, is shorter than [`NAME_MOST`].
+/// Attributes that are stored; every name of an attribute or element is shorter than [`NAME_MOST`].
 const ATTRIBUTES: [&[u8]; 8] =
     [b"src", b"href", b"rel", b"type", b"background", b"data", b"poster", b"xlink:href"];
-/// Longer names are none that matter.
+/// Maximum length of a name; longer ones are irrelevant.
 const NAME_MOST: usize = 16;
-/// Longer values are not kept: no server has to take such a path (RFC 9112, section 3).
+/// Maximum length of a value: servers need not accept such a path (RFC 9112, section 3).
 const VALUE_MOST: usize = 8_000;
 
-/// Where in the document.
+/// State of the tokeniser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum At {
     #[default]
     Text,
-    /// Behind `<`.
+    /// After `<`.
     Less,
-    /// Behind `</`.
+    /// After `</`.
     LessSlash,
     /// In the name of a tag.
     TagName,
     /// Between attributes.
     BeforeName,
-    /// In the name of one.
+    /// In the name of an attribute.
     Name,
-    /// Behind it, where a `=` may come.
+    /// After the name, where a `=` may follow.
     AfterName,
-    /// Behind the `=`.
+    /// After the `=`.
     BeforeValue,
     /// In a value that ends with this quote.
     Quoted(u8),
     Unquoted,
-    /// In an end tag, outside and inside of quotes: what it says is of no interest.
+    /// In an end tag, outside and inside of quotes: its contents are ignored.
     EndTag,
     EndTagQuoted(u8),
-    /// Behind `<!`.
+    /// After `<!`.
     Bang,
-    /// Behind `<!-`.
+    /// After `<!-`.
     BangDash,
     /// In a comment.
     Comment(Dashes),
-    /// In what the standard calls a bogus comment, and in a doctype: up to `>`.
+    /// In a bogus comment of the standard, and in a doctype: up to `>`.
     Bogus,
-    /// In an element whose content is not markup, and how much of its end is there.
+    /// In an element whose content is not markup, with the part of its end tag that has come.
     Raw(RawEnd),
 }
 
-/// How much of the end of a comment is there.
+/// Part of the end of a comment that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dashes {
-    /// Nothing has come yet: `<!-->` and `<!--->` are whole comments.
+    /// Nothing yet: `<!-->` and `<!--->` are whole comments.
     Start,
     StartDash,
     None,
@@ -82,12 +83,12 @@ enum Dashes {
     Bang,
 }
 
-/// How much of the end of raw text is there.
+/// Part of the end of raw text that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RawEnd {
     None,
     Less,
-    /// `</` and so many letters of the element's name.
+    /// `</` and this number of letters of the element's name.
     Name(usize),
 }
 
@@ -100,7 +101,7 @@ impl Tokens {
         let mut rest = bytes;
         while let Some((byte, behind)) = rest.split_first() {
             if self.at == At::Text && *byte != b'<' {
-                // Most of a document: there is nothing to decide before the next tag.
+                // Most of a document is text: there is nothing to do before the next tag.
                 let text = rest.iter().position(|byte| *byte == b'<').unwrap_or(rest.len());
                 rest = rest.get(text..).unwrap_or_default();
                 continue;
@@ -110,7 +111,7 @@ impl Tokens {
         }
     }
 
-    /// Bytes that are kept.
+    /// Number of bytes stored.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         let values = self.tag.attributes.iter().map(|(_, value)| value.capacity());
@@ -191,7 +192,7 @@ impl Tokens {
         }
     }
 
-    /// A start tag begins with this byte.
+    /// Begins a start tag with this byte.
     fn open(&mut self, byte: u8) -> At {
         self.tag.name.clear();
         self.tag.attributes.clear();
@@ -212,7 +213,7 @@ impl Tokens {
         }
     }
 
-    /// An attribute with a value is over: it is kept if it matters, and is the first of its name.
+    /// Ends an attribute with a value: it is stored if it is relevant, and is the first of its name.
     fn attribute(&mut self) {
         let Some(name) = ATTRIBUTES.into_iter().find(|name| *name == self.name) else { return };
         if self.value.len() <= VALUE_MOST && self.tag.attributes.iter().all(|(before, _)| *before != name) {
@@ -260,7 +261,7 @@ impl Tag {
         &self.name
     }
 
-    /// The value of an attribute, entities decoded.
+    /// The value of an attribute, character references decoded.
     pub(super) fn value(&self, name: &[u8]) -> Option<Vec<u8>> {
         let found = self.attributes.iter().find(|(attribute, _)| *attribute == name);
         found.map(|(_, value)| entity::decode(value))
@@ -271,7 +272,7 @@ fn is_space(byte: u8) -> bool {
     b" \t\n\r\x0c".contains(&byte)
 }
 
-/// Keeps a byte; of what grows too long, one byte too many, which tells.
+/// Stores a byte; at most one more than `most`, which marks the value as too long.
 fn keep(kept: &mut Vec<u8>, byte: u8, most: usize) {
     if kept.len() <= most {
         kept.push(byte);

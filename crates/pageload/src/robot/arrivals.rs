@@ -1,6 +1,6 @@
-//! What came in, and what it means for the page: an object, a part of one, news of others, or a failure.
+//! Processing of responses: an object, a part of one, references to others, or a failure.
 //!
-//! Not how answers are read ([`super::connection`]), nor what is asked for next.
+//! Responses are parsed in [`super::connection`]; the next request is chosen elsewhere.
 
 use wire::{Bytes, Time};
 
@@ -37,7 +37,7 @@ impl Robot {
         }
     }
 
-    /// An answer is all there: the object, or a part of it, or something else.
+    /// Handles a complete response: the object, a part of it, or something else.
     fn complete(&mut self, now: Time, object: usize, status: u16, body: Bytes) {
         let outcome = self.parts.complete(object, status, body);
         let failure = match &outcome {
@@ -65,7 +65,7 @@ impl Robot {
         self.rests.push_back(object);
     }
 
-    /// Why an answer that is all there is not the object that was asked for.
+    /// Reason why a complete response is not the requested object.
     fn shortcoming(&mut self, object: usize, status: u16, received: Bytes) -> Option<Failure> {
         let is_document = object == self.plan.begins_at;
         let PlannedObject { method: _, path: _, expected, validator, named_at: _ } =
@@ -73,7 +73,7 @@ impl Robot {
         if status == 304 && validator.is_some() {
             return None;
         }
-        // 416 says that an object of which the first bytes were asked for has none.
+        // 416 means that an object whose first bytes were requested is empty.
         if status >= 300 && !(status == 416 && received == Bytes::ZERO && self.parts.is_parted(object)) {
             let is_missing = matches!(status, 404 | 410) && object >= self.planned;
             return Some(if is_missing { Failure::Missing } else { Failure::Status(status) });
@@ -86,7 +86,7 @@ impl Robot {
         Some(Failure::Size { expected, received })
     }
 
-    /// Adds to the plan what the next bytes of the document name.
+    /// Adds the references in the document's next bytes to the plan.
     fn discover(&mut self, now: Time, part: &[u8]) {
         let Some(document) = &mut self.document else { return };
         let (paths, most) = (document.take(part), document.most());

@@ -1,6 +1,6 @@
-//! One of a robot's connections: requests out, their answers in, in order.
+//! One of a robot's connections: requests out, their responses in, in order.
 //!
-//! Not the page: what becomes of an object whose connection failed is decided in [`super::Robot`].
+//! [`super::Robot`] decides about an object whose connection failed.
 
 use std::collections::VecDeque;
 
@@ -18,53 +18,53 @@ pub(super) struct Connection {
     phase: Phase,
     reader: ResponseReader,
     writes: WriteBuffer,
-    /// Sent, or to be sent once the connection is open; answered in this order.
+    /// Requests sent, or to be sent once the connection is open; responses come in this order.
     outstanding: VecDeque<Exchange>,
-    /// Requests that have not left, or not wholly: the object, and how many bytes of it are still here.
+    /// Requests that have not left, or not completely: the object, and the number of its bytes still here.
     unsent: VecDeque<(usize, usize)>,
-    /// When requests wait for one another; `None`: each is a write of its own.
+    /// Policy by which requests wait for one another; `None`: each is a write of its own.
     pipelining: Option<Pipelining>,
-    /// Since when the oldest of what waits in the buffer does.
+    /// Time since when the oldest request waits in the buffer.
     buffered_since: Option<Time>,
-    /// Requests it may still take.
+    /// Number of requests that it may still take.
     room: usize,
-    /// Requests it may have outstanding.
+    /// Maximum number of outstanding requests.
     depth: usize,
-    /// Whether nothing may follow the first request before it is answered.
+    /// Whether no request may follow the first before its response.
     is_cautious: bool,
-    /// Interim responses that may come before a final one.
+    /// Maximum number of interim responses before a final one.
     interim_allowed: usize,
 }
 
-/// Where in its life.
+/// State of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Asked for.
+    /// Being opened.
     Opening,
     Open,
-    /// It has carried its last answer; the server's end of the stream is awaited since then.
+    /// It has carried its last response; the server's end of the stream is awaited since then.
     Lingering(Time),
 }
 
-/// A request and what of its answer has come.
+/// A request and the part of its response that has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Exchange {
     object: usize,
     method: Method,
-    /// Of the final response.
+    /// Status of the final response.
     status: Option<u16>,
     body: Bytes,
-    /// Whether anything of an answer came, an interim one included.
+    /// Whether any part of a response came, including interim ones.
     answered: bool,
-    /// Interim responses that came.
+    /// Number of interim responses.
     interims: usize,
-    /// Whether the message that is coming in is one of them.
+    /// Whether the current message is an interim response.
     interim: bool,
-    /// Whether the connection stays after the answer.
+    /// Whether the connection persists after the response.
     persists: bool,
 }
 
-/// What came in.
+/// An event in the received bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Arrival<'a> {
     Head { object: usize, head: ResponseHead },
@@ -72,17 +72,18 @@ pub(super) enum Arrival<'a> {
     Complete { object: usize, status: u16, body: Bytes },
 }
 
-/// A request that a connection leaves behind.
+/// A request that a connection leaves unanswered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Orphan {
     pub(super) object: usize,
-    /// Whether anything of an answer came.
+    /// Whether any part of a response came.
     pub(super) answered: bool,
 }
 
 impl Connection {
-    /// A cautious one sends nothing behind its first request before that is answered: where the connection before
-    /// broke, that request may be the cause, and a reset would destroy the answer (RFC 9112, section 9.3.2).
+    /// A cautious connection sends nothing after its first request before the response. If the previous
+    /// connection broke, that request may be the cause, and a reset would destroy the response (RFC 9112,
+    /// section 9.3.2).
     pub(super) fn new(plan: &Plan, is_cautious: bool) -> Self {
         let pipelining = plan.shape.pipelining();
         let buffer = pipelining.map(|pipelining| pipelining.buffer);
@@ -101,13 +102,13 @@ impl Connection {
         }
     }
 
-    /// Requests that wait for their answers.
+    /// Number of requests that wait for their responses.
     pub(super) fn outstanding(&self) -> usize {
         self.outstanding.len()
     }
 
-    /// Whether it can take this request. What is not safe travels alone: nobody could say what became of it, or of
-    /// what came behind it (RFC 9112, section 9.3.2).
+    /// Whether it can take this request. An unsafe request travels alone: otherwise the outcome of it, and of
+    /// the requests after it, would be unknown (RFC 9112, section 9.3.2).
     pub(super) fn has_room_for(&self, method: &Method) -> bool {
         let depth = if self.is_cautious || !method.is_safe() { 1 } else { self.depth };
         let is_free = self.outstanding.back().is_none_or(|before| before.method.is_safe());
@@ -125,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// Takes a request; it waits in the buffer until a flush, and at least until the connection is open.
+    /// Takes a request, which waits in the buffer until a flush, and at least until the connection is open.
     pub(super) fn request(&mut self, now: Time, object: usize, method: &Method, request: &[u8]) {
         self.room -= 1;
         self.outstanding.push_back(Exchange {
@@ -149,18 +150,18 @@ impl Connection {
         }
     }
 
-    /// Lets go of the requests that wait in the buffer.
+    /// Flushes the requests in the buffer.
     pub(super) fn flush(&mut self) {
         self.writes.flush();
         self.buffered_since = None;
     }
 
-    /// When the buffer is to be flushed, full or not.
+    /// Time at which the buffer is to be flushed, full or not.
     pub(super) fn flush_time(&self) -> Option<Time> {
         Some(self.buffered_since? + self.pipelining?.flush_after)
     }
 
-    /// The connection is there.
+    /// Notes that the connection is open.
     pub(super) fn open(&mut self) {
         if self.phase == Phase::Opening {
             self.phase = Phase::Open;
@@ -179,7 +180,7 @@ impl Connection {
         }
     }
 
-    /// So many bytes leave: the objects whose requests end in them.
+    /// Notes that this number of bytes leaves; returns the objects whose requests end in them.
     fn sent(&mut self, mut bytes: usize) -> Vec<usize> {
         let mut objects = Vec::new();
         while let Some((object, left)) = self.unsent.front_mut() {
@@ -194,7 +195,7 @@ impl Connection {
         objects
     }
 
-    /// When it is to be closed whether the server has or not.
+    /// Time at which it is to be closed even if the server has not closed it.
     pub(super) fn deadline(&self, linger: Duration) -> Option<Time> {
         match self.phase {
             Phase::Lingering(since) => Some(since + linger),
@@ -202,7 +203,7 @@ impl Connection {
         }
     }
 
-    /// Takes what the server sent; what arrived before a fault is told all the same.
+    /// Handles received bytes; arrivals before a protocol error are reported all the same.
     pub(super) fn receive<'a>(
         &mut self,
         now: Time,
@@ -238,7 +239,7 @@ impl Connection {
         }
     }
 
-    /// The stream ended: a body without a length is complete with it.
+    /// Handles the end of the stream: a body without a length is complete with it.
     pub(super) fn end_of_stream(
         &mut self,
         now: Time,
@@ -250,13 +251,13 @@ impl Connection {
         Ok(())
     }
 
-    /// The requests it leaves behind, in the order they were made.
+    /// The requests it leaves unanswered, in order.
     pub(super) fn into_orphans(mut self) -> Vec<Orphan> {
         self.take_outstanding()
     }
 
-    /// The requests behind an answer that says it is the last: the server has not acted on them, and will not
-    /// (RFC 9112, section 9.6).
+    /// The requests after a response that announces the close: the server has not processed them, and will
+    /// not (RFC 9112, section 9.6).
     pub(super) fn take_abandoned(&mut self) -> Vec<Orphan> {
         match self.phase {
             Phase::Opening | Phase::Open => Vec::new(),
@@ -276,7 +277,7 @@ impl Connection {
 
     fn complete(&mut self, now: Time, arrivals: &mut Vec<Arrival<'_>>) {
         let Some(exchange) = self.outstanding.pop_front() else { return };
-        // A body comes behind its head, and the head has a status.
+        // A body follows its header section, which has a status.
         let Some(status) = exchange.status else { return };
         self.is_cautious = false;
         if !exchange.persists || self.room == 0 && self.outstanding.is_empty() {

@@ -1,7 +1,7 @@
-//! What a visit was like, from what the robot told of it: what had to be asked for again, what is not there, and when it
-//! was known what the page consists of.
+//! Statistics of a visit, from the robot's reports: retries, missing objects, and the time at which the
+//! page's contents were known.
 //!
-//! Not how long it took, which an engine knows, nor what failed, which the reports say one by one.
+//! Durations are measured by an engine; failures are in the reports.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use wire::Time;
 
 use super::{Failure, Report, What};
 
-/// What a visit was like.
+/// Statistics of a visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Course {
-    /// Requests that were made again, because a connection ended before anything of their answers came.
+    /// Number of requests retried, because a connection ended before any part of their responses came.
     pub asked_again: u64,
-    /// When the first bytes of the last object were there; `None` if they are not there of all that were asked for, or
-    /// the plan did not want to know.
+    /// Time at which the first bytes of the last object had arrived; `None` if they are missing for some
+    /// requested object, or the plan did not request this.
     pub first_bytes: Option<Time>,
-    /// Objects that the document names and the server does not have.
+    /// Number of objects that the document references and the server does not have.
     pub missing: u64,
-    /// The document names more objects than these, which are all that were fetched.
+    /// Maximum number of objects, if the document references more; only that number was fetched.
     pub most: Option<usize>,
 }
 
 impl Course {
-    /// Of the page that these reports are of.
+    /// Statistics of the page with these reports.
     pub fn of(reports: &[Report]) -> Self {
         let (mut asked_again, mut missing, mut most_followed) = (0, 0, None);
-        // Whether what was last asked for of each object has been answered.
+        // Whether the last request for each object has had a response.
         let mut answered: BTreeMap<usize, bool> = BTreeMap::new();
         let mut known: BTreeMap<usize, Time> = BTreeMap::new();
         for report in reports {
@@ -58,14 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_again_is_what_had_no_answer() {
+    fn retries_are_requests_without_a_response() {
         let sent = |object| What::RequestSent { object, connection: ConnectionId(0) };
         let head = |object| What::HeadReceived { object, status: 206 };
         let whats = [
             sent(0),
             head(0),
             What::FirstBytesReceived { object: 0 },
-            // A rest is no repetition.
+            // A rest is not a retry.
             sent(0),
             sent(1),
             sent(1),

@@ -1,6 +1,7 @@
-//! The page's first object, looked into while it arrives: bytes of its body in, paths of what it embeds out.
+//! Discovery in the page's first object while it arrives: bytes of its body in, paths of embedded objects
+//! out.
 //!
-//! Not the objects that it names: what becomes of those is decided in [`super::Robot`].
+//! [`super::Robot`] decides about the discovered objects.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use http1::message::{Limits, ResponseHead};
 
 use super::plan::{Embedded, Plan};
 
-/// A document that arrives.
+/// A document that is being received.
 #[derive(Debug)]
 pub(super) struct Document {
     host: String,
@@ -20,16 +21,16 @@ pub(super) struct Document {
     limits: Limits,
     decoder: Result<Decoder, DecodeFault>,
     discovery: Discovery,
-    /// The paths that are fetched already, or will be.
+    /// Paths that are fetched already, or will be.
     known: BTreeSet<String>,
     most: usize,
 }
 
-/// What a document on `host` names, and how much of its body must have come for that: what a robot would find, for who
-/// plans a page beforehand. Paths are in the order in which they are named.
+/// References of a document on `host`, with the number of body bytes after which each is known: what a robot
+/// would discover, for a caller that plans a page in advance. Paths are in document order.
 ///
 /// # Errors
-/// If the body cannot be decoded.
+/// A body that cannot be decoded.
 pub fn named_at(
     host: &str,
     path: &str,
@@ -52,7 +53,7 @@ pub fn named_at(
 }
 
 impl Document {
-    /// The plan's document, if anybody wants to know what it names.
+    /// The plan's document, if objects are to be discovered in it.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let most = match plan.embedded {
             Embedded::Planned => return None,
@@ -70,20 +71,20 @@ impl Document {
         })
     }
 
-    /// Its body begins.
+    /// Begins the body.
     pub(super) fn begin(&mut self, head: &ResponseHead) {
         self.decoder = Coding::of(&head.fields).map(|coding| Decoder::new(coding, &self.limits));
         self.discovery = Discovery::new(&self.host, &self.path);
     }
 
-    /// Paths that these bytes name for the first time, in order.
+    /// Paths that these bytes reference for the first time, in order.
     pub(super) fn take(&mut self, part: &[u8]) -> Vec<String> {
         let Self { host: _, path: _, limits: _, decoder, discovery, known, most } = self;
         let mut fresh = Vec::new();
         let Ok(machine) = decoder else { return fresh };
         let read = machine.take(part, |html| {
             discovery.take(html, |path| {
-                // One more than are fetched, to know that there are more, and then no more.
+                // One more than the maximum, to know that there are more.
                 if known.len() <= *most && known.insert(path.clone()) {
                     fresh.push(path);
                 }
@@ -95,7 +96,7 @@ impl Document {
         fresh
     }
 
-    /// Its body has ended: what is wrong with it.
+    /// Ends the body; returns its decoding error.
     pub(super) fn end(&mut self) -> Option<DecodeFault> {
         match &mut self.decoder {
             Ok(decoder) => decoder.end().err(),
@@ -103,7 +104,7 @@ impl Document {
         }
     }
 
-    /// How many objects are fetched at most.
+    /// Maximum number of objects.
     pub(super) const fn most(&self) -> usize {
         self.most
     }

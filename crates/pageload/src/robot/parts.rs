@@ -1,7 +1,7 @@
-//! Objects in two parts: the first bytes of every one, which tell what it is and how large, and then the rest
-//! (`papers/w3c#range-requests`, where it is called poor man's multiplexing; RFC 9110, section 14).
+//! Objects in two parts: the first bytes of every one, which identify its type and dimensions, and then the
+//! rest (`papers/w3c#range-requests`, where it is called poor man's multiplexing; RFC 9110, section 14).
 //!
-//! Not when what is asked for: that is [`super::Robot`]'s. Parts that do not fit together are never taken for an object.
+//! [`super::Robot`] chooses the order. Parts that do not fit together never count as an object.
 
 use std::num::NonZeroU32;
 
@@ -11,32 +11,32 @@ use super::report::Failure;
 use http1::message::range::{Part, condition_for_rest};
 use http1::message::{Fields, ResponseHead, Validator};
 
-/// The first bytes of objects: those that tell what is in them, and how large it is.
+/// First bytes of objects, which identify their type and dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstBytes {
-    /// So many; a GIF has its size in the first 10.
+    /// Number of bytes; a GIF has its dimensions in the first 10.
     pub bytes: NonZeroU32,
-    /// How they are asked for.
+    /// Way in which they are requested.
     pub asking: Asking,
 }
 
-/// How first bytes are asked for.
+/// Way in which first bytes are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asking {
-    /// With the rest, which is behind them; when they come is only told.
+    /// Together with the rest, which follows; only their arrival is reported.
     #[default]
     Together,
-    /// Before the rest of any object but the document, with a `Range`.
+    /// Before the rest of any object except the document, with a `Range`.
     First,
 }
 
-/// What a request asks for.
+/// Part of an object that a request is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Portion {
     Whole,
-    /// So many bytes, at least 1.
+    /// This number of first bytes, at least 1.
     First(u32),
-    /// What is behind these, if it is still the same object.
+    /// The bytes after these, if the object is unchanged.
     Rest {
         from: u64,
         condition: Option<Validator>,
@@ -44,7 +44,7 @@ pub(super) enum Portion {
 }
 
 impl Portion {
-    /// Says so in a request.
+    /// Adds the part to a request's fields.
     pub(super) fn demand(&self, fields: &mut Fields) {
         match self {
             Self::Whole => {}
@@ -62,11 +62,11 @@ impl Portion {
     }
 }
 
-/// What has come of each object.
+/// Received parts of each object.
 #[derive(Debug)]
 pub(super) struct Parts {
     first_bytes: Option<FirstBytes>,
-    /// Those before it, and it, are asked for whole.
+    /// Objects up to this one are requested whole.
     document: usize,
     objects: Vec<Progress>,
 }
@@ -74,11 +74,11 @@ pub(super) struct Parts {
 #[derive(Debug)]
 struct Progress {
     stage: Stage,
-    /// Of the body that is coming in.
+    /// Received bytes of the current body.
     received: u64,
-    /// Whether the first bytes are there.
+    /// Whether the first bytes have arrived.
     is_known: bool,
-    /// What the answer that is coming in says that it has.
+    /// Part that the current response contains, by its header.
     part: Option<Part>,
     condition: Option<Validator>,
 }
@@ -90,12 +90,12 @@ enum Stage {
     Rest { from: u64, of: u64 },
 }
 
-/// What an answer that is all there comes to.
+/// Result of a complete response.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// The whole body has this size.
+    /// The whole body, of this size.
     Whole(Bytes),
-    /// There is a rest.
+    /// A rest remains.
     Rest,
     Failed(Failure),
 }
@@ -107,7 +107,7 @@ impl Parts {
         parts
     }
 
-    /// There is one object more.
+    /// Adds an object.
     pub(super) fn add(&mut self) {
         let is_parted = self.objects.len() > self.document
             && self.first_bytes.is_some_and(|first| first.asking == Asking::First);
@@ -116,7 +116,7 @@ impl Parts {
         self.objects.push(progress);
     }
 
-    /// What is to be asked for next.
+    /// Part to be requested next.
     pub(super) fn portion(&self, object: usize) -> Portion {
         let progress = &self.objects[object];
         match (progress.stage, self.first_bytes) {
@@ -126,7 +126,7 @@ impl Parts {
         }
     }
 
-    /// Whether its first bytes are asked for by themselves, and no rest has been.
+    /// Whether its first bytes are requested separately, and no rest has been.
     pub(super) fn is_parted(&self, object: usize) -> bool {
         self.objects[object].stage == Stage::First
     }
@@ -138,7 +138,7 @@ impl Parts {
         progress.condition = condition_for_rest(&head.fields);
     }
 
-    /// So many bytes of the body came in: whether the first bytes are there with them.
+    /// Counts received bytes of the body; returns whether the first bytes are complete with them.
     pub(super) fn body(&mut self, object: usize, length: usize) -> bool {
         let progress = &mut self.objects[object];
         progress.received += length as u64;
@@ -146,15 +146,15 @@ impl Parts {
         wanted.is_some_and(|wanted| progress.received >= wanted) && self.known(object)
     }
 
-    /// The first bytes are there: whether that is news that anybody wants.
+    /// Marks the first bytes as arrived; returns whether that is to be reported.
     pub(super) fn known(&mut self, object: usize) -> bool {
         self.first_bytes.is_some() && !std::mem::replace(&mut self.objects[object].is_known, true)
     }
 
-    /// An answer with this status is all there.
+    /// Handles a complete response with this status.
     pub(super) fn complete(&mut self, object: usize, status: u16, body: Bytes) -> Outcome {
         let progress = &mut self.objects[object];
-        // What the length says has come, or the reader would not have called it complete.
+        // The reader considers a response complete only with its whole length.
         let part = progress.part.filter(|part| part.length == body.get());
         match (progress.stage, status, part) {
             (Stage::First, 206, Some(Part { first: 0, length, of: Some(of) })) if length == of => {
@@ -170,9 +170,9 @@ impl Parts {
                 Outcome::Whole(Bytes::new(of))
             }
             (Stage::First | Stage::Rest { from: _, of: _ }, 206, _) => Outcome::Failed(Failure::Part),
-            // Nobody asked for a part of it.
+            // An unsolicited part.
             (Stage::Whole, 206, _) => Outcome::Failed(Failure::Status(206)),
-            // What begins with no byte is empty.
+            // An object without a first byte is empty.
             (Stage::First, 416, _) => Outcome::Whole(Bytes::ZERO),
             (Stage::Whole | Stage::First | Stage::Rest { from: _, of: _ }, _, _) => Outcome::Whole(body),
         }
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use http1::message::Version;
 
-    /// What becomes of an object of which 10 bytes were asked for, given these answers: status, range, body.
+    /// Outcome of an object whose first 10 bytes were requested, given these responses: status, range, body.
     fn outcome(answers: &[(u16, &str, u64)]) -> String {
         let first = FirstBytes { bytes: const { NonZeroU32::new(10).unwrap() }, asking: Asking::First };
         let mut parts = Parts::new(Some(first), 0, 2);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_are_no_object() {
+    fn parts_that_do_not_fit_together_are_rejected() {
         let first = (206, "bytes 0-9/100", 10);
         assert_eq!(outcome(&[first]), "Rest");
         assert_eq!(outcome(&[first, (206, "bytes 10-99/100", 90)]), "Whole(Bytes(100))");

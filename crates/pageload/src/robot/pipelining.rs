@@ -1,33 +1,33 @@
-//! When pipelined requests leave: together, as far as waiting for one another costs less than it saves.
+//! Flushing of pipelined requests: together, as long as waiting for one another costs less than it saves.
 //!
-//! Not a queue: the bytes wait in the connection's write buffer. From `papers/w3c#pipelining` and
+//! The bytes wait in the connection's write buffer. From `papers/w3c#pipelining` and
 //! `papers/w3c#buffer-tuning`.
 
 use std::num::NonZeroUsize;
 
 use wire::Duration;
 
-/// How requests share writes.
+/// Policy by which requests share writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipelining {
-    /// Requests leave when there are so many bytes of them, cut there. Default 1024: two segments of 512 bytes, and
-    /// most of one of 1460.
+    /// Requests leave when the buffer holds this number of bytes, and are split there. Default 1024: two
+    /// segments of 512 bytes, and most of one of 1460.
     pub buffer: NonZeroUsize,
-    /// They leave when the oldest has waited so long. Default 50 ms; Table 3 was measured with 1 s.
+    /// They leave when the oldest has waited this long. Default 50 ms; Table 3 was measured with 1 s.
     pub flush_after: Duration,
-    /// When the robot itself says that they are to leave.
+    /// Explicit flush by the robot.
     pub flush: Flush,
 }
 
-/// When a robot says that its requests are to leave, because it knows more than the buffer does.
+/// Explicit flush by the robot, which knows more than the buffer does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flush {
-    /// Never: when the buffer is full, or its time is over. Table 3 was measured so.
+    /// Never: only when the buffer is full, or its time is over. Table 3 was measured so.
     Never,
-    /// Behind the first of the page, on which all others depend.
+    /// After the page's first request, on which all others depend.
     First,
-    /// Whenever none can follow before something has arrived: behind the first of the page, if the others are not
-    /// known before it is there, and behind the last.
+    /// Whenever no request can follow before something has arrived: after the page's first request, if the
+    /// others are not known before its response, and after the last.
     #[default]
     Idle,
 }

@@ -1,6 +1,6 @@
-//! What a robot is to fetch and how: a plan in, checked, and the bytes of every request out.
+//! Plan of a robot: validated, and encoded as the bytes of every request.
 //!
-//! Not a scenario: an engine makes a plan from one.
+//! An engine derives a plan from a scenario.
 
 use std::error::Error;
 use std::fmt;
@@ -19,77 +19,79 @@ use http1::message::{FieldError, Fields, Limits, Method, RequestHead, Validator,
 pub struct Plan {
     /// The name of the server, for the `Host` field.
     pub host: String,
-    /// What to fetch, in order; at least one object.
+    /// Objects to fetch, in order; at least one.
     pub objects: Vec<PlannedObject>,
-    /// The size that every request is padded to, head and all; `None` for as small as it comes. The papers use
-    /// 256 bytes (`papers/heidemann-model#workloads`).
+    /// Size to which every request is padded, with its headers; `None` for no padding. The papers use 256
+    /// bytes (`papers/heidemann-model#workloads`).
     pub request_size: Option<Bytes>,
-    /// How connections are used.
+    /// Connection policy.
     pub shape: Shape,
     /// When a request may leave.
     pub release: Release,
-    /// Where the page begins: the objects before this one are a page before it, and all of them arrive first.
-    /// Default 0: there is none.
+    /// Index of the page's first object: objects before it are a preceding page, and all of them arrive
+    /// first. Default 0: no preceding page.
     pub begins_at: usize,
-    /// How often one object is asked for when nothing of an answer came, if that is safe. Of the requests that a
-    /// connection leaves behind only the first counts as tried: the server never came to the others. Default 3.
+    /// Maximum number of tries of a safe request without any response. Of the requests that a connection
+    /// leaves unanswered only the first counts as tried: the server never processed the others. Default 3.
     pub tries: NonZeroU8,
-    /// For the whole page; what has not arrived then has failed. Default 10 minutes.
+    /// Deadline of the whole page; objects that have not arrived then have failed. Default 10 minutes.
     pub deadline: Duration,
-    /// How long a server may take to close a connection that it said it would close. Default 2 s.
+    /// Maximum time for a server to close a connection that it announced to close. Default 2 s.
     pub linger: Duration,
-    /// How much a server may send.
+    /// Limits of responses.
     pub limits: Limits,
-    /// The codings that every request says it takes, in this order; none is not said. Default none. The document is
-    /// decoded, to see what it names; nothing else is looked into.
+    /// Content codings in every request's `Accept-Encoding`, in this order; omitted if empty. Default none.
+    /// The document is decoded, to discover its references; no other object is.
     pub accepted: Vec<Coding>,
-    /// What becomes of objects that the page's first object names.
+    /// Treatment of objects that the page's first object references.
     pub embedded: Embedded,
-    /// The first bytes of each object, if somebody wants to know when they come, or wants them before the rest.
+    /// First bytes of each object, if their arrival is to be reported, or they are to be requested before the
+    /// rest.
     pub first_bytes: Option<FirstBytes>,
 }
 
-/// What becomes of objects that the page's first object names.
+/// Treatment of objects that the page's first object references.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Embedded {
-    /// The plan has all there is to fetch; nobody looks at the document.
+    /// The plan is complete; the document is not parsed.
     #[default]
     Planned,
-    /// The document is read while it arrives, and what it embeds from the same host is fetched, each path once.
+    /// The document is parsed while it arrives, and the objects that it embeds from the same host are
+    /// fetched, each path once.
     Discovered {
-        /// How many objects are fetched at most, the plan's own included.
+        /// Maximum number of objects fetched, including the plan's own.
         most: usize,
     },
 }
 
 impl Embedded {
-    /// [`Embedded::Discovered`] with 10,000 objects: more than any page has.
+    /// [`Embedded::Discovered`] with at most 10,000 objects, above any real page.
     pub const DISCOVERED: Self = Self::Discovered { most: 10_000 };
 }
 
 /// One object of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedObject {
-    /// How it is asked for. What is not safe ([`Method::is_safe`]) is asked for once, whatever happens.
+    /// Method. An unsafe request ([`Method::is_safe`]) is sent once, and never retried.
     pub method: Method,
-    /// Its path, query included: visible ASCII that begins with `/`.
+    /// Path with query: visible ASCII that begins with `/`.
     pub path: String,
-    /// The size its body must have, where that is known; another size is a failure.
+    /// Required size of its body, where known; another size is a failure.
     pub expected: Option<Bytes>,
-    /// What the client kept of it, if it is to be sent only if it has changed; an answer that it has not (304) is
-    /// then as good as the object.
+    /// Validator of the client's cached copy, for a conditional request; a 304 response then counts as the
+    /// object.
     pub validator: Option<Validator>,
-    /// How much of the body of the page's first object names this one; `None`: all of it. With
-    /// [`Release::AsNamed`] it is asked for as soon as so much is there.
+    /// Bytes of the body of the page's first object after which this object is known; `None`: all of it. With
+    /// [`Release::AsNamed`] it is requested as soon as they have arrived.
     pub named_at: Option<Bytes>,
 }
 
-/// How connections are used.
+/// Connection policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// HTTP/1.0: a connection for every request, and at most so many open at once.
+    /// HTTP/1.0: a connection for every request, with a maximum number open concurrently.
     Http10 {
-        /// At least 1; the W3C's robot had 4 (`papers/w3c`).
+        /// Maximum number, at least 1; the W3C's robot had 4 (`papers/w3c`).
         parallel: NonZeroU16,
     },
     /// HTTP/1.0 with `Connection: Keep-Alive`: one connection, one request at a time.
@@ -98,40 +100,40 @@ pub enum Shape {
     Http11,
     /// HTTP/1.1: several connections, each persistent, one request at a time on each, as browsers do.
     Http11Parallel {
-        /// At least 1.
+        /// Number of connections, at least 1.
         parallel: NonZeroU16,
     },
-    /// HTTP/1.1: one connection, and requests that do not wait for answers (RFC 9112, section 9.3.2).
+    /// HTTP/1.1: one connection, and requests that do not wait for responses (RFC 9112, section 9.3.2).
     Http11Pipelined(Pipelining),
-    /// HTTP/1.1, carried by DHTTP: what this robot takes for a connection is one exchange
+    /// HTTP/1.1, carried by DHTTP: what this robot considers a connection is one exchange
     /// ([`crate::visitor`]), and none waits for another.
     Dhttp,
 }
 
-/// When a request may leave (`papers/heidemann-model#section-iii-b`).
+/// Condition under which a request may leave (`papers/heidemann-model#section-iii-b`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Release {
-    /// As soon as a connection has room for it.
+    /// As soon as a connection has capacity for it.
     #[default]
     Independent,
-    /// When the first object of the page has arrived: it names the others.
+    /// When the first object of the page has arrived: it references the others.
     AfterFirst,
-    /// As soon as so much of the first object of the page has arrived that it names this one
+    /// As soon as the part of the page's first object has arrived that references this one
     /// ([`PlannedObject::named_at`]).
     AsNamed,
-    /// When the object before it has arrived.
+    /// When the previous object has arrived.
     Dependent,
 }
 
 impl PlannedObject {
-    /// An object to GET.
+    /// An object requested with GET.
     pub fn get(path: &str, expected: Option<Bytes>) -> Self {
         Self { method: Method::Get, path: path.to_owned(), expected, validator: None, named_at: None }
     }
 }
 
 impl Plan {
-    /// A plan with every other value at its default.
+    /// A plan with all other values at their defaults.
     pub fn new(host: &str, objects: Vec<PlannedObject>, shape: Shape) -> Self {
         Self {
             host: host.to_owned(),
@@ -150,8 +152,8 @@ impl Plan {
         }
     }
 
-    /// The request for this much of an object, once the plan is being carried out: as long as the others, or longer
-    /// if it must be.
+    /// The request for a part of an object, after the robot has started: as long as the others, or longer if
+    /// necessary.
     pub(super) fn later_request(&self, object: &PlannedObject, portion: &Portion) -> Vec<u8> {
         let request = self.request(object, portion).or_else(|_| self.encode(object, portion, 0));
         request.expect(
@@ -159,7 +161,7 @@ impl Plan {
         )
     }
 
-    /// The bytes of each object's request, in order.
+    /// Encoded request of each object, in order.
     pub(super) fn requests(&self, parts: &Parts) -> Result<Vec<Vec<u8>>, PlanError> {
         if self.objects.is_empty() {
             return Err(PlanError::NoObjects);
@@ -197,7 +199,7 @@ impl Plan {
         let host = fields.push("Host", &self.host);
         host.map_err(|_: FieldError| PlanError::Host(self.host.clone()))?;
         let validator = object.validator.as_ref();
-        // Of the rest nobody asks whether it has changed: it is sent if it has not.
+        // The request for a rest is not conditional on a change: the rest is sent if the object is unchanged.
         let is_rest = matches!(portion, Portion::Rest { from: _, condition: _ });
         if let Some(validator) = validator.filter(|_| !is_rest) {
             let condition = validator.condition(&mut fields);
@@ -208,7 +210,7 @@ impl Plan {
             let names: Vec<_> = self.accepted.iter().map(|coding| coding.name()).collect();
             fields.push_checked(b"Accept-Encoding", names.join(", ").as_bytes());
         }
-        // Dots may stand in a product's name, and so any number of them makes a request as long as is wanted.
+        // Dots are valid in a product's name, so any number of them pads a request to its size.
         fields.push_checked(b"User-Agent", format!("roundtrip{}", ".".repeat(padding)).as_bytes());
         match self.shape {
             Shape::Http10KeepAlive => fields.push_checked(b"Connection", b"Keep-Alive"),
@@ -226,14 +228,14 @@ impl Plan {
     }
 }
 
-/// Exchanges that DHTTP may have under way at once: as many as [`dhttp_proto::ClientConfig`] allows.
+/// Maximum number of concurrent exchanges under DHTTP, as in [`dhttp_proto::ClientConfig`].
 const EXCHANGES: usize = 1_024;
 
-/// Nothing needs larger ones, and few servers would take them.
+/// Maximum size of a request; nothing needs larger ones, and few servers would accept them.
 const LARGEST_REQUEST: usize = 65_536;
 
 impl Shape {
-    /// What the requests say.
+    /// HTTP version of the requests.
     pub const fn version(self) -> Version {
         match self {
             Self::Http10 { parallel: _ } | Self::Http10KeepAlive => Version::Http10,
@@ -243,7 +245,7 @@ impl Shape {
         }
     }
 
-    /// Connections open at once.
+    /// Maximum number of concurrent connections.
     pub(super) fn connections(self) -> usize {
         match self {
             Self::Http10 { parallel } | Self::Http11Parallel { parallel } => usize::from(parallel.get()),
@@ -252,7 +254,7 @@ impl Shape {
         }
     }
 
-    /// Requests a connection may carry in its life.
+    /// Maximum number of requests per connection.
     pub(super) const fn requests(self) -> usize {
         match self {
             Self::Http10 { parallel: _ } | Self::Dhttp => 1,
@@ -263,7 +265,7 @@ impl Shape {
         }
     }
 
-    /// Requests a connection may have sent without an answer.
+    /// Maximum number of outstanding requests per connection.
     pub(super) const fn outstanding(self) -> usize {
         match self {
             Self::Http10 { parallel: _ }
@@ -275,7 +277,7 @@ impl Shape {
         }
     }
 
-    /// How requests share writes, if they do.
+    /// Policy by which requests share writes, if they do.
     pub(super) const fn pipelining(self) -> Option<Pipelining> {
         match self {
             Self::Http10 { parallel: _ }
@@ -288,31 +290,31 @@ impl Shape {
     }
 }
 
-/// A plan that cannot be carried out.
+/// Reason why a plan is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
-    /// Nothing to fetch.
+    /// No objects.
     NoObjects,
     /// A method that is not a token.
     Method(String),
-    /// A path that cannot stand in a request line.
+    /// A path that is invalid in a request line.
     Path(String),
-    /// A host that cannot stand in a field.
+    /// A host that is invalid in a field.
     Host(String),
-    /// A validator that cannot stand in a field.
+    /// A validator that is invalid in a field.
     Validator(Validator),
-    /// A request that is longer than it should be, even without padding.
+    /// A request that exceeds its size even without padding.
     RequestTooSmall {
-        /// What it asks for.
+        /// Path of the request.
         path: String,
-        /// The size that was wanted.
+        /// The requested size.
         asked: Bytes,
-        /// The size that it has without padding.
+        /// Its size without padding.
         least: usize,
     },
     /// A request larger than 65,536 bytes.
     RequestTooLarge {
-        /// The size that was wanted.
+        /// The requested size.
         asked: Bytes,
     },
 }
@@ -382,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_is_said_in_the_request() {
+    fn requests_match_the_connection_policy() {
         let text =
             |shape| String::from_utf8(plan("/0", shape).requests(&whole()).unwrap().remove(0)).unwrap();
         let parallel = const { NonZeroU16::new(4).unwrap() };

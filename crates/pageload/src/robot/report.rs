@@ -1,6 +1,6 @@
-//! What a robot tells about its page: what happened, when, and why something failed.
+//! Reports of a robot on its page: events, their times, and reasons of failures.
 //!
-//! Not the trace of an engine, nor the row of a table: those are made from this.
+//! An engine's trace and a table's row are derived from them.
 
 use std::fmt;
 
@@ -10,118 +10,121 @@ use super::ConnectionId;
 use http1::content::DecodeFault;
 use http1::message::PeerFault;
 
-/// What happened, and when.
+/// An event, and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// When the input came that it follows from.
+    /// Time of the input that caused it.
     pub at: Time,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
-/// What happened to a page. Objects are numbered as in the plan.
+/// An event of a page. Objects are numbered as in the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A request was handed to its connection.
+    /// A request was passed to its connection.
     RequestSent {
-        /// Which.
+        /// The object.
         object: usize,
-        /// On which connection.
+        /// The connection.
         connection: ConnectionId,
     },
-    /// The head of the answer is there.
+    /// The response's headers have arrived.
     HeadReceived {
-        /// Of which.
+        /// The object.
         object: usize,
-        /// 200 to 999.
+        /// Status code, 200 to 999.
         status: u16,
     },
-    /// The document names an object that the plan does not have. It is numbered behind all others and is asked for
-    /// when the plan's release says so.
+    /// The document references an object that the plan does not have. It is numbered after all others and is
+    /// requested when the plan's release allows.
     ObjectFound {
         /// Its number.
         object: usize,
-        /// Its path, query included.
+        /// Its path with query.
         path: String,
     },
-    /// The document names more objects than the plan follows; told once. The others are not asked for.
+    /// The document references more objects than the plan's maximum; reported once. The others are not
+    /// requested.
     TooManyObjects {
-        /// So many are followed.
+        /// The maximum.
         most: usize,
     },
-    /// The first bytes of it are there, which tell what it is and how large ([`super::FirstBytes`]); or all of it is, or
-    /// the client has had it all the time. Told once, and only if the plan says how many bytes those are.
+    /// The first bytes of an object have arrived, which identify its type and dimensions
+    /// ([`super::FirstBytes`]); or all of it has, or the client's cached copy is valid. Reported once, and
+    /// only if the plan has a number of first bytes.
     FirstBytesReceived {
-        /// Of which.
+        /// The object.
         object: usize,
     },
-    /// All of it is there, with a status below 300 and the size that was expected; or the server says (304) that what
-    /// the client has is still the same.
+    /// An object has arrived completely, with a status below 300 and the expected size; or the server
+    /// confirmed the client's cached copy (304).
     ObjectComplete {
-        /// Which.
+        /// The object.
         object: usize,
-        /// 200 to 299, or 304.
+        /// Status code, 200 to 299, or 304.
         status: u16,
-        /// The body.
+        /// Size of the body.
         body: Bytes,
     },
-    /// It will not come.
+    /// An object has failed.
     ObjectFailed {
-        /// Which.
+        /// The object.
         object: usize,
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
-    /// A server did something wrong that cost no object; the connection was dropped.
+    /// A server's protocol error that affected no object; the connection was closed.
     Fault {
-        /// Where.
+        /// The connection.
         connection: ConnectionId,
-        /// What.
+        /// The protocol error.
         fault: PeerFault,
     },
     /// Every object has arrived or failed. Connections may still be closing: see [`super::Robot::is_done`].
     Finished {
-        /// Objects that failed, without those that are not there ([`Failure::Missing`]).
+        /// Number of objects that failed, without missing ones ([`Failure::Missing`]).
         failed: usize,
     },
 }
 
-/// Why an object did not come.
+/// Reason why an object failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The connection ended without an answer, as often as the plan allows.
+    /// The connection ended without a response, in all tries.
     Unanswered,
-    /// The connection broke, without an answer as often as the plan allows, or in the middle of one.
+    /// The connection broke, without a response in all tries, or in the middle of one.
     Broken(Break),
-    /// The answer is not HTTP, or goes past a limit, or ends too early.
+    /// The response is not valid HTTP, exceeds a limit, or ends too early.
     Fault(PeerFault),
-    /// The answer is none that has the object.
+    /// The response's status is no success.
     Status(u16),
-    /// The document names it, and the server has no such object (404, 410): the page is as whole as it can be.
+    /// The document references it, and the server has no such object (404, 410): the page is as complete as
+    /// possible.
     Missing,
     /// The body has another size than expected.
     Size {
-        /// As in the plan.
+        /// Size in the plan.
         expected: Bytes,
-        /// As it came.
+        /// Size received.
         received: Bytes,
     },
-    /// The server sent a part that was not asked for, or parts that do not fit together.
+    /// The server sent an unsolicited part, or parts that do not fit together.
     Part,
-    /// The document's coding cannot be undone; what it named before that is fetched.
+    /// The document's content coding cannot be decoded; objects discovered before that are fetched.
     Content(DecodeFault),
-    /// The page took too long.
+    /// The page's deadline passed.
     Deadline,
 }
 
-/// How a connection ends without an end of the stream.
+/// Way in which a connection breaks, without an end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Break {
-    /// Nobody listens there.
+    /// Connection refused.
     Refused,
-    /// The server, or somebody on the way, reset it.
+    /// Connection reset, by the server or by a middlebox.
     Reset,
-    /// No way there, or no sign of life for too long.
+    /// Host unreachable, or connection timed out.
     Unreachable,
 }
 

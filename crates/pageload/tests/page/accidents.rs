@@ -1,4 +1,4 @@
-//! Pages that come to grief: hostile servers, each written as the bytes it sends to a request and how it ends.
+//! Failing pages: hostile servers, each defined by its bytes in response to a request and by its end.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU16;
@@ -12,12 +12,12 @@ use wire::{Bytes, Duration, Time};
 
 use crate::back_to_back::{pipelined, plan};
 
-/// What a server does with a connection.
+/// Behaviour of a server on a connection.
 #[derive(Clone, Debug)]
 struct Behaviour {
-    /// To the first request, the second, and so on; nothing to those behind.
+    /// Responses to the first request, the second, and so on; none to later ones.
     answers: Vec<Vec<u8>>,
-    /// Behind the last answer.
+    /// Behaviour after the last response.
     then: Then,
 }
 
@@ -28,7 +28,7 @@ enum Then {
     Silence,
 }
 
-/// Sends these to the requests of one connection, in order, and then does that.
+/// Sends these responses on one connection, in order, and then behaves as `then`.
 fn sends(answers: &[&str], then: Then) -> Behaviour {
     Behaviour { answers: answers.iter().map(|answer| answer.as_bytes().to_vec()).collect(), then }
 }
@@ -36,7 +36,7 @@ fn sends(answers: &[&str], then: Then) -> Behaviour {
 const REFUSES: Behaviour = Behaviour { answers: Vec::new(), then: Then::Break(Break::Refused) };
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// What a page comes to.
+/// Outcome of a page.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     whats: Vec<What>,
@@ -67,7 +67,7 @@ fn page(shape: Shape) -> Plan {
     Plan { deadline: Duration::from_secs(60), ..plan(&[5, 5], shape) }
 }
 
-/// Fetches a page; connections meet these behaviours in turn, and the last of them from then on.
+/// Fetches a page; connections get these behaviours in turn, and the last of them from then on.
 fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
     let mut now = Time::ZERO;
     let objects = plan.objects.len();
@@ -152,7 +152,7 @@ impl Behaviour {
     }
 }
 
-/// The outcome at every cut, which is the same at each.
+/// The outcome, asserted to be the same at every split.
 fn at_every_cut(plan: &Plan, behaviours: &[Behaviour]) -> Outcome {
     let whole = fetch(plan.clone(), behaviours, usize::MAX);
     for cut in 1..100 {
@@ -171,7 +171,7 @@ fn a_keep_alive_that_ends_in_a_close_is_opened_again() {
 }
 
 #[test]
-fn nothing_of_an_answer_is_asked_for_again_but_not_for_ever() {
+fn request_without_a_response_is_retried_a_limited_number_of_times() {
     for then in [Then::Close, Then::Break(Break::Reset)] {
         let deaf = sends(&[""], then);
         let once = at_every_cut(&page(Shape::Http11), &[deaf.clone(), sends(&[OK, OK], Then::Silence)]);
@@ -189,7 +189,7 @@ fn nothing_of_an_answer_is_asked_for_again_but_not_for_ever() {
 }
 
 #[test]
-fn a_pipeline_that_breaks_off_is_taken_up_behind_the_last_answer() {
+fn broken_pipeline_continues_after_the_last_response() {
     for then in [Then::Close, Then::Break(Break::Reset)] {
         for answers in 1..5 {
             let page = plan(&[5; 5], Shape::Http11Pipelined(Pipelining::default()));
@@ -205,7 +205,7 @@ fn a_pipeline_that_breaks_off_is_taken_up_behind_the_last_answer() {
 }
 
 #[test]
-fn a_pipeline_loses_the_object_whose_answer_breaks_off_and_no_other() {
+fn broken_pipeline_loses_only_the_object_with_a_partial_response() {
     let page = plan(&[5; 4], Shape::Http11Pipelined(Pipelining::default()));
     for (answer, then, failure) in [
         (
@@ -227,14 +227,14 @@ fn a_pipeline_loses_the_object_whose_answer_breaks_off_and_no_other() {
 }
 
 #[test]
-fn a_server_that_answers_nothing_is_asked_for_each_object_as_often_as_the_plan_says() {
+fn silent_server_gets_each_request_as_often_as_planned() {
     let page = plan(&[5; 4], Shape::Http11Pipelined(Pipelining::default()));
     let outcome = at_every_cut(&page, &[sends(&[""], Then::Close)]);
     assert_eq!((outcome.failures().len(), outcome.connections), (4, 12));
 }
 
 #[test]
-fn what_is_not_safe_is_asked_for_once() {
+fn unsafe_request_is_never_retried() {
     for (method, tries) in [("GET", 3), ("HEAD", 3), ("POST", 1)] {
         let mut plan = plan(&[5], Shape::Http11);
         plan.objects[0].method = match method {
@@ -252,7 +252,7 @@ fn what_is_not_safe_is_asked_for_once() {
 }
 
 #[test]
-fn the_answer_to_a_head_request_has_no_body_whatever_its_length_says() {
+fn response_to_head_has_no_body_whatever_its_length() {
     let mut plan = page(Shape::Http11);
     plan.objects[0] = PlannedObject { method: Method::Head, ..PlannedObject::get("/", None) };
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
@@ -261,7 +261,7 @@ fn the_answer_to_a_head_request_has_no_body_whatever_its_length_says() {
 }
 
 #[test]
-fn part_of_an_answer_is_a_failure_and_not_asked_for_again() {
+fn partial_response_is_a_failure_without_a_retry() {
     let parts = ["H", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"];
     for part in parts {
         for (then, failure) in [
@@ -308,7 +308,7 @@ fn what_is_not_http_or_breaks_its_rules_fails_the_object_and_drops_the_connectio
 }
 
 #[test]
-fn limits_end_a_head_a_body_and_a_row_of_interim_answers_that_do_not() {
+fn limits_end_endless_headers_bodies_and_interim_responses() {
     let limits = Limits { head_bytes: 200, body_bytes: 50, interim_responses: 2, ..Limits::default() };
     let plan = Plan { limits, ..page(Shape::Http11) };
     let head = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(200));
@@ -331,7 +331,7 @@ fn limits_end_a_head_a_body_and_a_row_of_interim_answers_that_do_not() {
 }
 
 #[test]
-fn a_length_that_lies_is_found_out() {
+fn wrong_content_length_is_detected() {
     let long = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhello";
     let outcome =
         fetch(page(Shape::Http11), &[sends(&[long], Then::Silence), sends(&[OK], Then::Silence)], 99);
@@ -343,7 +343,7 @@ fn a_length_that_lies_is_found_out() {
 }
 
 #[test]
-fn an_answer_nobody_asked_for_does_not_pass_for_the_next_one() {
+fn unsolicited_response_is_not_taken_for_the_next_one() {
     let twice = OK.repeat(2);
     for shape in [Shape::Http10KeepAlive, Shape::Http11] {
         let outcome = fetch(page(shape), &[sends(&[&twice], Then::Silence)], usize::MAX);
@@ -360,7 +360,7 @@ fn an_error_status_fails_its_object_and_keeps_the_connection() {
 }
 
 #[test]
-fn not_modified_is_an_answer_to_who_has_the_object_and_to_nobody_else() {
+fn not_modified_is_valid_only_for_a_conditional_request() {
     let unchanged = "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 5\r\n\r\n";
     let mut plan = page(Shape::Http11);
     plan.objects[0].validator = Some(Validator::EntityTag("\"x\"".to_owned()));
@@ -376,7 +376,7 @@ fn a_connection_for_one_request_carries_one_whatever_the_server_offers() {
 }
 
 #[test]
-fn silence_ends_at_the_deadline() {
+fn silent_connection_ends_at_the_deadline() {
     for answer in ["", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"] {
         let outcome = fetch(page(Shape::Http11), &[sends(&[answer], Then::Silence)], 99);
         assert_eq!(outcome.failures(), [(0, Failure::Deadline), (1, Failure::Deadline)]);
@@ -385,7 +385,7 @@ fn silence_ends_at_the_deadline() {
 }
 
 #[test]
-fn a_server_that_says_close_and_does_not_is_waited_for_but_not_for_long() {
+fn announced_close_is_awaited_for_a_limited_time() {
     let says = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
     let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[says], Then::Silence)]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));

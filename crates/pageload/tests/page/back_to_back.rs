@@ -1,4 +1,4 @@
-//! The driver of these tests: connections are queues of bytes, cut where the test says.
+//! Driver of these tests: connections are queues of bytes, split where the test chooses.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ pub(crate) fn plan(sizes: &[u64], shape: Shape) -> Plan {
     Plan::new("server.test", sizes.iter().enumerate().map(object).collect(), shape)
 }
 
-/// Pipelining, however it is tuned.
+/// Pipelining, with any settings.
 pub(crate) fn pipelined() -> impl Strategy<Value = Shape> {
     let flush = prop_oneof![Just(Flush::Never), Just(Flush::First), Just(Flush::Idle)];
     (1_usize..2_000, 0_u64..100, flush).prop_map(|(buffer, flush_after, flush)| {
@@ -64,12 +64,12 @@ impl Fetched {
     }
 }
 
-/// What listens at the other end of each connection, and takes its time over an answer.
+/// Server at the other end of each connection, which delays its responses.
 pub(crate) struct Listener {
     pub(crate) site: Site,
     pub(crate) config: ServerConfig,
     pub(crate) processing: Duration,
-    /// Bytes of each arrival, either way.
+    /// Bytes per arrival, either way.
     pub(crate) cut: usize,
 }
 
@@ -84,7 +84,7 @@ impl Listener {
         }
     }
 
-    /// Fetches a page from it. Panics if that does not end, or if a machine breaks the contract.
+    /// Fetches a page from it. Panics if that does not end, or if a state machine violates the contract.
     pub(crate) fn fetch(&self, plan: Plan) -> Fetched {
         let mut now = Time::ZERO;
         let mut robot = Robot::new(now, plan).unwrap();
@@ -144,7 +144,7 @@ impl Listener {
     }
 }
 
-/// One connection: the server's machine, what is on its way to it and from it.
+/// One connection: the server's state machine, and the bytes in flight in both directions.
 struct Peer {
     connected: bool,
     /// Whether the server has closed both halves.
@@ -175,7 +175,7 @@ impl Peer {
         }
     }
 
-    /// Moves one thing one way; `false` if nothing could be moved.
+    /// Moves one item one way; `false` if nothing could be moved.
     fn step(
         &mut self,
         listener: &Listener,
@@ -213,7 +213,7 @@ impl Peer {
         true
     }
 
-    /// What comes to a closed socket is answered by a reset, which destroys what the robot has not read yet.
+    /// Data to a closed socket causes a reset, which destroys data that the robot has not read yet.
     fn reset_if_closed(&mut self) {
         if self.closed && !self.up.is_empty() {
             self.up.clear();
@@ -221,7 +221,7 @@ impl Peer {
         }
     }
 
-    /// Does what the server says; `true` if that was anything.
+    /// Executes the server's outputs; `true` if there were any.
     fn drain_server(
         &mut self,
         listener: &Listener,

@@ -1,4 +1,4 @@
-//! Pages whose document is real: what it embeds is found while it arrives, plain and compressed.
+//! Pages with a real document: embedded objects are discovered while it arrives, plain and compressed.
 
 use std::num::NonZeroU16;
 
@@ -50,7 +50,7 @@ fn filled(html: &str) -> String {
 }
 
 #[test]
-fn a_page_is_fetched_by_its_address_alone() {
+fn page_is_fetched_by_its_url_alone() {
     let parallel = const { NonZeroU16::new(4).unwrap() };
     let shapes = [Shape::Http10 { parallel }, Shape::Http11, Shape::Http11Pipelined(Pipelining::default())];
     for shape in shapes {
@@ -79,7 +79,7 @@ fn an_object_is_asked_for_while_its_document_arrives() {
 }
 
 #[test]
-fn a_document_is_understood_in_every_coding_that_was_asked_for() {
+fn document_is_decoded_in_every_accepted_coding() {
     for coding in Coding::ALL {
         for compression in [Compression::Beforehand, Compression::WhileAsked] {
             let mut listener = listener(&filled(HTML), 100);
@@ -93,7 +93,7 @@ fn a_document_is_understood_in_every_coding_that_was_asked_for() {
 }
 
 #[test]
-fn a_document_that_cannot_be_decoded_fails_but_not_what_it_named_before() {
+fn undecodable_document_fails_but_earlier_references_are_fetched() {
     let random = Seed::default().stream("filling", 0).next_u64().to_le_bytes();
     let filling: Vec<u8> =
         (0..9_u8).flat_map(|number| random.map(|byte| byte.wrapping_mul(number))).collect();
@@ -119,7 +119,7 @@ fn a_document_that_cannot_be_decoded_fails_but_not_what_it_named_before() {
 }
 
 #[test]
-fn a_document_that_is_a_bomb_fails_and_what_it_named_before_is_fetched() {
+fn decompression_bomb_fails_but_earlier_references_are_fetched() {
     for coding in [Coding::Deflate, Coding::Gzip, Coding::Brotli] {
         let body = encoded(coding, &[HTML.as_bytes(), &vec![b' '; 2 << 20]].concat());
         let (name, length) = (coding.name(), body.len());
@@ -132,7 +132,7 @@ fn a_document_that_is_a_bomb_fails_and_what_it_named_before_is_fetched() {
     }
 }
 
-/// What a robot tells that gets this answer for its document, and none for anything else.
+/// Reports of a robot that gets this response for its document, and none for anything else.
 fn told(answer: Vec<u8>) -> Vec<What> {
     let mut robot = Robot::new(Time::ZERO, plan(Shape::Http11)).unwrap();
     let mut told = Vec::new();
@@ -152,17 +152,17 @@ fn told(answer: Vec<u8>) -> Vec<What> {
 }
 
 #[test]
-fn more_objects_than_are_followed_are_told_of_once() {
+fn too_many_objects_are_reported_once() {
     let images: String = (0..12_000).map(|number| format!("<img src={number}.gif>")).collect();
     let fetched = listener(&images, 1_460).fetch(plan(Shape::Http11Pipelined(Pipelining::default())));
     let told = fetched.reports.iter().filter(|report| report.what == What::TooManyObjects { most: 10_000 });
     assert_eq!((told.count(), found(&fetched).len()), (1, 9_999));
-    // None of them is there, and each is told of.
+    // None of them exists, and each is reported.
     assert_eq!((fetched.completed(), fetched.failures().len()), (vec![0], 9_999));
 }
 
 #[test]
-fn an_answer_that_is_not_the_document_names_nothing() {
+fn error_page_references_nothing() {
     let plan = Plan { objects: vec![PlannedObject::get("/nowhere", None)], ..plan(Shape::Http11) };
     let fetched = listener(HTML, 10).fetch(plan);
     assert_eq!((found(&fetched).len(), fetched.failures()), (0, vec![(0, Failure::Status(404))]));
@@ -170,7 +170,7 @@ fn an_answer_that_is_not_the_document_names_nothing() {
 
 proptest! {
     #[test]
-    fn however_it_is_cut_the_same_is_found(
+    fn discovery_is_the_same_at_every_split(
         cut in 1_usize..200,
         shape in pipelined(),
         coding in prop::sample::select(&Coding::ALL[..]),

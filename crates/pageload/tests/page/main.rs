@@ -1,5 +1,5 @@
-//! Robot against server, back to back in memory: whole pages, in every shape, and through every kind of
-//! accident. Not a network: bytes arrive at once, and time passes only when both sides wait.
+//! Robot against server, connected in memory: whole pages, under every connection policy, and under every
+//! kind of failure. Not a network: bytes arrive immediately, and time passes only when both sides wait.
 
 mod accidents;
 mod back_to_back;

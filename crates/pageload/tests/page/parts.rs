@@ -1,4 +1,4 @@
-//! Pages whose objects are asked for in two parts: the first bytes of every one, and then the rest.
+//! Pages whose objects are requested in two parts: the first bytes of every one, and then the rest.
 
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -54,7 +54,7 @@ fn the_first_bytes_of_every_object_come_before_the_rest_of_any() {
 }
 
 #[test]
-fn who_only_watches_is_told_when_first_bytes_come_and_asks_for_nothing_else() {
+fn first_bytes_are_reported_without_extra_requests() {
     let plan = |first_bytes| Plan { first_bytes, ..plan(&SIZES, Shape::Http11) };
     let (watched, plain) = (
         Listener::new(&SIZES).fetch(plan(first(512, Asking::Together))),
@@ -66,7 +66,7 @@ fn who_only_watches_is_told_when_first_bytes_come_and_asks_for_nothing_else() {
 }
 
 #[test]
-fn what_has_not_changed_is_known_and_what_has_comes_in_parts() {
+fn unchanged_objects_are_known_and_changed_ones_come_in_parts() {
     let mut listener = Listener::new(&SIZES);
     listener.site = listener.site.with_validators(Seed::default());
     let shape = Shape::Http11Pipelined(Pipelining::default());
@@ -88,7 +88,7 @@ fn what_has_not_changed_is_known_and_what_has_comes_in_parts() {
 }
 
 #[test]
-fn parts_are_asked_for_of_what_a_document_names_too() {
+fn discovered_objects_are_requested_in_parts_too() {
     let html = "<img src=a.gif><img src=empty.gif><img src=b.gif>".to_owned() + &" ".repeat(4_000);
     let bodies = [("/", html.as_bytes()), ("/a.gif", &[1; 700]), ("/empty.gif", &[]), ("/b.gif", &[2; 99])];
     let file = |(path, body): (&str, &[u8])| File {
@@ -111,7 +111,7 @@ fn parts_are_asked_for_of_what_a_document_names_too() {
 
 proptest! {
     #[test]
-    fn however_a_page_is_cut_and_closed_it_comes_whole(
+    fn page_is_complete_at_every_split_and_close(
         sizes in prop::collection::vec(1_u64..3_000, 1..8),
         bytes in 1_u32..2_000,
         cut in 1_usize..1_500,

@@ -1,4 +1,5 @@
-//! Requests that do not wait for answers: how they share writes, how answers do, and what a close leaves behind.
+//! Requests that do not wait for responses: sharing of writes by requests and by responses, and retries after
+//! a close.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
@@ -14,7 +15,7 @@ use wire::{Bytes, Duration, Time};
 
 use crate::back_to_back::{Fetched, Listener, pipelined, plan};
 
-/// A document and 42 images, as many as `papers/w3c#microscape` has.
+/// A document and 42 images, the number of `papers/w3c#microscape`.
 const PAGE: [u64; 43] = {
     let mut sizes = [100; 43];
     sizes[0] = 5_000;
@@ -79,7 +80,7 @@ fn fetch_all(listener: &Listener, plan: Plan) -> Fetched {
 }
 
 #[test]
-fn requests_leave_by_the_buffer_and_the_rest_at_once_or_by_the_timer() {
+fn requests_leave_by_full_buffers_and_the_rest_by_flush_or_timer() {
     let rest = 42 * 190 % 1_024;
     for (flush, release, writes, ended) in [
         (Flush::Idle, Release::AfterFirst, [&[190][..], &[1_024; 7], &[rest]].concat(), 0),
@@ -97,11 +98,12 @@ fn requests_leave_by_the_buffer_and_the_rest_at_once_or_by_the_timer() {
 }
 
 #[test]
-fn answers_gather_until_they_are_enough_or_no_request_waits() {
+fn responses_are_gathered_until_the_buffer_is_full_or_no_request_waits() {
     let alone = fetch_all(&Listener::new(&PAGE), page(Flush::Idle, Release::AfterFirst));
     assert_eq!(alone.down[0].len(), 43);
     let gathered = fetch_all(&gathering(1_460), page(Flush::Idle, Release::AfterFirst));
-    // Five requests come with each write, and a sixth that begins in it; their answers leave when these are served.
+    // Five requests come with each write, and the beginning of a sixth; the responses leave when the five are
+    // served.
     assert_eq!(gathered.down[0].len(), 9);
     assert_eq!(gathered.down[0].iter().sum::<usize>(), alone.down[0].iter().sum::<usize>());
     let once =
@@ -110,7 +112,7 @@ fn answers_gather_until_they_are_enough_or_no_request_waits() {
 }
 
 #[test]
-fn what_a_careful_close_leaves_unanswered_is_asked_for_again() {
+fn requests_left_by_a_careful_close_are_retried() {
     for requests in [1, 5, 42] {
         let mut listener = gathering(1_460);
         listener.config.requests = NonZeroU32::new(requests);
@@ -120,7 +122,7 @@ fn what_a_careful_close_leaves_unanswered_is_asked_for_again() {
 }
 
 #[test]
-fn what_a_reset_destroys_is_asked_for_again_one_by_one_at_first() {
+fn requests_destroyed_by_a_reset_are_retried_one_by_one_at_first() {
     let mut listener = gathering(1_460);
     listener.config.requests = NonZeroU32::new(5);
     listener.config.closing = Closing::Naive;
@@ -134,7 +136,7 @@ fn what_a_reset_destroys_is_asked_for_again_one_by_one_at_first() {
 }
 
 #[test]
-fn what_is_not_safe_neither_follows_nor_is_followed_by_anything() {
+fn unsafe_requests_are_never_pipelined() {
     let mut plan = page(Flush::Idle, Release::Independent);
     plan.objects.truncate(4);
     plan.objects[1].method = Method::Other("POST".to_owned());
@@ -155,7 +157,7 @@ fn a_page_waits_for_the_page_before_it() {
 
 proptest! {
     #[test]
-    fn however_it_is_tuned_the_same_arrives(
+    fn arrivals_are_the_same_under_any_pipelining_settings(
         shape in pipelined(),
         release in prop_oneof![Just(Release::Independent), Just(Release::AfterFirst), Just(Release::Dependent)],
         cut in 1_usize..3_000,
@@ -183,7 +185,7 @@ proptest! {
 
 /// "When this first packet arrives, the client starts parsing the HTML" (`papers/w3c`, on compression).
 #[test]
-fn an_object_is_asked_for_when_what_names_it_has_arrived() {
+fn object_is_requested_when_its_reference_has_arrived() {
     let mut plan = Plan { release: Release::AsNamed, ..plan(&[3_000, 100, 100, 100], shape(Flush::Idle)) };
     for (object, named_at) in plan.objects.iter_mut().zip([None, Some(1_000), Some(2_000), None]) {
         object.named_at = named_at.map(Bytes::new);

@@ -1,4 +1,4 @@
-//! Every shape of a page, against a server that behaves.
+//! Every connection policy, against a server without faults.
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 
@@ -35,7 +35,7 @@ fn every_shape_fetches_the_whole_page() {
 }
 
 #[test]
-fn a_shape_says_how_many_connections_there_are() {
+fn policy_determines_the_number_of_connections() {
     for (shape, connections) in
         [(http10(1), 3), (http10(9), 3), (Shape::Http10KeepAlive, 1), (Shape::Http11, 1)]
     {
@@ -44,7 +44,7 @@ fn a_shape_says_how_many_connections_there_are() {
 }
 
 #[test]
-fn requests_that_depend_on_one_another_leave_one_by_one() {
+fn dependent_requests_leave_one_by_one() {
     let ends = |shape, release| fetch(shape, release).ended;
     let one_by_one = Time::ZERO + Duration::from_millis(9);
     assert_eq!(ends(http10(9), Release::Independent), Time::ZERO + Duration::from_millis(3));
@@ -55,7 +55,7 @@ fn requests_that_depend_on_one_another_leave_one_by_one() {
 }
 
 #[test]
-fn an_object_is_reported_sent_then_headed_then_complete() {
+fn object_is_reported_sent_then_headers_then_complete() {
     let mut reports = fetch(Shape::Http11, Release::Dependent).reports.into_iter();
     for object in 0..3 {
         let told: Vec<Report> = reports.by_ref().take(3).collect();
@@ -93,7 +93,7 @@ fn a_head_flushed_apart_is_a_write_of_its_own() {
 }
 
 #[test]
-fn a_server_that_keeps_nothing_alive_is_asked_again_on_new_connections() {
+fn requests_use_new_connections_without_keep_alive() {
     for shape in [Shape::Http10KeepAlive, Shape::Http11] {
         for (requests, connections) in [(1, 3), (2, 2), (3, 1)] {
             let mut listener = Listener::new(&SMALL_CLUSTER);
@@ -107,7 +107,7 @@ fn a_server_that_keeps_nothing_alive_is_asked_again_on_new_connections() {
 
 proptest! {
     #[test]
-    fn however_the_bytes_are_cut_the_reports_are_the_same(
+    fn reports_are_the_same_at_every_split(
         cut in 1_usize..3_000,
         sizes in prop::collection::vec(0_u64..5_000, 1..6),
         shape in prop_oneof![
@@ -128,7 +128,7 @@ proptest! {
     }
 }
 
-/// Parallel connections may finish in any order; everything else is compared as it came.
+/// Parallel connections may finish in any order; everything else is compared in order.
 fn in_order(mut reports: Vec<Report>) -> Vec<String> {
     let mut told: Vec<_> = reports.drain(..).map(|report| format!("{:?}", report.what)).collect();
     told.sort();
