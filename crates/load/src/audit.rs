@@ -1,6 +1,6 @@
-//! What limited each second of a run: the generator, the network, the server, or nothing.
+//! Bottleneck of each second of a run: the generator, the network, the server, or none.
 //!
-//! Not a measurement: it looks at what was recorded. A load generator that was late, or whose threads had no processor left,
+//! Not a measurement: it evaluates the record. A load generator that was late, or whose threads had no CPU time left,
 //! has measured itself; its latencies are not the server's.
 
 use rustix::time::{ClockId, clock_gettime};
@@ -8,21 +8,21 @@ use wire::Duration;
 
 use crate::record::{Record, Second};
 
-/// What stood in the way.
+/// Bottleneck of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
-    /// Everything came as it was due.
+    /// Every response came in time.
     Nothing,
-    /// The server left more unanswered than before.
+    /// The server left more requests unanswered than before.
     Server,
-    /// This machine's kernel threw datagrams away.
+    /// This machine's kernel dropped datagrams.
     Network,
     /// Requests were sent late, or a thread was busy all the time.
     Generator,
 }
 
 impl Limit {
-    /// Every one, the worst last.
+    /// Every bottleneck, the worst last.
     pub const ALL: [Self; 4] = [Self::Nothing, Self::Server, Self::Network, Self::Generator];
 
     /// The name in tables and JSON.
@@ -36,16 +36,16 @@ impl Limit {
     }
 }
 
-/// Of a hundred requests so many may be late by chance.
+/// Share of requests that may be late by chance.
 const LATE_SHARE: f64 = 0.01;
-/// A thread that is busy for more of a second has nothing left.
+/// Share of a second beyond which a thread has no CPU time left.
 const BUSY: f64 = 0.95;
-/// The share of what was due that a server may leave for the next second.
+/// Share of the requests due that a server may leave for the next second.
 const LEFT_SHARE: f64 = 0.05;
-/// So few are no sign of anything.
+/// Maximum number of late requests without significance.
 const FEW: u64 = 10;
 
-/// What limited this second.
+/// Bottleneck of this second.
 pub fn limit(second: &Second) -> Limit {
     let Second {
         due,
@@ -73,19 +73,19 @@ pub fn limit(second: &Second) -> Limit {
     own.max(*worst)
 }
 
-/// Whether so many of what was due say that the generator is late, and not that a thread was woken late once: that is all
-/// objects of a page at a time.
+/// Whether this many late requests show that the generator is late, rather than that a thread woke up late once, which
+/// delays all objects of a page together.
 fn is_late(late: u64, due: u64) -> bool {
     late as f64 > LATE_SHARE * due as f64 && (late > FEW || late * 2 > due)
 }
 
-/// How much of what was due in a whole run the generator came to late, from 0 to 1.
+/// Share of the requests due in a whole run that were sent late, from 0 to 1.
 fn late_share(record: &Record) -> f64 {
     let [late, due] = late_and_due(record);
     late as f64 / due.max(1) as f64
 }
 
-/// Whether it was late again and again, though in each second too rarely to say so.
+/// Whether it was late repeatedly, though in each second too rarely to be significant.
 fn is_late_throughout(record: &Record) -> bool {
     let [late, due] = late_and_due(record);
     is_late(late, due)
@@ -96,17 +96,17 @@ fn late_and_due(record: &Record) -> [u64; 2] {
     [sum(|second| second.late), sum(|second| second.due)]
 }
 
-/// How much of the mean latency may be the generator's own.
+/// Maximum share of the mean latency that may be the generator's own.
 const OWN_SHARE: f64 = 0.1;
 
-/// Whether a run's mean latency says nothing of its server: more than a tenth of it is the generator's own, which came as late to
-/// answers as it came to what was due. It holds at any rate: late by a millisecond is much for an answer of a millisecond,
-/// and nothing for one of a second.
+/// Whether a run's mean latency is void: more than a tenth of it is the generator's own, which is as late in receiving
+/// responses as it is in sending requests. The rule holds at any rate: a millisecond is much for a response of a
+/// millisecond, and nothing for one of a second.
 pub fn is_void(record: &Record) -> bool {
     2.0 * record.lateness.mean() > OWN_SHARE * record.intended.mean()
 }
 
-/// The seconds of a run; the moment in which the last responses come is none.
+/// The seconds of a run, without the last moment in which only responses arrive.
 fn seconds_of(record: &Record) -> usize {
     const MOMENT_S: f64 = 0.1;
     let touched = record.seconds.len();
@@ -114,7 +114,7 @@ fn seconds_of(record: &Record) -> usize {
     if is_moment && record.elapsed > Duration::ZERO { touched - 1 } else { touched }
 }
 
-/// The verdict on a run: its first line.
+/// The verdict on a run: the first line of its results.
 pub fn verdict(record: &Record) -> String {
     let whole = seconds_of(record);
     let of = |wanted: Limit| {
@@ -163,7 +163,7 @@ fn failed(record: &Record) -> String {
     }
     let requests = record.answers() + failures;
     let share = 100.0 * record.failure_share();
-    // A share that is rounded to nothing, or to everything, would say something else.
+    // A share must not be rounded to none, or to all.
     let share = match failures {
         _ if failures == requests => "100%".to_owned(),
         _ if share < 0.01 => "less than 0.01%".to_owned(),
@@ -176,7 +176,7 @@ fn failed(record: &Record) -> String {
     format!("{whole}: {failures} of {requests}, {share} ({})", kinds.join(", "))
 }
 
-/// What the calling thread has had of a processor.
+/// CPU time of the calling thread.
 pub(crate) fn processor() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
@@ -191,13 +191,13 @@ mod tests {
     use crate::record::{Channel, Trouble};
 
     #[test]
-    fn the_worst_of_several_limits_is_named() {
+    fn the_worst_of_several_bottlenecks_is_named() {
         let second = |due, late, answered, processor, dropped| {
             limit(&Second { due, late, answered, processor, dropped, ..Second::default() })
         };
         assert_eq!(second(1_000, 10, 1_000, 0.5, 0), Limit::Nothing);
         assert_eq!(second(1_000, 11, 1_000, 0.5, 9), Limit::Generator);
-        // A page of ten objects, once; and somebody who is always late.
+        // One late page of ten objects, and a generator that is always late.
         assert_eq!(second(118, 10, 118, 0.5, 0), Limit::Nothing);
         assert_eq!(second(8, 5, 8, 0.5, 0), Limit::Generator);
         assert_eq!(second(1_000, 0, 1_000, 0.96, 0), Limit::Generator);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn regress_a_few_late_pages_at_a_low_rate_are_not_the_limit_and_many_are() {
+    fn regress_a_few_late_pages_at_a_low_rate_are_not_a_bottleneck_and_many_are() {
         let run = |late: [u64; 20]| {
             let second = |late| Second { due: 118, late, answered: 118, ..Second::default() };
             verdict(&Record { seconds: late.map(second).into(), ..Record::default() })
@@ -216,13 +216,13 @@ mod tests {
         let mut late = [0; 20];
         [late[3], late[8], late[12]] = [3, 2, 5];
         assert!(run(late).starts_with("nothing was the limit"), "{}", run(late));
-        // In each second too few to say anything, in all 2.5%.
+        // Too few in each second to be significant, 2.5% in all.
         let always = run([3; 20]);
         assert!(always.starts_with("THE GENERATOR WAS THE LIMIT: 2.5%"), "{always}");
     }
 
     #[test]
-    fn regress_of_a_run_whose_requests_failed_nobody_says_that_nothing_was_the_limit() {
+    fn regress_a_run_with_failures_never_has_the_verdict_of_no_bottleneck() {
         let second = Second { due: 30, answered: 20, failed: 10, ..Second::default() };
         let mut record = Record { seconds: vec![second], ..Record::default() };
         record.channels.insert(Channel::TcpClient, 20);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_which_the_generator_was_the_limit_says_so_first() {
+    fn a_verdict_names_the_generator_first_if_it_was_the_bottleneck() {
         let seconds = vec![Second::default(), Second { due: 9, late: 9, ..Second::default() }];
         let record = Record { seconds, ..Record::default() };
         assert!(

@@ -1,6 +1,6 @@
-//! Whom to ask, and how.
+//! The server, and the configuration of the load.
 //!
-//! Not when and what for: that is the plan's.
+//! Not the requests and their schedule: those are the plan's.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,19 +12,19 @@ use crate::secure::Security;
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Where it listens, TCP and UDP.
+    /// Its address, for TCP and UDP.
     pub address: SocketAddr,
-    /// The value of the field `Host`.
+    /// Value of the header field `Host`.
     pub host: String,
-    /// What the paths of files begin with: a slash at least, and one at the end.
+    /// Prefix of the paths of files: at least a slash, with one at the end.
     pub folder: String,
-    /// How it is asked by encrypted connections; `None`: by others.
+    /// Configuration of encrypted connections; `None` for unencrypted ones.
     pub security: Option<Security>,
 }
 
 impl Target {
-    /// Whether it is on this machine, or in a network that is nobody else's: loopback, private and link-local addresses.
-    /// All others are to be loaded only by who owns them. What is unspecified is this machine, too (ip(7)).
+    /// Whether it is on this machine, or in a private network: loopback, private and link-local addresses. Only its
+    /// owner may load any other. The unspecified address is this machine, too (ip(7)).
     pub fn is_near(&self) -> bool {
         match self.address.ip().to_canonical() {
             IpAddr::V4(ip) => {
@@ -36,7 +36,7 @@ impl Target {
         }
     }
 
-    /// Whether it is many at once (multicast or broadcast): no server, and whoever sends datagrams there asks all of them.
+    /// Whether it is a multicast or broadcast address: datagrams there would reach many hosts.
     pub fn is_many(&self) -> bool {
         match self.address.ip().to_canonical() {
             IpAddr::V4(ip) => ip.is_multicast() || ip.is_broadcast(),
@@ -45,25 +45,25 @@ impl Target {
     }
 }
 
-/// How files are asked for.
+/// Protocol of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// HTTP/1.0, a connection for each.
+    /// HTTP/1.0, with a connection for each request.
     Http10,
-    /// HTTP/1.1, one after the other on connections that are kept.
+    /// HTTP/1.1, sequentially on kept-alive connections.
     KeepAlive,
-    /// HTTP/1.1, without waiting for the answers before.
+    /// HTTP/1.1, pipelined.
     Pipelined,
-    /// HTTP/2, many at once on connections that are kept.
+    /// HTTP/2, concurrently on kept-alive connections.
     Http2,
     /// HTTP/3, the same over QUIC.
     Http3,
-    /// By datagrams, and on connections that the server opens.
+    /// DHTTP: datagrams, and connections that the server opens.
     Dhttp,
 }
 
 impl Protocol {
-    /// Every one.
+    /// Every protocol.
     pub const ALL: [Self; 6] =
         [Self::Http10, Self::KeepAlive, Self::Pipelined, Self::Http2, Self::Http3, Self::Dhttp];
 
@@ -79,7 +79,7 @@ impl Protocol {
         }
     }
 
-    /// What people call it.
+    /// The protocol's usual name.
     pub const fn spoken(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -91,25 +91,25 @@ impl Protocol {
     }
 }
 
-/// UDP ports of a thread, if nobody says otherwise: several, so that a server's threads all have something to do.
+/// Default number of UDP ports of a thread: several, so that a server distributes the requests over its threads.
 pub const PORTS: usize = 8;
 
-/// A user has no more connections.
+/// Maximum number of connections of a user.
 pub const MOST_CONNECTIONS: usize = 1_000;
 
-/// A part of a plan, for one of several generators: each has its share of the users.
+/// A shard of a plan, for one of several generators: each has its share of the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 0.
+    /// Its index, from 0.
     index: u32,
     of: u32,
 }
 
 impl Shard {
-    /// All of it.
+    /// The whole plan.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// The part with this number, from 1, of so many; `None` if there is no such part.
+    /// The shard with this number, from 1, of `of`; `None` if there is no such shard.
     pub fn new(number: u32, of: u32) -> Option<Self> {
         let index = number.checked_sub(1).filter(|index| *index < of)?;
         Some(Self { index, of })
@@ -120,47 +120,45 @@ impl Shard {
         self.index + 1
     }
 
-    /// How many parts there are.
+    /// Number of shards.
     pub const fn of(self) -> u32 {
         self.of
     }
 
-    /// Whether the user with this number is in it.
+    /// Whether it includes the user with this index.
     pub(crate) fn has(self, user: usize) -> bool {
         user % self.of as usize == self.index as usize
     }
 }
 
-/// How the load is made.
+/// Configuration of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How files are asked for.
+    /// Protocol of the requests.
     pub protocol: Protocol,
-    /// How users of DHTTP ask: as clients of today, or as the paper's.
+    /// Configuration of DHTTP clients: today's, or the paper's.
     pub dhttp: ClientConfig,
-    /// Connections that a user may have at once, from 1 to [`MOST_CONNECTIONS`].
+    /// Concurrent connections of a user, from 1 to [`MOST_CONNECTIONS`].
     pub connections: usize,
-    /// UDP ports of each thread, which its users share, for DHTTP; at least one, and no more than users.
+    /// UDP ports of each thread for DHTTP, which its users share; at least one, and at most one for each user.
     pub ports: usize,
     /// Whether users close their connections after each page ("altruistic", `papers/dhttp#section-vi-b`).
     pub closes_early: bool,
-    /// How long users keep a connection that has nothing to do; zero: they close it with its answer. `None`: for as long as
-    /// the server does.
+    /// Idle timeout of users' connections; zero: they close it with the response. `None`: the server's timeout applies.
     pub keeps: Option<Duration>,
-    /// Whether requests of HTTP/1 leave with the SYN where a server has let that (RFC 7413), which others may repeat.
+    /// Whether HTTP/1 requests leave with the SYN where a server allows it (RFC 7413); such requests can be replayed.
     pub fast_open: bool,
-    /// Whether users of HTTP/3 who come back ask in their first datagrams (0-RTT), which others may repeat.
+    /// Whether returning users of HTTP/3 send requests in their first datagrams (0-RTT); such requests can be replayed.
     pub has_early: bool,
     /// Threads, at least 1.
     pub threads: usize,
-    /// The part of the plan that is run here.
+    /// The shard that is run here.
     pub shard: Shard,
-    /// Users who take the requests of an open schedule in turn, in all parts together; the users of a closed one are the
-    /// plan's.
+    /// Number of users that share the requests of an open schedule, in all shards together; a closed one has the plan's users.
     pub users: u32,
-    /// How long an answer may take.
+    /// Timeout of a request.
     pub patience: Duration,
-    /// When to begin, since 1970, so that several generators do at once; `None`: at once.
+    /// Start time since 1970, so that several generators start together; `None`: immediately.
     pub at: Option<Duration>,
 }
 
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_near_is_loaded_without_a_word() {
+    fn only_local_and_private_addresses_are_loaded_without_confirmation() {
         let is_near = |address| target(address).is_near();
         for near in [
             "127.0.0.1:80",
@@ -203,7 +201,7 @@ mod tests {
             "[2001:db8::1]:80",
             "[fec0::1]:80",
             "[::ffff:8.8.8.8]:80",
-            // An address of IPv4 in an older form, and behind a translator: not ours to tell where they lead.
+            // An IPv4 address in an older form, and behind a translator: their destinations are unknown.
             "[::127.0.0.1]:80",
             "[64:ff9b::10.0.0.1]:80",
         ] {
@@ -212,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_many_is_no_server() {
+    fn multicast_and_broadcast_addresses_are_not_servers() {
         for many in
             ["224.0.0.1:80", "239.1.2.3:80", "255.255.255.255:80", "[ff02::1]:80", "[::ffff:224.0.0.1]:80"]
         {

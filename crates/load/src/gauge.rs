@@ -1,11 +1,11 @@
-//! How many connections a thread's users have open, and the most they had.
+//! Number of open connections of a thread's users, with its maximum.
 //!
-//! Not how many were opened: a connection is counted for as long as its [`Open`] is there.
+//! Not the number of connections opened: a connection is counted for as long as its [`Open`] exists.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A count; copies of it agree.
+/// A counter, shared by its copies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gauge(Arc<Counts>);
 
@@ -15,24 +15,24 @@ struct Counts {
     most: AtomicU64,
 }
 
-/// One of those that are counted.
+/// Guard of one counted connection.
 #[derive(Debug)]
 pub(crate) struct Open(Gauge);
 
 impl Gauge {
-    /// One more.
+    /// Counts one more connection.
     pub(crate) fn open(&self) -> Open {
         let now = self.0.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.0.most.fetch_max(now, Ordering::Relaxed);
         Open(self.clone())
     }
 
-    /// How many are there.
+    /// Current number.
     pub(crate) fn now(&self) -> u64 {
         self.0.now.load(Ordering::Relaxed)
     }
 
-    /// The most that were there at once since this was asked last.
+    /// Maximum number since the last call.
     pub(crate) fn most(&self) -> u64 {
         let now = self.now();
         self.0.most.swap(now, Ordering::Relaxed).max(now)
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_is_told_once_and_what_is_still_there_again() {
+    fn the_maximum_is_reported_once_and_restarts_at_the_current_number() {
         let gauge = Gauge::default();
         let (first, second) = (gauge.open(), gauge.open());
         drop(first);

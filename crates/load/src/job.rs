@@ -1,7 +1,8 @@
-//! The work of a run: which requests, by which users, and when.
+//! The work of a run: its requests, their users, and their times.
 //!
-//! Of a plan of SURGE each page is one user's, once. Of a list of requests ([`crate::requests`]) pages are requests with times of
-//! their own (an open schedule), or users send them again and again, each as soon as the response before is there (a closed loop).
+//! A plan of SURGE has pages, each for one user, once. A list of requests ([`crate::requests`]) has pages of one
+//! request, with times of their own (an open schedule), or users repeat them, each as soon as the previous response is
+//! there (a closed loop).
 
 use std::sync::Arc;
 
@@ -16,22 +17,22 @@ use crate::requests::{Request, Statuses};
 /// The work of a run.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    /// The time in which requests are begun.
+    /// The time in which requests are started.
     pub lasts: Duration,
     /// The pages.
     pub pages: &'a [Page],
-    /// Clients that fetch the pages.
+    /// The users that load the pages.
     pub turns: Turns,
     /// Objects of a page, by number.
     pub requests: Requests<'a>,
 }
 
-/// Clients, and the pages that each fetches.
+/// Assignment of pages to users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turns {
-    /// Each page is fetched once, by its own user.
+    /// Each page is loaded once, by its own user.
     Once,
-    /// Each of so many users fetches all pages again and again, from a place of their own on.
+    /// Each of this number of users loads all pages repeatedly, from a position of its own.
     Loop(u32),
 }
 
@@ -57,12 +58,12 @@ impl<'a> From<&Job<'a>> for Job<'a> {
     }
 }
 
-/// The pages of a closed loop over so many requests: each is one, without a pause.
+/// The pages of a closed loop over this number of requests: one each, without a pause.
 pub fn loop_pages(requests: usize) -> Vec<Page> {
     (0..).zip(0..requests).map(|(file, _)| page(file, 0, Begins::After(Duration::ZERO))).collect()
 }
 
-/// The pages of an open schedule: so many requests in turn, at these times.
+/// The pages of an open schedule: the requests in turn, at these times.
 pub fn timed_pages(requests: usize, times: impl Iterator<Item = Time>) -> Vec<Page> {
     let files = (0..).zip(0..requests).map(|(file, _)| file).cycle();
     files.zip(times).zip(0..).map(|((file, at), user)| page(file, user, Begins::At(at))).collect()
@@ -75,7 +76,7 @@ pub fn page(file: u32, user: u32, begins: Begins) -> Page {
 }
 
 impl Requests<'_> {
-    /// Whether a response with this status and so many bytes of body is a success; the bytes, or why it is none.
+    /// Judges a response by its status and the length of its body: the number of bytes, or the reason of its failure.
     pub(crate) fn judge(
         &self,
         number: u32,
@@ -98,7 +99,7 @@ impl Requests<'_> {
         }
     }
 
-    /// Whether it is for the head alone, and whether it may be sent again on another connection.
+    /// Whether it is for the header section alone (HEAD), and whether it may be retried on another connection.
     pub(crate) fn traits(&self, number: u32) -> (bool, bool) {
         match self {
             Self::Site(_) => (false, true),
@@ -108,7 +109,7 @@ impl Requests<'_> {
         }
     }
 
-    /// How many different requests are told apart in the record; none where there is one, or too many.
+    /// Number of different requests with results of their own; 0 where there is one, or too many.
     pub(crate) fn told_apart(&self) -> usize {
         match self {
             Self::List(list, _) if (2..=MAX_TOLD_APART).contains(&list.len()) => list.len(),
@@ -117,7 +118,7 @@ impl Requests<'_> {
     }
 }
 
-/// Each has a histogram in each thread.
+/// Maximum number of these: each has a histogram in each thread.
 const MAX_TOLD_APART: usize = 256;
 
 /// A request in the form in which HTTP/1 and DHTTP send it.
@@ -129,14 +130,14 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// The forms of all of these for a server.
+    /// The prepared forms of all of these for a server.
     pub(crate) fn all(list: &[Request], target: &Target, config: &Config) -> Vec<Self> {
         list.iter().map(|request| Self::new(request, target, config)).collect()
     }
 
     pub(crate) fn new(request: &Request, target: &Target, config: &Config) -> Self {
         let mut fields = Fields::new();
-        // All of them were checked: valid fields.
+        // All fields were validated before.
         let mut push = |name: &str, value: &str| drop(fields.push(name, value));
         push("Host", request.host.as_deref().unwrap_or(&target.host));
         if closes(config) {
@@ -157,14 +158,14 @@ impl Prepared {
         Self { head, encoded, body: request.body.clone() }
     }
 
-    /// Writes head and body.
+    /// Writes header section and body.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.encoded);
         out.extend_from_slice(&self.body);
     }
 }
 
-/// Whether each request says that its connection ends with it.
+/// Whether each request asks the server to close its connection.
 pub(crate) fn closes(config: &Config) -> bool {
     config.keeps == Some(Duration::ZERO) && config.protocol != Protocol::Http10
 }

@@ -7,23 +7,23 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`requests`] | requests: method, target, header fields, body |
-//! | [`job`] | which of them, by which users, and when |
+//! | [`job`] | the requests of a run, their users, and their times |
 //! | [`config`] | the server, and how it is loaded |
-//! | [`needs`] | what that takes of this machine, and whether it is there |
-//! | [`record`] | what came of it, second by second |
-//! | [`audit`] | whether generator, network or server was the limit |
-//! | `gauge` | how many connections are open |
-//! | [`live`] | what it tells while it goes on, and that it is to end |
-//! | `line` | a connection of plain HTTP |
-//! | `pair` | a user who speaks DHTTP |
-//! | `ports` | the ports from which such users' datagrams leave, many at once |
-//! | [`look`] | a look at a server before it is loaded |
-//! | [`secure`] | whom to believe that it is the server |
-//! | `streams` | a user's connections of HTTP/2 or HTTP/3, and the libraries that carry them |
-//! | `user` | a user: pages, pauses, what is under way |
+//! | [`needs`] | the resources that a run needs of this machine, and whether it has them |
+//! | [`record`] | the results, second by second |
+//! | [`audit`] | the bottleneck: generator, network or server |
+//! | `gauge` | number of open connections |
+//! | [`live`] | progress reports of a run, and its interruption |
+//! | `line` | an HTTP/1 connection |
+//! | `pair` | a DHTTP user |
+//! | `ports` | UDP ports that many DHTTP users share |
+//! | [`look`] | a preflight request to the server |
+//! | [`secure`] | certificate verification |
+//! | `streams` | a user's HTTP/2 or HTTP/3 connections, and the libraries for them |
+//! | `user` | a user: pages, pauses, requests in flight |
 //! | `worker` | a thread with its users |
-//! | [`log`] | what came of it as a file, and read again |
-//! | [`run`] | all threads, from the first request to the last answer |
+//! | [`log`] | results as a file, written and read |
+//! | [`run`] | all threads, from the first request to the last response |
 //!
 //! What it is not: it draws nothing (`workload` does) and judges no protocol; and it is no laboratory: the network is
 //! the one that is there.

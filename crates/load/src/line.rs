@@ -1,6 +1,6 @@
-//! A connection of HTTP/1 that a user opened: requests written, answers read, in their order.
+//! An HTTP/1 connection that a user opened: requests written, responses read, in their order.
 //!
-//! Not a client for people: bodies are counted and thrown away.
+//! Not a client for people: bodies are counted and discarded.
 
 pub(crate) mod transport;
 
@@ -16,25 +16,25 @@ use self::transport::{Connector, Transport};
 use crate::gauge::{Gauge, Open};
 use crate::record::Trouble;
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
-    /// Its number in the job.
+    /// Its index in the job.
     pub(crate) number: u32,
     pub(crate) is_conditional: bool,
     /// Whether its response has no body, whatever its fields say (HEAD).
     pub(crate) is_head: bool,
-    /// Whether it may be sent again on another connection.
+    /// Whether it may be retried on another connection.
     pub(crate) may_repeat: bool,
-    /// When it was to be sent.
+    /// Scheduled time.
     pub(crate) intended: Time,
-    /// When it was, or the connection for it was asked for.
+    /// Time at which it was sent, or its connection was opened.
     pub(crate) sent: Time,
-    /// Whether it was sent before, on a connection that turned out to have been closed.
+    /// Whether it is a retry, after a connection that turned out to be closed.
     pub(crate) is_again: bool,
 }
 
-/// A whole response.
+/// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -42,12 +42,12 @@ pub(crate) struct Response {
     pub(crate) bytes: u64,
 }
 
-/// What became of requests on a connection.
+/// Outcome of a request on a connection.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The response is whole, or there is none.
+    /// The response is complete, or the request failed.
     Done(Pending, Result<Response, Trouble>),
-    /// The connection was closed before the request could be read: to be sent again on another.
+    /// The connection was closed before the request could be read: to be retried on another.
     Again(Pending),
 }
 
@@ -60,15 +60,15 @@ pub(crate) struct Line {
     taken: usize,
     reader: ResponseReader,
     asked: VecDeque<Pending>,
-    /// Of the answer that is coming in.
+    /// The response being received.
     coming: Coming,
-    /// Answers that came on it.
+    /// Number of responses received on it.
     served: u64,
-    /// When it had nothing to do any more.
+    /// Time since which it is idle.
     idle: Option<Time>,
-    /// What epoll was told to wait for.
+    /// Events registered with epoll.
     listened: EventFlags,
-    /// Counted for as long as it is there.
+    /// Counts it as open.
     _open: Open,
 }
 
@@ -80,7 +80,7 @@ struct Coming {
 }
 
 impl Line {
-    /// Begins a connection; with Fast Open, and where the kernel knows the server, its first bytes leave with the SYN.
+    /// Opens a connection; with Fast Open, and where the kernel has the server's cookie, its first bytes leave with the SYN.
     pub(crate) fn open(connector: &Connector, open: &Gauge) -> io::Result<Self> {
         Ok(Self {
             transport: connector.open()?,
@@ -97,22 +97,22 @@ impl Line {
         })
     }
 
-    /// Requests whose answers are not there yet.
+    /// Number of requests without a response.
     pub(crate) fn asked(&self) -> usize {
         self.asked.len()
     }
 
-    /// When the oldest of them was sent.
+    /// Time at which the oldest of them was sent.
     pub(crate) fn oldest(&self) -> Option<Time> {
         self.asked.front().map(|pending| pending.sent)
     }
 
-    /// Since when it has nothing to do.
+    /// Time since which it is idle.
     pub(crate) fn idle(&self) -> Option<Time> {
         self.idle
     }
 
-    /// Asks; what the kernel does not take now waits. `false` if the connection is broken.
+    /// Sends a request; bytes that the kernel does not accept now wait. Returns `false` if the connection is broken.
     pub(crate) fn ask(&mut self, pending: Pending, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         self.asked.push_back(pending);
         self.idle = None;
@@ -120,7 +120,7 @@ impl Line {
         !self.is_open || self.flush().is_ok()
     }
 
-    /// What to wait for.
+    /// Events to wait for.
     pub(crate) fn interest(&self) -> EventFlags {
         if self.is_open && !self.transport.wants_room(self.out.len() - self.taken) {
             EventFlags::IN
@@ -129,13 +129,14 @@ impl Line {
         }
     }
 
-    /// What to wait for, if that is something else than it was.
+    /// Events to wait for, if they changed.
     pub(crate) fn new_interest(&mut self) -> Option<EventFlags> {
         let wanted = self.interest();
         (std::mem::replace(&mut self.listened, wanted) != wanted).then_some(wanted)
     }
 
-    /// Takes what is there. `false` if the connection is over: what was asked on it is told in `outcomes`.
+    /// Reads and writes what it can. Returns `false` if the connection is closed; the outcomes of its requests are in
+    /// `outcomes`.
     pub(crate) fn ready(&mut self, now: Time, room: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
         if !self.is_open {
             match self.transport.take_error() {
@@ -147,7 +148,7 @@ impl Line {
             }
         }
         let is_written = self.flush().is_ok();
-        // What came before the connection broke counts.
+        // Data that came before the connection broke counts.
         let is_there = self.read(room, outcomes) && (is_written || self.broken(outcomes));
         if self.asked.is_empty() {
             self.idle.get_or_insert(now);
@@ -155,16 +156,16 @@ impl Line {
         is_there
     }
 
-    /// Everything that was asked has come to this.
+    /// Gives all outstanding requests this outcome.
     pub(crate) fn fail(&mut self, trouble: Trouble, outcomes: &mut Vec<Outcome>) {
         outcomes.extend(self.asked.drain(..).map(|pending| Outcome::Done(pending, Err(trouble))));
     }
 
-    /// The server has closed: what it may not have read is asked again, once. Always `false`.
+    /// Handles a close by the server: requests that it may not have read are retried once. Always returns `false`.
     pub(crate) fn broken(&mut self, outcomes: &mut Vec<Outcome>) -> bool {
         let has_begun = !self.reader.is_between_messages();
         for (index, pending) in self.asked.drain(..).enumerate() {
-            // On a connection that has served nothing, a close is its answer; and so is one in the middle.
+            // On a connection without any response the close is the outcome; the same within a response.
             let is_lost =
                 (index == 0 && has_begun) || self.served == 0 || pending.is_again || !pending.may_repeat;
             outcomes.push(match is_lost {
@@ -192,8 +193,7 @@ impl Line {
         }
     }
 
-    /// Reads once, with TLS a record: epoll reports what is left. A server that sends as fast as it is read would else have this
-    /// thread for itself.
+    /// Reads once, with TLS a record: epoll reports the rest. Otherwise a fast server would occupy this thread.
     fn read(&mut self, room: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
         loop {
             let is_there = match self.transport.receive(room) {
@@ -216,14 +216,14 @@ impl Line {
             };
             match self.reader.read(&mut bytes, method) {
                 Ok(None) => return true,
-                // An answer to nothing is none.
+                // An unsolicited response is an error.
                 Ok(Some(_)) if self.asked.is_empty() => return false,
                 Ok(Some(Event::Head(head, framing))) => {
                     let is_last = framing == Framing::UntilClose || !persists(head.version, &head.fields);
                     self.coming = Coming { status: head.status, received: 0, is_last };
                 }
                 Ok(Some(Event::Body(body))) => self.coming.received += body.len() as u64,
-                // An announcement.
+                // An interim response.
                 Ok(Some(Event::End)) if self.coming.status < 200 => {}
                 Ok(Some(Event::End)) => {
                     self.done(outcomes);
@@ -246,7 +246,7 @@ impl Line {
         outcomes.extend(self.asked.pop_front().map(done));
     }
 
-    /// The stream has ended.
+    /// Handles the end of the stream.
     fn ended(&mut self, outcomes: &mut Vec<Outcome>) -> bool {
         if self.reader.end_of_stream() == Ok(true) {
             self.done(outcomes);

@@ -1,8 +1,8 @@
-//! What a run tells while it goes on, and what it is told: to end.
+//! Progress reports of a run, and its interruption.
 //!
-//! A thread tells once a second, in one message, and never of single answers: nobody waits for a lock here. Not the record:
-//! that is put together when all is over. What is told of a second is all there is of it, but for requests that were due in it
-//! and leave later: of them the second is told when they have left.
+//! A thread reports once a second, in one message, and never on single responses: nothing waits for a lock here. Not
+//! the record: that is assembled at the end. A second's report is complete, except for requests that were due in it and
+//! leave later: those are added when they have left.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,31 +14,31 @@ use wire::Duration;
 
 use crate::record::{Channel, LATE, Record, Second, Trouble};
 
-/// How a run is, after each of its seconds.
+/// State of a run, after each of its seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// How many seconds are over.
+    /// Number of completed seconds.
     pub over: u64,
     /// The last of them, the newest at the end: at most [`HISTORY`].
     pub seconds: VecDeque<Second>,
-    /// The newest second's latencies from when answers were asked for, in nanoseconds; from when they were due, the second
-    /// itself has them.
+    /// The newest second's service times, in nanoseconds from when requests were sent; the second itself has the
+    /// response times from when they were due.
     pub experienced: Option<Histogram<u32>>,
-    /// Answers until now, by the way they came.
+    /// Responses so far, by channel.
     pub channels: BTreeMap<Channel, u64>,
-    /// Failures until now, by their kind.
+    /// Failures so far, by kind.
     pub troubles: BTreeMap<Trouble, u64>,
-    /// Connections that were opened until now.
+    /// Connections opened so far.
     pub connections: u64,
     /// Connections that are open.
     pub open: u64,
 }
 
-/// So many seconds are looked back on.
+/// Number of seconds in the history.
 pub const HISTORY: usize = 120;
 
 impl Progress {
-    /// Adds what a thread has told.
+    /// Adds a thread's report.
     pub(crate) fn add(&mut self, told: Told) {
         let Told { number, second, experienced, late, came } = told;
         if let Some(ours) = self.second(number) {
@@ -66,14 +66,14 @@ impl Progress {
         self.connections += connections;
     }
 
-    /// Datagrams were thrown away in this second.
+    /// Counts datagrams dropped in this second.
     pub(crate) fn dropped(&mut self, number: u64, count: u64) {
         if let Some(second) = self.second(number) {
             second.dropped += count;
         }
     }
 
-    /// The second with this number, if it is not too long ago.
+    /// The second with this number, if it is still in the history.
     fn second(&mut self, number: u64) -> Option<&mut Second> {
         while self.over <= number {
             self.over += 1;
@@ -93,7 +93,7 @@ impl Progress {
     }
 }
 
-/// What a thread tells of a second.
+/// A thread's report of a second.
 #[derive(Debug)]
 pub(crate) struct Told {
     number: u64,
@@ -103,14 +103,14 @@ pub(crate) struct Told {
     came: Came,
 }
 
-/// A request that was due in a second that others have been told of.
+/// A request that was due in a second that is already reported.
 #[derive(Clone, Copy, Debug)]
 struct Late {
     number: u64,
     is_late: bool,
 }
 
-/// What came since the last time.
+/// Counts since the last report.
 #[derive(Debug, Default)]
 struct Came {
     channels: BTreeMap<Channel, u64>,
@@ -118,15 +118,15 @@ struct Came {
     connections: u64,
 }
 
-/// Tells of a thread's seconds.
+/// Sender of a thread's reports.
 #[derive(Debug)]
 pub(crate) struct Teller {
     to: Sender<Told>,
-    /// Seconds that were told of.
+    /// Number of reported seconds.
     told: u64,
     experienced: Histogram<u32>,
     late: Vec<Late>,
-    /// Until the last time.
+    /// Counts of the last report.
     before: Came,
 }
 
@@ -135,19 +135,19 @@ impl Teller {
         Self { to, told: 0, experienced: latencies(), late: Vec::new(), before: Came::default() }
     }
 
-    /// A request left that was due then.
+    /// Records that a request left that was due then.
     pub(crate) fn due(&mut self, when: Duration, lateness: Duration) {
         if when < Duration::from_secs(self.told) {
             self.late.push(Late { number: when.as_nanos() / NANOS, is_late: lateness > LATE });
         }
     }
 
-    /// An answer came so long after it was asked for.
+    /// Records the service time of a response.
     pub(crate) fn answered(&mut self, experienced: Duration) {
         self.experienced.saturating_record(experienced.as_nanos());
     }
 
-    /// Tells of the seconds that are over by now, and were not told of.
+    /// Reports the seconds that are complete and not reported yet.
     pub(crate) fn tell(&mut self, since_beginning: Duration, record: &Record, connections: u64) {
         while Duration::from_secs(self.told + 1) <= since_beginning {
             let place = usize::try_from(self.told).unwrap_or(usize::MAX);
@@ -159,7 +159,7 @@ impl Teller {
                 came: self.came(record, connections),
             };
             self.told += 1;
-            // Who does not listen any more has ended the run.
+            // A receiver that is gone has ended the run.
             let _ = self.to.send(told);
         }
     }
@@ -186,20 +186,20 @@ fn latencies() -> Histogram<u32> {
 
 const NANOS: u64 = 1_000_000_000;
 
-/// Tells a run to end before its time: nothing more is begun, and what is under way has [`GRACE`] to come. Copies are one.
+/// Interrupts a run: nothing more is started, and requests in flight have [`GRACE`] to finish. Copies share their state.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
-/// So long whoever ends a run waits for answers.
+/// Maximum wait for responses after an interruption.
 pub const GRACE: Duration = Duration::from_secs(1);
 
 impl Stop {
-    /// It is to end. Gives whether that was said before.
+    /// Sets it. Returns whether it was set before.
     pub fn stop(&self) -> bool {
         self.0.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether it is to end.
+    /// Whether it is set.
     pub(crate) fn is_said(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_of_several_threads_are_added_and_what_leaves_later_is_told_later() {
+    fn seconds_of_several_threads_are_added_and_late_requests_are_reported_later() {
         let (to, from) = channel();
         let (mut one, mut other) = (Teller::new(to.clone()), Teller::new(to));
         let [early, late] = [500, 3_100].map(Duration::from_millis);
@@ -226,7 +226,7 @@ mod tests {
         from.try_iter().for_each(|told| progress.add(told));
         assert_eq!((progress.over, progress.seconds[0].answered, progress.connections), (1, 1, 2));
         assert_eq!(progress.experienced.as_ref().unwrap().len(), 1);
-        // The other's first second had more, and left two seconds late.
+        // The other's first second had more requests, and they left two seconds late.
         other.tell(Duration::from_millis(1_100), &record, 2);
         record.due(early, late);
         other.due(early, late);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_seconds_are_kept_than_are_looked_back_on() {
+    fn the_history_is_bounded() {
         let mut progress = Progress::default();
         progress.dropped(299, 7);
         progress.dropped(0, 1);

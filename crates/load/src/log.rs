@@ -1,4 +1,4 @@
-//! What came of a load as a file: a log of HDR histograms (V2, `.hlog`) that the usual tools read, with the rest in a comment.
+//! Results of a load as a file: a log of HDR histograms (V2, `.hlog`) that the usual tools read, with the rest in a comment.
 //!
 //! ```text
 //! #[Histogram log format version 1.3]
@@ -13,9 +13,9 @@
 //! Tag=lateness,0.000,120.000,0.041,HISTFAAA...
 //! ```
 //!
-//! A line without a tag for each second: latencies from when requests were due; the others are of the whole run, with more
-//! digits. All values are nanoseconds. Not for people: what prints a run is. How such a file is read again, whoever wrote it,
-//! is in `read`.
+//! A line without a tag for each second: latencies from when requests were due; the others are of the whole run, with
+//! more digits. All values are nanoseconds. Not for people: the command line prints a run. `read` reads such a file,
+//! whoever wrote it.
 
 mod read;
 
@@ -32,40 +32,40 @@ use crate::record::{Record, Second};
 
 pub use read::{BadLog, MOST_BYTES, read};
 
-/// What stands before the JSON.
+/// Prefix of the JSON.
 const MAGIC: &str = "roundtrip-load 1 ";
-/// A run or a part of one: what was done, and what came of it.
+/// A run or a shard of one: its parameters and its results.
 #[derive(Clone, Debug)]
 pub struct Log {
-    /// What was done.
+    /// Parameters.
     pub about: About,
-    /// What came of it.
+    /// Results.
     pub record: Record,
 }
 
-/// What was done.
+/// Parameters of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// The server.
     pub target: String,
-    /// How it was asked.
+    /// Protocol of the requests.
     pub protocol: String,
-    /// What was peculiar about the users' connections, in words; empty if nothing was.
+    /// Special properties of the users' connections, in words; empty if there are none.
     pub clients: String,
-    /// The laws' name; empty of a list of requests.
+    /// Name of the distributions; empty for a list of requests.
     pub laws: String,
-    /// The requests and their schedule in words; empty of a plan.
+    /// The requests and their schedule in words; empty for a plan.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workload: String,
     /// The plan's seed.
     pub seed: u64,
-    /// Tells plans apart: the same for all parts of one.
+    /// Fingerprint of the plan: the same for all its shards.
     pub plan: String,
-    /// The parts of the plan that were run, by their numbers from 1.
+    /// Shards of the plan that were run, by their numbers from 1.
     pub parts: Vec<u32>,
-    /// How many there are.
+    /// Number of shards.
     pub of: u32,
-    /// When the first of them began, in seconds since 1970, and the last.
+    /// Start times of the first and the last shard, in seconds since 1970.
     pub began: (f64, f64),
 }
 
@@ -78,13 +78,13 @@ struct Comment {
     troubles: BTreeMap<String, u64>,
     again: u64,
     connections: u64,
-    /// From the first request to the last response; logs of before 2026-11-22 lack it.
+    /// Time from the first request to the last response; logs before 2026-11-22 lack it.
     #[serde(default)]
     elapsed_s: Option<f64>,
-    /// Responses by their status.
+    /// Responses by status.
     #[serde(default)]
     statuses: BTreeMap<u16, u64>,
-    /// After how many seconds it was ended before its time.
+    /// Seconds after which the run was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cut_after_s: Option<f64>,
     seconds: Vec<Counts>,
@@ -139,7 +139,7 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
     };
     let comment = serde_json::to_string(&comment).map_err(std::io::Error::other)?;
     let began = Duration::try_from_secs_f64(about.began.0).unwrap_or_default();
-    // A log that was read may say anything.
+    // A log that was read may have any value.
     let began = UNIX_EPOCH.checked_add(began).unwrap_or(UNIX_EPOCH);
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()

@@ -24,22 +24,22 @@ use crate::streams::desk::{Came, Fetch};
 use crate::streams::means::{Means, Own};
 use crate::streams::{http2, http3};
 
-/// Why a server is not one to be loaded so.
+/// Reason to refuse a server.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Nobody answers, or no more.
+    /// No response, or an incomplete one.
     NoAnswer(String),
-    /// Whom it says it is cannot be believed.
+    /// Its certificate cannot be verified.
     Certificate(String),
-    /// It speaks TLS, and another protocol in it than the one with this name.
+    /// It speaks TLS, but offers another protocol in it than the one with this name.
     Another(&'static str),
-    /// What it answers is not the protocol with this name.
+    /// Its response is not in the protocol with this name.
     NotThis(&'static str),
-    /// Its response is not HTTP/1; it begins so.
+    /// Its response is not HTTP/1; these are its first bytes.
     NotHttp1(String),
-    /// What was given to believe it by is of no use.
+    /// The given certificates are not valid.
     Mistrust(Mistrust),
-    /// This system has no runtime for it.
+    /// The system has no resources for the runtime.
     System(io::Error),
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// A preflight request takes no longer.
+/// Timeout of a preflight request.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// The response to a preflight request.
@@ -82,7 +82,7 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 pub struct Seen {
     /// Its status.
     pub status: u16,
-    /// Where it redirects to, by HTTP/1.
+    /// Its redirection target, over HTTP/1.
     pub location: Option<String>,
 }
 
@@ -157,7 +157,7 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Seen, Ref
     loop {
         let length = stream.read(&mut room).map_err(no_answer)?;
         let Some(mut bytes) = room.get(..length).filter(|bytes| !bytes.is_empty()) else {
-            // What it sent is not a whole head.
+            // It sent an incomplete header section.
             return Err(match first.as_slice() {
                 [] => no_answer(io::ErrorKind::UnexpectedEof.into()),
                 first => Refusal::NotHttp1(plainly(first)),
@@ -167,7 +167,7 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Seen, Ref
         loop {
             match reader.read(&mut bytes, &method) {
                 Ok(None) => break,
-                // Announcements (1xx) come before it.
+                // Interim responses (1xx) come before it.
                 Ok(Some(Event::Head(head, _))) if head.status >= 200 => {
                     let location = head.fields.get("Location").map(plainly);
                     return Ok(Seen { status: head.status, location });
@@ -179,7 +179,7 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Seen, Ref
     }
 }
 
-/// The connection, with TLS where the server is asked so.
+/// The connection, with TLS where configured.
 fn secured(socket: TcpStream, target: &Target) -> Result<Box<dyn Stream>, Refusal> {
     let Connector { tls, .. } = Connector::new(target, false).map_err(Refusal::Mistrust)?;
     let Some((config, name)) = tls else { return Ok(Box::new(socket)) };
@@ -188,27 +188,27 @@ fn secured(socket: TcpStream, target: &Target) -> Result<Box<dyn Stream>, Refusa
     Ok(Box::new(StreamOwned::new(session, socket)))
 }
 
-/// Bytes both ways.
+/// Bytes in both directions.
 trait Stream: Read + Write {}
 
 impl<T: Read + Write> Stream for T {}
 
-/// Bytes of a foreign protocol that are shown.
+/// Number of bytes of a foreign protocol in an error.
 const SHOWN: usize = 12;
 
-/// Text of a server for a terminal.
+/// A server's text without control characters.
 fn plainly(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace(char::is_control, "?")
 }
 
-/// No preflight request has it.
+/// A conditional request is not used for a preflight.
 const UNCHANGED_SINCE: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
 
 async fn once<F: Fetch>(fetch: F, driver: impl Future<Output = ()>, request: Request<Bytes>) -> Came {
     let (mut driver, mut came) = (pin!(driver), pin!(fetch.fetch(request)));
     let mut is_over = false;
     std::future::poll_fn(|context| {
-        // What was in the last bytes is heard after them.
+        // Errors in the last bytes are handled after them.
         is_over = is_over || driver.as_mut().poll(context).is_ready();
         came.as_mut().poll(context)
     })
@@ -236,7 +236,7 @@ fn of_http2(failed: http2::Failed) -> Refusal {
     }
 }
 
-/// What TLS says in QUIC begins here (RFC 9001, section 4.8), and of this one in TLS (RFC 7301, section 3.2).
+/// TLS alerts in QUIC error codes begin here (RFC 9001, section 4.8), and the one of ALPN in TLS (RFC 7301, section 3.2).
 const ALERTS: u64 = 0x100;
 const NO_APPLICATION_PROTOCOL: u64 = ALERTS + 120;
 
@@ -254,7 +254,7 @@ fn of_http3(failed: http3::Failed) -> Refusal {
         {
             Refusal::Another("HTTP/3")
         }
-        // What we have against its certificate has rustls' words.
+        // rustls describes the errors of our certificate verification.
         http3::Failed::Quic(ConnectionError::TransportError(error))
             if error.reason.starts_with("invalid peer certificate") =>
         {
@@ -267,7 +267,7 @@ fn of_http3(failed: http3::Failed) -> Refusal {
 
 const NOBODY: &str = "nobody known has signed it";
 
-/// The reason that TLS gives, if it is TLS that failed; `protocol` was offered to the server.
+/// TLS's reason, if it is TLS that failed; `protocol` was offered to the server.
 fn of_tls(error: &io::Error, protocol: &'static str) -> Option<Refusal> {
     match error.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)
@@ -281,7 +281,7 @@ fn of_tls(error: &io::Error, protocol: &'static str) -> Option<Refusal> {
 fn of_certificate(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer => NOBODY.to_owned(),
-        // webpki's own reason has no words: a certificate that may sign others is no server's.
+        // webpki's error has no text: a CA certificate is not a server's.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
             "it is an authority's own, made to sign those of servers".to_owned()
         }

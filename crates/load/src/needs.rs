@@ -1,6 +1,6 @@
-//! What a run needs of this machine, and whether it is there: to be known before minutes of failures.
+//! Resources that a run needs of this machine, checked before minutes of failures.
 //!
-//! Not a measurement: sockets and ports are counted at their worst, memory is a rule of thumb.
+//! Not a measurement: sockets and ports are worst cases, memory is a rule of thumb.
 
 use std::fmt;
 use std::fs;
@@ -13,39 +13,39 @@ use crate::config::{Config, Protocol};
 use crate::job::{Job, Turns};
 use crate::record::Second;
 
-/// What a run needs, or what this machine has.
+/// Resources of a run, or of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Files that are open at once: sockets, most of them.
+    /// Maximum number of open files: mostly sockets.
     pub files: u64,
-    /// Ports of this machine that are in use at once.
+    /// Maximum number of local ports in use.
     pub ports: u64,
     /// Bytes of memory.
     pub bytes: u64,
 }
 
-/// What there is too little of.
+/// A missing resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
-    /// It needs so many files (sockets) and may have so many.
+    /// Open files (sockets).
     Files {
-        /// What it needs.
+        /// Number needed.
         needed: u64,
-        /// What the system allows.
+        /// Limit of the system.
         allowed: u64,
     },
-    /// It needs so many ports towards one server and this machine gives so many.
+    /// Local ports towards one server.
     Ports {
-        /// What it needs.
+        /// Number needed.
         needed: u64,
-        /// What the system gives.
+        /// Number that the system provides.
         given: u64,
     },
-    /// It needs so many bytes of memory and so many are there.
+    /// Bytes of memory.
     Memory {
-        /// What it needs.
+        /// Bytes needed.
         needed: u64,
-        /// What is there.
+        /// Bytes available.
         there: u64,
     },
 }
@@ -77,10 +77,10 @@ impl fmt::Display for Short {
 
 impl std::error::Error for Short {}
 
-/// Whether what a run needs is there.
+/// Checks that this machine has the resources of a run.
 ///
 /// # Errors
-/// [`Short`], with what is needed and what there is.
+/// [`Short`], with the needed and the available amount.
 pub fn check(job: &Job<'_>, config: &Config) -> Result<(), Short> {
     needs(job, config).fit(&there())
 }
@@ -101,19 +101,19 @@ impl Needs {
     }
 }
 
-/// What a run needs at most.
+/// Resources of a run in the worst case.
 pub(crate) fn needs(job: &Job<'_>, config: &Config) -> Needs {
     let users = (0..users(job, config)).filter(|user| config.shard.has(*user)).count() as u64;
     let connections = users * config.connections as u64;
-    // None is without a user.
+    // No thread is without a user.
     let threads = (config.threads as u64).min(users.max(1));
     let (sockets, ports) = match config.protocol {
-        // A port that the server connects to, its connection, and those for what it refers to plain HTTP.
+        // A listening port, its connection, and connections for requests that fall back to plain HTTP.
         Protocol::Dhttp => (2 * users + connections + threads * config.ports as u64, users),
         Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 => {
             (connections, connections)
         }
-        // A port, whatever goes over it.
+        // One port, whatever goes over it.
         Protocol::Http3 => (users, users),
     };
     let seconds = job.lasts.as_nanos() / 1_000_000_000 + 1;
@@ -122,7 +122,7 @@ pub(crate) fn needs(job: &Job<'_>, config: &Config) -> Needs {
     Needs { files: sockets + 16 * threads, ports, bytes }
 }
 
-/// How many users there are: the plan's own, or those who share an open schedule.
+/// Number of users: the plan's own, or those who share an open schedule.
 pub(crate) fn users(job: &Job<'_>, config: &Config) -> usize {
     if let Turns::Loop(users) = job.turns {
         return users as usize;
@@ -132,11 +132,11 @@ pub(crate) fn users(job: &Job<'_>, config: &Config) -> usize {
     if is_open { most.min(config.users as usize) } else { most }
 }
 
-/// Of a second's histogram.
+/// Bytes of a counter in a second's histogram.
 const COUNTER_BYTES: u64 = 4;
 
-/// Bytes of a user with its connections, on the safe side: 2,000 users took 2 KiB each by HTTP/1.1 and 8 by DHTTP, on 2026-11-21, and the
-/// kernel's sockets take a few beside; by HTTP/2 and HTTP/3 it is a guess.
+/// Upper bound of the memory of a user with its connections, in bytes. 2,000 users took 2 KiB each over HTTP/1.1 and 8
+/// over DHTTP, and the kernel's sockets take a few more; for HTTP/2 and HTTP/3 it is an estimate.
 const fn bytes_of_user(config: &Config) -> u64 {
     let kib = match config.protocol {
         Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined => 16 * config.connections as u64,
@@ -147,19 +147,19 @@ const fn bytes_of_user(config: &Config) -> u64 {
     kib << 10
 }
 
-/// What this machine has; what it does not tell is taken for enough.
+/// Resources of this machine; an unknown one counts as sufficient.
 fn there() -> Needs {
     Needs { files: allowed_files(), ports: given_ports(), bytes: free_memory() }
 }
 
-/// The files that this process may have open; the limit is raised as far as that is allowed.
+/// Number of files that this process may have open; the soft limit is raised as far as permitted.
 fn allowed_files() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Those that the kernel chooses from (ip(7)), in this network namespace.
+/// Number of ephemeral ports (ip(7)), in this network namespace.
 fn given_ports() -> u64 {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u64>().ok());
@@ -169,8 +169,8 @@ fn given_ports() -> u64 {
     }
 }
 
-/// Bytes of memory that may still be had: of this machine (proc(5)), of each group of processes that this one is in (cgroups(7)),
-/// and of this process; what is not told is taken for enough.
+/// Bytes of available memory: of this machine (proc(5)), of each cgroup of this process (cgroups(7)), and of this
+/// process; an unknown limit counts as sufficient.
 pub fn free_memory() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = kib(&machine, "MemAvailable:");
@@ -183,19 +183,19 @@ pub fn free_memory() -> u64 {
     [machine, groups, own].into_iter().flatten().min().unwrap_or(u64::MAX)
 }
 
-/// A group of processes, in a hierarchy that bounds memory; a container sees its own as the first.
+/// A cgroup in a hierarchy that limits memory; a container sees its own as the root.
 #[derive(Debug, PartialEq, Eq)]
 struct Group<'a> {
     root: &'static str,
     path: &'a Path,
-    /// The files with what it may have, what it has, and of that what the kernel would give back: as it is called in `memory.stat`.
+    /// The files with its limit, its usage, and the reclaimable part of that: the key in `memory.stat`.
     most: &'static str,
     used: &'static str,
     idle: &'static str,
 }
 
 impl<'a> Group<'a> {
-    /// That of a line of `/proc/self/cgroup`: of version 2, or of version 1 with its own hierarchy for memory.
+    /// The cgroup of a line of `/proc/self/cgroup`: of version 2, or of version 1 with its own hierarchy for memory.
     fn of(line: &'a str) -> Option<Self> {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(":/")?;
@@ -210,7 +210,7 @@ impl<'a> Group<'a> {
         Some(Self { root, path: Path::new(path), most, used, idle })
     }
 
-    /// What it and those above it leave; `None` if nothing bounds them.
+    /// Bytes that it and its ancestors leave; `None` without a limit.
     fn free(&self) -> Option<u64> {
         let Self { root, path, most, used, idle } = self;
         let free = |group: &Path| {
@@ -241,7 +241,7 @@ mod tests {
     use crate::run::tests::config;
 
     #[test]
-    fn a_plan_that_does_not_fit_is_told_with_what_it_needs_and_what_is_there() {
+    fn an_oversized_plan_is_refused_with_needed_and_available_resources() {
         let there = Needs { files: 100, ports: 50, bytes: 9_000_000 };
         assert_eq!(there.fit(&there), Ok(()));
         for (needs, says) in [
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn every_protocol_s_users_are_counted_with_what_they_have_at_once() {
+    fn users_of_every_protocol_are_counted_with_their_concurrent_sockets() {
         let plan = Wanted { schedule: Schedule::Users(7), files: 20, ..Wanted::default() }.plan().unwrap();
         let of = |protocol, connections| {
             let Needs { files, ports, bytes: _ } =
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(of(Protocol::KeepAlive, 3), (21, 21));
         assert_eq!(of(Protocol::Dhttp, 3), (35, 7));
         assert_eq!(of(Protocol::Http3, 3), (7, 7));
-        // However many threads are asked for, users are what they are for.
+        // With any number of threads, the number of users counts.
         let of_threads = |threads| needs(&(&plan).into(), &config(threads, 7)).files;
         assert_eq!(of_threads(1_000_000_000), of_threads(7));
         let half = Config { shard: Shard::new(1, 2).unwrap(), ..config(1, 7) };
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_found_in_a_container_and_outside_of_one() {
+    fn a_cgroup_is_found_inside_and_outside_of_a_container() {
         let found = |line| Group::of(line).map(|group| (group.root, group.path));
         assert_eq!(found("0::/"), Some(("/sys/fs/cgroup", Path::new(""))));
         assert_eq!(found("0::/a/b:c"), Some(("/sys/fs/cgroup", Path::new("a/b:c"))));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_tells_what_it_has() {
+    fn this_machine_reports_its_resources() {
         let Needs { files, ports, bytes } = there();
         assert!(
             files > 16 && ports < 65_536 && bytes < u64::MAX,

@@ -1,6 +1,7 @@
-//! A user who speaks DHTTP: the machine, and the port that the server connects to. Datagrams leave by [`Ports`], which users share.
+//! A DHTTP user: the client state machine, and the port that the server connects to. Datagrams use [`Ports`], which
+//! users share.
 //!
-//! Not the protocol: that is [`dhttp_proto::client`]. What it cannot carry goes back to the user, for plain HTTP.
+//! Not the protocol: that is [`dhttp_proto::client`]. Requests that it cannot carry go back to the user, for plain HTTP.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
@@ -17,7 +18,7 @@ use crate::line::{Outcome, Pending, Response};
 use crate::ports::Ports;
 use crate::record::{Channel, Trouble};
 
-/// A user's machine and port.
+/// A user's state machine and port.
 #[derive(Debug)]
 pub(crate) struct Pair {
     user: u32,
@@ -25,14 +26,14 @@ pub(crate) struct Pair {
     listener: TcpListener,
     machine: Client,
     connections: BTreeMap<ConnectionId, (TcpStream, Open)>,
-    /// A connection waits for which this machine has no socket.
+    /// Whether a connection waits in the backlog for which this machine has no socket.
     is_short: bool,
     next: u64,
     asked: BTreeMap<Id, Asked>,
 }
 
-/// Requests that are over: a late copy of an answer is thrown away, whether it is known or not, and thousands of users each have
-/// this many.
+/// Number of finished requests to remember: a late copy of a response is dropped, whether it is known or not, and
+/// thousands of users each have this many.
 const REMEMBERED: usize = 32;
 
 #[derive(Debug)]
@@ -43,17 +44,17 @@ struct Asked {
     way: Channel,
 }
 
-/// What comes of a turn of the machine.
+/// Results of a turn of the state machine.
 pub(crate) struct Turn<'a> {
-    /// Where datagrams leave.
+    /// Ports for outgoing datagrams.
     pub(crate) ports: &'a mut Ports,
     pub(crate) outcomes: Vec<(Outcome, Channel)>,
-    /// To be asked over plain HTTP.
+    /// Requests that fall back to plain HTTP.
     pub(crate) plain: Vec<Pending>,
 }
 
 impl Pair {
-    /// Binds its port; `secret` and the ids come from generators that nobody can foresee.
+    /// Binds its port; `secret` and the ids come from unpredictable generators.
     pub(crate) fn bind(
         user: u32,
         server: SocketAddr,
@@ -76,7 +77,7 @@ impl Pair {
         self.listener.as_fd()
     }
 
-    /// Asks; `false` if this must go over plain HTTP.
+    /// Sends a request; `false` if it must go over plain HTTP.
     pub(crate) fn ask(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
         let is_asked = self.machine.request(now, id, self.server, head).is_ok();
         if is_asked {
@@ -85,7 +86,7 @@ impl Pair {
         is_asked
     }
 
-    /// Does what the machine says; gives when it wants to be asked again.
+    /// Performs the state machine's output; returns its next timeout.
     pub(crate) fn poll(&mut self, now: Time, turn: &mut Turn<'_>) -> Option<Time> {
         loop {
             match self.machine.poll(now) {
@@ -132,7 +133,7 @@ impl Pair {
         }
     }
 
-    /// A datagram has come from there.
+    /// Handles a datagram from this address.
     pub(crate) fn datagram(
         &mut self,
         now: Time,
@@ -144,13 +145,13 @@ impl Pair {
         self.poll(now, turn)
     }
 
-    /// ICMP says that nobody takes datagrams there.
+    /// Handles ICMP's report that nothing listens there.
     pub(crate) fn refused(&mut self, now: Time, turn: &mut Turn<'_>) -> Option<Time> {
         self.machine.handle(now, Input::Unreachable(self.server));
         self.poll(now, turn)
     }
 
-    /// A connection that the server has opened, and its number; `None` when there is none.
+    /// Accepts a connection that the server opened, and returns its number; `None` when there is none.
     pub(crate) fn accept(
         &mut self,
         now: Time,
@@ -171,17 +172,17 @@ impl Pair {
         self.connections.get(&id).map(|(stream, _)| (id.0, stream.as_fd()))
     }
 
-    /// Whether a connection waits for which this machine had no socket: whoever listened on would be told so without an end.
+    /// Whether a connection waits for which this machine had no socket: epoll would report it forever.
     pub(crate) fn is_short(&self) -> bool {
         self.is_short
     }
 
-    /// There may be one now.
+    /// Accepts again: there may be a free socket now.
     pub(crate) fn try_again(&mut self) {
         self.is_short = false;
     }
 
-    /// What has come on a connection.
+    /// Reads from a connection.
     pub(crate) fn read(&mut self, now: Time, number: u64, room: &mut [u8], turn: &mut Turn<'_>) {
         let id = ConnectionId(number);
         let Some((stream, _)) = self.connections.get_mut(&id) else { return };
@@ -199,7 +200,7 @@ impl Pair {
         self.poll(now, turn);
     }
 
-    /// Gives up what was asked before `long_ago`.
+    /// Times out requests sent before `long_ago`.
     pub(crate) fn give_up(&mut self, long_ago: Time, turn: &mut Turn<'_>) {
         let late = self.asked.iter().filter(|(_, asked)| asked.pending.sent < long_ago);
         let late: Vec<Id> = late.map(|(id, _)| *id).collect();

@@ -1,8 +1,8 @@
-//! The UDP ports of a thread: all its users' datagrams leave and come there, many with one system call.
+//! The UDP ports of a thread: its users share them for all datagrams, many with one system call.
 //!
-//! Not the protocol: which datagrams there are is said by each user's own machine (`pair`). A server tells clients apart by
-//! address and id, so a port may be shared; a server with several threads deals them out by address and port, so there are
-//! several. Whose an answer is stands in its id: the last [`USER_BITS`] are the user's, the others are drawn.
+//! Not the protocol: each user's own state machine makes the datagrams (`pair`). A server identifies clients by address
+//! and id, so a port may be shared; a server with several threads distributes clients by address and port, so there are
+//! several. The id of a response identifies its user: the last [`USER_BITS`] are the user's, the others are random.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -12,9 +12,9 @@ use dhttp::batch::{self, Ends, Inbox, Outbox};
 use dhttp_proto::Id;
 use socket2::SockRef;
 
-/// As many as there are connections to one address, and more.
+/// Number of bits for the user: more than the connections to one address.
 const USER_BITS: u32 = 24;
-/// Room for answers that come while others have this processor; the kernel gives what it may.
+/// Socket buffers for datagrams that wait while others have this CPU, in bytes; the kernel may grant less.
 const ROOM: usize = 4 << 20;
 
 /// A thread's UDP ports, for one server.
@@ -24,7 +24,7 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Binds so many, at least one.
+    /// Binds this number of ports, at least one.
     pub(crate) fn bind(server: SocketAddr, count: usize) -> io::Result<Self> {
         let any: SocketAddr = match server {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -39,12 +39,12 @@ impl Ports {
         Ok(Self { server, ports: (0..count.max(1)).map(bind).collect::<io::Result<_>>()? })
     }
 
-    /// What to listen to.
+    /// Sockets to register with epoll.
     pub(crate) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.ports.iter().map(|(socket, _)| socket.as_fd())
     }
 
-    /// Puts a user's datagram where it will leave from.
+    /// Queues a user's datagram at its port.
     pub(crate) fn put(&mut self, user: u32, datagram: &[u8]) {
         let (count, ends) = (self.ports.len(), Ends { peer: self.server, local: None });
         if let Some((_, outbox)) = self.ports.get_mut(user as usize % count) {
@@ -52,7 +52,7 @@ impl Ports {
         }
     }
 
-    /// Lets everything go. What is not taken is lost, as on the way: it will be sent again.
+    /// Sends everything queued. Datagrams that the kernel refuses are lost, as on the path: they will be retried.
     pub(crate) fn send(&mut self) {
         for (socket, outbox) in &mut self.ports {
             if !outbox.is_empty() {
@@ -62,28 +62,28 @@ impl Ports {
         }
     }
 
-    /// Takes what has come to a port; `false` if there is nothing.
+    /// Receives datagrams of a port; `false` if there are none.
     pub(crate) fn receive(&self, port: usize, inbox: &mut Inbox) -> bool {
         self.ports.get(port).is_some_and(|(socket, _)| inbox.receive(socket).is_ok())
     }
 
-    /// Whether ICMP says that nobody takes datagrams there.
+    /// Whether ICMP reported that nothing listens there.
     pub(crate) fn is_refused(&self, port: usize) -> bool {
         self.ports.get(port).is_some_and(|(socket, _)| batch::refused(socket).is_some())
     }
 
-    /// How many there are: each user's is the one with its number, modulo this.
+    /// Number of ports: each user's is the one with its index, modulo this.
     pub(crate) fn count(&self) -> usize {
         self.ports.len()
     }
 }
 
-/// A request's name, of a number that nobody can foresee.
+/// A request's id, from an unpredictable number.
 pub(crate) const fn id(drawn: u64, user: u32) -> Id {
     Id(drawn << USER_BITS | user as u64)
 }
 
-/// Whose request it is.
+/// Index of the user that sent the request.
 pub(crate) const fn user(id: Id) -> usize {
     (id.0 & ((1 << USER_BITS) - 1)) as usize
 }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_says_whose_it_is() {
+    fn an_id_identifies_its_user() {
         for number in [0, 1, 77, 9_999_999] {
             assert_eq!(user(id(u64::MAX, number)), number as usize);
         }

@@ -1,6 +1,6 @@
-//! What came of a load: every answer and every failure, second by second.
+//! Results of a load: every response and every failure, second by second.
 //!
-//! Not a judgement: what limited a second is said by [`crate::audit`]. Latencies are histograms with three digits (the
+//! Not a judgement: [`crate::audit`] names the bottleneck of a second. Latencies are histograms with three digits (the
 //! seconds' with two), which merge without loss.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use wire::Duration;
 
 use crate::audit::{Limit, limit};
 
-/// How an answer came.
+/// Channel of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Channel {
     /// In a datagram.
@@ -21,12 +21,12 @@ pub enum Channel {
     TcpClient,
     /// On a connection of QUIC.
     Quic,
-    /// On one of QUIC, asked before its handshake was over (0-RTT).
+    /// On a QUIC connection, requested before its handshake was complete (0-RTT).
     QuicEarly,
 }
 
 impl Channel {
-    /// Every one.
+    /// Every channel.
     pub const ALL: [Self; 5] = [Self::Udp, Self::TcpOpened, Self::TcpClient, Self::Quic, Self::QuicEarly];
 
     /// The name in tables and logs.
@@ -41,27 +41,27 @@ impl Channel {
     }
 }
 
-/// Why an answer did not come, or not as it should.
+/// Reason why a response is missing or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
-    /// No connection came about.
+    /// No connection was established.
     Refused,
-    /// The server ended the connection before the answer was whole.
+    /// The server closed the connection before the response was complete.
     Closed,
-    /// It was no answer.
+    /// The response was invalid.
     Garbage,
-    /// It was a response with a status that is no success.
+    /// Its status does not count as success.
     Status,
     /// It had another length than the plan's file.
     Size,
-    /// It did not come in time.
+    /// It did not come before the timeout.
     Timeout,
     /// This machine had no socket or port left.
     Exhausted,
 }
 
 impl Trouble {
-    /// Every one.
+    /// Every kind.
     pub const ALL: [Self; 7] = [
         Self::Refused,
         Self::Closed,
@@ -91,25 +91,25 @@ impl Trouble {
 pub struct Second {
     /// Requests that were due in it.
     pub due: u64,
-    /// Of these, how many the generator came to more than a millisecond late.
+    /// Requests of these that the generator sent more than a millisecond late.
     pub late: u64,
-    /// Answers that became whole in it.
+    /// Responses that were completed in it.
     pub answered: u64,
     /// Requests that failed in it.
     pub failed: u64,
-    /// Bytes of bodies that came in answers.
+    /// Bytes of bodies in responses.
     pub bytes: u64,
-    /// The answers' times from when they were due, in nanoseconds.
+    /// Response times from when requests were due, in nanoseconds.
     pub intended: Histogram<u32>,
-    /// The largest share that a thread of the generator had of a processor, from 0 to 1.
+    /// The maximum CPU share of a thread of the generator, from 0 to 1.
     pub processor: f64,
     /// Connections that were opened in it.
     pub opened: u64,
-    /// The most that were open at once in it: of each thread, added up.
+    /// The maximum of open connections in it: of each thread, added up.
     pub open: u64,
-    /// Datagrams that this machine's kernel threw away in it.
+    /// Datagrams that this machine's kernel dropped in it.
     pub dropped: u64,
-    /// What limited the worst of the generators whose seconds these are.
+    /// Bottleneck of the worst of the generators with this second.
     pub worst: Limit,
 }
 
@@ -153,38 +153,38 @@ impl Second {
 /// Times in nanoseconds.
 pub type Latencies = Histogram<u64>;
 
-/// An hour, in nanoseconds: nobody waits longer.
+/// Maximum latency of a histogram: an hour, in nanoseconds.
 const MOST_NANOS: u64 = 3_600_000_000_000;
 
-/// Everything that came of a run, or of a part of it.
+/// Results of a run, or of a part of it.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// When it began, since 1970; of several parts, the first.
+    /// Start time, since 1970; of several parts, the first.
     pub began: Duration,
     /// The seconds, from the first request on.
     pub seconds: Vec<Second>,
-    /// From when an answer was asked for, in nanoseconds.
+    /// Service times: from when requests were sent, in nanoseconds.
     pub experienced: Latencies,
-    /// From when it was to be asked for, in nanoseconds.
+    /// Response times: from when they were due, in nanoseconds.
     pub intended: Latencies,
-    /// How late the generator came to what was due, in nanoseconds.
+    /// Lateness of the generator in sending, in nanoseconds.
     pub lateness: Latencies,
-    /// Answers by the way they came.
+    /// Responses by channel.
     pub channels: BTreeMap<Channel, u64>,
-    /// Failures by their kind.
+    /// Failures by kind.
     pub troubles: BTreeMap<Trouble, u64>,
-    /// Requests that were asked again, because a kept connection turned out to have been closed.
+    /// Requests that were retried, because a kept-alive connection turned out to be closed.
     pub again: u64,
     /// Connections that users opened, and that servers opened to them.
     pub connections: u64,
-    /// From the first request to the last response, and at least the time of the schedule.
+    /// Time from the first request to the last response, and at least the time of the schedule.
     pub elapsed: Duration,
-    /// Responses by their status, whether it is a success or not.
+    /// Responses by status, successful or not.
     pub statuses: BTreeMap<u16, u64>,
-    /// The requests of a list, told apart; empty where there is only one, or more than a run tells apart. Not in a log.
+    /// Results of the single requests of a list; empty if there is only one, or more than the maximum. Not in a log.
     pub requests: Vec<OfRequest>,
-    /// When it was ended before its time, counted from its beginning; what was under way then and did not come is neither among
-    /// the answers nor among the failures.
+    /// Time of an interruption, counted from the start; requests in flight at that time without a response are neither
+    /// among the responses nor among the failures.
     pub cut: Option<Duration>,
 }
 
@@ -216,7 +216,7 @@ pub struct OfRequest {
     pub answered: u64,
     /// Failures.
     pub failed: u64,
-    /// From when it was due, in nanoseconds.
+    /// Response times from when it was due, in nanoseconds.
     pub intended: Histogram<u32>,
 }
 
@@ -227,17 +227,17 @@ impl Default for OfRequest {
 }
 
 impl Record {
-    /// A record in which so many requests are told apart.
+    /// A record with separate results for this number of requests.
     pub(crate) fn telling_apart(requests: usize) -> Self {
         Self { requests: vec![OfRequest::default(); requests], ..Self::default() }
     }
 
-    /// A response with this status has come.
+    /// Counts the status of a response.
     pub(crate) fn status(&mut self, status: u16) {
         *self.statuses.entry(status).or_default() += 1;
     }
 
-    /// One of the requests told apart succeeded.
+    /// Counts a success of one of the separate requests.
     pub(crate) fn answered_one(&mut self, number: u32, intended: Duration) {
         if let Some(request) = self.requests.get_mut(number as usize) {
             request.answered += 1;
@@ -245,25 +245,25 @@ impl Record {
         }
     }
 
-    /// One of the requests told apart failed.
+    /// Counts a failure of one of the separate requests.
     pub(crate) fn failed_one(&mut self, number: u32) {
         if let Some(request) = self.requests.get_mut(number as usize) {
             request.failed += 1;
         }
     }
 
-    /// Successes for each second that elapsed.
+    /// Successes per elapsed second.
     pub fn answers_per_second(&self) -> f64 {
         let elapsed = self.elapsed.as_secs_f64();
         if elapsed > 0.0 { self.answers() as f64 / elapsed } else { 0.0 }
     }
 
-    /// The share of requests that failed, from 0 to 1; of no requests, 0.
+    /// The share of requests that failed, from 0 to 1; 0 without requests.
     pub fn failure_share(&self) -> f64 {
         self.failures() as f64 / (self.answers() + self.failures()).max(1) as f64
     }
 
-    /// The second with this number; those before it are there, too.
+    /// The second of this time; earlier ones exist, too.
     pub(crate) fn second(&mut self, since_beginning: Duration) -> &mut Second {
         let number = usize::try_from(since_beginning.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
         if self.seconds.len() <= number {
@@ -272,7 +272,7 @@ impl Record {
         &mut self.seconds[number]
     }
 
-    /// Something was due then, and the generator came to it so late.
+    /// Counts a request that was due then, with the generator's lateness.
     pub(crate) fn due(&mut self, when: Duration, lateness: Duration) {
         self.lateness.saturating_record(lateness.as_nanos());
         let second = self.second(when);
@@ -280,7 +280,7 @@ impl Record {
         second.late += u64::from(lateness > LATE);
     }
 
-    /// An answer is whole.
+    /// Counts a complete response.
     pub(crate) fn answered(
         &mut self,
         when: Duration,
@@ -298,24 +298,24 @@ impl Record {
         second.intended.saturating_record(intended.as_nanos());
     }
 
-    /// A request failed.
+    /// Counts a failed request.
     pub(crate) fn failed(&mut self, when: Duration, trouble: Trouble) {
         *self.troubles.entry(trouble).or_default() += 1;
         self.second(when).failed += 1;
     }
 
-    /// Answers in all.
+    /// Number of responses.
     pub fn answers(&self) -> u64 {
         self.channels.values().sum()
     }
 
-    /// Failures in all.
+    /// Number of failures.
     pub fn failures(&self) -> u64 {
         self.troubles.values().sum()
     }
 
-    /// Adds what another generator came to with its part of the plan. A second in which one of them was the limit stays one,
-    /// however many others there are.
+    /// Adds the results of another generator with its shard of the plan. A second in which any of them was the
+    /// bottleneck stays one.
     pub fn join(&mut self, mut other: Self) {
         for second in self.seconds.iter_mut().chain(&mut other.seconds) {
             second.worst = limit(second);
@@ -323,7 +323,7 @@ impl Record {
         self.merge(other);
     }
 
-    /// Adds what another part of the same run came to.
+    /// Adds the results of another part of the same run.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self {
             began,
@@ -383,7 +383,7 @@ impl Record {
     }
 }
 
-/// Who comes later than this to what is due is late.
+/// Minimum lateness that counts as late.
 pub const LATE: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_generator_that_was_the_limit_is_not_outvoted() {
+    fn a_generator_that_was_the_bottleneck_is_not_averaged_away() {
         let part = |late| Record {
             seconds: vec![Second { due: 1_000, late, answered: 1_000, ..Second::default() }],
             ..Record::default()
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn regress_a_rate_is_of_the_time_that_elapsed_not_of_the_seconds_that_were_touched() {
+    fn regress_a_rate_is_per_elapsed_time_not_per_started_second() {
         let mut record = Record { elapsed: Duration::from_millis(5_001), ..Record::default() };
         for number in 0..20_000 {
             let when = Duration::from_nanos(number * 250_050);

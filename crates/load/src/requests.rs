@@ -12,15 +12,15 @@ use http::uri::{Authority, PathAndQuery};
 use http::{HeaderName, HeaderValue};
 use http1::message::{Fields, Method};
 
-/// A list has no more requests.
+/// Maximum number of requests of a list.
 pub const MAX_REQUESTS: usize = 100_000;
-/// A request has no more header fields.
+/// Maximum number of header fields of a request.
 pub const MAX_FIELDS: usize = 100;
-/// No body is longer.
+/// Maximum length of a body.
 pub const MAX_BODY_BYTES: u64 = 16 << 20;
-/// All bodies together are no longer.
+/// Maximum length of all bodies together.
 pub const MAX_BODIES_BYTES: u64 = 256 << 20;
-/// A target or a field is no longer: most servers refuse more.
+/// Maximum length of a target or a field: most servers refuse more.
 pub const MAX_LINE_BYTES: usize = 8 << 10;
 
 /// A request.
@@ -32,7 +32,7 @@ pub struct Request {
     pub(crate) fields: Fields,
     count: usize,
     pub(crate) body: Bytes,
-    /// The status that an access log records of it, if that is an error: then the same status is a success.
+    /// The error status in the access log, if any: then the same status is a success.
     pub logged_error: Option<u16>,
 }
 
@@ -43,13 +43,13 @@ pub enum BadRequest {
     Method(String),
     /// The path is not one.
     Target(String),
-    /// The field is not `Name: value`, or has characters that no field has.
+    /// The field is not `Name: value`, or has invalid characters.
     Field(String),
     /// The field is set by the generator itself.
     Reserved(String),
-    /// There are more fields than a request has.
+    /// There are more fields than the maximum.
     TooManyFields,
-    /// The value of `Host` names no host.
+    /// The value of `Host` is not a host.
     Host(String),
     /// A body of this many bytes is too long.
     Body(u64),
@@ -118,7 +118,7 @@ impl Request {
         let is_target = target.starts_with('/')
             && target.len() <= MAX_LINE_BYTES
             && target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
-            // The same path must leave by every protocol.
+            // Every protocol must send the same path.
             && target.parse::<PathAndQuery>().is_ok_and(|parsed| parsed.as_str() == target);
         if !is_target {
             return Err(BadRequest::Target(target.to_owned()));
@@ -187,12 +187,12 @@ impl Request {
         self.body.len() as u64
     }
 
-    /// Whether it changes nothing at the server (RFC 9110, section 9.2.1).
+    /// Whether it is safe (RFC 9110, section 9.2.1).
     pub const fn is_safe(&self) -> bool {
         self.method.is_safe()
     }
 
-    /// Whether it may be sent again when a kept connection turns out to be closed (RFC 9110, section 9.2.2).
+    /// Whether it may be retried when a kept-alive connection turns out to be closed (RFC 9110, section 9.2.2).
     pub(crate) fn is_idempotent(&self) -> bool {
         self.is_safe() || matches!(self.method.name(), "PUT" | "DELETE")
     }

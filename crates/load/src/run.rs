@@ -1,6 +1,6 @@
-//! All threads of a run, from the first request to the last answer.
+//! All threads of a run, from the first request to the last response.
 //!
-//! Not the users: see `worker`. What the kernel threw away is asked of it once a second.
+//! Not the users: see `worker`. The kernel's counter of dropped datagrams is read once a second.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,14 +31,14 @@ use crate::streams::reactor::Reactor;
 use crate::user::{Common, heads};
 use crate::worker::{Queue, Worker};
 
-/// Why a run did not begin.
+/// Reason why a run did not begin.
 #[derive(Debug)]
 pub enum Error {
     /// This machine has too little of something.
     Short(Short),
     /// The system gave no socket, port or thread.
     System(io::Error),
-    /// No encrypted connection can begin.
+    /// Encrypted connections cannot be configured.
     Mistrust(Mistrust),
 }
 
@@ -81,7 +81,7 @@ impl From<rustix::io::Errno> for Error {
 /// Runs the job (or a plan) to its end; `watch` is called every second.
 ///
 /// # Errors
-/// [`Error`] if the system lacks what it needs; what servers do is in the record.
+/// [`Error`] if the system lacks resources; errors of servers are in the record.
 pub fn run<'a>(
     job: impl Into<Job<'a>>,
     target: &Target,
@@ -156,22 +156,22 @@ pub fn run_until<'a>(
     let mut record = Record::default();
     let mut dropped = vec![thrown_away()];
     thread::scope(|scope| {
-        // None of them begins before all of them are there: where the system gives fewer, nothing is sent.
+        // No thread begins before all of them exist: where the system provides fewer, nothing is sent.
         let workers: Vec<_> = parts
             .into_iter()
             .map(|worker| {
                 let (all_there, are_all_there) = channel::<Time>();
                 let handle = thread::Builder::new().spawn_scoped(scope, move || {
-                    // The kernel may otherwise let a thread sleep 50 us longer than it asked for.
+                    // The kernel may otherwise let a thread sleep 50 us longer than requested.
                     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
                     are_all_there.recv().ok().map(|begins| worker.run(begins))
                 })?;
                 Ok((all_there, handle))
             })
             .collect::<io::Result<_>>()?;
-        // They have theirs: when the last of them is gone, all is over.
+        // The threads have theirs: when the last of them is dropped, the run is over.
         drop(tell);
-        // Not before: what was prepared for thousands of users took its time.
+        // Not before: preparing thousands of users takes time.
         let now = calendar();
         let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
         let begins = clock.now() + wait;
@@ -221,14 +221,14 @@ pub fn run_until<'a>(
     Ok(record)
 }
 
-/// Until every thread has heard of it.
+/// Time until every thread has received the start time.
 const HEAD_START: Duration = Duration::from_millis(50);
-/// So long after a second all threads have told of it, unless they have more to do than they can.
+/// Time after a second in which all threads have reported it, unless they are overloaded.
 const SETTLED: Duration = Duration::from_millis(50);
-/// Bytes that are read at once.
+/// Size of a read buffer, in bytes.
 const ROOM: usize = 128 << 10;
 
-/// For each thread, for each of its users, the pages.
+/// The pages, by thread and by user.
 fn pages(job: &Job<'_>, config: &Config) -> Vec<Vec<Queue>> {
     let users = users(job, config).max(1);
     let of_users: Vec<Queue> = match job.turns {
@@ -254,16 +254,16 @@ fn pages(job: &Job<'_>, config: &Config) -> Vec<Vec<Queue>> {
     of_threads
 }
 
-/// A seed that nobody can foresee: ids are all that tells an answer from a forgery.
+/// An unpredictable seed: only ids distinguish a response from a forgery.
 fn secret() -> io::Result<Seed> {
     let mut bytes = [0; 8];
     getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(Seed::new(u64::from_ne_bytes(bytes)))
 }
 
-/// Datagrams that found no room, on their way in or out, in this network namespace until now (proc(5)).
+/// Datagrams dropped for lack of buffers, incoming and outgoing, in this network namespace so far (proc(5)).
 fn thrown_away() -> u64 {
-    // Of this thread: others may be in other namespaces.
+    // Of this thread's namespace: others may be in other namespaces.
     let udp = fs::read_to_string("/proc/thread-self/net/snmp").unwrap_or_default();
     let mut lines = udp.lines().filter_map(|line| line.strip_prefix("Udp: "));
     let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -323,9 +323,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn parts_of_a_plan_are_all_of_it_and_none_of_it_twice() {
+    fn shards_of_a_plan_are_disjoint_and_complete() {
         let plan = Wanted { schedule: Schedule::Users(7), files: 20, ..Wanted::default() }.plan().unwrap();
-        // More parts than users: some have nothing to do.
+        // More shards than users: some have nothing to do.
         let of = 9;
         let part = |number| Config { shard: Shard::new(number, of).unwrap(), ..config(2, 5) };
         let mut all: Vec<usize> =

@@ -1,4 +1,4 @@
-//! Whom to believe that it is the server, and the beginnings of encrypted connections.
+//! Certificate verification, and the configuration of encrypted connections.
 //!
 //! Not the encryption: that is rustls', with ring's ciphers.
 
@@ -13,38 +13,38 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// That a server is asked by encrypted connections, and how.
+/// Configuration of encrypted connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Security {
     /// The name that its certificate must have, or its address.
     pub name: String,
-    /// Whom to believe that it is the server.
+    /// Trusted certificates.
     pub trust: Trust,
 }
 
-/// Whom to believe that it is the server.
+/// Trusted certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Whom this system believes.
+    /// The system's CA certificates.
     System,
-    /// Who has a certificate from one of these.
+    /// These CA certificates.
     Authorities(Vec<CertificateDer<'static>>),
-    /// Anybody: for servers with a certificate of their own making.
+    /// Any certificate, for servers with a self-signed one.
     Anybody,
 }
 
-/// Why nobody can be believed.
+/// Reason why no certificate can be verified.
 #[derive(Debug)]
 pub enum Mistrust {
     /// The file has no certificate, or cannot be read.
     File(String),
-    /// The system has none.
+    /// The system has no CA certificates.
     System,
     /// The server's name cannot be in a certificate.
     Name(String),
-    /// The protocol is always encrypted, and the server is asked otherwise.
+    /// The protocol is always encrypted, and the URL is not.
     Nothing,
-    /// A certificate is none that can sign others.
+    /// A certificate cannot sign others: it is not a CA's.
     Authority(String),
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Mistrust {
 impl std::error::Error for Mistrust {}
 
 impl Trust {
-    /// Those whose certificates a file has, in PEM.
+    /// The CA certificates in a PEM file.
     ///
     /// # Errors
     /// If it has none.
@@ -91,12 +91,12 @@ impl Trust {
 }
 
 impl Security {
-    /// What the server is called in a handshake.
+    /// The server's name for SNI and verification.
     pub(crate) fn server(&self) -> Result<ServerName<'static>, Mistrust> {
         ServerName::try_from(self.name.clone()).map_err(|_| Mistrust::Name(self.name.clone()))
     }
 
-    /// How to begin, for a protocol that is called so in the handshake (RFC 7301).
+    /// The TLS configuration for a protocol with this ALPN name (RFC 7301).
     pub(crate) fn client(&self, protocol: &[u8]) -> Result<ClientConfig, Mistrust> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -121,7 +121,7 @@ impl Security {
         match &self.trust {
             Trust::Anybody => return Ok(None),
             Trust::System => {
-                // What of the system's is unreadable is no authority.
+                // Unreadable certificates of the system are skipped.
                 roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
                 if roots.is_empty() {
                     return Err(Mistrust::System);
@@ -137,7 +137,7 @@ impl Security {
     }
 }
 
-/// rustls keeps as many servers as this is divided by eight, and eight tickets of each: there is one.
+/// rustls caches tickets of this number divided by eight servers, with eight tickets each: there is one server.
 const TICKETS: usize = 8;
 
 /// The same configuration with session tickets of its own, as each user has them.
@@ -147,7 +147,7 @@ pub(crate) fn with_own_tickets(config: &ClientConfig) -> ClientConfig {
     own
 }
 
-/// Believes everybody, but not that a signature is what it is not: the cost stays that of the real thing.
+/// Accepts every certificate, but still checks signatures: the cost stays that of real verification.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

@@ -1,14 +1,14 @@
-//! A user's connections of HTTP/2 or HTTP/3: which of them carries a request, and what came of it.
+//! A user's connections of HTTP/2 or HTTP/3: assignment of requests to them, and outcomes.
 //!
-//! In flow requests from [`crate::user`], and reports from the connections' tasks; out flow requests that are over. Read in
+//! In flow requests from [`crate::user`], and reports from the connections' tasks; out flow finished requests. Read in
 //! this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`desk`] | a connection's task: orders and reports |
-//! | [`means`] | how connections begin |
-//! | [`http2`], [`http3`] | what opens and fetches in each |
-//! | [`reactor`] | the thread's runtime, in which all tasks are |
+//! | [`means`] | configuration of connections |
+//! | [`http2`], [`http3`] | opening connections and sending requests, in each |
+//! | [`reactor`] | the thread's runtime, which runs all tasks |
 //!
 //! Not the protocols: those are h2's, h3's and quinn's.
 
@@ -41,17 +41,17 @@ pub(crate) struct Streams {
     keeps: Option<Duration>,
     lines: BTreeMap<u64, Line>,
     asked: BTreeMap<u64, Asked>,
-    /// Numbers for connections and requests.
+    /// Next number of a connection or a request.
     next: u64,
 }
 
 #[derive(Debug)]
 struct Line {
-    /// `None`: it takes no more requests.
+    /// Sender of orders; `None`: it takes no more requests.
     orders: Option<UnboundedSender<Order>>,
     under_way: u64,
     served: u64,
-    /// When it had nothing to do any more.
+    /// Time since which it is idle.
     idle: Option<Time>,
 }
 
@@ -61,19 +61,19 @@ struct Asked {
     line: u64,
 }
 
-/// What came of a report.
+/// Result of a report.
 #[derive(Debug)]
 pub(crate) enum Turn {
-    /// Nothing that a user sees.
+    /// None that a user sees.
     Nothing,
-    /// A request is over.
+    /// A request is finished.
     Over(Pending, Result<Response, Trouble>, Channel),
-    /// To be asked again, on another connection.
+    /// To be retried on another connection.
     Again(Pending),
 }
 
 impl Streams {
-    /// Nobody has asked for anything yet.
+    /// A user without connections.
     pub(crate) fn new(number: u32, means: &Means) -> Self {
         let Means { connections, keeps, .. } = *means;
         let site = Arc::clone(&means.site);
@@ -81,7 +81,7 @@ impl Streams {
         Self { number, site, own: means.own(), connections, keeps, lines, asked, next: 0 }
     }
 
-    /// Asks; gives whether a connection was opened for it.
+    /// Sends a request; returns whether a connection was opened for it.
     pub(crate) fn ask(&mut self, pending: Pending, reactor: &Reactor, open: &Gauge) -> bool {
         let free = self.free();
         let line = free.unwrap_or_else(|| self.open(reactor, open, !pending.is_again));
@@ -92,7 +92,7 @@ impl Streams {
             *under_way += 1;
             *idle = None;
             if let Err(unsent) = orders.send(Order { number, request, is_conditional }) {
-                // Its task is over, and has said so.
+                // Its task has ended, and has reported that.
                 let Order { number, .. } = unsent.0;
                 reactor.reporter(self.number).tell(Report::Came(number, Came::Broken(false)));
             }
@@ -100,8 +100,8 @@ impl Streams {
         free.is_none()
     }
 
-    /// The connection for the next request: one that has nothing to do, or where there may be no more the one with the
-    /// fewest; `None`: a new one.
+    /// The connection for the next request: an idle one, or at the maximum number of connections the one with the
+    /// fewest requests; `None`: a new one.
     fn free(&self) -> Option<u64> {
         let open = self.lines.iter().filter(|(_, line)| line.orders.is_some());
         let count = open.clone().count();
@@ -124,7 +124,7 @@ impl Streams {
         self.next
     }
 
-    /// A connection has told something.
+    /// Handles a connection's report.
     pub(crate) fn told(&mut self, now: Time, report: Report) -> Turn {
         match report {
             Report::Over(line) => {
@@ -136,7 +136,7 @@ impl Streams {
             }
             Report::Came(number, came) => match self.asked.remove(&number) {
                 Some(Asked { pending, line }) => self.came(now, pending, line, came),
-                // It was given up.
+                // It has timed out before.
                 None => Turn::Nothing,
             },
         }
@@ -155,7 +155,7 @@ impl Streams {
             }
             Came::Broken(has_begun) => {
                 line.orders = None;
-                // On a connection that has served nothing, a close is its answer; and so is one in the middle.
+                // On a connection without any response the close is the outcome; the same within a response.
                 if has_begun || line.served == 0 {
                     Turn::Over(pending, Err(Trouble::Closed), Channel::TcpClient)
                 } else {
@@ -164,11 +164,11 @@ impl Streams {
             }
             Came::Unseen => {
                 line.orders = None;
-                // The server has not looked at it: whatever its method, it may be sent again.
+                // The server did not process it: it may be retried, whatever its method.
                 again(Pending { may_repeat: true, ..pending })
             }
             Came::Trouble(trouble) => {
-                // Who answers too late or not at all may be on a path that is dead.
+                // A response that is late or missing may mean a dead path.
                 line.orders = None;
                 Turn::Over(pending, Err(trouble), Channel::TcpClient)
             }
@@ -180,7 +180,7 @@ impl Streams {
         turn
     }
 
-    /// What takes no requests and has none is gone.
+    /// Removes a connection that takes no requests and has none in flight.
     fn forget(&mut self, number: u64) {
         let is_over = |line: &Line| line.orders.is_none() && line.under_way == 0;
         if self.lines.get(&number).is_some_and(is_over) {
@@ -188,17 +188,17 @@ impl Streams {
         }
     }
 
-    /// Closes what is open and has nothing under way.
+    /// Closes idle connections.
     pub(crate) fn close(&mut self) {
         self.lines.retain(|_, line| line.under_way > 0);
     }
 
-    /// Closes what has had nothing to do for as long as users keep that.
+    /// Closes connections that have been idle for `keeps`.
     pub(crate) fn close_idle(&mut self, now: Time, keeps: Duration) {
         self.lines.retain(|_, line| line.under_way > 0 || line.idle.is_none_or(|since| since + keeps > now));
     }
 
-    /// Gives up what was asked before, and is not answered: connections see to that in time, but for the end of a run.
+    /// Times out requests sent before `long_ago`: connections enforce the timeout themselves, except at the end of a run.
     pub(crate) fn give_up(&mut self, long_ago: Time) -> Vec<Pending> {
         if long_ago < Time::MAX {
             return Vec::new();
@@ -208,7 +208,7 @@ impl Streams {
     }
 }
 
-/// To be asked again, once.
+/// A retry, once.
 fn again(pending: Pending) -> Turn {
     if pending.is_again || !pending.may_repeat {
         Turn::Over(pending, Err(Trouble::Closed), Channel::TcpClient)

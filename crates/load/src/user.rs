@@ -1,6 +1,6 @@
-//! A user: the connections there are, what waits for one, and what is under way.
+//! A user: its connections, and its waiting and pending requests.
 //!
-//! Not when something is due: the worker has the time. Slots number what a user listens to, for the worker's epoll.
+//! Not the schedule: the worker has the time. Slots number a user's sockets, for the worker's epoll.
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,36 +25,36 @@ use crate::streams::means::Means;
 use crate::streams::reactor::Reactor;
 use crate::streams::{self, Streams};
 
-/// What the users of a thread share.
+/// State that the users of a thread share.
 pub(crate) struct Common {
     pub(crate) epoll: OwnedFd,
-    /// For protocols whose connections carry many requests at once.
+    /// For protocols whose connections carry concurrent requests.
     pub(crate) streams: Option<(Means, Reactor)>,
     pub(crate) config: Config,
     pub(crate) target: Target,
-    /// How connections of HTTP/1 begin.
+    /// Opens HTTP/1 connections.
     pub(crate) connector: Connector,
-    /// Where datagrams leave, for DHTTP.
+    /// UDP ports, for DHTTP.
     pub(crate) ports: Option<Ports>,
-    /// Those of requests, and of conditional ones; the target is the last that was asked for.
+    /// Header sections of requests, and of conditional ones; the target is that of the last request.
     pub(crate) heads: [RequestHead; 2],
-    /// The requests of a list; none for the files of a site.
+    /// The requests of a list; empty for the files of a site.
     pub(crate) list: Arc<[Prepared]>,
-    /// Where bytes are read to.
+    /// Read buffer.
     pub(crate) room: Vec<u8>,
-    /// What has come of requests.
+    /// Finished requests.
     pub(crate) done: Vec<Done>,
-    /// Room for what a turn of DHTTP's machine brings.
+    /// Buffer for the results of a turn of DHTTP's state machine.
     pub(crate) outcomes: Vec<(Outcome, Channel)>,
-    /// Connections that are there.
+    /// Number of open connections.
     pub(crate) open: Gauge,
-    /// Connections opened, here and by the server.
+    /// Number of connections opened, by users and by the server.
     pub(crate) connections: u64,
-    /// Requests sent again.
+    /// Number of retries.
     pub(crate) again: u64,
 }
 
-/// A request that is over.
+/// A finished request.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) pending: Pending,
@@ -62,11 +62,11 @@ pub(crate) struct Done {
     pub(crate) way: Channel,
 }
 
-/// From here on slots are not of lines.
+/// First slot that is not of an HTTP/1 connection.
 const LISTENER: u32 = 1_000;
-/// From here on those of the server's connections.
+/// First slot of the connections that the server opens.
 const OPENED: u32 = 1_001;
-/// Requests on a connection whose answers are not there yet; servers close on who sends more.
+/// Maximum number of pending requests on a connection; servers close with more.
 const DEPTH: usize = 64;
 
 /// A user.
@@ -81,7 +81,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Nobody has asked for anything yet; `secret` is for DHTTP's tables.
+    /// A user without requests; `secret` is for DHTTP's tables.
     pub(crate) fn new(number: u32, common: &Common, secret: [u8; 16]) -> io::Result<Self> {
         let mut pair = None;
         if common.config.protocol == Protocol::Dhttp {
@@ -94,8 +94,7 @@ impl User {
         Ok(Self { number, connector, lines: Vec::new(), waiting: VecDeque::new(), pair, streams })
     }
 
-    /// Asks for a file, by the way that the configuration says; nobody can foresee what was drawn. Gives when the user wants to
-    /// be woken.
+    /// Sends a request by the configured protocol; the random number must be unpredictable. Returns the user's next timeout.
     pub(crate) fn ask(
         &mut self,
         now: Time,
@@ -126,7 +125,7 @@ impl User {
         }
     }
 
-    /// A connection with many requests has told something.
+    /// Handles a report of a connection with concurrent requests.
     pub(crate) fn told(&mut self, now: Time, report: Report, common: &mut Common) {
         let Some(streams) = &mut self.streams else { return };
         match streams.told(now, report) {
@@ -139,12 +138,12 @@ impl User {
         }
     }
 
-    /// Does what DHTTP's machine has to do by now.
+    /// Runs DHTTP's state machine up to now.
     pub(crate) fn wake(&mut self, now: Time, common: &mut Common) -> Option<Time> {
         self.turn(now, common, |pair, turn| pair.poll(now, turn))?
     }
 
-    /// Something has come at this slot.
+    /// Handles events of this slot.
     pub(crate) fn ready(&mut self, now: Time, slot: u32, common: &mut Common) -> Option<Time> {
         let mut room = std::mem::take(&mut common.room);
         let wake = match slot {
@@ -162,7 +161,7 @@ impl User {
         wake.and_then(|()| self.wake(now, common))
     }
 
-    /// An answer has come by UDP. Gives when the user wants to be woken.
+    /// Handles a response by UDP. Returns the user's next timeout.
     pub(crate) fn datagram(
         &mut self,
         now: Time,
@@ -173,12 +172,12 @@ impl User {
         self.turn(now, common, |pair, turn| pair.datagram(now, from, datagram, turn))?
     }
 
-    /// Nobody takes this user's datagrams, says ICMP.
+    /// Handles ICMP's report that the server accepts no datagrams of this user.
     pub(crate) fn refused(&mut self, now: Time, common: &mut Common) -> Option<Time> {
         self.turn(now, common, |pair, turn| pair.refused(now, turn))?
     }
 
-    /// Closes what is open and has nothing under way.
+    /// Closes idle connections.
     pub(crate) fn close(&mut self) {
         for line in &mut self.lines {
             line.take_if(|line| line.asked() == 0);
@@ -188,7 +187,7 @@ impl User {
         }
     }
 
-    /// Closes what has had nothing to do for as long as users keep that.
+    /// Closes connections that have been idle for `keeps`.
     pub(crate) fn close_idle(&mut self, now: Time, keeps: Duration) {
         for line in &mut self.lines {
             line.take_if(|line| line.idle().is_some_and(|since| since + keeps <= now));
@@ -198,7 +197,7 @@ impl User {
         }
     }
 
-    /// Fails what was asked before `long_ago`, and looks whether there are sockets again.
+    /// Times out requests sent before `long_ago`, and checks for free sockets.
     pub(crate) fn give_up(&mut self, now: Time, long_ago: Time, common: &mut Common) {
         if let Some(pair) = self.pair.as_mut().filter(|pair| pair.is_short()) {
             pair.try_again();
@@ -246,7 +245,7 @@ impl User {
             let (number, epoll, open) = (self.number, &common.epoll, &common.open);
             let accepted = |pair: &mut Pair, turn: &mut Turn<'_>| {
                 let (connection, fd) = pair.accept(now, open, turn)?;
-                // Four thousand million connections of one user are more than a run has.
+                // A user never has four thousand million connections.
                 let slot = OPENED.wrapping_add(u32::try_from(connection).unwrap_or(0));
                 epoll::add(epoll, fd, data(number, slot), EventFlags::IN).ok()
             };
@@ -280,7 +279,7 @@ impl User {
         self.dispatch(now, common);
     }
 
-    /// Hands over what is over; what is to be asked again is the next to be asked.
+    /// Reports finished requests; those to be retried come first in the queue.
     fn settle(
         &mut self,
         outcomes: impl IntoIterator<Item = Outcome, IntoIter: DoubleEndedIterator>,
@@ -298,7 +297,7 @@ impl User {
         }
     }
 
-    /// Sends what waits, as far as connections allow.
+    /// Sends waiting requests, as far as connections allow.
     fn dispatch(&mut self, now: Time, common: &mut Common) {
         let depth = if common.config.protocol == Protocol::Pipelined { DEPTH } else { 1 };
         while let Some(pending) = self.waiting.front().copied() {
@@ -334,8 +333,7 @@ impl User {
         }
     }
 
-    /// The connection for the next request: one that has nothing to do, a new one, or where several may be under way the one
-    /// with the fewest.
+    /// The connection for the next request: an idle one, a new one, or with pipelining the one with the fewest requests.
     fn place(&mut self, depth: usize, connections: usize) -> Option<usize> {
         let asked = |line: &Option<Line>| line.as_ref().map(Line::asked);
         let best =
@@ -357,19 +355,19 @@ impl User {
         if let Some(Some(line)) = self.lines.get_mut(place)
             && let Some(interest) = line.new_interest()
         {
-            // It is there: what was closed is gone from the list.
+            // It is registered: a closed one is no longer in the list.
             let _ = epoll::modify(&common.epoll, line.as_fd(), data(self.number, place), interest);
         }
     }
 }
 
-/// Listens to the port that the server connects to, or not.
+/// Enables or disables events of the port that the server connects to.
 fn hear(pair: &Pair, user: u32, what: EventFlags, common: &Common) {
-    // It is there for as long as its user is.
+    // It is registered as long as its user exists.
     let _ = epoll::modify(&common.epoll, pair.listener(), data(user, LISTENER), what);
 }
 
-/// What epoll says of this user's slot.
+/// epoll's data for this user's slot.
 fn data(user: u32, slot: impl TryInto<u32>) -> EventData {
     EventData::new_u64(u64::from(user) << 32 | u64::from(slot.try_into().unwrap_or(0)))
 }
@@ -383,7 +381,7 @@ impl Common {
         }
     }
 
-    /// The head of a request; of one for a file only what is new is written.
+    /// The header section of a request; for a file only the changed parts are written.
     fn head(&mut self, pending: &Pending) -> &RequestHead {
         if let Some(prepared) = self.list.get(pending.number as usize) {
             return &prepared.head;
@@ -396,12 +394,13 @@ impl Common {
     }
 }
 
-/// The heads of requests for a folder, unconditional and conditional; `unchanged_since` is a time after which nothing was changed.
+/// The header sections of requests for a site, unconditional and conditional; `unchanged_since` is a time after every
+/// modification.
 pub(crate) fn heads(config: &Config, target: &Target, unchanged_since: &str) -> [RequestHead; 2] {
     let Target { address: _, host, folder, security: _ } = target;
     [None, Some(unchanged_since)].map(|since| {
         let mut fields = Fields::new();
-        // Both are checked before the run: valid fields.
+        // Both are validated before the run.
         let _ = fields.push("Host", host);
         if closes(config) {
             let _ = fields.push("Connection", "close");

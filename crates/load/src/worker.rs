@@ -1,6 +1,6 @@
-//! A thread with its users: what is due when, and what the sockets have.
+//! A thread with its users: its schedule, and its sockets.
 //!
-//! Not the users themselves. Its clock is the run's; it never waits for anything but the next thing that is due.
+//! Not the users themselves. Its clock is the run's; it waits only for the next event or timeout.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -28,49 +28,49 @@ use crate::user::{Common, Done, User};
 pub(crate) struct Worker<'a> {
     job: &'a Job<'a>,
     clock: Clock,
-    /// When the run begins, for all threads.
+    /// Start of the run, for all threads.
     begins: Time,
-    /// When nothing more is begun.
+    /// Time after which nothing more is started.
     ends: Time,
     common: Common,
     users: Vec<Seat>,
     timers: BinaryHeap<Reverse<(Time, u32, Wake)>>,
     ids: Random,
     record: Record,
-    /// When what has not left yet was due.
+    /// Due times of requests that have not been sent yet.
     held: Vec<Time>,
     under_way: u64,
-    /// When the next users are looked at whose requests or connections may be too old, and which they are.
+    /// Time of the next check for timeouts, and the users to check then.
     sweeps: Time,
     swept: usize,
-    /// Time spent looking for what is due next, since the last tick.
+    /// Time spent busy-waiting since the last tick.
     awake: Duration,
-    /// Connections that are in the account.
+    /// Connections that are already in the record.
     opened: u64,
-    /// When this tick began.
+    /// Start of this tick.
     ticked: Time,
     teller: Teller,
     stop: Stop,
 }
 
-/// A user, and their pages.
+/// A user, with its pages.
 #[derive(Debug)]
 struct Seat {
     user: User,
     pages: Queue,
-    /// Objects of the page that are not there yet.
+    /// Objects of the page without a response.
     left: usize,
     closes: bool,
-    /// When DHTTP's machine wants to be woken.
+    /// Next timeout of DHTTP's state machine.
     wakes: Option<Time>,
 }
 
-/// The pages that are still to come for a user, by their places in the job.
+/// The remaining pages of a user, by their indices in the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
     /// These, once.
     Once(VecDeque<usize>),
-    /// All of so many, from this one on, again and again.
+    /// All of `of` pages, from `next` on, repeatedly.
     Loop { next: usize, of: usize },
 }
 
@@ -94,7 +94,7 @@ impl Queue {
     }
 }
 
-/// Why a user is woken.
+/// Reason to wake a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wake {
     Page(usize),
@@ -102,24 +102,24 @@ enum Wake {
     Machine,
 }
 
-/// Longer than this nobody sleeps: the account of each second is kept in time.
+/// Maximum sleep: each second's report must be in time.
 const TICK: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
-/// Users of a closed loop begin so long after one another: a thousand in a tenth of a second.
+/// Interval between the starts of a closed loop's users: a thousand in a tenth of a second.
 const APART: Duration = Duration::from_micros(100);
-/// A user of a closed loop waits so long after a failure.
+/// Delay of a closed loop's user after a failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
-/// So long before something is due a thread sleeps no more: more than the kernel needs to wake it.
+/// Busy-waiting time before something is due: more than the kernel needs to wake a thread.
 const AWAKE: Duration = Duration::from_micros(60);
-/// Datagrams that are taken one after the other before something may be due.
+/// Maximum number of datagrams received in a row before due requests are checked.
 const TAKEN_AT_ONCE: usize = 8;
-/// Of events at ports, which are nobody's.
+/// Slot of events at ports, which belong to no single user.
 const PORTS: u32 = u32::MAX;
-/// Users who are looked at in one go, which is done in a few microseconds.
+/// Number of users that are checked together, which takes a few microseconds.
 const SWEPT_AT_ONCE: usize = 64;
 
 impl<'a> Worker<'a> {
-    /// A thread for as many users as there are lists of pages; `ids` is a generator that nobody can foresee.
+    /// A thread with a user for each list of pages; `ids` is an unpredictable generator.
     pub(crate) fn new(
         job: &'a Job<'a>,
         clock: Clock,
@@ -163,7 +163,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// From the first request to the last answer, of a run that begins at this time.
+    /// Runs from the first request to the last response, with this start time.
     pub(crate) fn run(mut self, begins: Time) -> Record {
         (self.begins, self.sweeps, self.ticked) = (begins, begins, begins);
         self.ends = begins + self.job.lasts;
@@ -195,12 +195,12 @@ impl<'a> Worker<'a> {
                 break;
             }
             self.send();
-            // Before the beginning there are no ticks, and yet it may be told to end.
+            // Before the start there are no ticks, but the run may be interrupted.
             let next = self.next_due().map_or(tick, |at| at.min(tick)).min(self.sweeps).min(now + TICK);
             self.wait(next, &mut events, &mut reports);
             for event in events.drain(..) {
                 let data = event.data.u64();
-                // What was put together as two words.
+                // The two words of the event's data.
                 let (number, slot) =
                     ((data >> 32) as usize, u32::try_from(data & u64::from(u32::MAX)).unwrap_or(0));
                 let now = self.look();
@@ -222,7 +222,7 @@ impl<'a> Worker<'a> {
                 }
             }
         }
-        // What has no answer by now will not be waited for.
+        // Requests without a response by now time out.
         let now = self.clock.now();
         self.record.elapsed = now.since(self.begins);
         if self.record.cut.is_none() {
@@ -243,8 +243,8 @@ impl<'a> Worker<'a> {
         self.timers.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Waits until something is ready or due. Whoever sleeps wakes late: the last moments are spent looking, and that is not
-    /// counted as work.
+    /// Waits until something is ready or due. A sleeping thread wakes late: the last moments are busy-waiting, which
+    /// does not count as work.
     fn wait(&mut self, next: Time, events: &mut Vec<Event>, reports: &mut Vec<(u32, Report)>) {
         let began = self.clock.now();
         let left = next.since(began);
@@ -253,7 +253,7 @@ impl<'a> Worker<'a> {
             reactor.wait(asleep, reports);
         } else {
             let epoll = &self.common.epoll;
-            // An interrupted wait has no events; any other failure would be a mistake in this file.
+            // An interrupted wait has no events; any other error would be a bug in this file.
             if asleep > Duration::ZERO {
                 // By ppoll(2), which counts in nanoseconds: epoll_wait(2) counts in milliseconds, and rounds up.
                 let _ = poll(&mut [PollFd::new(epoll, PollFlags::IN)], Some(&timespec(asleep)));
@@ -266,7 +266,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What is due does not wait until all that has come is taken. Gives the time.
+    /// Starts what is due, before more events are handled. Returns the time.
     fn look(&mut self) -> Time {
         let now = self.clock.now();
         if self.next_due().is_some_and(|at| at <= now) {
@@ -275,7 +275,7 @@ impl<'a> Worker<'a> {
         now
     }
 
-    /// What has come to a port, for whoever asked.
+    /// Receives datagrams of a port, for the users that they belong to.
     fn datagrams(&mut self, now: Time, port: usize, flags: EventFlags, inbox: &mut Inbox) {
         let Some(ports) = &self.common.ports else { return };
         if flags.contains(EventFlags::ERR) && ports.is_refused(port) {
@@ -302,7 +302,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Lets go what was put into ports: it has waited until here.
+    /// Sends the datagrams queued at ports.
     fn send(&mut self) {
         let Some(ports) = &mut self.common.ports else { return };
         if !self.held.is_empty() {
@@ -316,7 +316,7 @@ impl<'a> Worker<'a> {
         ports.send();
     }
 
-    /// Begins what is due by now.
+    /// Starts what is due.
     fn due(&mut self, now: Time) {
         while let Some(Reverse((at, user, wake))) =
             self.timers.peek().copied().filter(|Reverse((at, ..))| *at <= now)
@@ -332,7 +332,7 @@ impl<'a> Worker<'a> {
                         self.settle(now, number, wakes);
                     }
                 }
-                // The run is over for what was not begun.
+                // The run is over for what was not started.
                 Wake::Page(_) | Wake::Object(..) if at > self.ends => {}
                 Wake::Page(page) => self.begin(now, at, number, page),
                 Wake::Object(page, object) => self.ask(now, at, number, self.job.pages[page].objects[object]),
@@ -348,11 +348,11 @@ impl<'a> Worker<'a> {
         let mut due = at;
         for (object, ask) in objects.iter().enumerate().skip(1) {
             due += ask.after;
-            // There are as many users as fit 32 bits.
+            // The number of users fits 32 bits.
             self.timers.push(Reverse((due, u32::try_from(number).unwrap_or(0), Wake::Object(page, object))));
         }
         if let Begins::At(_) = self.job.pages[page].begins {
-            // Those after it do not wait for it.
+            // Later pages do not wait for it.
             self.schedule(number, self.begins);
         }
         self.ask(now, at, number, objects[0]);
@@ -364,7 +364,7 @@ impl<'a> Worker<'a> {
             self.held.push(due);
             now
         } else {
-            // Those before it took their time.
+            // Earlier ones took time.
             let now = self.clock.now();
             let (when, lateness) = (due.since(self.begins), now.since(due));
             self.record.due(when, lateness);
@@ -387,7 +387,7 @@ impl<'a> Worker<'a> {
         self.settle(now, number, wakes);
     }
 
-    /// Accounts for what is over, and sees to what comes next.
+    /// Records finished requests, and schedules what follows.
     fn settle(&mut self, now: Time, number: usize, wakes: Option<Time>) {
         let seat = &mut self.users[number];
         if let Some(at) = wakes.filter(|at| seat.wakes.is_none_or(|earlier| *at < earlier)) {
@@ -413,7 +413,7 @@ impl<'a> Worker<'a> {
                 Err(trouble) => {
                     self.record.failed(when, trouble);
                     self.record.failed_one(pending.number);
-                    // In a closed loop without pauses a server that is gone would be called as fast as a CPU can.
+                    // In a closed loop without pauses a failed server would get requests as fast as the CPU allows.
                     if matches!(self.job.turns, Turns::Loop(_)) { now + AFTER_FAILURE } else { now }
                 }
             };
@@ -426,11 +426,11 @@ impl<'a> Worker<'a> {
                 self.thinking(number, there);
             }
         }
-        // Its room is for the next ones.
+        // Its buffer is reused.
         self.common.done = done;
     }
 
-    /// A page is there: the next one comes after a pause, unless it has a time of its own.
+    /// A page is complete: the next one follows after a pause, unless it has a time of its own.
     fn thinking(&mut self, number: usize, there: Time) {
         let next = self.users[number].pages.next().map(|page| self.job.pages[page].begins);
         if let Some(Begins::After(_)) = next {
@@ -438,7 +438,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Puts a user's next page on the list, counted from `from` if it has no time of its own.
+    /// Schedules a user's next page, counted from `from` if it has no time of its own.
     fn schedule(&mut self, number: usize, from: Time) {
         let Some(page) = self.users[number].pages.pop() else { return };
         let at = match self.job.pages[page].begins {
@@ -448,8 +448,7 @@ impl<'a> Worker<'a> {
         self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::Page(page))));
     }
 
-    /// Gives up what is too long under way and closes what has been idle too long: of a few users at a time, of all of them
-    /// ten times a second.
+    /// Times out requests and closes idle connections: of a few users at a time, of all of them ten times a second.
     fn sweep(&mut self, now: Time) {
         if now < self.sweeps {
             return;
@@ -469,7 +468,7 @@ impl<'a> Worker<'a> {
         self.sweeps = now + Duration::from_nanos(TICK.as_nanos() / rounds);
     }
 
-    /// A tick ends where a second does, unless it would be so short that its share of a processor says nothing.
+    /// A tick ends with a second, unless it would be too short for a meaningful CPU share.
     fn next_tick(&self, now: Time) -> Time {
         let since = now.since(self.begins).as_nanos();
         let left = Duration::from_nanos(SECOND.as_nanos() - since % SECOND.as_nanos());
@@ -477,14 +476,14 @@ impl<'a> Worker<'a> {
         now + if is_near { left } else { TICK }
     }
 
-    /// The account of the time since the last tick.
+    /// Records the time since the last tick.
     fn tick(&mut self, now: Time, busy: &mut Duration) {
         let before = std::mem::replace(busy, processor());
         let since = now.since(std::mem::replace(&mut self.ticked, now));
         let worked = busy.saturating_sub(before).saturating_sub(std::mem::take(&mut self.awake));
-        // The last one may be as short as anything: of so little time there is no share.
+        // The last one may be arbitrarily short, without a meaningful share.
         let share = worked.as_secs_f64() / since.max(TICK).as_secs_f64();
-        // A tick that ends with a second is that second's.
+        // A tick that ends with a second belongs to that second.
         let half = Duration::from_nanos(since.as_nanos() / 2);
         let second = self.record.second(now.since(self.begins).saturating_sub(half));
         second.processor = second.processor.max(share);

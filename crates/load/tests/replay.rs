@@ -1,5 +1,5 @@
-//! Replays the fuzzers' corpus through the very check that the fuzz target runs, without a fuzzer, and turns bytes of it about.
-//! Not a substitute for fuzzing: that finds the inputs, this keeps them.
+//! Replays the fuzzers' corpus through the check of the fuzz target, without a fuzzer, and with changed bytes. Not a
+//! substitute for fuzzing: that finds the inputs, this tests them again.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ mod load_log;
 mod load_requests;
 
 #[test]
-fn every_stored_log_holds() {
+fn every_stored_log_passes_the_check() {
     let stored = stored("load_log");
     stored.iter().for_each(|bytes| load_log::check(bytes));
     assert!(stored.len() >= 12, "there are only {}", stored.len());
 }
 
 #[test]
-fn a_log_with_any_byte_turned_or_cut_anywhere_holds() {
+fn a_log_with_any_byte_changed_or_truncated_anywhere_passes_the_check() {
     let stored = stored("load_log");
     let shortest = stored.iter().filter(|bytes| load::log::read(&String::from_utf8_lossy(bytes)).is_ok());
     let whole = shortest.min_by_key(|bytes| bytes.len()).expect("one of them is whole");
@@ -30,7 +30,7 @@ fn a_log_with_any_byte_turned_or_cut_anywhere_holds() {
 }
 
 #[test]
-fn every_stored_file_of_requests_holds_with_any_byte_turned_or_cut_anywhere() {
+fn every_file_of_requests_with_any_byte_changed_or_truncated_anywhere_passes_the_check() {
     let stored = stored("load_requests");
     assert!(stored.len() >= 20, "there are only {}", stored.len());
     for whole in stored {

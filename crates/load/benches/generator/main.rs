@@ -1,10 +1,10 @@
-//! The generator's own figures: how late it is, how much it asks for in a second of a processor, and whether it sees a pause.
+//! The generator's own figures: lateness, requests per second of CPU time, and whether it sees a pause of the server.
 //!
-//! `cargo bench -p load --bench generator [-- SECTION...]`, sections `late` (where others are busy, under `chrt -f 1`), `rate` and
-//! `pause`. Rates are per second of processor
-//! time of whoever asks (this program, or wrk), in turns, with the median, the least and the most of several rounds; over
-//! loopback whoever sends pays for what the kernel does until the other end has it, here as there. Servers have two processors of
-//! their own, where there are three. Not a measurement of a server: nginx is there for wrk and us alike.
+//! `cargo bench -p load --bench generator [-- SECTION...]`, sections `late` (on a busy machine, under `chrt -f 1`),
+//! `rate` and `pause`. Rates are per second of the client's CPU time (this program, or wrk), in turns, with the median,
+//! the minimum and the maximum of several rounds; over loopback the sender's CPU time includes the kernel's work until
+//! the other end has the data, for both programs. Servers have two CPUs of their own, where there are three. Not a
+//! measurement of a server: nginx is the same for wrk and this program.
 
 mod pause;
 mod servers;
@@ -22,13 +22,14 @@ use workload::schedule::{Arrivals, Leg, Schedule};
 use servers::{Kind, Server};
 
 const ROUNDS: usize = 7;
-/// A run of a round.
+/// Seconds of a run in a round.
 const SECONDS: u64 = 2;
-/// A run for lateness: where this program runs at real-time priority (`chrt -f 1`), Linux has others wait no longer than a second.
+/// Milliseconds of a run for lateness: where this program runs at real-time priority (`chrt -f 1`), Linux lets others
+/// wait no longer than a second.
 const LATE_MILLIS: u64 = 800;
-/// Users who are late or not.
+/// Users of a run for lateness.
 const LATE_USERS: u32 = 16;
-/// Users at once, or connections.
+/// Concurrent users, or connections.
 const USERS: u32 = 64;
 
 fn main() {
@@ -50,7 +51,7 @@ fn main() {
     }
 }
 
-/// How late requests leave at 50,000 a second.
+/// Lateness of requests at 50,000 a second.
 fn late() {
     const RATE: u64 = 50_000;
     servers::keep(servers::processors().0);
@@ -60,7 +61,7 @@ fn late() {
         let (mut lateness, mut floors) = ([Vec::new(), Vec::new()], Vec::new());
         for _ in 0..ROUNDS {
             for (threads, lateness) in (1..).zip(&mut lateness) {
-                // Whoever runs at real-time priority for longer is stopped.
+                // The kernel throttles a program that runs at real-time priority for longer.
                 servers::rest();
                 let plan = warmed(RATE, LATE_MILLIS, LATE_USERS.into());
                 let record = run(&plan, server.address, protocol, LATE_USERS, threads);
@@ -86,8 +87,8 @@ fn late() {
     }
 }
 
-/// How late who does nothing but look at the clock is for what is due so often a second, in microseconds, 99.9%: what is this
-/// machine's, not the generator's.
+/// Lateness of a thread that only watches the clock, for events at this rate: the 99.9th percentile in microseconds. It
+/// is the machine's, not the generator's.
 #[expect(clippy::disallowed_methods, reason = "it is about the clock")]
 fn floor(rate: u64, millis: u64) -> f64 {
     let began = Instant::now();
@@ -107,7 +108,7 @@ fn floor(rate: u64, millis: u64) -> f64 {
     late[late.len() * 999 / 1_000]
 }
 
-/// How much is asked for in a second of a processor.
+/// Requests per second of CPU time.
 fn rate() {
     println!(
         "rate: thousand answers for a second of processor time, {USERS} connections or users, one thread"
@@ -137,7 +138,7 @@ fn rate() {
 }
 
 fn per_processor(server: SocketAddr, protocol: Protocol) -> f64 {
-    // More than anyone answers; what is planned beyond that costs time to deal out.
+    // More than any server responds to; a longer plan would take time to distribute.
     let plan = hasty(5_000 * SECONDS);
     let before = servers::own_time();
     let record = run(&plan, server, protocol, USERS, 1);
@@ -146,7 +147,7 @@ fn per_processor(server: SocketAddr, protocol: Protocol) -> f64 {
     record.answers() as f64 / spent / 1e3
 }
 
-/// The median, the least and the most.
+/// Median, minimum and maximum.
 fn spread(mut of: Vec<f64>) -> String {
     of.sort_by(f64::total_cmp);
     match of.as_slice() {
@@ -156,8 +157,8 @@ fn spread(mut of: Vec<f64>) -> String {
     }
 }
 
-/// Each user's first request, which opens its connection, a millisecond after the one before; then one request after the other at
-/// even distances.
+/// Each user's first request, which opens its connection, a millisecond after the previous user's; then requests at
+/// even intervals.
 fn warmed(rate: u64, millis: u64, users: u64) -> Plan {
     let mut plan = even(rate, millis);
     let first = Duration::from_millis(users);
@@ -173,7 +174,7 @@ fn warmed(rate: u64, millis: u64, users: u64) -> Plan {
     plan
 }
 
-/// One request after the other, at even distances.
+/// Requests at even intervals.
 fn even(rate: u64, millis: u64) -> Plan {
     let leg = Leg { lasts: Duration::from_millis(millis), from: rate as f64, to: rate as f64 };
     let at = |number: u64| Begins::At(Time::from_nanos(number * 1_000_000_000 / rate));
@@ -181,7 +182,7 @@ fn even(rate: u64, millis: u64) -> Plan {
     plan(Schedule::Rates(vec![leg], Arrivals::Constant), leg.lasts, pages)
 }
 
-/// Users who ask again as soon as they have an answer.
+/// Users who send a request as soon as they have the previous response.
 fn hasty(pages: u64) -> Plan {
     let pages =
         (0..pages * u64::from(USERS)).map(|number| page(number, Begins::After(Duration::ZERO))).collect();

@@ -1,8 +1,8 @@
-//! A server that stops for a second: what this generator says of it, and what wrk does.
+//! A server that pauses for a second: the results of this generator, and those of wrk.
 //!
-//! While a connection waits nothing is sent on it, and of the whole pause wrk has one latency for each. It adds those that
-//! requests at even distances would have had (Gil Tene's correction, `stats_correct`), which wrk2 was made to do without; wrk2
-//! is not in Debian.
+//! While a connection waits nothing is sent on it, and wrk records one latency for the whole pause on each. It adds
+//! those that requests at even intervals would have had (Gil Tene's correction, `stats_correct`), which wrk2 makes
+//! unnecessary; wrk2 is not in Debian.
 
 use load::Protocol;
 use wire::Duration;
@@ -10,10 +10,10 @@ use wire::Duration;
 use super::servers::{Kind, PAUSE, Server};
 use super::{USERS, even, run, wrk};
 
-/// A run, with the pause in it.
+/// Seconds of a run, including the pause.
 const SECONDS: u64 = 6;
 const RATE: u64 = 1_000;
-/// Which shares are compared: of requests that took longer, in seconds.
+/// Thresholds in seconds for the compared shares of slower requests.
 const LONGER: [f64; 3] = [0.1, 0.5, 0.9];
 
 pub(crate) fn compare() {

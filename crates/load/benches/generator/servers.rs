@@ -1,4 +1,4 @@
-//! Who is asked: processes of their own, on processors of their own where there are three. Nginx, and DHTTP's server as it is.
+//! The servers: processes of their own, on CPUs of their own where there are three. Nginx, and our DHTTP server.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -17,22 +17,22 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Says that this program is to be a server.
+/// Argument that makes this program a server.
 pub(crate) const ROLE: &str = "--serve";
-/// What every answer has.
+/// Bytes of each response's body.
 pub(crate) const BODY_BYTES: u64 = 600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Our own, as `roundtrip serve` has it; it gives tokens.
+    /// Our own server, as in `roundtrip serve`, with tokens.
     Ours,
-    /// With as many workers as it has processors.
+    /// nginx, with a worker for each of its CPUs.
     Nginx,
-    /// Of a second, from so long after the first request on, nothing is answered.
+    /// A server that pauses for a second, counted from the first request.
     Pausing,
 }
 
-/// When the pause begins, and how long it is.
+/// Beginning and duration of the pause.
 pub(crate) const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(1));
 
 pub(crate) struct Server {
@@ -43,7 +43,7 @@ pub(crate) struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nginx ends its workers then; after SIGKILL they would go on.
+        // SIGTERM also ends nginx's workers; after SIGKILL they would continue.
         let own = i32::try_from(self.child.id()).map(Pid::from_raw);
         let _ = own.map(|own| kill(own, Signal::SIGTERM));
         let _ = self.child.wait();
@@ -63,7 +63,7 @@ impl Server {
     }
 }
 
-/// The processors of whoever asks, and of servers.
+/// The CPUs of the client, and those of servers.
 pub(crate) fn processors() -> (Range<usize>, Range<usize>) {
     match thread::available_parallelism().map_or(1, usize::from) {
         few @ ..3 => (0..few, 0..few),
@@ -71,7 +71,7 @@ pub(crate) fn processors() -> (Range<usize>, Range<usize>) {
     }
 }
 
-/// The calling thread, and those it starts, run on these processors.
+/// Pins the calling thread, and its children, to these CPUs.
 pub(crate) fn keep(processors: Range<usize>) {
     let mut set = CpuSet::new();
     for processor in processors {
@@ -185,13 +185,13 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Lets others have the processors for a moment.
+/// Leaves the CPUs to others for a moment.
 #[expect(clippy::disallowed_methods, reason = "a measurement between others")]
 pub(crate) fn rest() {
     thread::sleep(Duration::from_millis(700));
 }
 
-/// Seconds that this program had of processors.
+/// CPU time of this program, in seconds.
 pub(crate) fn own_time() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

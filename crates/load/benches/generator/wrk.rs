@@ -1,4 +1,4 @@
-//! What wrk makes of the same servers. Not wrk2, which Debian does not have.
+//! wrk's results with the same servers. Not wrk2's, which is not in Debian.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use nix::sys::time::TimeValLike;
 
 use super::{SECONDS, USERS};
 
-/// Thousand answers for a second of wrk's processor time; `None` if there is no wrk.
+/// Thousands of responses per second of wrk's CPU time; `None` if wrk is not installed.
 pub(crate) fn per_processor(server: SocketAddr) -> Option<f64> {
     let before = time_of_children();
     let text = wrk(server, SECONDS, USERS, None)?;
@@ -19,7 +19,8 @@ pub(crate) fn per_processor(server: SocketAddr) -> Option<f64> {
     Some(answers / (time_of_children() - before) / 1e3)
 }
 
-/// Of what it has seen, the shares that took longer than each of these, and the longest, in seconds; `None` if there is no wrk.
+/// Shares of its requests that took longer than each of these times, and the maximum, in seconds; `None` if wrk is not
+/// installed.
 pub(crate) fn shares(
     server: SocketAddr,
     seconds: u64,
@@ -27,7 +28,7 @@ pub(crate) fn shares(
     longer: [f64; 3],
 ) -> Option<([f64; 3], f64)> {
     let micros = longer.map(|longer| format!("{:.0}", longer * 1e6)).join(",");
-    // It tells percentiles, not shares: each is searched for.
+    // It prints percentiles, not shares: a search finds each share.
     let script = format!(
         "done = function(_, latency, _) for _, longer in ipairs({{{micros}}}) do local low, high = 0, 100 \
          for _ = 1, 20 do local middle = (low + high) / 2 \

@@ -1,6 +1,6 @@
 //! The bytes of a connection of HTTP/1: over TCP alone, or over TLS on it.
 //!
-//! Not HTTP. Nothing waits: what the kernel does not take or have is `WouldBlock`.
+//! Not HTTP. Nothing blocks: a call that would returns `WouldBlock`.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -19,13 +19,13 @@ use crate::secure::{Mistrust, with_own_tickets};
 /// ALPN protocol name of HTTP/1.1 (RFC 7301, section 6).
 pub(crate) const ALPN: &[u8] = b"http/1.1";
 
-/// How a user's connections begin.
+/// Opens a user's connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     pub(crate) server: SocketAddr,
     /// Whether the first bytes leave with the SYN where the server allows it (RFC 7413).
     pub(crate) fast_open: bool,
-    /// TLS parameters and the server's name; `None`: TCP alone.
+    /// TLS parameters and the server's name; `None` for TCP alone.
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Transport {
 }
 
 impl Connector {
-    /// Connections to a target by HTTP/1.
+    /// Connections to a target over HTTP/1.
     ///
     /// # Errors
     /// [`Mistrust`] if no certificate can be verified.
@@ -80,7 +80,7 @@ impl Connector {
 }
 
 impl Transport {
-    /// Takes the error that the kernel has kept for the socket.
+    /// Takes the pending error of the socket.
     pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
         match self {
             Self::Tcp(socket) => socket.take_error(),
@@ -88,7 +88,7 @@ impl Transport {
         }
     }
 
-    /// Sends what the kernel takes; gives the bytes taken.
+    /// Sends as much as the kernel accepts; returns the number of bytes.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             // SIGPIPE is ignored by every Rust program.
@@ -97,7 +97,7 @@ impl Transport {
         }
     }
 
-    /// Sends records that wait, and what the handshake has to say.
+    /// Sends pending TLS records, including those of the handshake.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Tcp(_) => Ok(()),
@@ -105,7 +105,7 @@ impl Transport {
         }
     }
 
-    /// Receives once; 0: the peer sends no more.
+    /// Receives once; 0 means that the peer sends no more.
     pub(crate) fn receive(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => socket.read(room),
@@ -113,7 +113,7 @@ impl Transport {
         }
     }
 
-    /// Whether received bytes wait here, of which the kernel will not tell.
+    /// Whether decrypted bytes wait here, which epoll does not report.
     pub(crate) fn has_received(&mut self) -> bool {
         match self {
             Self::Tcp(_) => false,
@@ -123,11 +123,11 @@ impl Transport {
         }
     }
 
-    /// Whether to wait until the kernel takes bytes, if `waiting` bytes of HTTP are not sent.
+    /// Whether to wait for a writable socket, if `waiting` bytes of HTTP are not sent.
     pub(crate) fn wants_room(&self, waiting: usize) -> bool {
         match self {
             Self::Tcp(_) => waiting > 0,
-            // In the handshake HTTP's bytes wait for the server.
+            // During the handshake HTTP's bytes wait for the server.
             Self::Tls(stream) => stream.conn.wants_write() || (waiting > 0 && !stream.conn.is_handshaking()),
         }
     }

@@ -1,9 +1,10 @@
-//! A log of HDR histograms read again.
+//! Reader of a log of HDR histograms.
 //!
-//! Not trusting: what is read was written by someone else. Nothing here panics, and no line takes more memory than a line of
-//! ours: a histogram is unpacked to no more bytes than one with our bounds can have, and its head must say our bounds before
-//! anything is made of it. What is printed later holds no control character. The form of a histogram is V2 of
-//! <https://github.com/HdrHistogram/HdrHistogram>, compressed: two words, then zlib's bytes of another two and the rest.
+//! The input is untrusted. Nothing here panics, and no line takes more memory than a line of ours: a histogram is
+//! decompressed to no more bytes than one with our bounds can have, and its header must have our bounds before it is
+//! decoded. Text that is printed later has no control characters. The format of a histogram is V2 of
+//! <https://github.com/HdrHistogram/HdrHistogram>, compressed: two words, then zlib's bytes of another two and the
+//! rest.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,22 +21,22 @@ use super::{About, Comment, Counts, EXPERIENCED, INTENDED, LATENESS, Log, MAGIC}
 use crate::audit::Limit;
 use crate::record::{Channel, Record, Second, Trouble};
 
-/// A longer file is no log of ours: that of the longest run, three hours with an answer in every bin of every second, is not.
+/// Maximum size of a log, in bytes: the longest run, three hours with a response in every bin of every second, stays below.
 pub const MOST_BYTES: u64 = 1 << 30;
 
-/// A longer run is no run of ours: a plan lasts three hours at most, and an answer is waited for an hour.
+/// Maximum number of seconds: a plan lasts three hours at most, and the maximum timeout is an hour.
 const MOST_SECONDS: usize = 4 * 3_600;
-/// Nothing is counted so often, and sums of as many parts as anyone has are still numbers.
+/// Maximum of a count: sums over any realistic number of shards do not overflow.
 const MOST: u64 = 1 << 50;
 
-/// Why a file is no such log.
+/// Reason why a file is not a valid log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadLog {
-    /// It has not the comment that says what was done.
+    /// The comment with the parameters is missing.
     NotOurs,
-    /// The comment says something impossible.
+    /// The comment has an impossible value.
     Comment(String),
-    /// A line, counted from 1, is no histogram with our bounds.
+    /// A line, counted from 1, is not a histogram with our bounds.
     Line(usize),
     /// A histogram is missing.
     Missing(&'static str),
@@ -66,7 +67,7 @@ impl std::error::Error for BadLog {}
 /// Reads a log.
 ///
 /// # Errors
-/// [`BadLog`] if it is not one of ours, or not whole.
+/// [`BadLog`] if it is not one of ours, or incomplete.
 pub fn read(text: &str) -> Result<Log, BadLog> {
     let comment =
         text.lines().find_map(|line| line.strip_prefix('#')?.strip_prefix(MAGIC)).ok_or(BadLog::NotOurs)?;
@@ -92,7 +93,7 @@ pub fn read(text: &str) -> Result<Log, BadLog> {
             LATENESS => &mut record.lateness,
             _ => return Err(bad),
         };
-        // Each is there once.
+        // Each tag occurs once.
         let expected = missing.iter().position(|name| *name == tag).ok_or(bad.clone())?;
         missing.swap_remove(expected);
         *place = decoded(encoded, place).ok_or(bad)?;
@@ -118,7 +119,7 @@ fn columns(line: &str) -> Option<(Option<&str>, &str)> {
     columns.next().is_none().then_some((tag, encoded))
 }
 
-/// What the comment says, without the histograms.
+/// The contents of the comment, without the histograms.
 fn begun(comment: Comment) -> Result<Log, BadLog> {
     let Comment { about, channels, troubles, again, connections, elapsed_s, statuses, cut_after_s, seconds } =
         comment;
@@ -163,7 +164,7 @@ fn begun(comment: Comment) -> Result<Log, BadLog> {
     Ok(Log { about, record })
 }
 
-/// What people will read.
+/// Texts that are printed later.
 fn words(about: &About) -> [&str; 6] {
     let About { target, protocol, clients, laws, workload, seed: _, plan, parts: _, of: _, began: _ } = about;
     [target, protocol, clients, laws, workload, plan]
@@ -213,7 +214,7 @@ fn decoded<T: Counter>(text: &str, like: &Histogram<T>) -> Option<Histogram<T>> 
     let (head, counts) = bytes.split_first_chunk::<HEAD>()?;
     let is_ours = unpacked <= most
         && *head == head_of(like, counts.len())?
-        // The longest number, minus 2^63, is no count, and cannot be a run of minus as many zeros either.
+        // The longest number, minus 2^63, is not a count, and cannot be a run of as many zeros either.
         && !counts.windows(9).any(|nine| nine == [u8::MAX; 9]);
     if !is_ours {
         return None;
@@ -222,10 +223,10 @@ fn decoded<T: Counter>(text: &str, like: &Histogram<T>) -> Option<Histogram<T>> 
     (histogram.len() <= MOST).then_some(histogram)
 }
 
-/// What a histogram begins with that is compressed, and one that is not.
+/// First word of a compressed histogram, then of an uncompressed one.
 const COMPRESSED: u32 = 0x1c84_9314;
 const PLAIN: u32 = 0x1c84_9313;
-/// The bytes before the counts.
+/// Bytes before the counts.
 const HEAD: usize = 40;
 
 const fn words_of(bytes: [u8; 8]) -> [u32; 2] {
@@ -233,7 +234,7 @@ const fn words_of(bytes: [u8; 8]) -> [u32; 2] {
     [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])]
 }
 
-/// What stands before so many bytes of counts: their number, no offset, digits, bounds, and that values are whole.
+/// Header before this many bytes of counts: their number, no offset, digits, bounds, and a conversion ratio of 1.
 fn head_of<T: Counter>(like: &Histogram<T>, counts: usize) -> Option<[u8; HEAD]> {
     let words = [PLAIN, u32::try_from(counts).ok()?, 0, u32::from(like.sigfig())];
     let bounds = [like.low(), like.high(), 1.0_f64.to_bits()];
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_read_as_it_was_written() {
+    fn a_log_is_read_back_as_written() {
         let text = written(&log());
         let again = read(&text).unwrap();
         assert_eq!(again.about, log().about);
@@ -303,14 +304,14 @@ mod tests {
     }
 
     #[test]
-    fn regress_a_log_of_a_time_that_no_calendar_has_is_written_all_the_same() {
+    fn regress_a_log_with_a_time_beyond_the_calendar_is_written() {
         let mut log = log();
         log.about.began = (1e19, 1e19);
         assert!(read(&written(&log)).is_ok());
     }
 
     #[test]
-    fn what_is_no_log_or_not_whole_is_refused() {
+    fn invalid_and_incomplete_logs_are_refused() {
         let text = written(&log());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(read("1,2\n").unwrap_err(), BadLog::NotOurs);
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_is_no_larger_than_ours_whatever_it_says() {
+    fn a_decoded_histogram_is_no_larger_than_ours_whatever_its_header() {
         let like = Record::default().intended;
         let of = |counts: &[u8]| {
             let head = head_of(&like, counts.len()).unwrap();

@@ -10,8 +10,8 @@
 //! @order.json
 //! ```
 //!
-//! A request line has a method and a URL, or a path where the server is known; header fields follow, and then the name of a
-//! file with the body. What is read was written by someone else: nothing here panics, and everything has a limit. Bodies are not
+//! A request line has a method and a URL, or a path where the server is known; header fields follow, and then the name
+//! of a file with the body. The input is untrusted: nothing here panics, and everything has a limit. Bodies are not
 //! read here.
 
 use std::fmt;
@@ -20,7 +20,7 @@ use quantity::names::Quoted;
 
 use super::{BadRequest, MAX_LINE_BYTES, MAX_REQUESTS, Request};
 
-/// A longer file is refused.
+/// Maximum size of a file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// A request of a file.
@@ -36,7 +36,7 @@ pub struct Entry {
     pub body: Option<(usize, String)>,
 }
 
-/// Why a file is not one of requests.
+/// Reason why a file is not a valid list of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadFile {
     /// The line, from 1.
@@ -100,7 +100,7 @@ impl std::error::Error for BadFile {}
 /// [`BadFile`] with the first line that is wrong.
 pub fn parse(text: &str) -> Result<Vec<Entry>, BadFile> {
     let mut entries: Vec<Entry> = Vec::new();
-    // Whether the last entry may go on.
+    // Whether the last entry may continue.
     let mut is_open = false;
     for (line, text) in (1..).zip(text.lines()) {
         let bad = |reason| BadFile { line, reason };

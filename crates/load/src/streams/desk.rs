@@ -1,6 +1,6 @@
-//! A connection's task: orders come in, requests go out beside one another, and each is reported once.
+//! A connection's task: orders come in, requests run concurrently, and each is reported once.
 //!
-//! Not a protocol: what opens a connection and what fetches is handed in.
+//! Not a protocol: the code that opens connections and sends requests is passed in.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::gauge::Open;
 use crate::record::{Channel, Trouble};
 
-/// What all connections of a thread have in common.
+/// Configuration that all connections of a thread share.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) scheme: Scheme,
@@ -26,43 +26,43 @@ pub(crate) struct Site {
     pub(crate) unchanged_since: HeaderValue,
     /// The requests of a list; `None`: the files of a site below the folder.
     pub(crate) list: Option<Arc<[crate::requests::Request]>>,
-    /// How long an answer may take.
+    /// Timeout of a request.
     pub(crate) patience: std::time::Duration,
 }
 
 /// A request to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
-    /// What its report is to be known by.
+    /// Number that identifies its report.
     pub(crate) number: u64,
-    /// Which request of the job it is.
+    /// Index of the request in the job.
     pub(crate) request: u32,
     pub(crate) is_conditional: bool,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// An answer with this status and so many bytes.
+    /// A response with this status and number of bytes.
     Answer(u16, u64, Channel),
-    /// The connection ended before there was one; whether it had begun.
+    /// The connection ended before a response; whether one had begun.
     Broken(bool),
-    /// The server has not looked at it, and says so.
+    /// The server reports that it did not process the request.
     Unseen,
-    /// It was no answer, none in time, or there was no connection.
+    /// An invalid response, none before the timeout, or no connection.
     Trouble(Trouble),
 }
 
-/// What a connection tells its user.
+/// Report of a connection to its user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Report {
-    /// What came of the request with this number.
+    /// Outcome of the request with this number.
     Came(u64, Came),
     /// The connection with this number takes no more requests.
     Over(u64),
 }
 
-/// Where a user's connections report to.
+/// Sender of reports for a user's connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Reporter {
     user: u32,
@@ -75,36 +75,35 @@ impl Reporter {
     }
 
     pub(crate) fn tell(&self, report: Report) {
-        // When the run is over nobody listens any more.
+        // The receiver is gone when the run is over.
         let _ = self.to.send((self.user, report));
     }
 }
 
-/// What can be asked on an open connection, many times at once.
+/// Sender of requests on an open connection, many concurrently.
 pub(crate) trait Fetch: Clone + Send + 'static {
-    /// Sends a request and takes its answer.
+    /// Sends a request and receives its response.
     fn fetch(self, request: Request<Bytes>) -> impl Future<Output = Came> + Send;
 }
 
-/// What drives a connection, until it has ended.
+/// Task that drives a connection until it has ended.
 pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A connection's place.
+/// State of a connection's task.
 #[derive(Debug)]
 pub(crate) struct Desk {
     /// The connection's number.
     pub(crate) number: u64,
     pub(crate) site: Arc<Site>,
-    /// Closed by its user when there will be no more.
+    /// Orders; their user closes the channel when there are no more.
     pub(crate) orders: UnboundedReceiver<Order>,
     pub(crate) reporter: Reporter,
-    /// Counted for as long as it takes requests.
+    /// Counts the connection while it takes requests.
     pub(crate) open: Open,
 }
 
 impl Desk {
-    /// Opens a connection and does what is ordered. `opened` gives what fetches, and what drives the connection until it
-    /// has ended.
+    /// Opens a connection and executes orders. `opened` yields the sender of requests, and the driver of the connection.
     pub(crate) async fn serve<F: Fetch>(self, opened: impl Future<Output = Result<(F, Driver), Trouble>>) {
         let Self { number, site, mut orders, reporter, open } = self;
         let opened = timeout(site.patience, opened).await.unwrap_or(Err(Trouble::Timeout));
@@ -135,7 +134,7 @@ impl Desk {
             }
         }
         drop((fetch, open));
-        // What is under way is waited for, and the other side told.
+        // Requests in flight may finish, and the peer gets a graceful close.
         let _ = timeout(site.patience, driver).await;
     }
 }
@@ -146,7 +145,7 @@ enum Next {
     Over,
 }
 
-/// No more requests: those that wait have come to this.
+/// Rejects waiting and later requests with this outcome.
 fn reject(line: u64, mut orders: UnboundedReceiver<Order>, reporter: &Reporter, came: Came) {
     orders.close();
     reporter.tell(Report::Over(line));
@@ -170,7 +169,7 @@ impl Site {
         request
     }
 
-    /// A request of the list: its parts were checked when it was made.
+    /// A request of the list: its parts were validated before.
     fn listed(&self, listed: &crate::requests::Request) -> Request<Bytes> {
         let authority = listed.host.as_ref().and_then(|host| host.parse().ok());
         let mut request = Request::new(listed.body.clone());

@@ -1,6 +1,6 @@
-//! HTTP/2 (RFC 9113) by the crate h2: over TLS where the server is asked so, else with prior knowledge (section 3.3).
+//! HTTP/2 (RFC 9113) by the crate h2: over TLS where configured, else with prior knowledge (section 3.3).
 //!
-//! Not a client for people: bodies are counted and thrown away.
+//! Not a client for people: bodies are counted and discarded.
 
 use std::future::poll_fn;
 use std::io;
@@ -21,19 +21,19 @@ use tokio_rustls::TlsConnector;
 use super::desk::{Came, Driver, Fetch};
 use crate::record::{Channel, Trouble};
 
-/// What HTTP/2 is called in a handshake.
+/// ALPN protocol name of HTTP/2.
 pub(crate) const NAME: &[u8] = b"h2";
 
-/// Why there is no connection.
+/// Reason why there is no connection.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// Not even one of TCP, or none of TLS.
+    /// TCP or TLS failed.
     Io(io::Error),
     /// The server chose another protocol, or none.
     Protocol,
 }
 
-/// Opens a connection; it is encrypted if there is a configuration for that.
+/// Opens a connection, with TLS if there is a configuration for it.
 pub(crate) async fn open(
     address: SocketAddr,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
@@ -48,7 +48,7 @@ pub(crate) async fn open(
     begin(stream).await
 }
 
-/// Bytes that may be under way in a stream, and on a connection: as Chrome has them.
+/// Flow-control windows of a stream, and of a connection, in bytes: those of Chrome.
 const STREAM_WINDOW: u32 = 6 << 20;
 const CONNECTION_WINDOW: u32 = 15 << 20;
 
@@ -60,7 +60,7 @@ where
     builder.enable_push(false);
     builder.initial_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
     let (sender, connection) = builder.handshake(stream).await.map_err(|_| Failed::Protocol)?;
-    // Why it ends is heard by every request on it.
+    // Every request on the connection gets the error that ends it.
     let driver: Driver = Box::pin(async move {
         let _ = connection.await;
     });
@@ -86,7 +86,7 @@ async fn answer(mut sender: SendRequest<Bytes>, request: Request<Bytes>) -> Came
     let has_body = !body.is_empty();
     let response = match sender.send_request(Request::from_parts(head, ()), !has_body) {
         Ok((response, mut stream)) => {
-            // Bytes beyond the window wait in the library: a body has a limit.
+            // The library buffers data beyond the window: a body has a maximum size.
             if has_body && let Err(error) = stream.send_data(body, true) {
                 return came(&error, false);
             }
@@ -94,7 +94,7 @@ async fn answer(mut sender: SendRequest<Bytes>, request: Request<Bytes>) -> Came
         }
         Err(error) => return came(&error, false),
     };
-    // Whoever counts who might still send would wait for this one.
+    // The library waits for this sender while it exists.
     drop(sender);
     match response.await {
         Err(error) => came(&error, false),
@@ -119,9 +119,9 @@ async fn length(body: RecvStream) -> Result<u64, h2::Error> {
     Ok(length)
 }
 
-/// What an error means for a request.
+/// Outcome of a request with this error.
 fn came(error: &h2::Error, has_begun: bool) -> Came {
-    // What the server has not looked at may be asked again (RFC 9113, section 8.7).
+    // Requests that the server did not process may be retried (RFC 9113, section 8.7).
     let is_unseen = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
     if error.is_remote() && is_unseen {
         Came::Unseen
@@ -134,10 +134,10 @@ fn came(error: &h2::Error, has_begun: bool) -> Came {
     }
 }
 
-/// What a failure means for all who wait for the connection.
+/// Failure of all requests that wait for the connection.
 pub(crate) fn trouble(failed: &Failed) -> Trouble {
     match failed {
-        // `EMFILE`, `EADDRNOTAVAIL`: this machine's.
+        // `EMFILE`, `EADDRNOTAVAIL`: this machine's limits.
         Failed::Io(error) if is_own(error) => Trouble::Exhausted,
         Failed::Io(_) => Trouble::Refused,
         Failed::Protocol => Trouble::Garbage,

@@ -1,7 +1,7 @@
-//! HTTP/3 (RFC 9114) by the crates h3 and quinn: always encrypted, over datagrams, with requests in the first of them where
-//! users come back with a ticket (0-RTT, RFC 9001, section 4.6) and are told to.
+//! HTTP/3 (RFC 9114) by the crates h3 and quinn: always encrypted, over datagrams. Returning users with a ticket send
+//! requests in the first of them (0-RTT, RFC 9001, section 4.6), if configured.
 //!
-//! Not a client for people: bodies are counted and thrown away.
+//! Not a client for people: bodies are counted and discarded.
 
 use std::future::poll_fn;
 use std::io;
@@ -20,31 +20,31 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::desk::{Came, Driver, Fetch};
 use crate::record::{Channel, Trouble};
 
-/// What HTTP/3 is called in a handshake.
+/// ALPN protocol name of HTTP/3.
 pub(crate) const NAME: &[u8] = b"h3";
 
-/// Why there is no connection.
+/// Reason why there is no connection.
 #[derive(Debug)]
 pub(crate) enum Failed {
     /// This machine has no port for it.
     Io(io::Error),
-    /// There is none.
+    /// The handshake failed.
     Quic(ConnectionError),
-    /// There is one, and it speaks something else.
+    /// The server speaks another protocol.
     Protocol,
 }
 
-/// How connections of QUIC begin, from what TLS is to do.
+/// QUIC configuration, from that of TLS.
 pub(crate) fn config(mut tls: rustls::ClientConfig, has_early: bool) -> ClientConfig {
     tls.enable_early_data = has_early;
     let tls = QuicClientConfig::try_from(tls).expect("ring has the cipher of QUIC's first packets");
     ClientConfig::new(Arc::new(tls))
 }
 
-/// What a port's socket holds until it is taken: as much as Chrome's, if the system allows it.
+/// Receive buffer of a port's socket, in bytes: that of Chrome, if the system permits it.
 const ROOM: usize = 1 << 20;
 
-/// A user's port; inside the runtime.
+/// A user's UDP port; to be called inside the runtime.
 pub(crate) fn endpoint(server: SocketAddr) -> io::Result<Endpoint> {
     let any: IpAddr = match server {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -56,7 +56,7 @@ pub(crate) fn endpoint(server: SocketAddr) -> io::Result<Endpoint> {
     Endpoint::new(EndpointConfig::default(), None, socket.into(), Arc::new(TokioRuntime))
 }
 
-/// Opens a connection; with a ticket, and where the configuration has it, at once.
+/// Opens a connection; with a ticket, and where configured, without waiting for the handshake.
 pub(crate) async fn open(
     endpoint: Endpoint,
     config: ClientConfig,
@@ -78,7 +78,7 @@ pub(crate) async fn open(
     let carried = h3_quinn::Connection::new(connection.clone());
     let (mut driver, sender) =
         h3::client::builder().send_grease(false).build(carried).await.map_err(|_| failed(&connection))?;
-    // Why it ends is heard by every request on it.
+    // Every request on the connection gets the error that ends it.
     let driver: Driver = Box::pin(async move {
         let _ = poll_fn(|context| driver.poll_close(context)).await;
         connection.close(VarInt::from_u32(NO_ERROR), b"");
@@ -93,7 +93,7 @@ fn failed(connection: &Connection) -> Failed {
     connection.close_reason().map_or(Failed::Protocol, Failed::Quic)
 }
 
-/// What the server says of early data; 0: none was sent.
+/// Server's decision on early data; 0: none was sent.
 #[derive(Clone, Debug, Default)]
 struct Early(Arc<AtomicU8>);
 
@@ -113,14 +113,14 @@ impl Early {
     }
 }
 
-/// An open connection, or one on which may be sent already.
+/// An open connection, or one that accepts early data.
 #[derive(Clone)]
 pub(crate) struct Sender {
     sender: h3::client::SendRequest<OpenStreams, Bytes>,
     early: Early,
 }
 
-/// The server does not want this in early data (RFC 8470).
+/// Status of a request that the server does not accept in early data (RFC 8470).
 const TOO_EARLY: u16 = 425;
 
 impl Fetch for Sender {
@@ -158,7 +158,7 @@ async fn answer(
     Ok((response.status().as_u16(), length))
 }
 
-/// What an error means for a request.
+/// Outcome of a request with this error.
 fn came(error: &StreamError, has_begun: bool) -> Came {
     match error {
         StreamError::RemoteClosing { .. } => Came::Unseen,
@@ -172,7 +172,7 @@ fn came(error: &StreamError, has_begun: bool) -> Came {
     }
 }
 
-/// What a failure means for all who wait for the connection.
+/// Failure of all requests that wait for the connection.
 pub(crate) fn trouble(failed: &Failed) -> Trouble {
     match failed {
         Failed::Io(_) => Trouble::Exhausted,

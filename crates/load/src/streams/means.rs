@@ -1,4 +1,4 @@
-//! How the connections of a run begin, and what of that is a user's own: tickets to come back with, and for HTTP/3 a port.
+//! Configuration of a run's connections, with each user's own part: session tickets, and for HTTP/3 a port.
 //!
 //! Not the connections.
 
@@ -21,14 +21,14 @@ use crate::job::Requests;
 use crate::record::Trouble;
 use crate::secure::{Mistrust, with_own_tickets};
 
-/// What all connections of a run have in common.
+/// Configuration that all connections of a run share.
 #[derive(Clone, Debug)]
 pub(crate) struct Means {
     pub(crate) site: Arc<Site>,
     carrier: Carrier,
-    /// Of each user, at once.
+    /// Maximum number of concurrent connections of each user.
     pub(crate) connections: usize,
-    /// How long those are kept that have nothing to do.
+    /// Idle timeout of connections.
     pub(crate) keeps: Option<Duration>,
 }
 
@@ -39,7 +39,7 @@ enum Carrier {
 }
 
 impl Means {
-    /// `None` if the protocol has no streams.
+    /// The configuration; `None` if the protocol has no streams.
     pub(crate) fn new(
         target: &Target,
         config: &Config,
@@ -83,7 +83,7 @@ impl Means {
         self.site.request(Order { number: 0, request: 0, is_conditional: false })
     }
 
-    /// What a user has alone.
+    /// A user's own configuration.
     pub(crate) fn own(&self) -> Own {
         match &self.carrier {
             Carrier::Http2(address, tls) => {
@@ -104,28 +104,28 @@ impl Means {
     }
 }
 
-/// How the connections of one user begin.
+/// Configuration of one user's connections.
 #[derive(Debug)]
 pub(crate) enum Own {
-    /// Of HTTP/2; with a configuration they are encrypted.
+    /// HTTP/2, with TLS if there is a configuration for it.
     Http2(SocketAddr, Option<(Arc<ClientConfig>, ServerName<'static>)>),
-    /// Of HTTP/3.
+    /// HTTP/3.
     Http3(Box<Quic>),
 }
 
-/// A user's part of QUIC.
+/// A user's QUIC configuration.
 #[derive(Debug)]
 pub(crate) struct Quic {
     pub(crate) address: SocketAddr,
     pub(crate) name: String,
     pub(crate) config: quinn::ClientConfig,
-    /// The same, and never anything early: for what the server did not take early.
+    /// The same without early data: for requests whose early data was rejected.
     patient: quinn::ClientConfig,
     endpoint: Option<Endpoint>,
 }
 
 impl Own {
-    /// Begins a connection, whose task is at this desk.
+    /// Opens a connection, with this state of its task.
     pub(crate) fn begin(&mut self, desk: Desk, runtime: &Runtime, may_early: bool) {
         match self {
             Self::Http2(address, tls) => {
@@ -150,7 +150,7 @@ impl Own {
 }
 
 impl Quic {
-    /// The user's port; inside the runtime.
+    /// The user's UDP port; to be called inside the runtime.
     pub(crate) fn endpoint(&mut self) -> io::Result<Endpoint> {
         if self.endpoint.is_none() {
             self.endpoint = Some(http3::endpoint(self.address)?);

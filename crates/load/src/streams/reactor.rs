@@ -1,4 +1,4 @@
-//! A thread's runtime for the libraries that carry streams, and the wait for what they tell.
+//! A thread's runtime for the libraries that carry streams, and the wait for their reports.
 //!
 //! Not a clock: the timer is the kernel's, because a runtime's own wakes a millisecond late.
 
@@ -19,22 +19,22 @@ use wire::Duration;
 
 use super::desk::{Report, Reporter};
 
-/// A runtime, and where its tasks report to.
+/// A runtime, with the receiver of its tasks' reports.
 #[derive(Debug)]
 pub(crate) struct Reactor {
-    // Its tasks end with it; what they hold they give back before the rest is gone.
+    // Dropped first: its tasks end, and release their resources before the rest is dropped.
     runtime: Runtime,
-    // A timer is read as a pipe is, and for pipes the runtime takes over what it watches.
+    // A timer is read like a pipe, and for pipes the runtime takes ownership of the descriptor.
     timer: Receiver,
     reports: UnboundedReceiver<(u32, Report)>,
     reporter: UnboundedSender<(u32, Report)>,
 }
 
-/// So many tasks in a row, and then a look at the sockets and at what is due.
+/// Number of tasks in a row, before the runtime polls sockets and timers.
 const TASKS_IN_A_ROW: u32 = 16;
-/// Reports that are taken at once.
+/// Maximum number of reports taken together.
 const REPORTS_AT_ONCE: usize = 64;
-/// For connections that are closed at the end of a run to say so.
+/// Time for connections to send a graceful close at the end of a run.
 const PARTING: std::time::Duration = std::time::Duration::from_millis(200);
 
 impl Reactor {
@@ -50,17 +50,17 @@ impl Reactor {
         Ok(Self { runtime, timer, reports, reporter })
     }
 
-    /// The runtime, for what is to go on there.
+    /// The runtime, for tasks.
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    /// Where a user's connections report to.
+    /// Sender of reports for a user's connections.
     pub(crate) fn reporter(&self, user: u32) -> Reporter {
         Reporter::new(user, self.reporter.clone())
     }
 
-    /// Lets tasks go on until something is reported or so much time has passed; with none, each once.
+    /// Runs tasks until something is reported or this time has passed; with zero, each once.
     pub(crate) fn wait(&mut self, left: Duration, reports: &mut Vec<(u32, Report)>) {
         let Self { runtime, timer, reports: reported, reporter: _ } = self;
         if left == Duration::ZERO {
@@ -72,7 +72,7 @@ impl Reactor {
                 tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
             };
             let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
-            // A descriptor and a time that are valid: it cannot fail.
+            // It cannot fail: the descriptor and the time are valid.
             let _ = timerfd_settime(&*timer, TimerfdTimerFlags::empty(), &once);
             runtime.block_on(poll_fn(|context| {
                 if reported.poll_recv_many(context, reports, REPORTS_AT_ONCE).is_ready() {
@@ -80,7 +80,7 @@ impl Reactor {
                 }
                 loop {
                     let Poll::Ready(ready) = timer.poll_read_ready(context) else { return Poll::Pending };
-                    // What was ready may have been an earlier time.
+                    // The readiness may be that of an earlier time.
                     let is_earlier = ready.is_ok() && timer.try_read(&mut [0; 8]).is_err();
                     if !is_earlier {
                         return Poll::Ready(());
@@ -93,11 +93,11 @@ impl Reactor {
         }
     }
 
-    /// All connections are closed: lets them say so.
+    /// Lets closed connections send their close.
     pub(crate) fn finish(self) {
         let Self { runtime, timer: _, mut reports, reporter } = self;
         drop(reporter);
-        // It ends when nobody is left who could report.
+        // It ends when every sender is dropped.
         let over = async { while reports.recv().await.is_some() {} };
         let _ = runtime.block_on(async { timeout(PARTING, over).await });
     }

@@ -1,6 +1,6 @@
-//! Runs that are told to end before their time, whatever the protocol: what was under way is no failure, and is not waited for.
+//! Interrupted runs, with every protocol: requests in flight are not failures, and are not waited for.
 //!
-//! Not what is said of such runs: the command line does that.
+//! Not the output of such runs: the tests of the command line cover that.
 
 use std::thread;
 
@@ -13,11 +13,11 @@ use wire::{Duration, Time};
 use crate::site::{config, plan_for, target};
 use crate::{hostile_datagrams, hostile_streams};
 
-/// After a run is over: for busy machines, and for farewells.
+/// Time limit after the end of a run: for busy machines, and for graceful closes.
 const LATE: Duration = Duration::from_millis(2_500);
 
 #[test]
-fn who_is_told_to_end_does_not_wait_for_a_server_that_says_nothing() {
+fn an_interrupted_run_does_not_wait_for_a_silent_server() {
     thread::scope(|scope| {
         for protocol in Protocol::ALL {
             scope.spawn(move || ends(protocol));
@@ -33,7 +33,7 @@ fn ends(protocol: Protocol) {
     let patient = Config { patience: Duration::from_secs(30), users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
     let record = run_until(&plan, &target(served, trust), &patient, &stop, &mut |progress| {
-        // On a busy machine the first second may be told late.
+        // On a busy machine the first second may be reported late.
         if progress.seconds.iter().any(|second| second.due > 0) {
             stop.stop();
         }

@@ -1,7 +1,7 @@
-//! What is asked of servers that do their worst, whatever the protocol: every request is in the account once, in time.
+//! Runs against hostile servers, with every protocol: every request is recorded once, in time.
 //!
-//! What they do is in `hostile_streams` and `hostile_datagrams`. Not which kind of failure it is: that is a matter of
-//! each protocol's library, and where it is ours the tests there say it.
+//! The servers are in `hostile_streams` and `hostile_datagrams`. The kind of failure depends on each protocol's
+//! library; where it is ours, its own tests cover it.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -15,15 +15,15 @@ use crate::hostile_datagrams::{self, Doing};
 use crate::hostile_streams::{self, Does};
 use crate::site::{config, plan_for, run, target};
 
-/// Requests of a run, and how long it is.
+/// Requests of a run, and its duration.
 const REQUESTS: u64 = 30;
 const LASTS: Duration = Duration::from_millis(300);
-/// How long an answer may take.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// After a run is over: for busy machines, and for farewells.
+/// Time limit after the end of a run: for busy machines, and for graceful closes.
 const GRACE: Duration = Duration::from_millis(2_500);
 
-/// A run against what listens there, and whether all of it is told in time.
+/// Runs against this address, and checks that every request is recorded in time.
 fn account(what: &str, protocol: Protocol, address: SocketAddr, trust: Option<Trust>) -> Record {
     let plan = plan_for(REQUESTS as f64 * 1e9 / LASTS.as_nanos() as f64, LASTS);
     let hasty = Config { patience: PATIENCE, users: 3, ..config(protocol) };
@@ -39,7 +39,7 @@ fn account(what: &str, protocol: Protocol, address: SocketAddr, trust: Option<Tr
     record
 }
 
-/// Each of these beside the others: most of the time nobody does anything.
+/// Runs the cases concurrently: most of their time is idle.
 fn beside<T: Sync>(cases: &[(&'static str, T)], run: impl Fn(&'static str, &T) + Sync) {
     let run = &run;
     thread::scope(|scope| {
@@ -57,7 +57,7 @@ fn of_streams(protocol: Protocol) {
 }
 
 #[test]
-fn who_waits_for_an_answer_that_does_not_come_does_nothing_else() {
+fn waiting_for_a_missing_response_uses_no_cpu_time() {
     let protocols = Protocol::ALL.map(|protocol| (protocol.name(), protocol));
     beside(&protocols, |name, protocol| {
         let served = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
@@ -70,27 +70,27 @@ fn who_waits_for_an_answer_that_does_not_come_does_nothing_else() {
 }
 
 #[test]
-fn nothing_is_lost_by_http10() {
+fn every_request_is_recorded_over_http10() {
     of_streams(Protocol::Http10);
 }
 
 #[test]
-fn nothing_is_lost_by_connections_that_are_kept() {
+fn every_request_is_recorded_with_keep_alive() {
     of_streams(Protocol::KeepAlive);
 }
 
 #[test]
-fn nothing_is_lost_in_a_pipeline() {
+fn every_request_is_recorded_with_pipelining() {
     of_streams(Protocol::Pipelined);
 }
 
 #[test]
-fn nothing_is_lost_by_http2() {
+fn every_request_is_recorded_over_http2() {
     of_streams(Protocol::Http2);
 }
 
 #[test]
-fn nothing_is_lost_by_http2_over_tls() {
+fn every_request_is_recorded_over_http2_with_tls() {
     beside(hostile_streams::ALL, |what, does: &Does| {
         let served = hostile_streams::serve(*does);
         account(what, Protocol::Http2, served, Some(Trust::Anybody));
@@ -98,7 +98,7 @@ fn nothing_is_lost_by_http2_over_tls() {
 }
 
 #[test]
-fn nothing_is_lost_by_http3() {
+fn every_request_is_recorded_over_http3() {
     beside(hostile_datagrams::ALL, |what, doing: &Doing| {
         let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
         account(what, Protocol::Http3, served, Some(Trust::Anybody));
@@ -106,7 +106,7 @@ fn nothing_is_lost_by_http3() {
 }
 
 #[test]
-fn nothing_is_lost_by_dhttp() {
+fn every_request_is_recorded_over_dhttp() {
     beside(hostile_datagrams::ALL, |what, doing: &Doing| {
         let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
         account(what, Protocol::Dhttp, served, None);
@@ -114,7 +114,7 @@ fn nothing_is_lost_by_dhttp() {
 }
 
 #[test]
-fn nothing_is_lost_where_dhttp_ends_in_plain_http() {
+fn every_request_is_recorded_when_dhttp_falls_back_to_plain_http() {
     beside(hostile_streams::ALL, |what, does: &Does| {
         let served = hostile_datagrams::serve(hostile_datagrams::refers, *does);
         account(what, Protocol::Dhttp, served, None);

@@ -1,6 +1,6 @@
-//! What servers may do with datagrams: of DHTTP, and of QUIC where it makes no difference.
+//! Hostile behaviour with datagrams: of DHTTP servers, and of QUIC servers where it makes no difference.
 //!
-//! Not what they do with connections that users open.
+//! Not with connections that users open.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -11,10 +11,10 @@ use wire::Seed;
 
 use crate::hostile_streams::{self, Does};
 
-/// What is done with each datagram: the port it came to, whence, and what it says.
+/// Handler of each datagram: socket, source address, and payload.
 pub(crate) type Doing = fn(&UdpSocket, SocketAddr, &[u8]) -> io::Result<()>;
 
-/// Every one, with what it is called.
+/// Every behaviour, with its name.
 pub(crate) const ALL: &[(&str, Doing)] = &[
     ("silence", |_, _, _| Ok(())),
     ("an empty datagram", |port, from, _| sends(port, from, b"")),
@@ -42,7 +42,7 @@ pub(crate) const ALL: &[(&str, Doing)] = &[
     }),
     ("a neighbour's id", |port, from, asked| {
         let mut other = asked.to_vec();
-        // The last bits say whose it is.
+        // The last bits identify the user.
         other.iter_mut().skip(7).take(1).for_each(|byte| *byte ^= 1);
         answers(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }),
@@ -97,9 +97,9 @@ pub(crate) const ALL: &[(&str, Doing)] = &[
     }),
 ];
 
-/// A server that does this with each datagram, and that with each connection.
+/// A server with these handlers for datagrams and for connections.
 pub(crate) fn serve(doing: Doing, does: Does) -> SocketAddr {
-    // Where one is free, the other need not be.
+    // A port that is free for one protocol may be in use for the other.
     let (port, listener) = std::iter::repeat_with(|| TcpListener::bind("127.0.0.1:0").unwrap())
         .find_map(|listener| Some((UdpSocket::bind(listener.local_addr().unwrap()).ok()?, listener)))
         .unwrap();
@@ -108,7 +108,7 @@ pub(crate) fn serve(doing: Doing, does: Does) -> SocketAddr {
     thread::spawn(move || {
         let mut room = vec![0; 65_536];
         loop {
-            // What nobody takes is told as an error: it is as if it were lost.
+            // An ICMP error is reported here: the datagram counts as lost.
             if let Ok((length, from)) = port.recv_from(&mut room) {
                 let _ = doing(&port, from, part(&room, length));
             }
@@ -117,7 +117,7 @@ pub(crate) fn serve(doing: Doing, does: Does) -> SocketAddr {
     address
 }
 
-/// The answer of eight bytes: ask by plain HTTP.
+/// Sends the fallback message of eight bytes: retry over plain HTTP.
 pub(crate) fn refers(port: &UdpSocket, from: SocketAddr, asked: &[u8]) -> io::Result<()> {
     sends(port, from, part(asked, 8))
 }
@@ -136,7 +136,7 @@ fn largest(port: &UdpSocket, to: SocketAddr, asked: &[u8]) -> io::Result<()> {
     answers(port, to, asked, &answer)
 }
 
-/// To the first datagram of a connection of QUIC: none of its versions (RFC 9000, section 17.2.1).
+/// Replies to the first datagram of a QUIC connection with no version in common (RFC 9000, section 17.2.1).
 fn versions(port: &UdpSocket, to: SocketAddr, asked: &[u8]) -> io::Result<()> {
     let connection_id = |from: usize| {
         asked.get(from..)?.split_first().and_then(|(length, id)| id.get(..usize::from(*length)))
@@ -151,7 +151,7 @@ fn versions(port: &UdpSocket, to: SocketAddr, asked: &[u8]) -> io::Result<()> {
     sends(port, to, &packet.concat())
 }
 
-/// A connection to the port that a request names after its id.
+/// Connects to the port that a request names after its id.
 fn connection(from: SocketAddr, asked: &[u8]) -> io::Result<TcpStream> {
     let port = asked.get(8..10).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes);
     TcpStream::connect(SocketAddr::new(from.ip(), port))

@@ -1,6 +1,6 @@
-//! What servers may do with connections, for each of them.
+//! Hostile behaviour with connections.
 //!
-//! Not what they do with datagrams, nor what comes of it.
+//! Not with datagrams, nor the expected results.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,10 +9,10 @@ use std::time::Duration as Elapsed;
 
 use wire::Seed;
 
-/// What is done with a connection.
+/// Handler of a connection.
 pub(crate) type Does = fn(TcpStream) -> io::Result<()>;
 
-/// Every one, with what it is called.
+/// Every behaviour, with its name.
 pub(crate) const ALL: &[(&str, Does)] = &[
     ("a close at once", |_| Ok(())),
     ("a close after the request", |stream| says(stream, b"")),
@@ -79,10 +79,10 @@ pub(crate) const ALL: &[(&str, Does)] = &[
 ];
 
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
-/// The last stream is 0: none was looked at.
+/// The last stream is 0: none was processed.
 const GOAWAY: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
-/// A server that does this with each of its connections.
+/// A server with this handler for each of its connections.
 pub(crate) fn serve(does: Does) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -90,11 +90,11 @@ pub(crate) fn serve(does: Does) -> SocketAddr {
     address
 }
 
-/// The same, for a listener that is there.
+/// The same for an existing listener.
 pub(crate) fn listen(listener: TcpListener, does: Does) {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Which end of it breaks first does not matter.
+            // Either end may break it first.
             thread::spawn(move || drop(does(stream)));
         }
     });
@@ -110,14 +110,14 @@ fn said(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(bytes)
 }
 
-/// Says this, and then nothing until the other side has left.
+/// Sends this, and then nothing until the peer has closed.
 fn holds(mut stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
     said(&stream, bytes)?;
     while stream.read(&mut [0; 4_096])? > 0 {}
     Ok(())
 }
 
-/// Until the other side has left.
+/// Sends nothing until the peer has closed.
 pub(crate) fn silent(stream: TcpStream) -> io::Result<()> {
     holds(stream, b"")
 }
@@ -130,7 +130,7 @@ fn endless(mut stream: TcpStream, first: &[u8], then: &[u8]) -> io::Result<()> {
     }
 }
 
-/// What is read is less than was sent: the kernel says so with a reset.
+/// Closes with unread data, so that the kernel sends a reset.
 fn reset(mut stream: TcpStream) -> io::Result<()> {
     stream.read_exact(&mut [0; 1])
 }

@@ -1,4 +1,4 @@
-//! HTTP/1 over TLS: kept connections, pipelines, large bodies, connections that the server closes.
+//! HTTP/1 over TLS: keep-alive, pipelining, large bodies, connections that the server closes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ fn a_server_that_cannot_be_trusted_or_offers_no_http1_is_refused_beforehand() {
     let only_http2 = serve(3, usize::MAX, other);
     let refused = says(only_http2.address, other_trust);
     assert!(refused.contains("does not offer HTTP/1.1"), "{refused}");
-    // Nobody looked: it fails, and does not hang.
+    // Without a preflight request it fails, and does not hang.
     let hasty = Config { patience: wire::Duration::from_millis(300), ..config(Protocol::KeepAlive) };
     let record = run(&plan, &target(only_http2.address, Some(trust)), &hasty);
     assert_eq!((record.answers(), record.failures()), (0, 10));

@@ -61,7 +61,7 @@ async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan
     let mut left = does.answers_until_it_leaves();
     while let Some(Ok((request, respond))) = connection.accept().await {
         tokio::spawn(request_came(request.map(drop), respond, Arc::clone(&plan), does));
-        // More may have been on their way when it said that it leaves.
+        // More may have been in flight when it sent GOAWAY.
         left = left.saturating_sub(1);
         if left == 0 {
             connection.graceful_shutdown();
@@ -85,7 +85,7 @@ async fn request_came(request: Request<()>, mut respond: SendResponse<Bytes>, pl
 }
 
 #[test]
-fn every_request_is_answered_with_and_without_tls() {
+fn every_request_gets_a_response_with_and_without_tls() {
     let plan = plan(60.0);
     let (tls, trust) = certified(b"h2");
     for (tls, trust) in
@@ -101,18 +101,18 @@ fn every_request_is_answered_with_and_without_tls() {
 }
 
 #[test]
-fn requests_of_a_connection_are_under_way_beside_one_another() {
+fn requests_of_a_connection_are_concurrent() {
     let plan = plan(60.0);
     let served = serve(&plan, Does::AnswersAfter(Elapsed::from_millis(200)), None);
     let one = Config { users: 1, ..config(Protocol::Http2) };
     let record = run(&plan, &target(served.address, None), &one);
     assert_eq!((record.answers(), record.connections), (60, 1));
-    // One after the other they would take twelve seconds.
+    // Sequentially they would take twelve seconds.
     assert!(record.intended.max() < 2_000_000_000, "{} ns", record.intended.max());
 }
 
 #[test]
-fn what_a_bad_server_does_is_counted_by_its_kind() {
+fn faults_of_a_server_are_counted_by_kind() {
     let plan = plan(30.0);
     let hasty = Config { patience: Duration::from_millis(300), ..config(Protocol::Http2) };
     for (does, trouble) in Does::BAD {
@@ -131,7 +131,7 @@ fn what_a_bad_server_does_is_counted_by_its_kind() {
     assert_eq!(record.troubles.get(&Trouble::Refused), Some(&30));
 }
 
-/// A server that says this to whoever comes, and no more.
+/// A server that sends these bytes on every connection, and no more.
 fn odd_server(says: &'static [u8]) -> SocketAddr {
     let listener = StdListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -145,17 +145,17 @@ fn odd_server(says: &'static [u8]) -> SocketAddr {
 }
 
 #[test]
-fn what_a_server_did_not_look_at_before_it_left_is_asked_again() {
+fn requests_not_processed_before_goaway_are_retried() {
     let plan = plan(60.0);
     let served = serve(&plan, Does::LeavesAfter(10), None);
     let record = run(&plan, &target(served.address, None), &config(Protocol::Http2));
     assert_eq!((record.answers(), record.failures()), (60, 0), "{record:?}");
-    // How many more a connection answers depends on what was on its way when it said so.
+    // The number of further responses on a connection depends on the requests in flight at that time.
     assert!(record.connections >= 2, "{}", record.connections);
 }
 
 #[test]
-fn a_server_that_dies_in_the_middle_leaves_no_request_out_of_the_account() {
+fn a_server_that_dies_leaves_no_request_unrecorded() {
     let plan = plan(60.0);
     for (tls, trust) in [(None, None), (Some(certified(b"h2").0), Some(Trust::Anybody))] {
         let served = serve(&plan, Does::Answers, tls);
@@ -166,7 +166,7 @@ fn a_server_that_dies_in_the_middle_leaves_no_request_out_of_the_account() {
 }
 
 #[test]
-fn users_come_back_with_their_tickets() {
+fn returning_users_resume_sessions() {
     let plan = plan(30.0);
     let (tls, trust) = certified(b"h2");
     let served = serve(&plan, Does::Answers, Some(tls));
@@ -178,7 +178,7 @@ fn users_come_back_with_their_tickets() {
 }
 
 #[test]
-fn who_is_no_server_of_http2_is_refused_with_the_remedy() {
+fn a_server_without_http2_is_refused_with_the_remedy() {
     let plan = plan(30.0);
     let (other, trust) = certified(b"http/1.1");
     let (tls, _) = certified(b"h2");
@@ -201,7 +201,7 @@ fn who_is_no_server_of_http2_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_list_of_requests_is_sent_over_and_over_with_its_bodies() {
+fn a_list_of_requests_is_repeated_with_its_bodies() {
     let plan = plan(1.0);
     let served = serve(&plan, Does::Answers, None);
     let record = run_list(&target(served.address, None), Protocol::Http2);

@@ -1,4 +1,4 @@
-//! HTTP/3: over QUIC, with and without requests in the first datagrams.
+//! HTTP/3: over QUIC, with and without 0-RTT.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn serve(plan: &Plan, does: Does, speaks: &[u8]) -> Served {
         while let Some(incoming) = accepting.accept().await {
             let plan = Arc::clone(&plan);
             tokio::spawn(async move {
-                // A server may always write before the handshake is over; reading early data is what this asks for.
+                // A server may always write before the handshake is complete; this permits early data.
                 let Ok(Ok((connection, _))) = incoming.accept().map(|connecting| connecting.into_0rtt())
                 else {
                     return;
@@ -86,7 +86,7 @@ async fn request_came(request: RequestResolver<h3_quinn::Connection, Bytes>, pla
 }
 
 #[test]
-fn every_request_is_answered_by_one_connection_a_user() {
+fn every_request_gets_a_response_on_one_connection_per_user() {
     let plan = plan(60.0);
     let served = serve(&plan, Does::Answers, b"h3");
     for trust in [served.trust.clone(), Trust::Anybody] {
@@ -99,7 +99,7 @@ fn every_request_is_answered_by_one_connection_a_user() {
 }
 
 #[test]
-fn requests_of_a_connection_are_under_way_beside_one_another() {
+fn requests_of_a_connection_are_concurrent() {
     let plan = plan(60.0);
     let served = serve(&plan, Does::AnswersAfter(Elapsed::from_millis(200)), b"h3");
     let one = Config { users: 1, ..config(Protocol::Http3) };
@@ -109,7 +109,7 @@ fn requests_of_a_connection_are_under_way_beside_one_another() {
 }
 
 #[test]
-fn who_comes_back_asks_in_the_first_datagrams_if_told_to() {
+fn returning_users_send_early_data_if_configured() {
     let plan = plan(30.0);
     let served = serve(&plan, Does::Answers, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
@@ -127,7 +127,7 @@ fn who_comes_back_asks_in_the_first_datagrams_if_told_to() {
 }
 
 #[test]
-fn what_a_server_did_not_take_early_is_asked_again() {
+fn requests_rejected_as_early_data_are_retried() {
     let plan = plan(30.0);
     let served = serve(&plan, Does::Answers, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
@@ -135,7 +135,7 @@ fn what_a_server_did_not_take_early_is_asked_again() {
     let is_over = AtomicBool::new(false);
     let record = std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Whose tickets are of another server, as after it was started anew: they open nothing, and nothing early is read.
+            // Tickets of another server, as after a restart: it rejects them, and reads no early data.
             while !is_over.load(Ordering::Relaxed) {
                 let mut other = served.tls.clone();
                 other.session_storage = rustls::server::ServerSessionMemoryCache::new(8);
@@ -152,7 +152,7 @@ fn what_a_server_did_not_take_early_is_asked_again() {
 }
 
 #[test]
-fn what_a_bad_server_does_is_counted_by_its_kind() {
+fn faults_of_a_server_are_counted_by_kind() {
     let plan = plan(30.0);
     let hasty = Config { patience: Duration::from_millis(300), ..config(Protocol::Http3) };
     for (does, trouble) in Does::BAD {
@@ -171,7 +171,7 @@ fn what_a_bad_server_does_is_counted_by_its_kind() {
 }
 
 #[test]
-fn what_a_server_did_not_look_at_before_it_left_is_asked_again() {
+fn requests_not_processed_before_goaway_are_retried() {
     let plan = plan(60.0);
     let served = serve(&plan, Does::LeavesAfter(10), b"h3");
     let record = run(&plan, &target(served.address, Some(served.trust.clone())), &config(Protocol::Http3));
@@ -180,7 +180,7 @@ fn what_a_server_did_not_look_at_before_it_left_is_asked_again() {
 }
 
 #[test]
-fn a_server_that_dies_in_the_middle_leaves_no_request_out_of_the_account() {
+fn a_server_that_dies_leaves_no_request_unrecorded() {
     let plan = plan(60.0);
     let served = serve(&plan, Does::Answers, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
@@ -190,7 +190,7 @@ fn a_server_that_dies_in_the_middle_leaves_no_request_out_of_the_account() {
 }
 
 #[test]
-fn who_is_no_server_of_http3_is_refused_with_the_remedy() {
+fn a_server_without_http3_is_refused_with_the_remedy() {
     let plan = plan(30.0);
     let says = |served: &Served, trust: &Trust| {
         let target = target(served.address, Some(trust.clone()));
@@ -215,7 +215,7 @@ fn who_is_no_server_of_http3_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_list_of_requests_is_sent_over_and_over_with_its_bodies() {
+fn a_list_of_requests_is_repeated_with_its_bodies() {
     let plan = plan(1.0);
     let served = serve(&plan, Does::Answers, b"h3");
     let record = run_list(&target(served.address, Some(served.trust.clone())), Protocol::Http3);

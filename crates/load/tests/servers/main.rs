@@ -1,6 +1,6 @@
-//! Users of every protocol, and servers on loopback that do well, badly and worse: what is asked, what is counted, what is refused.
+//! Runs with every protocol against correct, faulty and hostile servers on loopback: requests, counts, refusals.
 //!
-//! Not the libraries of HTTP/2 and HTTP/3: what they do is taken as it comes.
+//! Not the libraries of HTTP/2 and HTTP/3: their behaviour is taken as given.
 
 mod ended;
 mod hostile;

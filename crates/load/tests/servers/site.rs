@@ -1,4 +1,4 @@
-//! Plans, their runs, and certificates for servers that last for a test.
+//! Plans, their runs, and certificates of test servers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use wire::{Bytes, Duration, Probability};
 use workload::plan::{Plan, Wanted};
 use workload::schedule::{Arrivals, Leg, Schedule};
 
-/// So many requests a second for a second, at even distances.
+/// A plan of requests at this rate for a second, at even intervals.
 pub(crate) fn plan(rate: f64) -> Plan {
     plan_for(rate, Duration::from_secs(1))
 }
 
-/// So many requests a second for so long, at even distances.
+/// A plan of requests at this rate for this duration, at even intervals.
 pub(crate) fn plan_for(rate: f64, lasts: Duration) -> Plan {
     let leg = Leg { lasts, from: rate, to: rate };
     let schedule = Schedule::Rates(vec![leg], Arrivals::Constant);
@@ -61,7 +61,7 @@ pub(crate) fn run(plan: &Plan, target: &Target, config: &Config) -> Record {
     load::run::run(plan, target, config, &mut |_| ()).unwrap()
 }
 
-/// Two users who send a GET and a POST again and again, for half a second.
+/// Runs two users who repeat a GET and a POST for half a second.
 pub(crate) fn run_list(target: &Target, protocol: Protocol) -> Record {
     let get = Request::new("GET", "/1.bin").unwrap();
     let mut post = Request::new("POST", "/2.bin").unwrap();
@@ -73,7 +73,7 @@ pub(crate) fn run_list(target: &Target, protocol: Protocol) -> Record {
     load::run::run(&job, target, &config(protocol), &mut |_| ()).unwrap()
 }
 
-/// The same of users who wait 300 ms, against a server that is gone after half a second.
+/// Runs users with a timeout of 300 ms, against a server that dies after half a second.
 pub(crate) fn run_until_death(plan: &Plan, target: &Target, protocol: Protocol, served: impl Send) -> Record {
     let hasty = Config { patience: Duration::from_millis(300), ..config(protocol) };
     thread::scope(|scope| {
@@ -85,7 +85,7 @@ pub(crate) fn run_until_death(plan: &Plan, target: &Target, protocol: Protocol, 
     })
 }
 
-/// A server's side of encrypted connections in which it speaks this, and who its certificate is to be believed by.
+/// TLS configuration of a server with this ALPN name, and the trust in its certificate.
 pub(crate) fn certified(speaks: &[u8]) -> (Arc<ServerConfig>, Trust) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let certificate: CertificateDer<'static> = cert.der().clone();
@@ -100,7 +100,7 @@ pub(crate) fn certified(speaks: &[u8]) -> (Arc<ServerConfig>, Trust) {
     (Arc::new(config), Trust::Authorities(vec![certificate]))
 }
 
-/// What a server does with each request.
+/// Behaviour of a server with each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Does {
     Answers,
@@ -108,14 +108,14 @@ pub(crate) enum Does {
     AnswersWith(u16),
     AnswersTooMuch,
     Resets,
-    /// Says that it has not looked at it.
+    /// Reports that it did not process the request.
     Rejects,
     SaysNothing,
-    /// Ends each connection after so many answers.
+    /// Closes each connection after this many responses.
     LeavesAfter(usize),
 }
 
-/// What there is instead of an answer.
+/// Failure instead of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum No {
     Reset,
@@ -124,7 +124,7 @@ pub(crate) enum No {
 }
 
 impl Does {
-    /// What is bad of it, and what it is counted as.
+    /// Faults, with the expected kind of failure.
     pub(crate) const BAD: [(Self, Trouble); 5] = [
         (Self::AnswersWith(503), Trouble::Status),
         (Self::AnswersTooMuch, Trouble::Size),
@@ -133,12 +133,12 @@ impl Does {
         (Self::SaysNothing, Trouble::Timeout),
     ];
 
-    /// Answers until a connection is ended.
+    /// Number of responses on a connection until it is closed.
     pub(crate) fn answers_until_it_leaves(self) -> usize {
         if let Self::LeavesAfter(answers) = self { answers } else { usize::MAX }
     }
 
-    /// The status of an answer, and how long it is.
+    /// Status of a response, and length of its body.
     pub(crate) async fn answer(self, plan: &Plan, request: &http::Request<()>) -> Result<(u16, usize), No> {
         let usual = match request.headers().contains_key(IF_MODIFIED_SINCE) {
             true => (304, 0),
