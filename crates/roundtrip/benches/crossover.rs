@@ -1,15 +1,15 @@
-//! Which protocol is faster for whom: over answer size, requests of a client, round trip and loss, from the simulator and from
-//! this machine's kernel.
+//! The faster protocol by response size, requests of a client, round trip and loss, from the simulator and from this
+//! machine's kernel.
 //!
 //! ```text
 //! cargo bench -p roundtrip --bench crossover -- FILE.csv              simulates every cell of the map
 //! cargo bench -p roundtrip --bench crossover -- FILE.csv --measure    measures some of them, as root
-//! cargo bench -p roundtrip --bench crossover -- FILE.csv --measure 1000,1,5,1     those whose line begins so
+//! cargo bench -p roundtrip --bench crossover -- FILE.csv --measure 1000,1,5,1     measures the cells with this prefix
 //! ```
 //!
-//! What came of it is kept in `studies/crossover`, and `reproduce roundtrip/crossover` draws it and computes a part again. Not a
-//! benchmark of this machine: simulated, nothing but the network takes time, and it is virtual; measured, what hosts take
-//! is little beside the emulated round trip.
+//! The results are in `studies/crossover`; `reproduce roundtrip/crossover` draws them and computes a part again. Not a
+//! benchmark of this machine: simulated, only the network takes time, and it is virtual; measured, the hosts' time is
+//! small beside the emulated round trip.
 
 #[path = "../src/study/crossover/cell.rs"]
 pub mod cell;
@@ -48,9 +48,9 @@ fn measure_into(file: &str, only: &str) -> Result<(), String> {
 /// The columns of the files.
 const HEADING: &str = "bytes,requests,rtt_ms,loss_percent,protocol,runs,median_ms,p99_ms,p999_ms\n";
 
-/// All combinations of these are cells.
+/// The cells are all combinations of these values.
 struct Grid<'a> {
-    /// Bodies: up to one datagram, a window, many.
+    /// Body sizes: up to one datagram, a window, many windows.
     bytes: &'a [u64],
     requests: &'a [usize],
     rtt_ms: &'a [u64],
@@ -64,20 +64,20 @@ const SIMULATED: Grid<'_> = Grid {
     loss_percent: &[0, 1, 5],
 };
 
-/// Fewer: a run takes as long as it takes.
+/// Fewer cells, because runs take real time.
 const MEASURED: Grid<'_> =
     Grid { bytes: &[1_000, 2_000], requests: &[1, 10], rtt_ms: &[5, 50], loss_percent: &[0, 1] };
 
-/// Simulated, with loss: enough for a 99.9th percentile, and no more: it is the worst of them.
+/// Simulated runs with loss: enough for a 99.9th percentile, which is their maximum.
 const RUNS: u32 = 1_000;
-/// Measured, with loss: four are beyond the 99th percentile. Of a single request two are beyond the 99.9th, as it takes a tenth of a
-/// second on the average, where ten take seconds.
+/// Measured runs with loss: four are beyond the 99th percentile. For a single request two are beyond the 99.9th, as it
+/// takes a tenth of a second on average, where ten take seconds.
 const fn runs_with_loss(requests: usize) -> u32 {
     if requests == 1 { 2_000 } else { 400 }
 }
-/// Without, for a median.
+/// Runs without loss, for a median.
 const RUNS_WITHOUT: u32 = 30;
-/// Measured beside one another: most of a run is waiting for a network.
+/// Maximum number of concurrent measurements: most of a run is waiting for the network.
 const BESIDE: usize = 6;
 
 impl Grid<'_> {
@@ -129,7 +129,7 @@ fn written(file: &str, text: &Result<String, String>) -> Result<(), String> {
 }
 
 fn simulated(cell: &Cell) -> Result<String, String> {
-    // Without loss there is nothing by which one run differs from another.
+    // Without loss all runs are equal.
     let runs = if cell.loss_percent == 0 { 1 } else { RUNS };
     let experiment =
         Experiment::new(&cell.scenario(runs)?, Hosts::default()).map_err(|error| error.to_string())?;
@@ -150,7 +150,7 @@ fn measured(cell: &Cell) -> Result<String, String> {
     Ok(line)
 }
 
-/// What came of some runs, in milliseconds each; infinite is who gave up, and has waited longer than anybody else.
+/// Percentiles of some runs, in milliseconds; an aborted run counts as infinite.
 fn line(cell: &Cell, mut elapsed_ms: Vec<f64>) -> String {
     let Cell { bytes, requests, rtt_ms, loss_percent, protocol } = cell;
     elapsed_ms.sort_by(f64::total_cmp);
@@ -159,8 +159,8 @@ fn line(cell: &Cell, mut elapsed_ms: Vec<f64>) -> String {
         let place = (runs * per_mille / 1_000).min(runs.saturating_sub(1));
         elapsed_ms.get(place).map_or("-".to_owned(), |ms| format!("{ms:.1}"))
     };
-    // The worst of a hundred runs says where a hundredth lies, the worst of a thousand where a thousandth does. One run alone
-    // has nothing by which it differs from another.
+    // The maximum of a hundred runs estimates the 99th percentile, that of a thousand the 99.9th. A single run has no
+    // variation.
     let known =
         |least: usize, per_mille| if runs == 1 || runs >= least { at(per_mille) } else { String::new() };
     let (median, p99, p999) = (at(500), known(100, 990), known(1_000, 999));

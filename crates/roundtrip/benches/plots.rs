@@ -1,9 +1,9 @@
-//! How many plots `roundtrip diagnose --svg` draws in a second: `cargo bench -p roundtrip --bench plots`.
+//! Plots per second of `roundtrip diagnose --svg`: `cargo bench -p roundtrip --bench plots`.
 //!
-//! A capture of a thousand connections, each with forty stalls; the program reads it with and without drawing. Told are the
-//! plots in a second of the difference, which is the drawing's, and in a second of the whole, from the capture's first byte
-//! to the last plot's name in its folder, by the clock on the wall and by that of the processor; and the most memory that the
-//! whole needed. Prints medians; not an assertion.
+//! A capture of a thousand connections, each with forty stalls; the program reads it with and without drawing. The
+//! bench prints plots per second of the difference, which is the drawing's time, and of the whole, from the capture's
+//! first byte to the last plot's name in its directory, in elapsed time and in CPU time; and the peak memory of the
+//! whole. It prints medians and asserts nothing.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -51,12 +51,12 @@ fn main() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-/// Elapsed time, and that of a processor, of one run of the program.
+/// Elapsed time and CPU time of one run of the program.
 #[expect(clippy::disallowed_methods, reason = "a benchmark's one place that reads the clock")]
 fn run(words: &[&str]) -> (Duration, Duration) {
     let (started, before) = (Instant::now(), spent_by_children());
     let status = Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(words).stdout(Stdio::null()).status();
-    // 1: something was found.
+    // Exit status 1: there are findings.
     assert_eq!(status.ok().and_then(|status| status.code()), Some(1), "{words:?}");
     (started.elapsed(), spent_by_children().saturating_sub(before))
 }
@@ -75,7 +75,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64()
 }
 
-/// Connections one after the other: an answer in two pieces, the second held back for 45 ms, forty times.
+/// Consecutive connections: a response in two pieces, the second delayed by 45 ms, forty times.
 fn pcap() -> Vec<u8> {
     let mut file = [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 0xffff, 101].map(u32::to_be_bytes).concat();
     let mut packet = Vec::new();

@@ -1,6 +1,6 @@
-//! What was asked for: flags over a file, made into a plan.
+//! Plans from flags over a scenario file.
 //!
-//! The words are `scenario`'s; here they get the flag that they were given to, and files are read.
+//! The words are `scenario`'s. This module adds the name of the flag that carried them, and reads the files.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -48,17 +48,17 @@ fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
     spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))
 }
 
-/// A known name is never a folder, even where one of that name lies about.
+/// Whether the text is a directory. A known name never is, even where a directory of that name exists.
 fn is_folder(text: &str) -> bool {
     Page::listings().all(|Listing { name, .. }| name != text) && Path::new(text).is_dir()
 }
 
-/// Nothing else that a page can be ends so.
+/// Whether the text names a HAR file. No other form of a page ends in `.har`.
 fn is_har(text: &str) -> bool {
     Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("har"))
 }
 
-/// The page of a browser's visit.
+/// The page of a recorded browser visit.
 fn recorded(path: &Path) -> Result<Page, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(unreadable)?;
@@ -67,17 +67,17 @@ fn recorded(path: &Path) -> Result<Page, Failure> {
         .map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(path))))
 }
 
-/// Bodies and all; what is cut off there is no HAR any more.
+/// Maximum size of a HAR file with bodies, in bytes. A truncated file no longer parses as HAR.
 const LARGEST_HAR: u64 = 1 << 30;
 
 fn read(path: &Path) -> Result<Spec, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
-    // One more than may be, for whoever reads it to see that it is too large.
+    // One byte more than the limit, so that the caller can tell a file that is too large.
     file.take(LARGEST_FILE + 1).read_to_string(&mut text).map_err(unreadable)?;
     Spec::from_toml(&text, &shown(path)).map_err(|error| Failure::Value(error.to_string()))
 }
 
-/// No one writes as much about a scenario; `/dev/zero` would not end.
+/// Maximum size of a scenario file, in bytes; `/dev/zero` would not end.
 const LARGEST_FILE: u64 = 1 << 20;

@@ -5,23 +5,23 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`ask`] | flags, made into a question |
-//! | [`input`] | files, folders, patterns, standard input; unpacked |
+//! | [`ask`] | flags, made into a query |
+//! | [`input`] | files, directories, patterns, standard input; decompressed |
 //! | [`store`], [`object`] | the same in object stores, fetched |
-//! | [`line_up`] | logs recognised, and put in order of their beginnings |
+//! | [`line_up`] | logs recognised, and sorted by their first record |
 //! | [`blocks`] | bytes cut into blocks of whole lines |
 //! | [`table_format`], [`table_file`] | Parquet and Arrow files, batch by batch |
 //! | `parquet_object` | Parquet in an object store |
 //! | `no_parquet`, `no_store` | the same where they are not built |
 //! | [`source`] | a log that is being read, lines or rows |
-//! | [`order`] | a log's requests put in order of time, within bounds |
-//! | [`merge`] | those of several logs made into one stream |
-//! | [`intake`] | both, for blocks that come back in any order |
-//! | [`slices`] | requests cut into stretches that are counted apart |
-//! | [`mod@pass`] | threads that read and count |
-//! | [`said`] | what could not be read, for stderr |
-//! | [`row`] | the answer for programs |
-//! | [`distribution`] | and how bytes and requests are spread over connections |
+//! | [`order`] | a log's requests sorted by time, within bounds |
+//! | [`merge`] | the requests of several logs merged into one stream |
+//! | [`intake`] | both, for blocks that complete in any order |
+//! | [`slices`] | requests cut into slices that are counted independently |
+//! | [`mod@pass`] | the threads that read and count |
+//! | [`said`] | warnings about unreadable input, for stderr |
+//! | [`row`] | the result for programs |
+//! | [`distribution`] | the distribution of bytes and requests over connections |
 //! | [`over_time`] | connections in each minute, for programs |
 //! | [`parquet_file`] | both as Parquet tables |
 //! | [`table`], [`sentence`] | for people |
@@ -73,10 +73,10 @@ use input::Input;
 use line_up::LinedUp;
 use pass::{Passed, Wanted, pass};
 
-/// The answer, and what must be said of the logs.
+/// The result of the count, with warnings about the logs.
 #[derive(Debug)]
 pub struct Answer {
-    /// What was read and counted.
+    /// Counts and time range of the pass.
     pub passed: Passed,
     /// The logs' names, in the order they were read.
     pub names: Vec<String>,
@@ -84,10 +84,10 @@ pub struct Answer {
     pub said: Vec<String>,
 }
 
-/// Reads logs and counts.
+/// Reads logs and counts connections.
 ///
 /// # Errors
-/// When nothing can be counted: a log that is not there, nothing that is a log, no sizes.
+/// When nothing can be counted: a missing log, no file that is a log, no sizes.
 pub fn answer(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Failure> {
     let LinedUp { logs, names, mut said } = line_up::line_up(inputs, asked)?;
     let Asked { question, distribution, sizing, window, threads, .. } = asked;
@@ -106,7 +106,7 @@ pub fn answer(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Failure> {
     Ok(Answer { passed, names, said })
 }
 
-/// Why nothing was counted, in one sentence.
+/// The reason for a count of nothing, in one sentence.
 fn nothing(names: &[String], passed: &Passed, said: &[String]) -> String {
     let without_size: u64 = passed.read.iter().map(|read| read.without_size).sum();
     if without_size > 0 {

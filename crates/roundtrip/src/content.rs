@@ -1,23 +1,23 @@
-//! What a page's content costs, and what it would cost in other forms: the last part of the W3C note, for any page.
+//! Cost of a page's content as it is and in other forms: the last part of the W3C note, for any page.
 //!
-//! Every form is really made, and its bytes are counted; nothing is estimated (`papers/w3c#content`). Read in this order:
+//! Every form is produced and its bytes are counted; nothing is estimated (`papers/w3c#content`). Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | (here) | [`Content`]: a page's files, and what each was made into |
-//! | [`input`], [`recording`] | a folder, a named site, a browser's recording |
+//! | (here) | [`Content`]: a page's files, and the forms of each |
+//! | [`input`], [`recording`] | a directory, a named site, a browser's recording |
 //! | [`html`] | tags: in lower case, and images found and replaced |
 //! | [`coding`] | deflate, gzip, brotli, zstd |
 //! | [`picture`], [`still`] | GIF, and PNG and JPEG, decoded within limits |
 //! | [`png`], [`mng`], `webp` | the same picture in other formats, without loss |
-//! | [`jpeg`], `avif`, and `webp` again | the same at a quality, if one is asked for |
-//! | [`make`] | all forms of all files, on every processor |
+//! | [`jpeg`], `avif`, and `webp` again | the same at a quality, if one is requested |
+//! | [`make`] | all forms of all files, on every CPU |
 //! | [`css`] | spacers and images of text, as rules and words |
-//! | [`step`] | one change to all of the page, and the sizes that come of it |
-//! | [`row`], [`show`], [`gallery`] | what people and programs see |
+//! | [`step`] | one change to the whole page, and the resulting sizes |
+//! | [`row`], [`show`], [`gallery`] | tables, JSON and the picture gallery |
 //!
-//! Not a judge of looks: what is lossless stays the same to the pixel, but words that replace an image of them will not,
-//! nor what was made at a quality.
+//! It does not judge looks. Lossless forms stay the same to the pixel; words that replace an image of them do not, nor
+//! do images made at a quality.
 
 #[cfg(feature = "image-codecs")]
 pub mod avif;
@@ -48,28 +48,28 @@ use picture::Picture;
 /// A page's files, the document first.
 #[derive(Debug)]
 pub struct Content {
-    /// The folder's or the site's name.
+    /// The directory's or the site's name.
     pub name: String,
     /// Everything that has bytes.
     pub files: Vec<File>,
-    /// What is not among them, in sentences.
+    /// The files that were left out, in sentences.
     pub left_out: Vec<String>,
 }
 
-/// One file.
+/// A file of the page.
 #[derive(Debug)]
 pub struct File {
-    /// Below the page's folder, with slashes.
+    /// The path below the page's directory, with slashes.
     pub path: String,
-    /// As it is, decoded.
+    /// The bytes, decoded.
     pub bytes: Vec<u8>,
-    /// How many bytes it had on the wire, where it was recorded: fewer, if it came compressed.
+    /// Bytes on the wire where the page was recorded: fewer, if the file was sent compressed.
     pub sent: Option<u64>,
-    /// What is in it.
+    /// Kind of content, with other forms of an image.
     pub kind: Kind,
 }
 
-/// What a file is to this study.
+/// Kind of a file in this study.
 #[derive(Debug)]
 pub enum Kind {
     /// HTML: has tags, and names images.
@@ -85,24 +85,24 @@ pub enum Kind {
 /// An image in other formats.
 #[derive(Debug)]
 pub struct Forms {
-    /// What it shows, or why it stays as it is.
+    /// The decoded picture, or the reason why the image stays as it is.
     pub picture: Result<Picture, String>,
-    /// PNG, or of an animation APNG.
+    /// PNG, or APNG of an animation.
     pub png: Option<Vec<u8>>,
-    /// Of an animation.
+    /// MNG of an animation.
     pub mng: Option<Vec<u8>>,
-    /// WebP without loss.
+    /// Lossless WebP.
     pub webp: Option<Vec<u8>>,
-    /// JPEG at the quality that was asked for.
+    /// JPEG at the requested quality.
     pub jpeg: Option<Vec<u8>>,
-    /// WebP at the same.
+    /// WebP at the requested quality.
     pub webp_lossy: Option<Vec<u8>>,
-    /// AVIF at the same.
+    /// AVIF at the requested quality.
     pub avif: Option<Vec<u8>>,
 }
 
 impl File {
-    /// What it shows, if it is an image that can be read.
+    /// Returns the decoded picture, if the file is an image that can be read.
     pub fn picture(&self) -> Option<&Picture> {
         match &self.kind {
             Kind::Picture(forms) => forms.picture.as_ref().ok(),

@@ -1,20 +1,20 @@
-//! Servers of today under the same users: each alone with them in a network of its own, and what came of it.
+//! Server benchmark: today's servers under the same users, each alone with them in a network of its own.
 //!
-//! In flow [`bout::Bout`]s: a server, how it is asked, how many users; out flow [`bout::Outcome`]s. Read in this order:
+//! In flow [`bout::Bout`]s: server, transport, number of users. Out flow [`bout::Outcome`]s. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`bout`] | one server under one plan, and several at a time |
-//! | [`crowd`] | users at several machines behind a line that is full, beside somebody who downloads |
-//! | [`mod@line`] | the networks of these, and the line |
-//! | [`server`] | which servers there are, how each is told what it is to be, and how it is ended |
-//! | [`how`] | TCP Fast Open, HTTP/2 and HTTP/3: what both sides are told |
+//! | [`bout`] | one run: a server under one plan; and several runs concurrently |
+//! | [`crowd`] | users at several hosts behind a saturated bottleneck, with a competing bulk download |
+//! | [`mod@line`] | their networks, and the bottleneck link |
+//! | [`server`] | the servers, their configuration and their shutdown |
+//! | [`how`] | TCP Fast Open, HTTP/2 and HTTP/3: configuration of both sides |
 //! | [`in_memory`] | a small server made of hyper |
 //! | [`quic`] | a small server of HTTP/3, and certificates |
-//! | [`hosts`] | two network namespaces, the cable between them, and whose processor time is whose |
-//! | [`program`] | a program of others, with its folder |
+//! | [`hosts`] | two network namespaces, the link between them, and CPU time by process |
+//! | [`program`] | an external program, with its directory |
 //!
-//! Not the users (the crate `load`), nor what is claimed of the servers (`reproduce::rabinovich`).
+//! Not the users (the crate `load`), nor the claims about the servers (`reproduce::rabinovich`).
 
 pub mod bout;
 pub mod crowd;
@@ -28,7 +28,7 @@ pub mod server;
 
 use measure::Error;
 
-/// What the system said when something was to be done.
+/// Adds to a system error the action that failed.
 pub fn failed(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
     let doing = doing.into();
     move |error| Error::Run { number: 1, what: format!("could not {doing}: {error}") }

@@ -1,4 +1,4 @@
-//! The engines, called: scenarios in, rows out, refusals made into rows that say so.
+//! Engine calls: scenarios in, rows out; a refusal becomes a row that states the reason.
 //!
 //! Nothing is computed here; `model`, `simulate` and `measure` do that.
 
@@ -14,7 +14,7 @@ use wire::Duration;
 
 use crate::output::Outcome;
 
-/// Why no row has a result, if that is so.
+/// The reason why no row has a result, if none has.
 pub fn nothing(outcomes: &[Outcome]) -> Option<String> {
     let known = outcomes.iter().any(|outcome| outcome.row.elapsed_ms.is_some());
     let reason = outcomes.iter().flat_map(|outcome| outcome.row.notes.first()).next();
@@ -37,7 +37,7 @@ fn with_overhead(scenario: &Scenario, mut row: Row) -> Row {
 /// Ratios to the minimum that are printed as less than 1.
 const BELOW_MINIMUM: f64 = 0.995;
 
-/// The ratio to the minimum of the bytes that are transferred, which only the model knows.
+/// The ratio of the transferred bytes to the minimum, which only the model knows.
 fn overhead(scenario: &Scenario, elapsed_ms: Option<f64>) -> Option<f64> {
     let page = scenario.transferred();
     let least = Scenario { protocol: Protocol::Minimum, page, ..scenario.clone() };

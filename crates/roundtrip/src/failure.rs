@@ -1,4 +1,4 @@
-//! Why a command gave no result: the sentence on stderr and the exit status.
+//! Errors that end a command without a result: the sentence on stderr and the exit status.
 //!
 //! Not for findings or verdicts: those are results, and exit with 1.
 
@@ -12,37 +12,37 @@ use clap::error::ErrorKind;
 
 use crate::cli;
 
-/// What went wrong, and whose fault it was.
+/// Error of a command, by culprit.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line: clap's refusal, or its help and version texts, which are no failure.
+    /// The command line: clap's refusal, or its help and version texts, which are not failures.
     Flags(Box<clap::Error>),
-    /// A name or a value that says something impossible.
+    /// A name or a value that is not valid.
     Value(String),
     /// An input file.
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// An output file.
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// Standard output.
     Stdout(io::Error),
-    /// The laboratory: what it lacks, or what went wrong in it.
+    /// The laboratory: a missing requirement, or a failure in it.
     Laboratory(String),
     /// The network, or a peer in it.
     Network(String),
 }
 
 impl Failure {
-    /// Says it on stderr in one sentence, and gives the exit status: 2, or 0 for help and for a reader who left.
+    /// Reports it on stderr in one sentence, and returns the exit status: 2, or 0 for help and for a closed pipe.
     pub fn report(&self) -> ExitCode {
         match self {
             Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -93,12 +93,12 @@ impl From<measure::Error> for Failure {
     }
 }
 
-/// A path in one line that cannot steer a terminal.
+/// A path in one line, without control characters.
 pub fn shown(path: &Path) -> String {
     path.display().to_string().replace(char::is_control, "?")
 }
 
-/// What the system said, in the words of a person, with the remedy where there is one.
+/// The system's error in plain words, with the remedy where there is one.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),

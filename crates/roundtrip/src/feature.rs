@@ -50,7 +50,7 @@ impl Feature {
         }
     }
 
-    /// What a build without it says of a file or a flag.
+    /// The error for a file or a flag that needs a feature this build lacks.
     pub fn missing(self, culprit: &str) -> String {
         format!(
             "{culprit}: this build does not {}; install with `cargo install --locked --path crates/roundtrip --features {}`",
@@ -59,7 +59,7 @@ impl Feature {
         )
     }
 
-    /// Nothing where it was compiled in.
+    /// Returns `Ok` where the feature was compiled in.
     ///
     /// # Errors
     /// [`missing`](Self::missing).
@@ -71,7 +71,7 @@ impl Feature {
     }
 }
 
-/// The answer to `--version --verbose`: the version, and each feature on or off.
+/// The output of `--version --verbose`: the version, and each feature on or off.
 pub fn version() -> String {
     let features = Feature::ALL.map(|feature| {
         let state = if feature.is_built() { "on" } else { "off" };

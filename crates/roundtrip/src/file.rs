@@ -1,7 +1,7 @@
-//! Output files: whole or not at all.
+//! Output files, written atomically.
 //!
-//! A file is written under a temporary name beside its target and renamed, so that whoever looks sees the old one
-//! or the new one. What is not a regular file (a pipe, `/dev/stdout`) is written to as it is.
+//! A file is written under a temporary name in its target's directory and renamed, so that readers see the old contents
+//! or the new ones. A target that is not a regular file (a pipe, `/dev/stdout`) is written directly.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -13,29 +13,29 @@ use nix::sys::statvfs::statvfs;
 use crate::failure::{Failure, shown};
 use crate::output::number;
 
-/// Puts `contents` at `path`, replacing what was there. On failure nothing is left behind.
+/// Writes `contents` to `path`, replacing what was there. On failure nothing is left behind.
 pub fn write(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     write_with(path, |out| out.write_all(contents))
 }
 
-/// The same, for what is better written piece by piece.
+/// The same, with contents written piece by piece.
 pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     put(path, true, fill).map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
 
-/// One of many files that can be made again: the disk is not waited for, which takes longer than making them.
+/// The same for one of many reproducible files, without `fsync`, which takes longer than producing them.
 pub fn write_one_of_many(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     put(path, false, |out| out.write_all(contents))
         .map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
 
-/// Whether a file can be put there at all: to be asked before something that takes long. Nothing is left behind.
+/// Checks that a file can be written there, before something that takes long. Nothing is left behind.
 pub fn check(path: &Path) -> Result<(), Failure> {
     probe(path).map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
 
-/// Refuses what the disk has no room for, before anything is written: with what it is, and what else there is to do. A folder or
-/// file that is not there yet will be on the disk of what it is in; a pipe takes whatever there is.
+/// Refuses a file for which the disk lacks space, before anything is written; the error names the file's kind and the
+/// remedy. A directory or file that does not exist yet counts for the disk of its parent. A pipe has no limit.
 pub fn check_room(path: &Path, bytes: u64, what: &str, remedy: &str) -> Result<(), Failure> {
     let there = path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
     let there = there.into_iter().find(|path| path.exists()).unwrap_or(Path::new("/"));
@@ -76,13 +76,13 @@ fn probe(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What there is at a path.
+/// Kind of a target path.
 enum Target {
     /// A regular file, or nothing yet.
     File {
-        /// Through a symbolic link: what it points to is replaced, not the link.
+        /// The path after symbolic links: their target is replaced, not the link.
         path: PathBuf,
-        /// Those of the file that is replaced.
+        /// Permissions of the file that is replaced.
         permissions: Option<fs::Permissions>,
     },
     /// A pipe, a device.
@@ -120,7 +120,7 @@ fn replace(
         .and_then(|file| fill_file(file, is_waited_for, fill))
         .and_then(|()| fs::rename(&temporary, target));
     if written.is_err() {
-        // It may not even exist: the first error is the one to tell.
+        // It may not even exist: the first error is the one to report.
         let _ = fs::remove_file(&temporary);
     }
     written
@@ -141,7 +141,7 @@ fn fill_file(
     }
 }
 
-/// A name in the target's folder that no other process of this program uses.
+/// A name in the target's directory that no other process of this program uses.
 fn beside(target: &Path) -> io::Result<PathBuf> {
     let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     Ok(target.with_file_name(format!(".{}.{}", name.to_string_lossy(), process::id())))

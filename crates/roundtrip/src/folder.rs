@@ -1,7 +1,7 @@
-//! A folder as a page: its document (`index.html`, where there is one) and the files that this names, in its order. Where
-//! the first file is no HTML, every file with anything in it is an object, in the order of their paths.
+//! A directory as a page: its document (`index.html`, where there is one) and the files that it names, in that order.
+//! Where the first file is not HTML, every non-empty file is an object, sorted by path.
 //!
-//! Not a browser: what style sheets and scripts ask for is not looked for.
+//! Not a browser: references in style sheets and scripts are not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use wire::Bytes;
 
 use crate::failure::{Failure, shown};
 
-/// The page that a directory holds, named after it; its notes have what of the directory is left out.
+/// The page in a directory, named after it; its notes list what of the directory is left out.
 pub fn page(folder: &Path) -> Result<Page, Failure> {
     let found = all(folder)?;
     let Some((first, _)) = found.first() else { return Err(empty(folder)) };
@@ -44,7 +44,7 @@ pub fn page(folder: &Path) -> Result<Page, Failure> {
     Ok(Page { notes, ..page })
 }
 
-/// What of the folder the page is not, and what of the page the folder does not have.
+/// Notes on files of the directory that are not in the page, and on references of the page without a file.
 fn notes(folder: &Path, document: &Path, named: &Named, files: usize) -> Vec<String> {
     let document = place(folder, document).replace(char::is_control, "?");
     let Named { files: there, missing, is_cut } = named;
@@ -75,15 +75,15 @@ fn notes(folder: &Path, document: &Path, named: &Named, files: usize) -> Vec<Str
     notes
 }
 
-/// Its files with anything in them, at least one, in the order in which they are objects.
+/// The directory's non-empty files, at least one, in the order of the objects.
 pub fn files(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Failure> {
     let mut files = all(folder)?;
-    // Empty files have no bytes to send, and a page no place for them.
+    // Empty files have no bytes to send, and a page has no object of size 0.
     files.retain(|(_, size)| *size > Bytes::ZERO);
     if files.is_empty() { Err(empty(folder)) } else { Ok(files) }
 }
 
-/// Its files, `index.html` first.
+/// The directory's files, `index.html` first.
 fn all(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Failure> {
     let mut files = Vec::new();
     collect(folder, &mut files).map_err(|(path, error)| Failure::Read { path, error })?;
@@ -96,7 +96,7 @@ fn empty(folder: &Path) -> Failure {
     Failure::Value(format!("{folder} has no file with anything in it; name another folder"))
 }
 
-/// Every regular file below `folder`; symbolic links are not followed, so that there is no way round in a circle.
+/// Every regular file below `folder`. Symbolic links are not followed, so that there are no cycles.
 fn collect(folder: &Path, files: &mut Vec<(PathBuf, Bytes)>) -> Result<(), (PathBuf, io::Error)> {
     let at = |path: &Path| {
         let path = path.to_owned();
@@ -114,14 +114,14 @@ fn collect(folder: &Path, files: &mut Vec<(PathBuf, Bytes)>) -> Result<(), (Path
     Ok(())
 }
 
-/// Where a file lies below the folder: `images/a.gif`.
+/// A file's path below the directory: `images/a.gif`.
 fn place(folder: &Path, path: &Path) -> String {
     let below = path.strip_prefix(folder).unwrap_or(path);
     let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/")
 }
 
-/// A file's bytes, if there is room `left` for them.
+/// A file's bytes, if they fit into the bytes `left`.
 fn whole(path: &Path, left: &mut Bytes) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let mut bytes = Vec::new();
@@ -138,7 +138,7 @@ fn whole(path: &Path, left: &mut Bytes) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The last part of its path. What would steer a terminal is not shown.
+/// The last component of the path, without control characters.
 pub fn name(folder: &Path) -> String {
     let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let name = whole.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());

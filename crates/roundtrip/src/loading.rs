@@ -1,21 +1,21 @@
-//! What `load` reads, prints and writes: requests, plans and results.
+//! Input, output and files of `load`: requests, plans and results.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`emulated`] | our own server behind an emulated link, instead of somebody's |
-//! | [`limits`] | who was the limit of each second, drawn for the page |
-//! | [`merge`] | parts put together |
-//! | [`page`] | runs on a page, for people elsewhere |
-//! | [`plan`] | a plan as a file, and how well it fits |
+//! | [`emulated`] | our own server behind an emulated link, instead of an existing one |
+//! | [`limits`] | the bottleneck of each second, drawn for the page |
+//! | [`merge`] | results of several shards, merged |
+//! | [`page`] | runs as an HTML page |
+//! | [`plan`] | a plan as a file, and its goodness of fit |
 //! | [`replay`] | access logs, read for a plan |
-//! | [`result`] | what came of a run |
+//! | [`result`] | the results of a run |
 //! | [`target`] | the server, and a preflight request |
-//! | [`thresholds`] | limits that a run is judged by |
+//! | [`thresholds`] | the limits that a run is judged by |
 //! | [`traffic`] | requests and their schedule, from flags |
-//! | [`view`] | a run while it goes on, in lines |
-//! | [`watch`] | what draws them, and hears that the run is to end |
+//! | [`view`] | a run in progress, in lines |
+//! | [`watch`] | the thread that draws these lines and waits for signals |
 //!
-//! Not the load itself, nor what came of it as a file: both are the crate `load`'s.
+//! Not the load generator, nor the results file: both are in the crate `load`.
 
 pub mod emulated;
 pub mod limits;

@@ -7,21 +7,21 @@
 //! | --- | --- |
 //! | [`cli`] | verbs and flags, with their help |
 //! | [`ask`], [`folder`] | flags and files, made into a plan |
-//! | [`verb`] | what each verb does |
+//! | [`verb`] | one module for each verb |
 //! | [`diagnosis`] | captures, diagnosed, in every format |
 //! | [`engine`] | the engines, called |
-//! | [`provenance`] | how results came about |
+//! | [`provenance`] | provenance of results: host, settings, versions |
 //! | [`mod@connections`] | access logs, counted |
-//! | [`serve`] | a server's settings and what it tells of itself |
-//! | [`show`] | results in the format that was asked for |
+//! | [`serve`] | a server's settings, logging and metrics |
+//! | [`show`] | results in the requested format |
 //! | [`output`] | tables, JSON, CSV |
 //! | [`reproduce`] | the papers' tables and figures beside ours |
-//! | [`contest`] | servers of today under the same users |
+//! | [`contest`] | server benchmark: today's servers under the same users |
 //! | [`study`] | our own comparisons, of one engine with another |
 //! | [`plot`] | pictures as SVG |
-//! | [`report`] | a page to show to somebody else |
-//! | [`mod@file`], [`terminal`], [`progress`] | where output goes |
-//! | [`failure`] | why there is none, and the exit status |
+//! | [`report`] | results as an HTML page |
+//! | [`mod@file`], [`terminal`], [`progress`] | output files, terminal, progress bar |
+//! | [`failure`] | errors and the exit status |
 //! | [`feature`] | parts that a build may leave out |
 
 #![expect(unreachable_pub, reason = "nothing imports a program: `pub` is what one module offers the others")]
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// 0 for a result, 1 for a finding or a verdict that fails; failures are 2, and a load that a signal cut is 128 and its number.
+/// Returns 0 for a result, 1 for a finding or a failed verdict. Errors are 2; a load ended by a signal is 128 plus its number.
 fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.verb {
         Verb::Predict(arguments) => verb::predict::run(arguments)?,

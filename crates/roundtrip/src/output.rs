@@ -1,11 +1,11 @@
-//! Everything people and programs see of results: tables, JSON, CSV.
+//! Output of results: tables, JSON, CSV.
 //!
 //! Not what the results mean: rows come in, text goes out. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`table`] | rows grouped by network and page, for people |
-//! | [`comparison`] | engines side by side, and how far they agree |
+//! | [`comparison`] | engines side by side, with their differences |
 //! | [`conclusion`] | the same in plain words |
 //! | [`csv`] | rows for a spreadsheet |
 //! | [`grid`] | columns that line up in a terminal of any width |
@@ -35,16 +35,16 @@ pub struct Outcome {
     pub row: Row,
     /// Half the width of the 95% confidence interval of the row's `elapsed_ms`, where there were several runs.
     pub interval95_ms: Option<f64>,
-    /// Why the row has no time.
+    /// The reason why the row has no time.
     pub missing: Option<Missing>,
 }
 
-/// Why a row has no time; the sentence is in its notes.
+/// Reason why a row has no time; the sentence is in its notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The engine cannot honour a part of the scenario.
     Refused,
-    /// It tried, and something went wrong.
+    /// The engine tried, and an error occurred.
     Failed,
 }
 
@@ -59,14 +59,14 @@ impl Missing {
 }
 
 impl Outcome {
-    /// A row, and the notes of its page.
+    /// A row, with the notes of its page.
     pub fn new(scenario: &Scenario, mut row: Row, interval95_ms: Option<f64>) -> Self {
         let missing = row.elapsed_ms.is_none().then_some(Missing::Failed);
         row.notes.extend(scenario.page.notes.iter().cloned());
         Self { scenario: scenario.clone(), row, interval95_ms, missing }
     }
 
-    /// A row without results, which has the reason in its notes.
+    /// A row without results; its notes have the reason.
     pub fn missing(scenario: &Scenario, engine: Engine, why: Missing, reason: String) -> Self {
         let row = Row {
             network: scenario.network.name.clone(),
@@ -91,7 +91,7 @@ impl Outcome {
         Self { missing: Some(why), ..Self::new(scenario, row, None) }
     }
 
-    /// The elapsed time as a table has it: a number, or why there is none.
+    /// The elapsed time for a table cell: a number, or the reason why there is none.
     pub fn elapsed(&self) -> String {
         match (self.row.elapsed_ms, self.missing) {
             (Some(elapsed_ms), _) => number::significant(elapsed_ms),
@@ -99,7 +99,7 @@ impl Outcome {
         }
     }
 
-    /// The row's notes without the page's, which stand beside the title.
+    /// The row's notes without the page's, which are printed beside the title.
     pub fn own_notes(&self) -> Vec<String> {
         self.row.notes.iter().filter(|note| !self.scenario.page.notes.contains(note)).cloned().collect()
     }

@@ -1,6 +1,6 @@
-//! How results came about: what a reader must know to believe them, or to get them again.
+//! Provenance of results: the facts needed to judge or to repeat them.
 //!
-//! Not the results' notes: those say what a figure leaves out, this says where it was got.
+//! Not the results' notes: those list what a figure leaves out, these how it was obtained.
 
 /// A name and its value.
 pub type Fact = (String, String);
@@ -8,34 +8,34 @@ pub type Fact = (String, String);
 /// Facts about all results, and facts about some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// What every reader should see.
+    /// Facts that every reader should see.
     pub facts: Vec<Fact>,
-    /// What some readers look up.
+    /// Facts for reference, in groups.
     pub groups: Vec<Group>,
 }
 
 /// Facts under a title.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// What they are about.
+    /// The results that the facts are about.
     pub title: String,
     /// Each name once.
     pub facts: Vec<Fact>,
 }
 
-/// What is known of one of several results.
+/// Facts about one of several results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Which result.
+    /// Name of the result.
     pub title: String,
-    /// Where and when.
+    /// Place and time.
     pub circumstances: Vec<Fact>,
-    /// What was set.
+    /// Settings.
     pub settings: Vec<Fact>,
 }
 
 impl Provenance {
-    /// What all results share is told once, what differs under each result's own title.
+    /// States facts that all results share once, and the others under each result's title.
     pub fn of(results: &[Known], settings_title: &str) -> Self {
         let Some(first) = results.first() else { return Self::default() };
         let everywhere = |fact: &Fact| {
@@ -51,7 +51,7 @@ impl Provenance {
         Self { facts: shared(&first.circumstances), groups }
     }
 
-    /// Both, this one's first.
+    /// Both provenances, this one's facts first.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         let Self { facts, groups } = other;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_results_share_is_told_once_and_what_differs_under_each() {
+    fn shared_facts_are_stated_once_and_others_under_each_result() {
         let known = |title: &str, date, window| Known {
             title: title.to_owned(),
             circumstances: facts(&[("kernel", "6.12"), ("date", date)]),

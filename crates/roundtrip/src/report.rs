@@ -1,12 +1,12 @@
-//! `--report`: one page that shows results to somebody else.
+//! `--report`: one HTML page that shows results to other people.
 //!
 //! One file that needs no network: style and charts are inside. The same rows as the table, drawn and with their
 //! provenance; nothing is computed here. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`chart`] | bars: how long each protocol takes, by each engine |
-//! | [`html`] | text that cannot be mistaken for markup |
+//! | [`chart`] | bars: time of each protocol, by each engine |
+//! | [`html`] | text escaped for HTML |
 
 pub mod chart;
 pub mod html;
@@ -18,14 +18,14 @@ use crate::provenance::{Fact, Group, Provenance};
 
 use html::escaped;
 
-/// What a page shows.
+/// Contents of a report page.
 #[derive(Debug)]
 pub struct Report<'a> {
     /// The results.
     pub outcomes: &'a [Outcome],
-    /// How their tables are laid out.
+    /// Layout of the tables.
     pub layout: Layout,
-    /// How the results came about.
+    /// Provenance of the results.
     pub provenance: Provenance,
 }
 
@@ -41,7 +41,7 @@ impl Report<'_> {
     }
 }
 
-/// A page of any results: a title, what it comes to in sentences, sections as HTML, and where it comes from.
+/// A page of any results: a title, its conclusion in sentences, sections as HTML, and the provenance.
 pub fn page(title: &str, lead: &[String], sections: &str, provenance: &Provenance) -> String {
     let lead: String = lead.iter().map(|sentence| format!("<p>{}</p>\n", escaped(sentence))).collect();
     format!(
@@ -74,7 +74,7 @@ pub fn page(title: &str, lead: &[String], sections: &str, provenance: &Provenanc
 
 const STYLE: &str = include_str!("report/style.css");
 
-/// Names what is shown, as long as it can be named in a line.
+/// Title that lists the networks and pages, as long as they fit one line.
 fn title(outcomes: &[Outcome]) -> String {
     let mut pages: Vec<&str> = Vec::new();
     let mut networks: Vec<&str> = Vec::new();
@@ -98,7 +98,7 @@ fn listed(names: &[&str], plural: &str) -> String {
     }
 }
 
-/// One network and page: what it is, its chart, its table.
+/// One network and page: description, chart, table.
 fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> String {
     let scenario = &group[0].scenario;
     // The page's notes have the first numbers.
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::engine::model;
 
-    /// As a comparison gives them, a measurement a little above its prediction.
+    /// Outcomes of a comparison, the measurement a little above its prediction.
     fn outcomes() -> Vec<Outcome> {
         let mut spec = Spec::default();
         spec.set(Key::Network, "fast-internet").unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_shows_every_engine_the_conclusion_the_notes_and_where_it_comes_from() {
+    fn a_page_shows_every_engine_the_conclusion_the_notes_and_the_provenance() {
         let provenance = Provenance::fact("kernel", "Linux 6.12".to_owned());
         let page = Report { outcomes: &outcomes(), layout: Layout::Comparison, provenance }.page();
         for part in

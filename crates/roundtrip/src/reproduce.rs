@@ -1,26 +1,26 @@
 //! Each published table and figure beside ours, with a verdict.
 //!
-//! What a paper prints, under which scenario, and what counts as agreement is data in the project's papers folder;
-//! how ours is computed is code, one module a paper. In flow keys (`paper/table-or-figure`), out flows a [`Report`].
-//! Read in this order:
+//! The published values, their scenario and the criteria of agreement are data in the project's `papers` directory. The
+//! code that computes ours has one module for each paper. In flow keys (`paper/table-or-figure`), out flows a
+//! [`Report`]. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`published`] | what a paper prints, as it is written down |
+//! | [`published`] | published values, as the data files have them |
 //! | [`digits`] | numbers rounded as a paper prints them |
-//! | [`verdict`] | the five words, and how a cell gets one |
-//! | [`catalogue`] | every key: its data, what computes ours, what draws it |
+//! | [`verdict`] | the five verdicts, and the rules for them |
+//! | [`catalogue`] | every key: its data, the code that computes ours, the code that draws it |
 //! | [`heidemann`] | ours for the model paper |
 //! | [`rabinovich`] | ours for the DHTTP paper: its log simulation from two other logs, its packets simulated |
 //! | [`figures`] | its figures as pictures |
-//! | [`slow_start`] | its slow start once more, in packets |
-//! | [`p_http`], [`printed`] | ours for the interactions of P-HTTP and TCP, and printed traces found again in packets |
+//! | [`slow_start`] | its slow start again, in packets |
+//! | [`p_http`], [`printed`] | ours for the interactions of P-HTTP and TCP, and printed traces reproduced in packets |
 //! | [`w3c`] | ours for the W3C note: robot, servers and page, in packets |
 //! | [`drawn`] | traces as plots |
-//! | [`measured`] | what the kernel measures for a table, and what is counted of a log, once |
+//! | [`measured`] | a table's kernel measurements and log counts, each computed once |
 //! | [`side_by_side`] | both, in the paper's own layout, for people |
 //!
-//! What it is not: it tunes nothing. A number that does not come out is explained in the data or differs.
+//! It tunes nothing: a number that does not agree is explained in the data, or its verdict is `differs`.
 
 pub mod catalogue;
 pub mod digits;
@@ -51,49 +51,49 @@ use verdict::{Judgement, Verdict};
 
 use crate::study::Study;
 
-/// What to reproduce, and with what.
+/// Tables to reproduce, and the engines for them.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// Keys, or the name of a paper for all of its; none for every key there is.
+    /// Keys, or the name of a paper for all of its keys; empty for every key.
     pub keys: Vec<String>,
-    /// What measures, where tables have measured cells; without it they are not testable here.
+    /// Measurements for tables with measured cells; without it these are not testable here.
     pub measure: Option<&'a mut Measure<'a>>,
-    /// The folder of access logs, where tables are counted from one; without it they are not testable here.
+    /// Directory of access logs for tables that count one; without it these are not testable here.
     pub logs: Option<PathBuf>,
-    /// What lets servers answer users, where figures have them; without it they are not testable here.
+    /// Server benchmark for figures that need it; without it these are not testable here.
     pub contests: Option<Contests<'a>>,
 }
 
-/// Both sides of every table that was asked for.
+/// Both sides of every requested table.
 #[derive(Debug)]
 pub struct Report {
     /// In the order of the catalogue.
     pub tables: Vec<Reproduced>,
-    /// What was counted for them.
+    /// Log counts of these tables.
     pub counted: CountedLogs,
-    /// And what came of servers.
+    /// Server benchmark runs of these tables.
     pub bouts: Bouts,
 }
 
 /// One table with ours beside it.
 #[derive(Debug)]
 pub struct Reproduced {
-    /// Its key, and what draws it.
+    /// The table's key, with the code that draws it.
     pub entry: &'static Entry,
-    /// What the paper prints.
+    /// The published table.
     pub table: Table,
     /// One for each printed cell, row by row.
     pub judgements: Vec<Judged>,
-    /// What a study of our own comes to.
+    /// Conclusion of one of our own studies.
     pub says: Option<String>,
 }
 
-/// One cell, judged.
+/// A cell with its verdict.
 #[derive(Debug)]
 pub struct Judged {
-    /// Which.
+    /// The cell.
     pub cell: Cell,
-    /// What came of it.
+    /// Its judgement.
     pub judgement: Judgement,
 }
 
@@ -104,36 +104,36 @@ pub struct VerdictRow {
     pub key: &'static str,
     /// The cell: the row's labels and the column's name.
     pub cell: String,
-    /// What the paper prints.
+    /// The published value.
     pub published: f64,
-    /// What we have, in full precision; null where there is nothing to test it with here.
+    /// Our value in full precision; null where nothing here can test it.
     pub ours: Option<f64>,
-    /// Of both.
+    /// Unit of both values.
     pub unit: String,
-    /// One of five words.
+    /// One of the five verdicts.
     pub verdict: Verdict,
-    /// What there is to say; null where there is nothing.
+    /// Explanation; null where none is needed.
     pub note: Option<String>,
 }
 
-/// Why there is no report.
+/// Reasons for the absence of a report.
 #[derive(Debug, PartialEq)]
 pub enum Error {
     /// No such table, figure or paper.
     UnknownKey(Unknown),
-    /// What measures could not.
+    /// A measurement failed.
     Measure {
         /// The table that needed it.
         key: &'static str,
-        /// What it said.
+        /// The measurement's error.
         sentence: String,
     },
 }
 
-/// Regenerates what the keys name and judges every printed cell.
+/// Regenerates the tables of the keys and judges every printed cell.
 ///
 /// # Errors
-/// [`Error`] for a key that there is not, and when a measurement that was asked for fails.
+/// [`Error`] for an unknown key, and when a requested measurement fails.
 pub fn run(options: Options<'_>) -> Result<Report, Error> {
     let Options { keys, measure, logs, contests } = options;
     let mut measured = Measured::new(measure, logs, contests);
@@ -164,7 +164,7 @@ fn reproduce(entry: &'static Entry, measured: &mut Measured<'_>) -> Result<Repro
 }
 
 impl Report {
-    /// For programs.
+    /// Rows for programs.
     pub fn rows(&self) -> Vec<VerdictRow> {
         self.tables.iter().flat_map(Reproduced::rows).collect()
     }
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(Verdict::ALL.map(w3c), [18, 103, 41, 33, 52]);
     }
 
-    /// A laboratory that finds what the paper found.
+    /// A laboratory that measures what the paper measured.
     fn paper_machines(scenario: &Scenario) -> Result<Option<Found>, String> {
         let elapsed_ms = match (scenario.protocol, scenario.network.rtt.as_millis_f64() > 1.0) {
             (Protocol::Http10, true) => 1716.0,
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_laboratory_is_asked_once_for_each_scenario_and_its_rows_are_judged() {
+    fn each_scenario_is_measured_once_and_its_rows_are_judged() {
         let mut asked = Vec::new();
         let mut laboratory = |scenario: &Scenario, _: Peers| {
             asked.push((scenario.protocol, scenario.runs));
@@ -273,11 +273,11 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_asked_once_for_each_run_and_todays_reasons_are_told_where_claims_no_longer_hold() {
+    fn each_server_is_benchmarked_once_and_failed_claims_get_their_explanation() {
         let mut asked = Vec::new();
         let mut contest = |bouts: &[Bout]| {
             asked.extend_from_slice(bouts);
-            // Whoever answers each request on a connection of its own, or is no Apache, is as fast as DHTTP.
+            // A server that closes after each response, or is not Apache, is as fast as DHTTP.
             let slow = |bout: &Bout| match (bout.kind, bout.idle_s, bout.closes_early) {
                 (Kind::Prefork, _, true) => Some((480.0, 3.0)),
                 (Kind::Prefork, 1, false) => Some((240.0, 2_000.0)),
@@ -333,14 +333,14 @@ mod tests {
 
     #[test]
     #[ignore = "counts three million requests by the slow rule: run it in a release build, with ROUNDTRIP_LOGS"]
-    fn paper_logs_of_other_servers_come_out_as_the_record_foresees() {
+    fn paper_logs_of_other_servers_get_the_recorded_verdicts() {
         let Some(logs) = std::env::var_os("ROUNDTRIP_LOGS") else { return };
         let report =
             run(Options { keys: vec!["dhttp".to_owned()], logs: Some(logs.into()), ..Options::default() })
                 .unwrap();
         let count = |verdict| report.rows().iter().filter(|row| row.verdict == verdict).count();
         let counts = [Verdict::Exact, Verdict::WithinTolerance, Verdict::Explained].map(count);
-        // Figure 1 and Table I of the simulator; then what the logs have. What servers are measured for is for another day.
+        // Figure 1 and Table I of the simulator; then what the logs have. The cells that need servers are not testable here.
         let unmeasured = count(Verdict::NotTestableHere);
         assert_eq!((counts, report.rows().len() - unmeasured), ([16 + 8, 4, 8 + 10], 46));
         assert!(ENTRIES.iter().all(|entry| match entry.draw {
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_told_the_nearest() {
+    fn an_unknown_key_suggests_the_nearest_one() {
         let error = run(Options { keys: vec!["heidemann-model/tabel-6".to_owned()], ..Options::default() });
         let sentence = error.unwrap_err().to_string();
         assert!(

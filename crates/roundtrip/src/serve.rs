@@ -1,5 +1,5 @@
-//! What `roundtrip serve`, `gateway`, `cache`, `nat` and `get` need beside the crate `dhttp`: settings, signals, what is told
-//! to Prometheus and on standard error, and the servers that are remembered.
+//! Parts of `roundtrip serve`, `gateway`, `cache`, `nat` and `get` outside the crate `dhttp`: settings, signals,
+//! Prometheus metrics, logging on standard error, and the store of servers known to speak DHTTP.
 //!
 //! Not the server: that is the crate `dhttp`.
 

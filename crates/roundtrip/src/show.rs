@@ -1,4 +1,4 @@
-//! Results, shown as asked: printed in a format, and written to a page.
+//! Output of results: printed in the requested format, and written to a page.
 
 use crate::cli::flags::{Format, OutputFlags};
 use crate::failure::Failure;
@@ -9,20 +9,20 @@ use crate::provenance::Provenance;
 use crate::report::Report;
 use crate::terminal::Terminal;
 
-/// What a verb found.
+/// Results of a verb.
 #[derive(Debug)]
 pub struct Results {
-    /// What each engine made of each scenario.
+    /// Rows of each engine for each scenario.
     pub outcomes: Vec<Outcome>,
-    /// How people see it.
+    /// Layout of the tables.
     pub layout: Layout,
-    /// How it came about.
+    /// Provenance of the results.
     pub provenance: Provenance,
 }
 
 impl Results {
-    /// Prints the results, then writes the page if one was asked for: who waited for a measurement has its figures
-    /// even if the page fails.
+    /// Prints the results, then writes the page if one was requested: a page that fails does not lose the figures of a
+    /// measurement.
     pub fn show(self, flags: &OutputFlags) -> Result<(), Failure> {
         let OutputFlags { format, report } = flags;
         output::to_stdout(&self.text(*format))?;
@@ -48,14 +48,14 @@ impl Results {
     }
 }
 
-/// What made a page, and what was typed to get it.
+/// Provenance of a page: the program's version and its command line.
 pub fn program() -> Provenance {
     let program = Provenance::fact("program", format!("roundtrip {}", env!("CARGO_PKG_VERSION")));
     let typed = std::env::args_os().map(|typed| typed.to_string_lossy().into_owned());
     program.and(Provenance::fact("command", command_line(typed)))
 }
 
-/// What was typed, so that a shell would read it the same way.
+/// The command line, quoted so that a shell would read it the same way.
 fn command_line(arguments: impl Iterator<Item = String>) -> String {
     let quoted = arguments.skip(1).map(|argument| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./+=%,:".contains(letter);

@@ -1,18 +1,18 @@
-//! Our own comparisons, in the form of the papers' tables: what one engine says beside what another does.
+//! Our own comparisons, in the form of the papers' tables: one engine's results beside another's.
 //!
 //! Not the papers' numbers (those are [`crate::reproduce`]'s, which shows these beside them): here neither side is
-//! printed anywhere, and every explanation is computed. What a study asks, over what, and what counts as agreement is
-//! data in the project's studies folder.
+//! published, and every explanation is computed. A study's question, its scenarios and its criteria of agreement are
+//! data in the project's `studies` directory.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`model_against_simulator`] | the closed formulas beside packets |
-//! | [`reasons`] | why the two differ, each reason with its share |
-//! | [`buffer_tuning`] | how pipelined requests are buffered |
-//! | [`crossover`] | for whom DHTTP is faster, and for whom HTTP over TCP |
-//! | [`loss`] | what loss costs |
-//! | [`restart`] | what becomes of a window while the user looks at a page |
-//! | [`spent`] | what runs took, and why one takes longer than another |
+//! | [`reasons`] | the reasons for differences, each with its share |
+//! | [`buffer_tuning`] | buffering of pipelined requests |
+//! | [`crossover`] | conditions under which DHTTP is faster, and those under which HTTP over TCP is |
+//! | [`loss`] | cost of loss |
+//! | [`restart`] | the congestion window after an idle time between pages |
+//! | [`spent`] | components of a run's time, and explanations of differences |
 
 pub mod buffer_tuning;
 pub mod crossover;
@@ -27,19 +27,19 @@ use crate::reproduce::verdict::{Judgement, Verdict};
 
 /// A table whose both sides are computed.
 pub struct Study {
-    /// What it asks, and one side.
+    /// The study's question, and one side.
     pub table: Table,
     /// The other side, for each cell.
     pub judgements: Vec<Judgement>,
-    /// What comes of it, in a sentence or two.
+    /// Conclusion in a sentence or two.
     pub says: Option<String>,
 }
 
 impl Study {
-    /// Judges every cell of a table that is complete.
+    /// Judges every cell of a complete table.
     ///
     /// # Errors
-    /// What `judge` says.
+    /// The error of `judge`.
     fn of(
         table: Table,
         mut judge: impl FnMut(&Cell) -> Result<(f64, Verdict, Option<String>), String>,

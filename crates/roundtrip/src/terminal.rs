@@ -1,11 +1,11 @@
-//! What the reader's side can show: width and colour.
+//! Capabilities of the terminal: width and colour.
 //!
 //! Not a terminal library: a few escape sequences, and none where they are not wanted (<https://no-color.org>).
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-/// What can be shown on one stream.
+/// Capabilities of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     /// Columns: `COLUMNS` where it is set, else the terminal's; `None` for a file or a pipe, where tables keep all their
@@ -15,11 +15,11 @@ pub struct Terminal {
     pub colour: bool,
 }
 
-/// Columns of a terminal that does not know its own, and of prose in a file.
+/// Columns of a terminal that does not report its own, and of prose in a file.
 const USUAL_WIDTH: usize = 80;
-/// Longer lines of prose are hard to read.
+/// Maximum columns of prose: longer lines are hard to read.
 const MAX_PROSE_WIDTH: usize = 100;
-/// Narrower lines of prose are harder to read than ones that the terminal breaks.
+/// Minimum columns of prose: shorter lines are harder to read than ones that the terminal breaks.
 const MIN_PROSE_WIDTH: usize = 20;
 
 /// Colours that can be told apart on light and on dark.
@@ -34,12 +34,12 @@ pub enum Colour {
 }
 
 impl Terminal {
-    /// What standard output can show.
+    /// Capabilities of standard output.
     pub fn of_stdout() -> Self {
         Self::of(&std::io::stdout())
     }
 
-    /// What standard error can show, and how many lines of it, if something can be drawn on it that changes.
+    /// Capabilities of standard error, and its number of lines, if it can show text that changes in place.
     pub fn to_draw_on() -> Option<(Self, usize)> {
         let stream = std::io::stderr();
         let can_move = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
@@ -64,7 +64,7 @@ impl Terminal {
         self.paint("1", text)
     }
 
-    /// `text` as an aside.
+    /// `text` dimmed.
     pub fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }

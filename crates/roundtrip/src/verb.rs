@@ -1,4 +1,4 @@
-//! What each verb does: flags in, results out, one module a verb.
+//! The verbs: flags in, results out, one module for each.
 
 pub mod cache;
 pub mod compare;

@@ -1,4 +1,4 @@
-//! Chromium loads Microscape over links of the laboratory: by itself, and through the gateway (`papers/dhttp#section-iv-a`).
+//! Chromium loads Microscape over the laboratory's links: directly, and through the gateway (`papers/dhttp#section-iv-a`).
 //!
 //! A table for docs/gateway.md, by hand, on a quiet machine, with a browser installed:
 //!
@@ -6,8 +6,8 @@
 //! cargo test --release -p roundtrip --test browser -- --ignored --nocapture
 //! ```
 //!
-//! Not part of every run: it takes ten minutes, most of them over the modem. `ROUNDTRIP_BROWSER_CAPTURES=DIR` keeps the
-//! packets of each page there, for `roundtrip diagnose`.
+//! Not part of every run: it takes ten minutes, most of them over the modem. With `ROUNDTRIP_BROWSER_CAPTURES=DIR` it
+//! writes the packets of each page there, for `roundtrip diagnose`.
 
 mod hosts;
 
@@ -27,13 +27,13 @@ use scenario::Network;
 use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};
 
-/// How the browser asks.
+/// Path of the browser's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asks {
     Directly,
     /// Through a gateway that knows no server yet.
     Gateway,
-    /// Through one that remembers that this server speaks DHTTP.
+    /// Through one that has stored that this server speaks DHTTP.
     GatewayThatKnows,
 }
 
@@ -43,18 +43,18 @@ const ROWS: [(Asks, &str); 3] = [
     (Asks::GatewayThatKnows, "the gateway, which knows the server"),
 ];
 
-/// And how often each is run.
+/// Name, network and number of runs of each link.
 const LINKS: [(&str, &str, usize); 3] =
     [("n-ethernet", "LAN", 5), ("n-fast-internet", "WAN", 5), ("n-modem", "modem", 3)];
 
-/// What one page took.
+/// Cost of one page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Page {
     seconds: f64,
     packets: f64,
     connections: f64,
     datagrams: f64,
-    /// Datagrams of requests that were not the first.
+    /// Resent request datagrams.
     resends: f64,
 }
 
@@ -73,7 +73,7 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     );
     for (network, link, runs) in LINKS {
         let network = Network::named(network).unwrap();
-        // By turns: a busy moment of the machine is everybody's.
+        // In turns, so that load on the machine affects all rows alike.
         let mut pages = ROWS.map(|_| Vec::new());
         for run in 0..runs {
             for (pages, (asks, _)) in pages.iter_mut().zip(ROWS) {
@@ -126,7 +126,7 @@ fn load(network: &Network, asks: Asks, www: &Path, run: usize) -> Page {
     });
     let proxy = gateway.as_ref().map(|gateway| gateway.address().to_string());
     hosts.client.start(move || browse(proxy)).wait().unwrap();
-    // What was said last is on its way.
+    // The last packets are in flight.
     thread::park_timeout(Real::from_millis(500));
     drop((gateway, server));
     let capture = hosts.link.stop().unwrap().capture.unwrap();
@@ -138,7 +138,7 @@ fn load(network: &Network, asks: Asks, www: &Path, run: usize) -> Page {
     account(&capture)
 }
 
-/// Lets Chromium load the page and end; what it prints of it shows that all was there.
+/// Lets Chromium load the page and exit; its output shows that the page was complete.
 fn browse(proxy: Option<String>) {
     let profile = Folder::new("profile");
     let mut command = Command::new("chromium");
@@ -170,8 +170,8 @@ fn browse(proxy: Option<String>) {
     );
 }
 
-/// From the first packet that asks for the page to the last byte that came, all of it at the client. What hosts tell one
-/// another over a new link (IPv6's neighbours) comes before the browser has started, and is not counted.
+/// From the first packet that requests the page to the last byte received, all of it at the client. Packets that set up
+/// the new link (IPv6's neighbour discovery) precede the browser, and are not counted.
 fn account(capture: &Capture) -> Page {
     let (mut began, mut ended, mut packets, mut datagrams) = (None, Duration::ZERO, 0.0, 0.0);
     let mut resends = 0.0;
@@ -209,7 +209,7 @@ fn account(capture: &Capture) -> Page {
     Page { seconds, packets, connections, datagrams, resends }
 }
 
-/// Gone when it is no longer needed.
+/// Removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,5 +1,5 @@
-//! `roundtrip cache` as people run it. On a router: rules that come and go, in network namespaces that are gone when the
-//! test is over; without the right to make them it says so, and passes. On disk: what is left after a kill.
+//! `roundtrip cache` as people run it. On a router: its nftables rules, in network namespaces that are removed after
+//! the test; without the right to make them the test reports that, and passes. On disk: the state after a kill.
 
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
-/// Runs a script in a namespace of its own; `None` if there can be none, or no nftables.
+/// Runs a script in a namespace of its own; `None` if there cannot be any, or no nftables.
 fn in_namespace(script: &str) -> Option<Output> {
     if !skip::has_all(&["unshare", "nft", "ip", "grep"]) {
         return None;
@@ -52,13 +52,13 @@ fn lines(output: &Output) -> Vec<String> {
 }
 
 #[test]
-fn rules_are_there_as_long_as_the_cache_is() {
+fn rules_exist_while_the_cache_runs() {
     let Some(output) = in_namespace("start; rules; kill $cache; wait $cache; rules") else { return };
     assert_eq!(lines(&output), ["table ip roundtrip_cache / 1 / 1", "/ 0 / 0"], "{output:?}");
 }
 
 #[test]
-fn what_a_killed_cache_leaves_is_said_and_cleaned() {
+fn rules_of_a_killed_cache_are_reported_and_removed() {
     let script = r#"start; kill -9 $cache; wait $cache; rules
         "$ROUNDTRIP" cache --intercept 80 2>&1; echo $?
         "$ROUNDTRIP" cache --clean; rules; "$ROUNDTRIP" cache --clean"#;
@@ -70,8 +70,8 @@ fn what_a_killed_cache_leaves_is_said_and_cleaned() {
 }
 
 #[test]
-fn rules_that_cannot_be_are_one_sentence_and_nothing_is_left() {
-    // Somebody else's route is where ours would be.
+fn refused_rules_are_one_sentence_and_nothing_is_left() {
+    // Another program's route is where ours would be.
     let script = r#"ip -4 route add local default dev lo table 29811
         "$ROUNDTRIP" cache --intercept 80 2>&1; echo $?; rules"#;
     let Some(output) = in_namespace(script) else { return };
@@ -81,8 +81,8 @@ fn rules_that_cannot_be_are_one_sentence_and_nothing_is_left() {
 }
 
 #[test]
-fn rules_that_are_another_programs_are_left_as_they_are() {
-    // A table of the same name, of one family or of the other; and with it somebody's rule of policy routing.
+fn rules_of_other_programs_are_left_alone() {
+    // A table of the same name, of one family or of the other; and with it another program's policy routing rule.
     let script = r#"for family in ip ip6; do
             nft add table $family roundtrip_cache; nft add chain $family roundtrip_cache theirs; ip rule add fwmark 7 lookup 7
             before="$(nft list ruleset; ip rule show; ip -6 rule show; ip route show table all)"
@@ -103,8 +103,8 @@ fn rules_that_are_another_programs_are_left_as_they_are() {
 }
 
 #[test]
-fn a_kernel_that_cannot_divert_is_one_sentence_and_nothing_is_half_installed() {
-    // What nft says where the module is not there; for IPv6 alone, too, when IPv4's rules are in force already.
+fn a_kernel_without_tproxy_is_one_sentence_and_nothing_is_half_installed() {
+    // nft's error where the module is missing; for IPv6 alone, too, when IPv4's rules are in force already.
     let script = r#"bin=$(mktemp -d); real=$(command -v nft); for lacks in "tproxy" "table ip6.*tproxy"; do
             cat > $bin/nft <<WRAPPER
 #!/bin/sh
@@ -133,7 +133,7 @@ WRAPPER
 }
 
 #[test]
-fn rules_that_somebody_has_flushed_are_back_after_a_reload_and_their_absence_is_no_failure() {
+fn flushed_rules_are_restored_by_a_reload_and_their_absence_is_not_an_error() {
     let script = r#"start; nft flush ruleset; kill -HUP $cache
         for _ in $(seq 200); do grep -q "read the configuration again" "$SAID" && break; sleep 0.05; done
         rules; nft flush ruleset; kill $cache; wait $cache; echo $?; rules"#;
@@ -142,7 +142,7 @@ fn rules_that_somebody_has_flushed_are_back_after_a_reload_and_their_absence_is_
 }
 
 #[test]
-fn rules_are_shown_without_being_there() {
+fn rules_are_printed_without_being_installed() {
     let output =
         Command::new(PROGRAM).args(["cache", "--intercept", "80,8080", "--print-rules"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -161,7 +161,7 @@ fn rules_are_shown_without_being_there() {
 }
 
 #[test]
-fn other_ports_are_taken_after_a_reload_and_a_slip_changes_nothing() {
+fn a_reload_changes_ports_and_an_invalid_file_changes_nothing() {
     let script = r#"file=$(mktemp); ports() { echo "intercept = \"$1\"" > $file; }
         taken() { nft list ruleset | grep -o "udp dport [{} 0-9,]*@" | tr -d "{}@" | xargs; }
         again() { kill -HUP $cache; for _ in $(seq 200); do grep -q "$1" "$SAID" && return; sleep 0.05; done; }
@@ -181,10 +181,10 @@ fn other_ports_are_taken_after_a_reload_and_a_slip_changes_nothing() {
     assert_eq!(lines(&output), wanted, "{output:?}");
 }
 
-/// The new rules of IPv4 were in force, and the old ones of IPv6, while it was said that everything stayed as it was.
+/// The new rules of IPv4 were in force, and the old ones of IPv6, although the error stated that nothing had changed.
 #[test]
-fn regress_ports_that_one_family_refuses_are_new_for_neither() {
-    // An nft that changes one word of what is for IPv6, once it is told to.
+fn regress_ports_that_one_family_refuses_change_for_neither() {
+    // An nft that changes one word of the IPv6 rules, once it is switched on.
     let script = r#"bin=$(mktemp -d); real=$(command -v nft)
         cat > $bin/nft <<WRAPPER
 #!/bin/sh
@@ -209,7 +209,7 @@ WRAPPER
 }
 
 #[test]
-fn what_takes_a_restart_is_said_by_name_and_sizes_do_not() {
+fn settings_that_need_a_restart_are_named_and_sizes_do_not_need_one() {
     let files = Files::new("sizes", 20, 100_000);
     let origin = Running::start(&["serve", &files.path("www")]);
     let write = |lines: &str| {
@@ -242,13 +242,13 @@ fn what_takes_a_restart_is_said_by_name_and_sizes_do_not() {
         "{refused}"
     );
     drop(origin);
-    // There is room for one answer in each sixteenth of the store.
+    // There is capacity for one response in each sixteenth of the store.
     let kept = (0..20).filter(|number| fetch(address, *number).unwrap().0 == "200").count();
     assert!((1..20).contains(&kept), "{kept}");
 }
 
 #[test]
-fn a_server_that_has_moved_is_found_after_a_reload_and_what_was_kept_is_still_there() {
+fn a_moved_origin_is_found_after_a_reload_and_the_cache_is_preserved() {
     let files = Files::new("moved", 3, 100);
     let [before, after] = [(); 2].map(|()| Running::start(&["serve", &files.path("www")]));
     let write = |origin: &Running| {
@@ -269,7 +269,7 @@ fn a_server_that_has_moved_is_found_after_a_reload_and_what_was_kept_is_still_th
     assert!(fetch(address, 2).unwrap().0.starts_with("50"));
 }
 
-/// A cache that is told by a file what to do, and what it says.
+/// A cache that is configured by a file, with its output.
 struct Told {
     running: Running,
     said: Lines<BufReader<ChildStderr>>,
@@ -285,7 +285,7 @@ impl Told {
         Self { running: Running(child, address), said }
     }
 
-    /// Has it read its file again; gives what it says of that.
+    /// Makes it reload its file; returns its output about that.
     fn read_again(&mut self) -> String {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.running.0.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
@@ -293,7 +293,7 @@ impl Told {
     }
 }
 
-/// A program that is gone when the test is over, and where it listens.
+/// A program that is killed after the test, with its listening address.
 struct Running(Child, SocketAddr);
 
 impl Running {
@@ -321,7 +321,7 @@ impl Drop for Running {
     }
 }
 
-/// A folder of so many files, old enough that how long they are fresh can be guessed.
+/// A directory of `count` files, old enough for heuristic freshness.
 struct Files(PathBuf);
 
 impl Files {
@@ -352,7 +352,7 @@ fn content(number: usize, bytes: usize) -> Vec<u8> {
     format!("{number} ").bytes().cycle().take(bytes).collect()
 }
 
-/// Status and body of a file, always asked of the same host.
+/// Status and body of a file, always from the same host.
 fn fetch(address: SocketAddr, number: usize) -> Option<(String, Vec<u8>)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
@@ -365,7 +365,7 @@ fn fetch(address: SocketAddr, number: usize) -> Option<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_cache_that_is_killed_in_the_middle_of_writing_has_what_it_wrote_and_nothing_wrong() {
+fn a_cache_killed_while_writing_keeps_complete_responses_only() {
     const FILES: usize = 400;
     let files = Files::new("killed", FILES, 3_000);
     let origin = Running::start(&["serve", &files.path("www")]);
@@ -376,7 +376,7 @@ fn a_cache_that_is_killed_in_the_middle_of_writing_has_what_it_wrote_and_nothing
         for number in part * 100..(part + 1) * 100 {
             assert_eq!(fetch(cache.1, number), Some(("200".to_owned(), content(number, 3_000))));
         }
-        // And while more is being written.
+        // And during more writes.
         let address = cache.1;
         std::thread::scope(|scope| {
             scope.spawn(|| (300..FILES).map_while(|number| fetch(address, number)).count());
@@ -403,7 +403,7 @@ fn a_cache_that_is_killed_in_the_middle_of_writing_has_what_it_wrote_and_nothing
 }
 
 #[test]
-fn a_disk_that_is_full_is_a_sentence_and_no_failure() {
+fn a_full_disk_is_reported_and_does_not_stop_the_cache() {
     if !skip::has_all(&["unshare", "mount", "grep", "cmp"]) {
         return;
     }
@@ -438,7 +438,7 @@ fn a_disk_that_is_full_is_a_sentence_and_no_failure() {
 }
 
 #[test]
-fn a_file_that_is_no_store_is_a_sentence() {
+fn a_file_that_is_not_a_store_is_refused_in_a_sentence() {
     let files = Files::new("strange", 1, 10);
     let strange = files.path("www/0.txt");
     let flags = ["cache", "--origin", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--disk", &strange];

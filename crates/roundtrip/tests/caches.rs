@@ -1,7 +1,7 @@
-//! Whose answers `roundtrip get` and `roundtrip gateway` take: the server's alone, those of caches in some networks, or
-//! anybody's, over the loopback interface.
+//! Sources of responses that `roundtrip get` and `roundtrip gateway` accept: the server's alone, caches in some
+//! networks, or any, over the loopback interface.
 //!
-//! Not a cache: one that answers from its own address in the simplest way.
+//! Not a real cache: one that responds from its own address in the simplest way.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -10,8 +10,8 @@ use std::thread;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
-/// A server at 127.0.0.1 that answers a request only when it is sent again, as behind a cache that lets those pass; the
-/// cache is at 127.0.0.2 and answers every first one.
+/// A server at 127.0.0.1 that responds to resent requests only, as behind a cache that lets those pass; the cache is at
+/// 127.0.0.2 and responds to every first one.
 fn server_and_cache() -> SocketAddr {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     let cache = UdpSocket::bind("127.0.0.2:0").unwrap();
@@ -29,7 +29,7 @@ fn server_and_cache() -> SocketAddr {
     address
 }
 
-/// What is asked for, and from whom it comes.
+/// Value of `--caches`, and the expected body.
 const CASES: [(&str, &str); 6] = [
     ("none", "whole"),
     ("any", "cache"),
@@ -40,7 +40,7 @@ const CASES: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn get_refuses_caches_or_takes_answers_of_those_in_some_networks() {
+fn get_rejects_or_accepts_responses_of_caches_by_network() {
     let server = server_and_cache();
     let get = |flags: &[&str]| {
         let url = format!("dhttp://{server}/");
@@ -56,7 +56,7 @@ fn get_refuses_caches_or_takes_answers_of_those_in_some_networks() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("neither an address nor a network"));
 }
 
-/// A gateway that is gone when this is.
+/// A gateway that is killed when this is dropped.
 struct Gateway(Child);
 
 impl Drop for Gateway {
@@ -67,7 +67,7 @@ impl Drop for Gateway {
 }
 
 #[test]
-fn a_gateway_refuses_caches_or_takes_answers_of_those_in_some_networks() {
+fn a_gateway_rejects_or_accepts_responses_of_caches_by_network() {
     let server = server_and_cache();
     for (caches, from) in CASES {
         let home = std::env::temp_dir().join(format!("roundtrip-caches-gateway-{}", std::process::id()));

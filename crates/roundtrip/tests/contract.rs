@@ -1,6 +1,6 @@
-//! What programs rely on: the JSON's names and types, exit statuses, and output that is whole or not there.
+//! Guarantees to programs: the JSON's names and types, exit statuses, and output that is complete or absent.
 //!
-//! Not how it looks: that is in `transcripts.rs`.
+//! Not the layout: that is in `transcripts.rs`.
 
 use std::fs;
 use std::io::Read;
@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A folder of this test's own, gone at its end.
+/// A directory of this test's own, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -123,7 +123,7 @@ fn csv_has_the_columns_of_the_json_and_as_many_lines() {
 }
 
 #[test]
-fn a_reader_who_leaves_is_no_failure() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
         .args(["predict", "--network", "all", "--page", "all", "--format", "json"])
         .stdout(Stdio::piped())
@@ -131,7 +131,7 @@ fn a_reader_who_leaves_is_no_failure() {
         .spawn()
         .unwrap();
     let mut first = [0];
-    // More than a pipe holds is on its way: the rest meets a closed pipe.
+    // More than a pipe buffer is pending: the rest meets a closed pipe.
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
@@ -139,7 +139,7 @@ fn a_reader_who_leaves_is_no_failure() {
 }
 
 #[test]
-fn a_full_disk_is_said_in_one_sentence() {
+fn a_full_disk_is_reported_in_one_sentence() {
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
         .arg("predict")
@@ -178,7 +178,7 @@ fn a_page_is_written_whole_or_not_at_all() {
 fn nothing_is_left_behind_on_a_full_disk() {
     let folder = Folder::new("tiny");
     let path = folder.0.to_str().unwrap();
-    // In a mount namespace of its own: the tiny disk is gone with the script.
+    // In a mount namespace of its own: the small disk disappears with the script.
     let script = format!(
         "{} predict --report {path}/page.html; \
          echo status $? >&2; ls -A {path} >&2",
@@ -200,7 +200,7 @@ fn nothing_is_left_behind_on_a_full_disk() {
 }
 
 #[test]
-fn the_same_question_gets_the_same_bytes() {
+fn the_same_command_prints_the_same_bytes() {
     let ask = || roundtrip(&["predict", "--network", "all", "--format", "json"]).stdout;
     assert_eq!(ask(), ask());
 }
@@ -221,7 +221,7 @@ fn completions_and_manual_pages_know_every_verb() {
 }
 
 #[test]
-fn no_value_of_any_flag_gets_more_than_a_sentence_or_a_result() {
+fn every_value_of_every_flag_gets_one_sentence_or_a_result() {
     let flags = [
         "--network",
         "--page",
@@ -252,7 +252,7 @@ fn no_value_of_any_flag_gets_more_than_a_sentence_or_a_result() {
     let values = ["", " ", "-1", "0", "1e400", "0.0000000001%", "\u{1b}[31mred", "é∞", "1+", "../..", &huge];
     for flag in flags {
         for value in values {
-            // In one word and in two: clap takes different ways to them.
+            // In one word and in two: clap parses them differently.
             for arguments in [vec![format!("{flag}={value}")], vec![flag.to_owned(), value.to_owned()]] {
                 let typed: Vec<&str> =
                     ["predict"].into_iter().chain(arguments.iter().map(String::as_str)).collect();

@@ -1,8 +1,9 @@
-//! Step by step into a network that knows only HTTP: every kind of client with every kind of server, over a link of the
-//! laboratory (`papers/dhttp#section-iv-e`).
+//! Stepwise deployment in a network that knows only HTTP: every kind of client with every kind of server, over an
+//! emulated link (`papers/dhttp#section-iv-e`).
 //!
-//! The right bytes in each cell, and how many round trips they take from nothing: none more than HTTP needs, but where
-//! a server is held to speak DHTTP that does not. Not a timing: a cell's time is counted in whole round trips of 200 ms.
+//! The right bytes in each cell, and the number of round trips without earlier state: none needs more than HTTP, unless
+//! the client wrongly believes that the server speaks DHTTP. Not a timing: a cell's time is counted in whole round
+//! trips of 200 ms.
 
 mod hosts;
 
@@ -28,7 +29,7 @@ use wire::link::Config;
 
 const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 3);
 const ROUND_TRIP: Duration = Duration::from_millis(200);
-/// In one datagram, and in a few segments of a connection's first window.
+/// Body sizes: one datagram, and a few segments of a connection's first window.
 const SIZES: [usize; 2] = [5, 8_000];
 
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +46,9 @@ enum Asks {
 enum Answers {
     OldServer,
     DhttpServer,
-    /// With a cache on the way, as near to the server as can be: for whoever takes its answers.
+    /// With a cache close to the server, for clients that accept its responses.
     BehindCache,
-    /// The same, for whoever does not.
+    /// The same, for clients that do not.
     BehindUnwantedCache,
     OtherProgram,
 }
@@ -70,7 +71,7 @@ const COLUMNS: [(Answers, &str); 5] = [
 ];
 
 #[test]
-fn paper_section_iv_e_every_client_gets_the_right_bytes_of_every_server_in_as_few_round_trips() {
+fn paper_section_iv_e_every_client_gets_the_right_bytes_from_every_server_in_as_few_round_trips() {
     if !hosts::can_be() || !skip::has("nft") {
         return;
     }
@@ -87,7 +88,7 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_of_every_server_in_as_fe
     assert!(document.unwrap().contains(&table), "docs/gateway.md should hold:\n{table}");
 }
 
-/// Round trips of a small and of a large answer.
+/// Round trips of a small and of a large response.
 fn cell(asks: Asks, answers: Answers) -> String {
     if matches!((asks, answers), (Asks::ClientThatKnows, Answers::OtherProgram)) {
         for size in SIZES {
@@ -97,7 +98,7 @@ fn cell(asks: Asks, answers: Answers) -> String {
     }
     SIZES
         .map(|size| {
-            // A machine that is busy can add to a time, and never takes anything off.
+            // Load on the machine can add to a time, and never reduces it.
             let tries = (0..3).map(|_| fetch(asks, answers, size));
             let mut least = u64::MAX;
             for count in tries {
@@ -111,7 +112,7 @@ fn cell(asks: Asks, answers: Answers) -> String {
         .join(" / ")
 }
 
-/// Whole round trips that one answer took.
+/// Whole round trips of one response.
 fn fetch(asks: Asks, answers: Answers, size: usize) -> u64 {
     let (Hosts { client, server, link }, router) = hosts(answers);
     let takes = match answers {
@@ -124,7 +125,7 @@ fn fetch(asks: Asks, answers: Answers, size: usize) -> u64 {
     let cache = router.as_ref().map(|(router, _)| router.start(cache).wait().unwrap());
     let (body, took) = client.start(move || ask(asks, takes, size)).wait().unwrap();
     if let (Some((router, next)), Some(cache)) = (router, cache) {
-        // Its rules are taken away where they are.
+        // Its rules are removed in the namespace where they are.
         router.start(move || drop(cache)).wait().unwrap();
         next.stop().unwrap();
     }
@@ -165,7 +166,7 @@ fn ask(asks: Asks, takes: Answerers, size: usize) -> (Vec<u8>, Duration) {
     }
 }
 
-/// Three times, each after two round trips and a half: enough where something comes back at all.
+/// Three attempts, each after two and a half round trips: enough where anything comes back at all.
 fn client_config(takes: Answerers) -> ClientConfig {
     let mut config = ClientConfig::internet();
     config.dhttp.answerers = takes;
@@ -173,7 +174,7 @@ fn client_config(takes: Answerers) -> ClientConfig {
     config
 }
 
-/// As programs ask that know nothing of DHTTP.
+/// A request as of programs without DHTTP.
 fn plain(to: (Ipv4Addr, u16), prefix: &str, size: usize) -> Vec<u8> {
     let mut stream = TcpStream::connect(to).unwrap();
     let request = format!("GET {prefix}/{size} HTTP/1.1\r\nHost: {SERVER}\r\nConnection: close\r\n\r\n");
@@ -198,10 +199,10 @@ fn size_in(path: &str) -> usize {
     path.rsplit('/').next().and_then(|size| size.parse().ok()).unwrap()
 }
 
-/// An answer as long as its path says.
+/// A response of the size in its path.
 type Sizes = fn(&Request<'_>) -> Answer;
 
-/// What must live as long as the server does.
+/// Values that must live as long as the server.
 struct Serving {
     _server: Option<Server<Sizes>>,
     _other: Option<UdpSocket>,
@@ -227,7 +228,7 @@ fn serve(answers: Answers) -> Serving {
     }
 }
 
-/// A server of before: HTTP/1.1 on connections that are kept.
+/// A server without DHTTP: HTTP/1.1 with keep-alive.
 fn serve_plain() {
     let listener = TcpListener::bind((SERVER, 80)).unwrap();
     std::thread::spawn(move || {
@@ -251,7 +252,7 @@ fn serve_plain() {
     });
 }
 
-/// A cache that takes requests on their way, and what must live as long.
+/// A cache that intercepts requests, with values that must live as long.
 type Caching = (Server<Cache<Onward>>, Installed, Runtime);
 
 fn cache() -> Caching {
@@ -266,7 +267,8 @@ fn cache() -> Caching {
     (server, rules(Family::Ip, listen, &[80]).install().unwrap(), runtime)
 }
 
-/// A round trip apart; and the router between them, if there is one, with its link to the server, which is as good as none.
+/// A client and a server one round trip apart; and the router between them, if there is one, with its very fast link to
+/// the server.
 fn hosts(answers: Answers) -> (Hosts, Option<(Namespace, Running)>) {
     let way = Config { delay: Duration::from_nanos(ROUND_TRIP.as_nanos() / 2), ..Config::default() };
     let options = Options::default();

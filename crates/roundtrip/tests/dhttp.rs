@@ -1,6 +1,6 @@
 //! `roundtrip serve`, `get` and `gateway` as people run them, over the loopback interface.
 //!
-//! What the crate does beneath is tested there; here are flags, signals, files and exit statuses.
+//! The crate's own tests hold the protocol; these cover flags, signals, files and exit statuses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
-/// A server that is gone when the test is over, and the folder it serves.
+/// A server that is killed after the test, and the directory that it serves.
 struct Served {
     child: Child,
     address: String,
@@ -37,7 +37,7 @@ impl Served {
             .unwrap();
         let mut rest = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        // Before it, with --trace, it may have told other things.
+        // Before that, with --trace, it may have logged other events.
         while !line.contains("dhttp://") && rest.read_line(&mut line).unwrap() > 0 {}
         let address = line.split("dhttp://").nth(1).unwrap_or_else(|| panic!("{line}"));
         let address = address.split('/').next().unwrap().to_owned();
@@ -74,7 +74,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn a_folder_is_served_and_got_and_the_channels_are_shown() {
+fn a_directory_is_served_and_fetched_and_the_channels_are_shown() {
     let served = Served::start("channels", &[]);
     let small = served.get(&["-v", "dhttp://HERE/"]);
     assert_eq!((small.status.code(), &*small.stdout), (Some(0), &b"<p>small</p>"[..]));
@@ -93,7 +93,7 @@ fn a_folder_is_served_and_got_and_the_channels_are_shown() {
 }
 
 #[test]
-fn of_an_answer_that_breaks_off_nothing_is_left_and_what_was_there_stays() {
+fn a_truncated_response_leaves_the_output_file_untouched() {
     let served = Served::start("broken", &[]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -118,7 +118,7 @@ fn of_an_answer_that_breaks_off_nothing_is_left_and_what_was_there_stays() {
 }
 
 #[test]
-fn what_goes_beyond_the_paper_is_chosen_by_name() {
+fn extensions_of_the_paper_are_chosen_by_name() {
     let serve = |flags: &[&str]| {
         let flags = flags.iter().copied();
         Command::new(PROGRAM).args(["serve", ".", "--check"]).args(flags).output().unwrap()
@@ -146,14 +146,14 @@ fn parts_are_shown_one_by_one() {
 }
 
 #[test]
-fn what_a_server_said_of_itself_is_remembered_by_the_next_command() {
+fn a_known_dhttp_server_is_remembered_by_the_next_command() {
     let served = Served::start("remembered", &[]);
     assert!(stderr(&served.get(&["-v", "http://HERE/"])).contains("* 200 by tcp-client"));
     assert!(stderr(&served.get(&["-v", "http://HERE/"])).contains("* 200 by udp"));
 }
 
 #[test]
-fn a_range_of_ports_is_kept_to() {
+fn only_ports_of_the_range_are_used() {
     let served = Served::start("ports", &[]);
     let large = served.get(&["-v", "--ports", "41300-41349", "dhttp://HERE/large.bin"]);
     assert_eq!((large.status.code(), large.stdout.len()), (Some(0), 100_000), "{}", stderr(&large));
@@ -162,7 +162,7 @@ fn a_range_of_ports_is_kept_to() {
 }
 
 #[test]
-fn a_signal_ends_it_and_another_opens_the_log_again() {
+fn sigterm_stops_it_and_sighup_reopens_the_log() {
     let folder = std::env::temp_dir().join(format!("roundtrip-logs-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let log = folder.join("access.log");
@@ -183,7 +183,7 @@ fn a_signal_ends_it_and_another_opens_the_log_again() {
 }
 
 #[test]
-fn what_goes_on_besides_is_told_when_asked_for() {
+fn events_are_logged_if_requested() {
     let mut served = Served::start("trace", &["--trace", "debug"]);
     served.get(&["dhttp://HERE/large.bin"]);
     let mut plain = TcpStream::connect(&served.address).unwrap();
@@ -198,7 +198,7 @@ fn what_goes_on_besides_is_told_when_asked_for() {
 }
 
 #[test]
-fn prometheus_is_told_how_it_goes() {
+fn metrics_are_served_to_prometheus() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let served = Served::start("metrics", &["--metrics", &port]);
     served.get(&["dhttp://HERE/"]);
@@ -242,7 +242,7 @@ fn a_configuration_is_checked_without_serving() {
 }
 
 #[test]
-fn a_gateway_logs_how_answers_came_and_remembers_who_speaks_dhttp() {
+fn a_gateway_logs_the_channel_of_responses_and_remembers_dhttp_servers() {
     let served = Served::start("gateway", &[]);
     let cache = served.folder.with_extension("cache");
     let log = served.folder.join("gateway.log");
@@ -283,7 +283,7 @@ fn a_gateway_logs_how_answers_came_and_remembers_who_speaks_dhttp() {
 }
 
 #[test]
-fn a_gateway_reads_its_configuration_again_and_goes_on_with_what_was_begun() {
+fn a_gateway_reloads_its_configuration_without_interrupting_responses() {
     let folder = std::env::temp_dir().join(format!("roundtrip-gateway-reload-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let config = folder.join("gateway.toml");
@@ -330,7 +330,7 @@ fn a_gateway_reads_its_configuration_again_and_goes_on_with_what_was_begun() {
 }
 
 #[test]
-fn a_gateway_tells_what_goes_on_besides_when_asked_for() {
+fn a_gateway_logs_events_if_requested() {
     let mut gateway = Command::new(PROGRAM)
         .args(["gateway", "--listen", "127.0.0.1:0", "--trace", "info"])
         .stderr(Stdio::piped())
@@ -344,7 +344,7 @@ fn a_gateway_tells_what_goes_on_besides_when_asked_for() {
 }
 
 #[test]
-fn a_gateway_is_not_opened_to_everybody_by_mistake() {
+fn a_gateway_is_not_opened_to_everyone_by_mistake() {
     let run = |flags: &[&str]| Command::new(PROGRAM).arg("gateway").args(flags).output().unwrap();
     // A private address is one that others can reach, too.
     for listen in ["0.0.0.0:0", "[::]:0", "10.5.5.5:3131", "192.168.1.1:3128"] {
@@ -366,7 +366,7 @@ fn a_gateway_is_not_opened_to_everybody_by_mistake() {
 }
 
 #[test]
-fn small_answers_of_another_server_are_kept_as_long_as_they_say() {
+fn small_fresh_responses_of_an_origin_are_cached() {
     let origin = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", origin.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -409,7 +409,7 @@ fn small_answers_of_another_server_are_kept_as_long_as_they_say() {
 }
 
 #[test]
-fn another_servers_answers_are_served_in_the_place_of_files() {
+fn responses_of_an_origin_are_served_instead_of_files() {
     let origin = Served::start("origin", &[]);
     let front = |flags: &[&str]| Command::new(PROGRAM).arg("serve").args(flags).output().unwrap();
     let refused = front(&["www", "--origin", "http://127.0.0.1:1"]);

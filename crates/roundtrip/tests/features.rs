@@ -1,6 +1,6 @@
-//! The parts that a build may leave out: `--version --verbose` lists them, and who needs a missing one is told how to get it.
+//! The optional parts of a build: `--version --verbose` lists them, and an error names the command that adds a missing one.
 //!
-//! It tests the build that it is part of; CI has one with none of them and one with all.
+//! It tests the build that it belongs to; CI has one with none of them and one with all.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -22,7 +22,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_version_lists_every_feature_only_when_asked_for_more() {
+fn the_version_lists_every_feature_only_if_verbose() {
     let here = std::path::Path::new(".");
     let version = format!("roundtrip {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(text(&roundtrip(&["--version"], here).stdout), version);

@@ -1,7 +1,7 @@
-//! Stacks that `measure` honours although the kernel has a part of them in another form: the packets are the same.
+//! Stacks that `measure` accepts although the kernel has a part of them in another form: the packets are the same.
 //!
-//! The kernel's form of each part takes the place of the stack's, and both are simulated: what `measure::fidelity` lets
-//! through must not change a segment. Not the kernel itself: that is `conformance`.
+//! The kernel's form of each part replaces the stack's, and both are simulated: a substitution that `measure::fidelity`
+//! accepts must not change a segment. Not the kernel itself: that is `conformance`.
 
 use measure::{Peers, fidelity};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
@@ -17,7 +17,7 @@ const PROTOCOLS: [Protocol; 5] = [
     Protocol::Dhttp,
 ];
 
-/// What Linux has of a stack of 1996, beside what settings and shims give.
+/// Linux's form of a stack of 1996, besides settings and shims.
 fn as_the_kernel_has_it(stack: &Stack) -> Stack {
     let linux = Stack::LINUX.packets;
     let packets = Packets {
@@ -34,7 +34,7 @@ fn as_the_kernel_has_it(stack: &Stack) -> Stack {
     Stack { packets, ..stack.clone() }
 }
 
-/// The send buffer of Linux, which grows to that.
+/// Linux's send buffer, which grows to the stack's.
 fn with_its_send_buffer(stack: &Stack) -> Stack {
     let packets = Packets {
         send_buffer: Stack::LINUX.packets.send_buffer,
@@ -50,7 +50,7 @@ fn packets(scenario: &Scenario) -> Vec<String> {
     fetched.records.iter().map(|record| format!("{record:?}")).collect()
 }
 
-/// Every combination of network, page, protocol and stack that `measure` takes, and how many it refuses.
+/// Every combination of network, page, protocol and stack that `measure` accepts, and the number that it refuses.
 fn honoured() -> (Vec<Scenario>, usize) {
     let (mut honoured, mut refused) = (Vec::new(), 0);
     for network in Network::all() {
@@ -75,7 +75,7 @@ fn name(scenario: &Scenario) -> String {
 }
 
 #[test]
-fn what_is_honoured_in_the_kernels_form_changes_no_packet() {
+fn accepted_substitutions_by_the_kernels_form_change_no_packet() {
     let (honoured, refused) = honoured();
     let changes = |scenario: &&Scenario| {
         let kernel = Scenario { stack: as_the_kernel_has_it(&scenario.stack), ..(*scenario).clone() };

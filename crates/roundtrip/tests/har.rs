@@ -1,9 +1,9 @@
-//! The HAR files that `simulate --har` and `measure --har` write: HTTP Archive 1.2 to the letter, and the same page when they
+//! The HAR files that `simulate --har` and `measure --har` write: valid HTTP Archive 1.2, and the same page when they
 //! are read again.
 //!
-//! The letter is the specification's (W3C Web Performance working group, HAR 1.2, August 2012): the fields that must be, of
-//! their types; what may be; and nothing else that does not begin with an underscore. What is measured is skipped, loudly,
-//! where the system gives no laboratory.
+//! The reference is the specification (W3C Web Performance working group, HAR 1.2, August 2012): the mandatory fields
+//! with their types; the optional ones; and no others that do not begin with an underscore. Measurements are skipped,
+//! with a message, where the system has no laboratory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Clone, Copy, Debug)]
 enum Holds {
     Text,
@@ -20,14 +20,14 @@ enum Holds {
     Address,
     /// Milliseconds or bytes.
     Amount,
-    /// The same, or -1 where it is not known.
+    /// The same, or -1 where it is unknown.
     AmountOrNone,
     Is(&'static [Field]),
     ListOf(&'static [Field]),
 }
 use Holds::{Address, Amount, AmountOrNone, Date, Is, ListOf, Text};
 
-/// Name, what it holds, and whether it has to be there.
+/// Name, type, and whether the field is mandatory.
 type Field = (&'static str, Holds, bool);
 
 const FILE: &[Field] = &[("log", Is(LOG), true)];
@@ -99,7 +99,7 @@ const TIMINGS: &[Field] = &[
     ("ssl", AmountOrNone, false),
 ];
 
-/// What of a value is not as it must be, each with its place.
+/// Type errors in a value, each with its position.
 fn wrong(place: &str, value: &Value, holds: Holds) -> Vec<String> {
     let is_right = match holds {
         Text => value.is_string(),
@@ -138,7 +138,7 @@ fn is_date(text: &str) -> bool {
     shape == "0000-00-00T00:00:00.000Z"
 }
 
-/// What the fields must be to one another.
+/// Inconsistencies between fields.
 fn contradictions(file: &Value) -> Vec<String> {
     let list = |name: &str| file["log"][name].as_array().cloned().unwrap_or_default();
     let pages: Vec<Value> = list("pages").into_iter().map(|page| page["id"].clone()).collect();
@@ -158,7 +158,7 @@ fn contradictions(file: &Value) -> Vec<String> {
     found
 }
 
-/// A folder of this test's own, gone at its end.
+/// A directory of this test's own, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -168,7 +168,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Writes `run.har` by these arguments; `None`, loudly, where nothing can be measured.
+    /// Writes `run.har` with these arguments; `None`, with a message, where nothing can be measured.
     fn recorded(&self, arguments: &[&str]) -> Option<Value> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         let output =
@@ -207,7 +207,7 @@ fn sizes(file: &Value) -> Vec<u64> {
 const PAGE_SIZES: [&str; 2] = ["--page", "6651+3883+1866"];
 
 #[test]
-fn a_simulated_run_is_an_archive_to_the_letter_whatever_the_protocol() {
+fn a_simulated_run_is_a_valid_archive_with_every_protocol() {
     let folder = Folder::new("har-simulated");
     for (protocol, visit) in [
         ("http10", "first"),
@@ -237,7 +237,7 @@ fn a_simulated_run_is_an_archive_to_the_letter_whatever_the_protocol() {
 }
 
 #[test]
-fn a_measured_run_is_an_archive_to_the_letter_and_the_same_page_again() {
+fn a_measured_run_is_a_valid_archive_and_the_same_page_again() {
     let folder = Folder::new("har-measured");
     let scenario = ["measure", "--network", "fast-ethernet", "--runs", "1", "--protocol", "http11"];
     let Some(file) = folder.recorded(&[&scenario[..], &PAGE_SIZES].concat()) else { return };
@@ -253,7 +253,7 @@ fn a_measured_run_is_an_archive_to_the_letter_and_the_same_page_again() {
 }
 
 #[test]
-fn what_is_not_in_the_format_is_found() {
+fn violations_of_the_format_are_found() {
     let folder = Folder::new("har-wrong");
     let scenario = ["simulate", "--network", "ethernet", "--runs", "1", "--protocol", "http11"];
     let good = folder.recorded(&[&scenario[..], &PAGE_SIZES].concat()).unwrap();

@@ -1,8 +1,8 @@
-//! What others send, through the command line: servers that break the rules of HTTP, folders that are no decent pages, and
-//! captures that are none, or lie.
+//! Hostile input on the command line: servers that break the rules of HTTP, directories that are not proper pages, and
+//! captures that are invalid or lie.
 //!
-//! The machines' own limits are held in `http1`, byte by byte; here is what a user sees: a sentence, an exit status, and
-//! everything that had arrived.
+//! `http1` tests the state machines' own limits, byte by byte; these are about the user's view: a sentence, an exit
+//! status, and everything that had arrived.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What `roundtrip get` makes of a server that answers every connection with these bytes and closes.
+/// Result of `roundtrip get` from a server that sends these bytes on every connection and closes.
 fn got(answer: &[u8]) -> (Option<i32>, String, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -41,7 +41,7 @@ fn got(answer: &[u8]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_server_that_breaks_the_rules_is_told_of_in_a_sentence() {
+fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
     let endless_head = format!("HTTP/1.1 200 OK\r\n{}", "X: y\r\n".repeat(40_000));
     let endless_interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(100);
     let conflict = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd";
@@ -71,13 +71,13 @@ fn a_server_that_breaks_the_rules_is_told_of_in_a_sentence() {
 }
 
 #[test]
-fn what_had_arrived_of_an_answer_that_lies_is_not_lost() {
+fn received_bytes_of_an_inconsistent_response_are_not_lost() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length:";
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\nde".to_owned();
     for (answer, status, arrived) in [
         (format!("{head} 100\r\n\r\n0123456789"), 2, "0123456789"),
         (chunked, 2, "abcde"),
-        // More than was announced, and the answer twice: what nobody asked for is not read.
+        // More than announced, and the response twice: unsolicited data is not read.
         (format!("{head} 3\r\n\r\nabcdefg"), 0, "abc"),
         (format!("{head} 3\r\n\r\nabc{head} 3\r\n\r\ndef"), 0, "abc"),
     ] {
@@ -87,7 +87,7 @@ fn what_had_arrived_of_an_answer_that_lies_is_not_lost() {
     }
 }
 
-/// What `roundtrip simulate` makes of a folder of these files: its row, and what it said on the side.
+/// Result of `roundtrip simulate` on a directory of these files: its row, and its warnings.
 fn simulated(name: &str, files: &[(&str, &[u8])]) -> (Output, Vec<serde_json::Value>) {
     let folder: PathBuf =
         std::env::temp_dir().join(format!("roundtrip-hostile-{name}-{}", std::process::id()));
@@ -107,7 +107,7 @@ fn simulated(name: &str, files: &[(&str, &[u8])]) -> (Output, Vec<serde_json::Va
 }
 
 #[test]
-fn a_page_that_never_closes_a_tag_is_fetched_as_far_as_it_names_anything() {
+fn a_page_with_an_unclosed_tag_is_fetched_with_the_objects_before_it() {
     let open = [b"<p><img src=a.gif><table><tr><td><!-- ", "x".repeat(100_000).as_bytes()].concat();
     let endless = [b"<img src=a.gif><img src=\"", "x".repeat(100_000).as_bytes()].concat();
     let noise: Vec<u8> = (0..=255_u8).cycle().take(50_000).collect();
@@ -121,7 +121,7 @@ fn a_page_that_never_closes_a_tag_is_fetched_as_far_as_it_names_anything() {
 }
 
 #[test]
-fn a_page_of_too_many_objects_and_one_of_missing_ones_are_told_of_and_fetched() {
+fn too_many_and_missing_objects_are_reported_and_the_page_is_fetched() {
     let html: String = (0..10_500).map(|index| format!("<img src=i/{index}>")).collect();
     let (output, rows) = simulated("many", &[("index.html", html.as_bytes())]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -137,7 +137,7 @@ fn a_page_of_too_many_objects_and_one_of_missing_ones_are_told_of_and_fetched() 
     assert_eq!(rows[0]["notes"], serde_json::json!(notes));
 }
 
-/// What `roundtrip diagnose` makes of a file of these bytes.
+/// Result of `roundtrip diagnose` on a file of these bytes.
 fn diagnosed(name: &str, bytes: &[u8]) -> (Option<i32>, String, String) {
     let path = std::env::temp_dir().join(format!("roundtrip-hostile-{}-{name}", std::process::id()));
     std::fs::write(&path, bytes).unwrap();
@@ -146,7 +146,7 @@ fn diagnosed(name: &str, bytes: &[u8]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A capture in pcap form of a request and its answer, one packet at each of these seconds.
+/// A pcap capture of a request and its response, one packet at each of these seconds.
 fn capture(seconds: [u32; 5]) -> Vec<u8> {
     let (client, server) = (([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into());
     let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -178,7 +178,7 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_is_no_capture_is_told_of_in_a_sentence() {
+fn a_file_that_is_not_a_capture_is_refused_in_a_sentence() {
     let whole = capture([1; 5]);
     let (gzip, zstd) = (gzipped(&whole), zstd::encode_all(whole.as_slice(), 1).unwrap());
     let mut damaged = gzip.clone();
@@ -215,7 +215,7 @@ fn a_file_that_is_no_capture_is_told_of_in_a_sentence() {
 }
 
 #[test]
-fn a_capture_that_is_damaged_or_lies_is_used_as_far_as_it_can_be_and_the_damage_named() {
+fn a_damaged_capture_is_read_as_far_as_possible_and_the_damage_reported() {
     let whole = capture([1; 5]);
     let jumps = |seconds| capture(seconds);
     let other_link = [&whole[..20], &147_u32.to_be_bytes(), &whole[24..]].concat();
@@ -241,16 +241,16 @@ fn a_capture_that_is_damaged_or_lies_is_used_as_far_as_it_can_be_and_the_damage_
         ("zero", &jumps([0; 5]), ""),
     ] {
         let (status, stdout, stderr) = diagnosed(name, bytes);
-        // Nothing is worth fixing, least of all an answer that took 136 years.
+        // No finding is worth fixing, least of all a response that took 136 years.
         assert_eq!(status, Some(0), "{name}: {stdout}{stderr}");
-        // Lines are broken where they are full.
+        // The output wraps long lines.
         let said = format!("{stdout}{stderr}").split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(says), "{name}: {said}");
     }
 }
 
 #[test]
-fn packets_of_a_file_are_not_kept_again() {
+fn packets_of_a_file_are_not_stored_again() {
     for words in
         [&["diagnose", "--write", "kept.pcapng"][..], &["diagnose", "a.pcap", "--write", "kept.pcapng"]]
     {

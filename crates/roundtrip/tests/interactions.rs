@@ -1,8 +1,8 @@
-//! The interactions of HTTP with TCP in Figures 2 and 4 (papers/p-http#figure-2, papers/p-http#figure-4): simulated, and
-//! measured over the real kernel, each is named for what it is. `docs/diagnose.md` shows the simulated ones.
+//! The interactions of HTTP with TCP in Figures 2 and 4 (papers/p-http#figure-2, papers/p-http#figure-4): simulated,
+//! and measured over the real kernel, each gets the right cause. `docs/diagnose.md` shows the simulated ones.
 //!
-//! Where the kernel cannot be measured, or is always late, that half says that it was skipped; with
-//! `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, the former is a failure. `ROUNDTRIP_BLESS=1` draws the pictures anew.
+//! Where the kernel cannot be measured, or is always late, that half reports that it was skipped; with
+//! `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, the former is a failure. `ROUNDTRIP_BLESS=1` draws the pictures again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A scenario, and what it is to be found as.
+/// A scenario, with the expected cause.
 const FIGURES: [(&str, &str); 2] =
     [("short-initial-segment", "short-initial-segment"), ("short-final-segment", "nagle-delayed-ack")];
-/// For so long at the least an acknowledgement that counts as delayed was held back.
+/// Minimum delay of an acknowledgement that counts as delayed, in milliseconds.
 const HELD_MS: f64 = 20.0;
 
 #[test]
@@ -37,7 +37,7 @@ fn paper_the_traces_of_figures_2_and_4_are_named_and_drawn_as_they_are_simulated
 fn paper_the_traces_of_figures_2_and_4_are_named_as_the_kernel_sends_them() {
     let folder = folder("interactions-measured");
     for (scenario, cause) in FIGURES {
-        // For how long the client's clock holds an acknowledgement back is chance: less than a tenth of all are too short.
+        // The delay of the client's acknowledgement is random: less than a tenth of them are too short.
         let seeds = (1..=8).map(|seed: u32| measured(&folder, scenario, seed));
         let mut costs = seeds.flatten().map(|capture| costs(&capture, cause, &[])).peekable();
         if costs.peek().is_none() {
@@ -49,7 +49,7 @@ fn paper_the_traces_of_figures_2_and_4_are_named_as_the_kernel_sends_them() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// A capture of one run over the kernel, if there is one to be had.
+/// A capture of one run over the kernel, if possible.
 fn measured(folder: &Path, scenario: &str, seed: u32) -> Option<PathBuf> {
     let capture = folder.join(format!("{scenario}-{seed}.pcapng"));
     let words = ["measure", &file(scenario), "--seed", &seed.to_string(), "--pcap", text(&capture)];
@@ -64,7 +64,7 @@ fn measured(folder: &Path, scenario: &str, seed: u32) -> Option<PathBuf> {
     None
 }
 
-/// What `diagnose` says that a cause cost, in milliseconds.
+/// Cost of a cause by `diagnose`, in milliseconds.
 fn costs(capture: &Path, cause: &str, more: &[&str]) -> f64 {
     let words = [&["diagnose", text(capture), "--format", "json"], more].concat();
     let told: Value = serde_json::from_slice(&roundtrip(&words).stdout).unwrap();
@@ -73,7 +73,7 @@ fn costs(capture: &Path, cause: &str, more: &[&str]) -> f64 {
     found.map_or(0.0, |found| found["lost_ms"].as_f64().unwrap())
 }
 
-/// The picture in `docs/` is the one that is drawn.
+/// Compares the picture in `docs/` with the one drawn now.
 fn shown(name: &str, picture: &str) {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("ROUNDTRIP_BLESS").is_some() {

@@ -1,7 +1,7 @@
-//! The verbs that measure, for real: two hosts and a link of their own, and this machine's kernel.
+//! The verbs that measure, on real hosts and a link of their own, and this machine's kernel.
 //!
-//! Not how fast anything is: no time is asserted. Where the system gives no laboratory the tests say that they were
-//! skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
+//! Not the speed: no time is asserted. Where the system has no laboratory the tests report that they were skipped; with
+//! `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
 
 use std::process::{Command, Output};
 
@@ -14,7 +14,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a measuring command gave; `None`, loudly, where nothing can be measured.
+/// Output of a measuring command; `None`, with a message, where nothing can be measured.
 fn measured(arguments: &[&str]) -> Option<Output> {
     let output = Command::new(PROGRAM).args(arguments).output().unwrap();
     if text(&output.stderr).contains("cannot measure here") {
@@ -57,15 +57,15 @@ fn a_comparison_has_a_row_of_each_engine_for_each_protocol() {
             assert!(row[known].as_f64().unwrap() > 0.0, "{known} in {row}");
         }
     }
-    // Stderr is no terminal here: there is no bar on it.
+    // Stderr is not a terminal here: there is no progress bar on it.
     assert_eq!(text(&output.stderr), "");
 }
 
-/// How a section of a pcapng file begins.
+/// First bytes of a section of a pcapng file.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 #[test]
-fn a_measurement_keeps_packets_and_a_page_and_says_what_it_cannot_do() {
+fn a_measurement_writes_packets_and_a_page_and_reports_refused_scenarios() {
     let folder =
         std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pcap-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -86,7 +86,7 @@ fn a_measurement_keeps_packets_and_a_page_and_says_what_it_cannot_do() {
     std::fs::remove_dir_all(&folder).unwrap();
     let (Some(_), Some(two)) = (one, two) else { return };
     assert_eq!(names, ["page.html", "run.pcapng"]);
-    // A section for each scenario that could be measured, in the one file that was named.
+    // A section for each scenario that could be measured, in the one file.
     let sections = packets.windows(4).filter(|bytes| *bytes == SECTION_HEADER).count();
     assert_eq!(sections, 2);
     assert!(provenance.contains("Linux ") && provenance.contains("tcp_sack"));
@@ -96,7 +96,7 @@ fn a_measurement_keeps_packets_and_a_page_and_says_what_it_cannot_do() {
 }
 
 #[test]
-fn without_a_laboratory_a_comparison_gives_the_model_and_says_what_is_missing() {
+fn without_a_laboratory_a_comparison_gives_the_model_and_the_missing_requirement() {
     if !is_root() {
         return skip::because("only root can hide /dev/net/tun from a command");
     }
@@ -118,7 +118,7 @@ fn without_a_laboratory_a_comparison_gives_the_model_and_says_what_is_missing() 
 }
 
 #[test]
-fn what_a_naive_close_destroyed_is_found_in_its_packets_and_nothing_of_the_kind_after_a_careful_one() {
+fn data_lost_by_a_naive_close_is_found_in_its_packets_and_none_after_a_careful_one() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let pcap = folder.join(format!("close-{}.pcapng", std::process::id()));
     let pcap = pcap.to_str().unwrap();
@@ -129,11 +129,11 @@ fn what_a_naive_close_destroyed_is_found_in_its_packets_and_nothing_of_the_kind_
         let output = ["--runs", "1", "--pcap", pcap, "--format", "json"];
         let Some(output) = measured(&[&scenario[..], &programs, &output].concat()) else { return };
         let notes = rows(&output)[0]["notes"].to_string();
-        // How the client recovers is the same: what nobody began to answer it asks for again.
+        // The client recovers in the same way: it retries requests without a response.
         assert!(notes.contains("requests asked for again"), "{close}: {notes}");
         assert!(is_destructive || !notes.contains("destroyed"), "{close}: {notes}");
         let diagnosis = Command::new(PROGRAM).args(["diagnose", pcap]).output().unwrap();
-        // 1 says that something was found.
+        // Exit status 1: there are findings.
         assert_eq!(diagnosis.status.code(), Some(i32::from(is_destructive)), "{}", text(&diagnosis.stderr));
         let said = text(&diagnosis.stdout);
         assert_eq!(said.contains("reset-lost-data"), is_destructive, "{close}: {said}");

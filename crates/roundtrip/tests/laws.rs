@@ -1,4 +1,4 @@
-//! `load plan` by the laws of a log and as a log has it, by the command line: real logs where there are any, and one that is
+//! `load plan` with the distributions of a log, and as a replay of a log: real logs where available, and one that is
 //! written here. Not the estimates themselves: `scenario` tests those.
 
 use std::fs;
@@ -28,7 +28,7 @@ fn plan(folder: &Path, arguments: &[&str]) -> Plan {
     text::read(&fs::read_to_string(folder.join("plan.txt")).unwrap()).unwrap()
 }
 
-/// The log that a server in front of which nobody waits would write of a plan, in nginx's format as JSON.
+/// The log of a plan at a server without queueing, in nginx's format as JSON.
 fn log(plan: &Plan) -> String {
     let mut clocks =
         vec![Time::ZERO; 1 + plan.pages.iter().map(|page| page.user as usize).max().unwrap_or(0)];
@@ -57,7 +57,7 @@ fn log(plan: &Plan) -> String {
 }
 
 #[test]
-fn a_log_gives_its_laws_and_the_plan_keeps_them() {
+fn a_plan_follows_the_distributions_of_its_log() {
     let folder = folder("laws-of-a-log");
     let first = plan(&folder, &["--users", "150", "--for", "300s", "--files", "500", "--conditional", "10%"]);
     fs::write(folder.join("access.log"), log(&first)).unwrap();
@@ -77,7 +77,7 @@ fn a_log_gives_its_laws_and_the_plan_keeps_them() {
     let said = roundtrip(&folder, &[&["load", "plan", "--format", "json"], &of_log[..]].concat());
     let rows: Vec<Value> = serde_json::from_slice(&said.stdout).unwrap();
     let of = |of: &str| rows.iter().filter(|row| row["of"] == of).count();
-    // A log of five minutes has no sessions, and says so.
+    // A log of five minutes has no sessions, and reports that.
     assert_eq!((of("log"), of("plan")), (7, 7), "{rows:?}");
     assert!(rows.iter().filter(|row| row["of"] == "log").all(|row| row["distance"].as_f64() < Some(0.2)));
     assert!(
@@ -98,7 +98,7 @@ fn a_log_gives_its_laws_and_the_plan_keeps_them() {
 }
 
 #[test]
-fn what_is_too_little_or_asked_twice_is_refused() {
+fn too_short_logs_and_conflicting_flags_are_refused() {
     let folder = folder("laws-of-little");
     let line = r#"192.0.2.1 - - [25/Oct/2015:04:11:25 +0100] "GET / HTTP/1.1" 200 24323 "-" "curl""#;
     fs::write(folder.join("access.log"), format!("{line}\n").repeat(10)).unwrap();
@@ -119,14 +119,14 @@ fn what_is_too_little_or_asked_twice_is_refused() {
 }
 
 #[test]
-fn real_logs_have_laws_that_fit_them() {
+fn distributions_fit_real_logs() {
     let Some(logs) = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from) else {
         skip::because("ROUNDTRIP_LOGS names no folder of real logs");
         return;
     };
     let folder = folder("laws-of-real-logs");
     for (name, users, files, pages, exponent) in [
-        // Counted apart from this program, by another.
+        // Counted independently, by another program.
         ("nasa_19950801.clf", "2,352 users", 1_739, 19_953, 1.0748),
         ("elastic_apache_combined.log", "1,654 users", 1_387, 7_542, 1.036),
     ] {

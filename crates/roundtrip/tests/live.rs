@@ -1,7 +1,8 @@
-//! Live captures on this machine's own interfaces: a server with a fault, and the fault found while a client runs.
+//! Live captures on this machine's own interfaces: a server with a fault, which is found while a client runs.
 //!
-//! Not how large the fault is: that is the kernel's and its clock's. Where packets may not be seen, or Python is not
-//! installed, the tests say that they were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, the former is a failure.
+//! The size of the fault depends on the kernel and its clock. Where captures are not permitted, or Python is not
+//! installed, the tests report that they were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, the former is a
+//! failure.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
-/// Five requests over one connection to the port that is given.
+/// Five requests over one connection to the given port.
 const CLIENT: &str = "
 import http.client, sys
 connection = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))
@@ -23,7 +24,7 @@ sys.exit(7)
 ";
 
 #[test]
-fn pythons_server_is_caught_holding_back_what_it_answers_on_a_connection_that_is_kept_alive() {
+fn pythons_server_is_found_delaying_responses_on_a_kept_alive_connection() {
     let Some(server) = Server::start() else { return };
     let kept = server.folder.join("kept.pcapng");
     let port = server.port.to_string();
@@ -44,7 +45,7 @@ fn pythons_server_is_caught_holding_back_what_it_answers_on_a_connection_that_is
     let kernel = flow["kernel"].as_array().unwrap();
     let servers = kernel.iter().find(|end| end["side"] == "server").unwrap();
     assert!(servers["busy_ms"].as_f64() > Some(0.0) && servers["retransmitted"] == 0, "{flow}");
-    // What the client printed does not disturb what was diagnosed.
+    // The client's output does not disturb the diagnosis.
     assert_eq!(text(&output.stderr).matches("5 bytes").count(), 5, "{}", text(&output.stderr));
 
     let again = Command::new(PROGRAM).args(["diagnose", "--format", "json", kept_at]).output().unwrap();
@@ -55,8 +56,7 @@ fn pythons_server_is_caught_holding_back_what_it_answers_on_a_connection_that_is
     assert_eq!(again["flows"], flows, "the file says something else than the live capture");
 }
 
-/// Ten requests without waiting, on each of twenty connections, to the port that is given. What is answered of them it reads
-/// slowly.
+/// Ten pipelined requests on each of twenty connections, to the given port. It reads the responses slowly.
 const PIPELINING_CLIENT: &str = "
 import socket, sys, time
 for _ in range(20):
@@ -72,9 +72,9 @@ for _ in range(20):
     connection.close()
 ";
 
-/// As nginx comes it lingers only where it has noticed that the client sends more.
+/// By default nginx lingers only if it has noticed that the client sends more.
 #[test]
-fn nginx_resets_those_who_send_a_sixth_request_and_not_where_it_is_told_to_linger() {
+fn nginx_resets_a_client_with_a_sixth_request_unless_it_lingers() {
     for (lingering, is_lost) in [("", true), ("lingering_close always;", false)] {
         let Some(server) = Server::nginx(lingering) else { return };
         let port = server.port.to_string();
@@ -99,7 +99,7 @@ fn nginx_resets_those_who_send_a_sixth_request_and_not_where_it_is_told_to_linge
 fn connections_of_other_programs_are_left_out() {
     let Some(server) = Server::start() else { return };
     let port = server.port;
-    // This test's own, while the command does nothing.
+    // A connection of this test's own, while the command does nothing.
     let other = std::thread::spawn(move || {
         for _ in 0..20 {
             let connection = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -118,12 +118,12 @@ fn connections_of_other_programs_are_left_out() {
 }
 
 #[test]
-fn connections_that_were_there_before_the_command_are_none_of_its() {
+fn connections_opened_before_the_command_are_left_out() {
     let Some(server) = Server::start() else { return };
     let _before = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let port = server.port.to_string();
     let shown = ["diagnose", "--format", "json", "--port", &port, "--run", "--"];
-    // Its end is seen, its opening was not.
+    // Its close is seen, its opening was not.
     let Some(output) = captured(&[shown.as_slice(), &["kill", &server.process.id().to_string()]].concat())
     else {
         return;
@@ -148,7 +148,7 @@ fn datagrams_and_the_connection_that_the_server_opens_are_one_dialogue_of_dhttp(
     let port = address.rsplit(':').next().unwrap();
     let [small, large] = ["small.txt", "large.bin"].map(|name| format!("dhttp://{address}/{name}"));
     let ask = ["diagnose", "--format", "json", "--port", port, "--run", "--", PROGRAM, "get", &small, &large];
-    // The client remembers servers in a folder of its own.
+    // The client remembers servers in a directory of its own.
     let output = Command::new(PROGRAM).args(ask).env("XDG_CACHE_HOME", &server.folder).output().unwrap();
     let Some(output) = allowed(output) else { return };
     let live: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -161,7 +161,7 @@ fn datagrams_and_the_connection_that_the_server_opens_are_one_dialogue_of_dhttp(
 }
 
 #[test]
-fn without_the_right_to_see_packets_it_is_said_what_to_do() {
+fn without_the_capability_to_capture_the_error_names_the_remedy() {
     let without = ["--bounding-set=-net_raw", "--inh-caps=-net_raw", PROGRAM, "diagnose", "--port", "80"];
     if !skip::has("setpriv") {
         return;
@@ -176,7 +176,7 @@ fn without_the_right_to_see_packets_it_is_said_what_to_do() {
     assert_eq!(told.lines().count(), 1);
 }
 
-/// A live capture's output; `None`, loudly, where nothing may be captured.
+/// A live capture's output; `None`, with a message, where captures are not permitted.
 fn captured(arguments: &[&str]) -> Option<Output> {
     allowed(Command::new(PROGRAM).args(arguments).output().unwrap())
 }
@@ -194,7 +194,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A program that others wrote, in a folder of its own.
+/// An external server program, in a directory of its own.
 struct Server {
     process: Child,
     port: u16,
@@ -223,7 +223,7 @@ impl Server {
         Some(server)
     }
 
-    /// nginx, that closes after five requests, with a file of ten thousand bytes.
+    /// nginx, which closes after five requests, with a file of ten thousand bytes.
     fn nginx(more: &str) -> Option<Self> {
         if !skip::has("nginx") {
             return None;
@@ -231,7 +231,7 @@ impl Server {
         let folder = folder();
         let place = folder.display();
         fs::write(folder.join("large.bin"), vec![7; 10_000]).unwrap();
-        // Taken and given back: nginx cannot be asked which port the kernel gave it.
+        // Bound and released: nginx cannot report a port that the kernel chose.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let temporary = temporary.map(|kind| format!("{kind}_temp_path {place}/{kind}; ")).concat();
@@ -255,7 +255,7 @@ impl Server {
     }
 }
 
-/// Of this test.
+/// A directory of this test.
 fn folder() -> PathBuf {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! What `simulate` knows of its stalls beside what `diagnose` finds in their packets: two ways to one name.
+//! `simulate`'s own stalls compared with `diagnose`'s findings in their packets: two ways to one name.
 //!
-//! The simulator asks its endpoints what kept them from sending; the diagnosis sees a capture, as of any other
-//! machine. Where they differ one of them is wrong, or packets cannot show it: the second kind is listed here with its
-//! reason, and nothing else may differ. Not a corpus to tune rules by: that is larger, and measured, too.
+//! The simulator's endpoints report what kept them from sending; the diagnosis sees a capture, as of any other host.
+//! Where they differ one of them is wrong, or packets cannot show it: the second kind is listed here with its reason,
+//! and nothing else may differ. Not a corpus for tuning rules: that is larger, and includes measurements.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const PAGES: [&str; 3] = ["small-cluster", "medium-cluster", "large-page"];
 const PROTOCOLS: [Protocol; 4] =
     [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined];
 
-/// What may differ: what the endpoints say, what is found, and why the packets say no more.
+/// Permitted differences: the endpoints' cause, the finding, and the reason why packets cannot show more.
 const KNOWN: [(&str, &str, &str); 4] = [
     (
         "delayed-ack",
@@ -41,11 +41,11 @@ const KNOWN: [(&str, &str, &str); 4] = [
         "buffer and window are of one size, and the window is the one that can be seen",
     ),
 ];
-/// Of all stalls so many in a hundred may differ in another way: two causes within one round trip.
+/// Maximum percentage of other differences: two causes within one round trip.
 const OTHERWISE: usize = 2;
 
 #[test]
-fn stalls_have_the_names_that_their_packets_show() {
+fn diagnosed_causes_agree_with_the_endpoints() {
     let mut pairs: BTreeMap<(String, String), (usize, String)> = BTreeMap::new();
     for scenario in scenarios() {
         for (known, found) in names(&scenario) {
@@ -86,7 +86,7 @@ fn scenario(network: &str, page: &str, protocol: Protocol, stack: Stack) -> Scen
     Scenario::new(Network::named(network).unwrap(), Page::named(page).unwrap(), protocol, stack)
 }
 
-/// Each stall worth a name: what the endpoints say, and what is found at its time.
+/// Each relevant stall: the endpoints' cause, and the finding at its time.
 fn names(scenario: &Scenario) -> Vec<(String, String)> {
     let experiment = Experiment::new(scenario, Hosts::default()).unwrap();
     let fetched = experiment.run(0, true).unwrap();
@@ -106,7 +106,7 @@ fn name_at(found: &[Stall], stall: &Stall) -> String {
         let end = (stall.at_ms + stall.lost_ms).min(other.at_ms + other.lost_ms);
         end - stall.at_ms.max(other.at_ms)
     };
-    // A connection for one request is found beside its set-up, at the same time.
+    // A connection for one request is found alongside its set-up, at the same time.
     let rank = |other: &Stall| (overlap(other), other.cause == stall.cause);
     let best = found.iter().max_by(|one, other| {
         let ((one, is_one), (other, is_other)) = (rank(one), rank(other));

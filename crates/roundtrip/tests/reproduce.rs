@@ -1,6 +1,6 @@
 //! `roundtrip reproduce` as programs see it: its JSON, its exit status, the files it writes.
 //!
-//! Not the verdicts themselves: a unit test holds those to the record. Not how it looks: that is in `transcripts.rs`.
+//! Not the verdicts themselves: a unit test compares those with the record. Not the layout: that is in `transcripts.rs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A folder of one test's own, the current one of the command, gone at its end.
+/// A directory of one test's own, the current one of the command, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -64,7 +64,7 @@ fn the_json_has_a_row_for_every_published_number_with_the_promised_fields() {
 }
 
 #[test]
-fn figures_are_written_where_they_are_asked_for_and_said_on_stderr() {
+fn figures_are_written_to_the_given_directory_and_listed_on_stderr() {
     let folder = Folder::new("figures");
     let output = folder.reproduce(&["heidemann-model/figure-4", "--figures", "plots/new"]);
     assert_eq!(output.status.code(), Some(0));
@@ -89,7 +89,7 @@ fn everything_writes_every_figure_and_a_table_writes_none() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_one_sentence_and_exit_2() {
+fn a_directory_that_cannot_be_created_is_one_sentence_and_exit_2() {
     let folder = Folder::new("blocked");
     fs::write(folder.0.join("figures"), "a file").unwrap();
     let output = folder.reproduce(&["heidemann-model/figure-2"]);

@@ -1,8 +1,8 @@
-//! The files that `roundtrip simulate` writes: the same bytes for the same command, captures that others can read,
-//! plots as they were when somebody last looked at them.
+//! The files that `roundtrip simulate` writes: the same bytes for the same command, captures that other programs read,
+//! plots equal to the last reviewed ones.
 //!
-//! What is printed is in `transcripts.rs`. After a change to the plot that is meant, look at it, then
-//! `ROUNDTRIP_BLESS=1 cargo test -p roundtrip --test simulate` keeps it.
+//! Printed output is in `transcripts.rs`. After an intended change to the plot, look at it, then store it with
+//! `ROUNDTRIP_BLESS=1 cargo test -p roundtrip --test simulate`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use wire::packet::{Packet, Transport};
 
-/// A folder of this test's own, gone at its end.
+/// A directory of this test's own, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -36,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// A short page on a path that loses packets, so that everything that a plot has is in it.
+/// A short page on a path that loses packets, so that every element of a plot occurs.
 const LOSSY: [&str; 10] = [
     "--page",
     "9000+4000+900",
@@ -69,7 +69,7 @@ fn the_same_command_twice_gives_the_same_bytes() {
 }
 
 #[test]
-fn a_plot_is_as_it_was_when_it_was_last_looked_at() {
+fn a_plot_equals_the_last_reviewed_one() {
     let folder = Folder::new("golden");
     assert!(folder.simulate(&[LOSSY.as_slice(), &["--plot", "run.svg"]].concat()).status.success());
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/time_sequence.svg");
@@ -118,7 +118,7 @@ fn a_capture_has_every_packet_at_both_ends_with_right_checksums() {
     }
     assert!(seen[0] == seen[1] && seen[0] > 50, "{seen:?}");
     tcpdump(&folder.0.join("run.pcapng"), seen[0] + seen[1]);
-    // By default there is one end, whose reader sees nothing twice.
+    // By default one end is captured, where nothing appears twice.
     assert!(folder.simulate(&scenario).status.success());
     let capture = folder.read("run.pcapng");
     let one = self::blocks(&capture).iter().filter(|(kind, _)| *kind == 6).count();
@@ -154,7 +154,7 @@ fn sum(bytes: &[u8]) -> u32 {
     (sum & 0xffff) + (sum >> 16)
 }
 
-/// Somebody else's reader, where there is one.
+/// Checks the capture with tcpdump, where that is installed.
 fn tcpdump(path: &Path, packets: usize) {
     if !skip::has("tcpdump") {
         return;
@@ -167,7 +167,7 @@ fn tcpdump(path: &Path, packets: usize) {
 }
 
 #[test]
-fn a_plot_that_cannot_be_is_refused_in_a_sentence() {
+fn an_impossible_plot_is_refused_in_a_sentence() {
     let folder = Folder::new("refused");
     for (arguments, said) in [
         (["--plot", "run.xpl", "--protocol", "http10,http11"], "xplot shows one run; name one network"),
@@ -191,7 +191,7 @@ fn a_plot_that_cannot_be_is_refused_in_a_sentence() {
 }
 
 #[test]
-fn a_plot_is_what_the_end_of_its_name_says() {
+fn the_extension_selects_the_plot_format() {
     let folder = Folder::new("formats");
     for (name, begins) in [("run.svg", "<svg"), ("RUN.PNG", "\u{89}PNG"), ("run.xpl", "timeval")] {
         if begins.ends_with("PNG") && cfg!(not(feature = "png")) {
@@ -206,7 +206,7 @@ fn a_plot_is_what_the_end_of_its_name_says() {
 }
 
 #[test]
-fn a_run_that_is_written_as_a_har_is_read_back_as_the_same_page() {
+fn a_run_written_as_har_is_read_back_as_the_same_page() {
     let folder = Folder::new("har");
     let written = ["--protocol", "http11", "--page", "6651+3883+1866", "--runs", "1", "--har", "run.har"];
     assert!(folder.simulate(&written).status.success());

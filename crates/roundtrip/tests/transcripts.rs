@@ -1,15 +1,15 @@
-//! What people see: transcripts of the program, run again and compared.
+//! Transcripts of the program's output, run again and compared.
 //!
-//! A file in `transcripts/` is commands and what they give: `$ ` is typed, `! ` came on stderr, `? ` is an exit status
-//! other than 0, all else came on stdout. After a change that is meant, `ROUNDTRIP_BLESS=1 cargo test -p roundtrip`
-//! writes them anew; read the difference before you commit it. Nothing here needs privileges or takes time.
+//! A file in `transcripts/` has commands with their output: `$ ` is typed, `! ` came on stderr, `? ` is an exit status
+//! other than 0, all else came on stdout. After an intended change, `ROUNDTRIP_BLESS=1 cargo test -p roundtrip` writes
+//! them again; read the difference before you commit it. Nothing here needs privileges or takes time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
-fn every_transcript_is_what_the_program_says() {
+fn every_transcript_equals_the_output() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let mut files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
@@ -23,7 +23,7 @@ fn every_transcript_is_what_the_program_says() {
     assert!(differences.is_empty(), "\n{}", differences.join("\n"));
 }
 
-/// How a transcript differs from what the program says now; writes it anew where that is asked for.
+/// Difference of a transcript from the current output; writes the transcript again if requested.
 fn difference(path: &Path, folder: &Path) -> Option<String> {
     let before = fs::read_to_string(path).unwrap();
     let commands = before.lines().filter_map(|line| line.strip_prefix("$ "));
@@ -44,7 +44,7 @@ fn difference(path: &Path, folder: &Path) -> Option<String> {
     ))
 }
 
-/// One command and all that came of it.
+/// One command with all of its output.
 fn run(typed: &str, folder: &Path) -> String {
     let arguments = words(typed);
     assert_eq!(arguments[0], "roundtrip", "only roundtrip is run here: {typed}");
@@ -65,7 +65,7 @@ fn run(typed: &str, folder: &Path) -> String {
     text
 }
 
-/// As a shell splits them, with single quotes only.
+/// Words of a command, split as by a shell, with single quotes only.
 fn words(typed: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -79,7 +79,7 @@ fn words(typed: &str) -> Vec<String> {
     words
 }
 
-/// The lines of a longest common subsequence are the same; the others are marked.
+/// Marks the lines that are not in a longest common subsequence.
 fn lines_that_differ(old: &[&str], new: &[&str]) -> String {
     let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
     for (i, old_line) in old.iter().enumerate().rev() {

@@ -1,6 +1,6 @@
-//! The units for systemd and the files they name: what `docs/operation.md` shows is what the program takes.
+//! The systemd units and the files they name: the program accepts what `docs/operation.md` shows.
 //!
-//! systemd itself looks at the units where it is installed.
+//! systemd itself checks the units where it is installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ fn shown(verb: &str) -> String {
     text.split("```").next().unwrap().to_owned()
 }
 
-/// With what is to be had on this machine in the place of what is not.
+/// The text with missing paths and devices replaced by those of this machine.
 fn here(text: &str) -> String {
     ["/srv/www", "lan0", "wan0", "192.0.2.1:80"]
         .iter()
@@ -32,7 +32,7 @@ fn here(text: &str) -> String {
 }
 
 #[test]
-fn each_unit_runs_a_verb_with_a_file_that_it_takes() {
+fn each_unit_runs_a_verb_with_a_file_that_it_accepts() {
     let folder = std::env::temp_dir().join(format!("roundtrip-units-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for verb in ["serve", "gateway", "cache", "nat"] {
@@ -42,11 +42,11 @@ fn each_unit_runs_a_verb_with_a_file_that_it_takes() {
         assert!(unit.contains(&format!("ExecStart=/usr/bin/roundtrip {verb} --config {file}\n")), "{verb}");
         let config = folder.join(format!("{verb}.toml"));
         std::fs::write(&config, here(&shown(verb))).unwrap();
-        // What `nat` would install is for the kernel to judge; that it takes the file is seen before.
+        // The kernel must judge what `nat` would install; the file is parsed before.
         let last = if verb == "nat" { "--print-rules" } else { "--check" };
         let output = Command::new(PROGRAM).args([verb, "--config"]).arg(&config).arg(last).output().unwrap();
         assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
-        // systemd wants to see the program that a unit runs.
+        // systemd requires the program of a unit to exist.
         let copy = folder.join(format!("roundtrip-{verb}.service"));
         std::fs::write(&copy, unit.replace("/usr/bin/roundtrip", PROGRAM)).unwrap();
         if skip::has("systemd-analyze") {

@@ -1,8 +1,7 @@
 //! Compressed streams, unpacked: gzip, zstd, bzip2 and xz, recognised by their first bytes, not by their names.
 //!
 //! In flow bytes; out flow the bytes they stand for, or the same bytes where they are not compressed. Damage is an
-//! error of one sentence that does not ask its reader to know what deflate is. Memory is limited; the output is not: its
-//! reader streams.
+//! error of one sentence that needs no knowledge of deflate. Memory is limited; the output is not: callers stream it.
 //!
 //! ```
 //! use std::io::Read;
@@ -21,14 +20,13 @@
 
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 
-/// A buffer that is worth a system call.
+/// Read buffer, in bytes: large enough to be worth a system call.
 const BUFFER: usize = 1 << 20;
 
 /// Memory for the dictionary of one xz stream, in KiB: `xz -9` needs 65 MiB.
 const MAX_XZ_KIB: u32 = 128 << 10;
 
-/// What `bytes` are once unpacked. Members and frames that follow one another, as parallel compressors write them,
-/// are one.
+/// Decompresses `bytes`. Consecutive members and frames, as parallel compressors write them, are one stream.
 ///
 /// # Errors
 /// When its first bytes cannot be read.
@@ -58,7 +56,7 @@ pub fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Rea
     })
 }
 
-/// What a decompressor makes of its bytes; what it complains of in words.
+/// Decompressed bytes of one format, with errors in plain words.
 struct Packed<R> {
     from: R,
     by: &'static str,
@@ -68,7 +66,7 @@ impl<R: Read> Read for Packed<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let by = self.by;
         self.from.read(into).map_err(|error| match (error.raw_os_error(), error.kind()) {
-            // The system's own words, and what is not an error at all.
+            // System errors, and interruptions, which are not errors.
             (Some(_), _) | (None, ErrorKind::Interrupted) => error,
             (None, ErrorKind::UnexpectedEof) => {
                 io::Error::other(format!("its {by} data ends too early; copy or compress it again"))

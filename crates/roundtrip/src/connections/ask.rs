@@ -1,6 +1,6 @@
-//! What was asked, from flags.
+//! The query that the flags describe.
 //!
-//! The words are told to be wrong with the flag that they were given to.
+//! Errors name the flag.
 
 use accesslog::connections::{Question, Rule};
 use accesslog::{Format, HeaderBytes, MissingSize, Prefix, Sizing, Who};
@@ -12,29 +12,29 @@ use crate::connections::table_file::Named;
 use crate::failure::Failure;
 use crate::feature::Feature;
 
-/// What to count, and how to read it.
+/// Query over access logs, and the options for reading them.
 #[derive(Debug)]
 pub struct Asked {
-    /// What to count.
+    /// Time-outs, limits and thresholds to count.
     pub question: Question,
-    /// Whether to count how bytes and requests are spread over connections, too.
+    /// Whether to count the distribution of bytes and requests over connections, too.
     pub distribution: bool,
-    /// How sizes count.
+    /// Rules for sizes.
     pub sizing: Sizing,
-    /// What makes a client.
+    /// Rule that identifies a client.
     pub who: Who,
-    /// The format that was named.
+    /// The format given by a flag.
     pub format: Option<Format>,
-    /// The columns that were named.
+    /// The columns given by a flag.
     pub named: Named,
-    /// How far apart lines may be.
+    /// Window within which records are sorted by time.
     pub window: Window,
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
 impl Asked {
-    /// A question, with everything else as it is without flags.
+    /// The query for a question, with the defaults of all flags.
     pub fn of(question: Question) -> Self {
         Self {
             question,
@@ -49,40 +49,40 @@ impl Asked {
     }
 }
 
-/// How far apart lines may be that are put in order: so many blocks.
+/// Window within which records are sorted by time, in blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// How many.
+    /// Number of blocks.
     pub blocks: usize,
     /// The size of each, in bytes.
     pub size: usize,
 }
 
 impl Window {
-    /// Of so many bytes in all.
+    /// A window of `bytes` in total.
     fn of(bytes: usize) -> Self {
         let size = (bytes / BLOCKS).max(SMALLEST);
         Self { blocks: bytes.div_ceil(size), size }
     }
 }
 
-/// What the flag's help names, in bytes.
+/// Default of `--window`, in bytes; the flag's help states it.
 const WINDOW: usize = 2 << 20;
-/// Blocks that a window has, if they are not too small: what was read is at hand yet when it is counted.
+/// Blocks of a window, unless they would be too small: a block is still in the CPU cache when it is counted.
 const BLOCKS: usize = 8;
-/// In bytes.
+/// Minimum size of a block, in bytes.
 const SMALLEST: usize = 64 << 10;
 
-/// Every second where connections change most, then fewer: 20 time-outs.
+/// Default time-outs: every second where the number of connections changes most, then fewer; 20 in all.
 const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60];
-/// The paper's.
+/// The paper's connections per client.
 const LIMITS: [usize; 2] = [1, 3];
 /// HTTP, and the paper's two.
 const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];
-/// Connections over time are drawn for Apache's.
+/// Connections over time are plotted for Apache's time-out.
 const CURVE: Duration = Duration::from_secs(15);
 
-/// What the flags ask.
+/// Reads the flags.
 pub fn asked(flags: &Connections) -> Result<Asked, Failure> {
     let who = Who {
         prefix: given(&flags.client_prefix, "client-prefix", prefix)?,
@@ -155,7 +155,7 @@ fn named(pairs: &[String]) -> Result<Named, Failure> {
     Ok(named)
 }
 
-/// A plain number is seconds.
+/// A time-out; a plain number is in seconds.
 fn timeout(text: &str) -> Result<Duration, String> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let with_unit = if plain { format!("{text}s") } else { text.to_owned() };
@@ -204,7 +204,7 @@ fn prefix(text: &str) -> Result<Prefix, String> {
     }
 }
 
-/// From 64 KiB to 1 GiB.
+/// A window from 64 KiB to 1 GiB, in bytes.
 fn window(text: &str) -> Result<usize, String> {
     let size = size(text)?.get();
     let held = usize::try_from(size).ok().filter(|size| (1 << 16..=1 << 30).contains(size));

@@ -1,26 +1,26 @@
-//! A log cut into blocks of whole lines, each of about the same size, wherever its bytes come from.
+//! A log cut into blocks of whole lines, each of about the same size, from any source of bytes.
 //!
-//! Not lines: those are found where they are read. A line that is too long to be read is cut, so that no line can take
-//! all memory.
+//! Not lines: the reader of a block finds those. A line over the maximum length is truncated, so that no line can
+//! exhaust memory.
 
 use std::io::{self, Read};
 
 use accesslog::tally::LONGEST_LINE;
 
-/// Blocks, one after the other.
+/// Iterator over a log's blocks.
 pub struct Blocks {
     bytes: Bytes,
     size: usize,
     /// The beginning of a line whose end has not been read yet.
     begun: Vec<u8>,
-    /// Whether the rest of a line that was too long is being passed over.
+    /// Whether the rest of an overlong line is being skipped.
     passing_over: bool,
     ended: bool,
-    /// What went wrong; told after all that was read before it.
+    /// A read error, returned after everything that was read before it.
     failed: Option<io::Error>,
 }
 
-/// How a log's bytes are come by.
+/// Opens a log's bytes.
 pub type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
 
 enum Bytes {
@@ -29,7 +29,7 @@ enum Bytes {
 }
 
 impl Blocks {
-    /// Blocks of `size` bytes and up to a line more; the log is opened when the first is asked for.
+    /// Blocks of `size` bytes plus the rest of a line; the log is opened at the first call of [`next`](Self::next).
     pub fn new(open: Open, size: usize) -> Self {
         Self {
             bytes: Bytes::Closed(Some(open)),
@@ -44,7 +44,7 @@ impl Blocks {
     /// The next block; `None` at the end.
     ///
     /// # Errors
-    /// What the system said, after everything that could be read.
+    /// The system's error, after everything that could be read.
     pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             if self.ended {
@@ -54,7 +54,7 @@ impl Blocks {
             let already = block.len();
             self.fill(&mut block);
             if self.passing_over {
-                // From where the line was cut to its end.
+                // From the truncation to the end of the line.
                 match memchr::memchr(b'\n', &block[already..]) {
                     Some(end) => {
                         block.drain(already..already + end);
@@ -67,7 +67,7 @@ impl Blocks {
                 let end = memchr::memrchr(b'\n', &block).map_or(0, |end| end + 1);
                 self.begun = block.split_off(end);
                 if self.begun.len() > LONGEST_LINE {
-                    // One byte more than can be read: the reader says what is wrong with it.
+                    // One byte over the maximum: the reader reports the line.
                     self.begun.truncate(LONGEST_LINE + 1);
                     self.passing_over = true;
                 }
@@ -78,7 +78,7 @@ impl Blocks {
         }
     }
 
-    /// Appends a block's size of bytes, or what is left of the log.
+    /// Appends bytes of one block size, or the rest of the log.
     fn fill(&mut self, block: &mut Vec<u8>) {
         let (already, wanted) = (block.len(), self.size as u64);
         block.reserve_exact(self.size);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_cut_and_the_next_one_is_whole() {
+    fn an_overlong_line_is_truncated_and_the_next_one_is_whole() {
         let text = [b"a\n".as_slice(), &vec![b'x'; LONGEST_LINE * 3], b"\nb\n"].concat();
         let whole = blocks(&text, 1 << 18).concat();
         let lengths: Vec<usize> = whole.split(|byte| *byte == b'\n').map(<[u8]>::len).collect();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_before_a_failure_is_not_lost() {
+    fn bytes_read_before_an_error_are_not_lost() {
         struct Broken;
         impl Read for Broken {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

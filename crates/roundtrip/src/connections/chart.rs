@@ -1,4 +1,4 @@
-//! Lines over an axis, drawn for a page: one colour a protocol, its name at the line's end.
+//! Line chart for a page: one colour for each protocol, its name at the line's end.
 //!
 //! Not a general plotting library: the page's style sheet has the colours, so that the chart follows the reader's
 //! light or dark.
@@ -8,59 +8,59 @@ use crate::report::html::escaped;
 
 /// A chart.
 pub struct Chart<'a> {
-    /// What it shows, above it.
+    /// Title above the chart.
     pub title: &'a str,
-    /// What lies along the bottom.
+    /// Horizontal axis.
     pub bottom: Axis<'a>,
-    /// What lies along the side; from zero.
+    /// Title of the vertical axis, which starts at zero.
     pub side: &'a str,
-    /// The lines, from the one drawn first.
+    /// The lines, in drawing order.
     pub lines: Vec<Series>,
-    /// Whether points are marked: where there are few, and what is between them is not known.
+    /// Whether points are marked: for few points, with unknown values between them.
     pub dots: bool,
 }
 
-/// The bottom axis.
+/// The horizontal axis.
 pub struct Axis<'a> {
     /// Its unit or meaning.
     pub title: &'a str,
     /// From the first value to the last.
     pub range: (f64, f64),
-    /// Values with something written below them.
+    /// Values, with their labels.
     pub ticks: Vec<(f64, String)>,
 }
 
-/// A line.
+/// A line of the chart.
 pub struct Series {
-    /// What is written at its end.
+    /// Label at the line's end.
     pub name: String,
-    /// Along the bottom and up the side.
+    /// Points as (horizontal, vertical) values.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Of the whole, in units of the drawing.
+/// Width of the drawing, in its units.
 pub const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
-/// Of the field within it.
+/// Left edge of the plot area.
 pub const LEFT: f64 = 64.0;
 const RIGHT: f64 = 612.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 248.0;
-/// Names at the ends of lines keep so far apart.
+/// Minimum vertical distance of labels at the ends of lines.
 const APART: f64 = 17.0;
 
-/// Of a letter of a name, in the widest of usual fonts.
+/// Width of a letter of a label, in the widest of usual fonts.
 const LETTER: f64 = 8.7;
-/// A longer name would leave no room for its line.
+/// Maximum letters of a label: a longer one would leave no space for its line.
 const LONGEST: usize = 26;
 
-/// Where the field ends, so that the longest of these names has room beside it.
+/// Right edge of the plot area, so that the longest label fits beside it.
 pub fn right<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
     let longest = names.map(|name| name.chars().count()).max().unwrap_or(0).min(LONGEST);
     (WIDTH - 8.0 - LETTER * longest as f64).min(RIGHT)
 }
 
-/// A name as it stands at the end of its line.
+/// A name as the label of its line, truncated if it is too long.
 pub fn label(name: &str) -> String {
     if name.chars().count() <= LONGEST {
         return escaped(name);
@@ -69,11 +69,11 @@ pub fn label(name: &str) -> String {
     escaped(&(begins + "…"))
 }
 
-/// The style sheet's colours, for one line after the other.
+/// The style sheet's colours, in the order of the lines.
 const COLOURS: [&str; 5] = ["--faint", "--measured", "--setup", "--otherwise", "--simulated"];
 
 impl Chart<'_> {
-    /// The drawing, as SVG to stand within HTML.
+    /// The drawing, as SVG for embedding in HTML.
     pub fn draw(&self) -> String {
         let Self { title, bottom, side, lines, dots } = self;
         let values = lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
@@ -133,10 +133,10 @@ impl Chart<'_> {
     }
 }
 
-/// A line, and a dot at each point.
+/// A line, with a dot at each point if there are few.
 fn drawn(points: &[(f64, f64)], colour: &str, dots: bool) -> String {
     let path: String = points.iter().map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
-    // Where there are many points, a thin line shows more of them.
+    // With many points, a thin line shows more of them.
     let width = if dots { 2.0 } else { 1.2 };
     let mut svg = format!(
         "<polyline style=\"fill:none;stroke:var({colour});stroke-width:{width};stroke-linejoin:round\" points=\"{}\"/>\n",
@@ -161,7 +161,7 @@ fn short(value: f64, step: f64) -> String {
     if step < 1.0 { format!("{value:.1}") } else { crate::output::number::count(value) }
 }
 
-/// Heights in their order, moved so that none is nearer than a line of text to the next.
+/// Heights in the same order, moved so that labels do not overlap.
 fn apart(heights: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..heights.len()).collect();
     order.sort_by(|one, other| heights[*one].total_cmp(&heights[*other]));
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_would_lie_on_each_other_are_moved_apart() {
+    fn overlapping_labels_are_moved_apart() {
         let moved = apart(&[100.0, 101.0, 99.0]);
         assert_eq!(moved, [116.0, 133.0, 99.0]);
         let at_the_bottom = apart(&[BOTTOM, BOTTOM]);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_of_nothing_is_an_empty_field() {
+    fn a_chart_without_lines_is_an_empty_plot() {
         let bottom = Axis { title: "s", range: (1.0, 1.0), ticks: Vec::new() };
         let svg = Chart { title: "a < b", bottom, side: "", lines: Vec::new(), dots: true }.draw();
         assert!(svg.contains("a &lt; b") && !svg.contains("NaN"));

@@ -1,6 +1,6 @@
-//! How bytes and requests are spread over connections: a few quantiles, for programs and for people.
+//! Distribution of bytes and requests over connections: a few quantiles, for programs and for people.
 //!
-//! Not their means: those are exact, and in every answer. These are off by at most 1.6%, but for the most.
+//! Not their means: those are exact, and in every result. Quantiles are off by at most 1.6%; the maximum is exact.
 
 use accesslog::connections::{Carried, Counts, Load, Spread};
 use serde::Serialize;
@@ -10,28 +10,28 @@ use crate::output::number;
 
 use super::table;
 
-/// Of one threshold, limit and time-out; null where no connection was opened.
+/// Quantiles for one threshold, limit and time-out; null where no connection was opened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Distribution {
-    /// Half of the connections carry so much or less, heads included.
+    /// Median of the bytes of a connection, header sections included.
     pub median_bytes_per_connection: Option<u64>,
-    /// Nine of ten.
+    /// 90th percentile of the bytes.
     pub p90_bytes_per_connection: Option<u64>,
-    /// Ninety-nine of a hundred.
+    /// 99th percentile of the bytes.
     pub p99_bytes_per_connection: Option<u64>,
-    /// All.
+    /// Maximum of the bytes.
     pub max_bytes_per_connection: Option<u64>,
-    /// The same of requests.
+    /// Median of the requests of a connection.
     pub median_requests_per_connection: Option<u64>,
-    /// Nine of ten.
+    /// 90th percentile of the requests.
     pub p90_requests_per_connection: Option<u64>,
-    /// Ninety-nine of a hundred.
+    /// 99th percentile of the requests.
     pub p99_requests_per_connection: Option<u64>,
-    /// All.
+    /// Maximum of the requests.
     pub max_requests_per_connection: Option<u64>,
 }
 
-/// What the columns are called.
+/// Names of the columns.
 pub const COLUMNS: [&str; 8] = [
     "median_bytes_per_connection",
     "p90_bytes_per_connection",
@@ -44,7 +44,7 @@ pub const COLUMNS: [&str; 8] = [
 ];
 
 impl Distribution {
-    /// Of this load.
+    /// The quantiles of a load.
     pub fn of(load: &Load) -> Self {
         let Load { requests, bytes } = load;
         let [median_bytes, p90_bytes, p99_bytes, max_bytes] = four(bytes);
@@ -76,13 +76,13 @@ impl Distribution {
     }
 }
 
-/// The median, 90%, 99% and all.
+/// Median, 90th and 99th percentile, and maximum.
 fn four(spread: &Spread) -> [Option<u64>; 4] {
     let most = (spread.connections() > 0).then(|| spread.most());
     [spread.quantile(500), spread.quantile(900), spread.quantile(990), most]
 }
 
-/// For people: one limit, a line for each time-out; kilobytes and requests, thresholds side by side.
+/// A table for people: one limit, a line for each time-out; kilobytes and requests, thresholds side by side.
 pub fn grid(counts: &Counts, carried: &Carried, limit: usize) -> Grid {
     let mut columns = vec![Column::number(["time-out", "s"], 0)];
     for (what, rank) in

@@ -1,7 +1,6 @@
-//! Where logs are: files, folders, patterns, standard input, object stores; and bytes out of them, whatever they were
-//! packed with.
+//! Sources of logs: files, directories, patterns, standard input, object stores; and their bytes, decompressed.
 //!
-//! Not what is in them. Packing is known by its first bytes, not by the file's name.
+//! Not the logs' formats. Compression is recognised by the first bytes, not by the file's name.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -18,7 +17,7 @@ use super::store::Stores;
 /// One log.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// What is piped in.
+    /// Standard input.
     Stdin,
     /// A file.
     File(PathBuf),
@@ -27,7 +26,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// As people call it.
+    /// The name for messages.
     pub fn name(&self) -> String {
         match self {
             Self::Stdin => "standard input".to_owned(),
@@ -36,7 +35,7 @@ impl Input {
         }
     }
 
-    /// Whether it can be opened again and is then the same: not a pipe, such as a shell's `<(...)`.
+    /// Whether it can be opened again with the same contents: not a pipe, such as a shell's `<(...)`.
     pub fn is_there_again(&self) -> bool {
         match self {
             Self::Stdin => false,
@@ -45,7 +44,7 @@ impl Input {
         }
     }
 
-    /// Its bytes, unpacked.
+    /// Its bytes, decompressed.
     pub fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         match self {
             Self::Stdin => unpacked(io::stdin()),
@@ -55,9 +54,8 @@ impl Input {
     }
 }
 
-/// What the arguments name: `-` and nothing are standard input, a folder all files below it, `*` and `?` stand for
-/// letters of a name, and all this in an object store too. In order of name; how they follow one another in time is not
-/// known here.
+/// Inputs that the arguments name, sorted by name. `-` and an empty list are standard input; a directory is all files
+/// below it; `*` and `?` are wildcards; all this in an object store too. The order in time is not known here.
 pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
     let mut stores = None;
@@ -97,14 +95,14 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     Ok(inputs)
 }
 
-/// Whether an argument is an address and not the name of a file.
+/// Whether an argument is a URL and not the name of a file.
 pub fn is_address(argument: &str) -> bool {
     argument.split_once("://").is_some_and(|(scheme, _)| {
         !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
     })
 }
 
-/// Every file below a folder; links are not followed, so that there is no way round in a circle.
+/// Every file below a directory; links are not followed, so that there are no cycles.
 fn below(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -118,7 +116,7 @@ fn below(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Every file whose path a pattern describes, part by part.
+/// Every file whose path matches a pattern, component by component.
 fn matching(pattern: &str, found: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut places = vec![PathBuf::from(if pattern.starts_with('/') { "/" } else { "" })];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
@@ -145,9 +143,9 @@ fn matching(pattern: &str, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// `*` stands for any letters, `?` for one.
+/// Matches a wildcard pattern: `*` for any characters, `?` for one.
 pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    // Where the last star is, and what it stood for so far.
+    // The position of the last star, and the length it has matched so far.
     let (mut at, mut letter, mut star) = (0, 0, None);
     while letter < name.len() {
         if pattern.get(at) == Some(&b'*') {
@@ -172,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_and_question_marks_stand_for_letters() {
+    fn stars_and_question_marks_are_wildcards() {
         let cases = [
             ("access*.gz", "access.log.1.gz", true),
             ("access*.gz", "access.log.1", false),
@@ -189,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_told_from_files() {
+    fn urls_are_distinguished_from_files() {
         assert!(is_address("s3://bucket/access.log"));
         assert!(!is_address("logs/s3://x"));
         assert!(!is_address("access.log"));

@@ -1,7 +1,8 @@
-//! Blocks of every log as they come back from the threads that read them, made into one stream in order of time.
+//! Blocks of every log, in the order of their completion, made into one stream sorted by time.
 //!
-//! A log's blocks are put in order by their numbers, its requests within bounds ([`Order`]), and the logs are merged
-//! ([`Merge`]). It also says which log to read next, so that what waits stays bounded however many logs there are.
+//! A log's blocks are sorted by their numbers, its requests within bounds ([`Order`]), and the logs are merged
+//! ([`Merge`]). It also selects the log to read next, so that the buffered requests stay bounded for any number of
+//! logs.
 
 use std::collections::BTreeMap;
 
@@ -11,53 +12,53 @@ use wire::{Duration, Time};
 use super::merge::Merge;
 use super::order::Order;
 
-/// Every log.
+/// State of all logs.
 #[derive(Debug)]
 pub struct Intake {
     logs: Vec<Lane>,
     merge: Merge,
     late: u64,
-    /// Blocks that may be on their way or wait: more would only take memory.
+    /// Maximum number of blocks in flight or waiting.
     room: usize,
 }
 
-/// One log.
+/// State of one log.
 #[derive(Debug)]
 struct Lane {
-    /// Whether a thread has it and gets its next block.
+    /// Whether a thread holds it to cut its next block.
     taken: bool,
-    /// Blocks cut from it.
+    /// Number of blocks cut from it.
     cut: u64,
-    /// Whether these are all.
+    /// Whether its last block was cut.
     cut_all: bool,
-    /// Blocks that were read, by number, until all before them were.
+    /// Blocks that were read, by number, which wait for an earlier one.
     read: BTreeMap<u64, (Vec<Request>, Read)>,
-    /// The number of the next.
+    /// Number of the next block to put in order.
     next: u64,
     order: Order,
     said: Read,
 }
 
-/// What was read of one log.
+/// Counters of one log.
 #[derive(Clone, Debug, Default)]
 pub struct Read {
-    /// Its lines.
+    /// Its lines, by outcome.
     pub tally: Tally,
     /// Records without a size, which were left out.
     pub without_size: u64,
-    /// Why it could not be read to its end.
+    /// The error that ended its reading early.
     pub failed: Option<String>,
 }
 
-/// How much earlier than its first lines a log may have others, when it is read beside logs that began before it.
+/// Maximum time by which lines of a log may precede its first ones, when logs that began before it are read too.
 const EARLIER: Duration = Duration::from_secs(3_600);
 
 impl Intake {
-    /// For logs that begin about at these times, in order, lines of which may be `window` blocks apart; `room` blocks may
-    /// be on their way.
+    /// State for logs that begin about at these times, in order, with lines out of order by up to `window` blocks; at
+    /// most `room` blocks are in flight.
     pub fn new(begin: &[Time], window: usize, room: usize) -> Self {
         let first = begin.iter().min().copied().unwrap_or_default();
-        // Nothing comes before the first.
+        // The requests of the first log are never too late.
         let from = begin.iter().map(|time| match *time == first {
             true => Time::ZERO,
             false => Time::from_nanos(time.as_nanos().saturating_sub(EARLIER.as_nanos())),
@@ -66,7 +67,7 @@ impl Intake {
         Self { logs, merge: Merge::new(from), late: 0, room }
     }
 
-    /// The log whose next block is wanted now; it is nobody else's until it is [given back](Self::cut).
+    /// The log to cut the next block from; it is reserved for the caller until it is [returned](Self::cut).
     pub fn want(&mut self) -> Option<usize> {
         let on_their_way: usize = self.logs.iter().map(Lane::on_its_way).sum();
         let behind = self.merge.behind().filter(|log| self.logs[*log].on_its_way() == 0);
@@ -75,7 +76,7 @@ impl Intake {
             None if on_their_way + self.merge.waiting() >= self.room => return None,
             None => {
                 let free = (0..self.logs.len()).filter(|log| self.logs[*log].is_free());
-                // Of those that overlap each a little; else the one that begins next.
+                // Logs that overlap in time advance in turn; otherwise the one that begins next.
                 free.min_by_key(|log| match self.merge.has_begun(*log) {
                     true => (0, self.logs[*log].on_its_way()),
                     false => (1, *log),
@@ -86,7 +87,7 @@ impl Intake {
         Some(log)
     }
 
-    /// A log is given back, with a block more to read (which gets this number), or at its end.
+    /// Releases a log, with one more block to read (whose number is the result), or at its end.
     pub fn cut(&mut self, log: usize, block: bool) -> u64 {
         let lane = &mut self.logs[log];
         let number = lane.cut;
@@ -97,13 +98,13 @@ impl Intake {
         number
     }
 
-    /// A log cannot be read any further.
+    /// Ends a log that cannot be read any further.
     pub fn fail(&mut self, log: usize, reason: String) {
         self.logs[log].said.failed = Some(reason);
         self.cut(log, false);
     }
 
-    /// Takes a block that was read.
+    /// Adds a block that was read.
     pub fn put(&mut self, log: usize, number: u64, requests: Vec<Request>, read: Read) {
         let lane = &mut self.logs[log];
         lane.read.insert(number, (requests, read));
@@ -118,22 +119,22 @@ impl Intake {
         self.end(log);
     }
 
-    /// Requests that follow, in order of time; `None` while it is not known which do.
+    /// The next requests, sorted by time; `None` while they are not known.
     pub fn next(&mut self) -> Option<Vec<Request>> {
         self.merge.next()
     }
 
-    /// Whether all of every log was cut and read.
+    /// Whether every log was read to its end.
     pub fn is_done(&self) -> bool {
         self.logs.iter().all(|lane| lane.cut_all && lane.on_its_way() == 0)
     }
 
-    /// What was read of each, and how many requests came too late.
+    /// Counters of each log, and the number of requests that came too late.
     pub fn finish(self) -> (Vec<Read>, u64) {
         (self.logs.into_iter().map(|lane| lane.said).collect(), self.late + self.merge.late())
     }
 
-    /// Gives away what a log that has ended still held.
+    /// Flushes the requests that a finished log still held.
     fn end(&mut self, log: usize) {
         let lane = &mut self.logs[log];
         if lane.cut_all && lane.on_its_way() == 0 {
@@ -158,7 +159,7 @@ impl Lane {
         }
     }
 
-    /// Blocks that were cut and not put in order yet.
+    /// Number of blocks that were cut and not put in order yet.
     fn on_its_way(&self) -> usize {
         usize::try_from(self.cut - self.next).unwrap_or(usize::MAX)
     }

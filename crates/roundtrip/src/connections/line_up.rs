@@ -1,7 +1,6 @@
-//! Logs recognised by their beginnings, and put in the order of their first requests: rotated logs are named newest
-//! first.
+//! Logs recognised by their beginnings, and sorted by their first requests: rotated logs are named newest first.
 //!
-//! Not the merge of those that overlap in time: that is made as they are read.
+//! Not the merge of logs that overlap in time: that is made as they are read.
 
 use std::io::{self, Read};
 
@@ -21,18 +20,18 @@ use super::table_format::{Kind, Place};
 
 /// Logs ready to be read.
 pub struct LinedUp {
-    /// In order of their first requests, beside the time of the earliest that was seen.
+    /// The logs, sorted by their first requests, with the time of the earliest request seen.
     pub logs: Vec<(Time, Log)>,
     /// Their names.
     pub names: Vec<String>,
-    /// What was passed over, and why.
+    /// Files that were skipped, with the reasons.
     pub said: Vec<String>,
 }
 
-/// So much of a log is looked at before it is read.
+/// Bytes of a log that are examined before it is read.
 pub const BEGINNING: u64 = 64 << 10;
 
-/// Recognises logs and puts them in order. What is no log is passed over, unless it is the only one.
+/// Recognises and sorts logs. A file that is not a log is skipped, unless it is the only one.
 pub fn line_up(inputs: Vec<Input>, asked: &Asked) -> Result<LinedUp, Failure> {
     let alone = inputs.len() == 1;
     let mut found = Vec::new();
@@ -48,7 +47,7 @@ pub fn line_up(inputs: Vec<Input>, asked: &Asked) -> Result<LinedUp, Failure> {
         let first = said.first().cloned().unwrap_or_default();
         return Err(Failure::Value(format!("nothing there is a log: {first}")));
     }
-    // What shows no time at its beginning is read from the start.
+    // Logs that show no time at their beginning are read from the start.
     for (first, _, _) in &mut found {
         *first = Some(*first).filter(|first| *first < Time::MAX).unwrap_or_default();
     }
@@ -57,7 +56,7 @@ pub fn line_up(inputs: Vec<Input>, asked: &Asked) -> Result<LinedUp, Failure> {
     Ok(LinedUp { logs, names, said })
 }
 
-/// A log, looked into: its first request's time, and all of its bytes.
+/// Examines a log: the time of its first request, and all of its bytes.
 fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
     let unreadable = |error: io::Error| match input {
         Input::File(path) => Failure::Read { path: path.clone(), error },
@@ -86,7 +85,7 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
     let reader = Reader::new(format, asked.who.clone());
     let mut first = Time::MAX;
     reader.clone().read(&beginning, |record| first = first.min(record.time));
-    // Files are opened again when it is their turn: there may be more of them than a process may hold open.
+    // Files are opened when their turn comes: there may be more of them than a process may hold open.
     let open: Open = match input.is_there_again().then(|| input.clone()) {
         Some(file) => Box::new(move || file.open()),
         None => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
@@ -94,7 +93,7 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
     Ok((first, Log::Lines(Blocks::new(open, asked.window.size), Box::new(reader))))
 }
 
-/// A table, looked into. What is piped in is kept in memory: a table is not read from its beginning.
+/// Examines a table. Piped input is stored in memory: a table is not read from its beginning.
 fn table(
     input: &Input,
     kind: Kind,
@@ -136,7 +135,7 @@ fn not_a_log(input: &Input, beginning: &[u8]) -> String {
     }
 }
 
-/// A field that names the client is of no use where fields have no names.
+/// Refuses a client field for formats whose fields have no names.
 fn no_names(format: &Format, asked: &Asked) -> Result<(), Failure> {
     format.can_name(&asked.who).map_err(|error| Failure::Value(format!("--client-field: {error}")))
 }

@@ -1,43 +1,43 @@
-//! Requests of several logs, each in order of time, made into one: servers that share the load write at the same time.
+//! Requests of several logs, each sorted by time, merged into one stream: servers that share a load log simultaneously.
 //!
-//! Bounded: a log is read as far as the others need, and [`Merge::behind`] says which one they wait for. At the same time,
-//! the first log's requests are first, so that the outcome is that of all lines sorted.
+//! Bounded: a log is read only as far as the others need, and [`Merge::behind`] names the one they wait for. Requests
+//! of equal times keep the order of the logs, so that the result equals a stable sort of all lines.
 
 use std::collections::VecDeque;
 
 use accesslog::Request;
 use wire::Time;
 
-/// Logs on their way into one.
+/// Logs being merged.
 #[derive(Debug)]
 pub struct Merge {
     lanes: Vec<Lane>,
-    /// The last request that was given away.
+    /// Time of the last request that was returned.
     given: Time,
-    /// Requests that came too late.
+    /// Number of requests that came too late.
     late: u64,
 }
 
-/// One log.
+/// State of one log.
 #[derive(Debug, Default)]
 struct Lane {
-    /// What came, in order.
+    /// Batches that were received, sorted.
     waiting: VecDeque<Vec<Request>>,
-    /// How many of the first of them were given away.
+    /// Number of requests of the first batch that were returned.
     taken: usize,
-    /// Nothing earlier comes any more.
+    /// Earliest possible time of the next request.
     from: Time,
     ended: bool,
 }
 
 impl Merge {
-    /// For logs that begin at these times: what is earlier than its log's beginning comes too late.
+    /// State for logs that begin at these times; a request before its log's beginning is too late.
     pub fn new(begin: impl IntoIterator<Item = Time>) -> Self {
         let lane = |from| Lane { from, ..Lane::default() };
         Self { lanes: begin.into_iter().map(lane).collect(), given: Time::ZERO, late: 0 }
     }
 
-    /// Takes requests of a log, which are in order and not before those it gave already.
+    /// Adds requests of a log, sorted and not before those it had already.
     pub fn put(&mut self, log: usize, mut requests: Vec<Request>) {
         let lane = &mut self.lanes[log];
         let late = requests.partition_point(|request| request.time < lane.from);
@@ -49,12 +49,12 @@ impl Merge {
         }
     }
 
-    /// Nothing more comes of a log.
+    /// Ends a log.
     pub fn end(&mut self, log: usize) {
         self.lanes[log].ended = true;
     }
 
-    /// The requests that follow, as many as may be; `None` while it is not known which do.
+    /// The next requests, as many as are known; `None` while the next one is not.
     pub fn next(&mut self) -> Option<Vec<Request>> {
         let mut next: Option<Vec<Request>> = None;
         while next.as_ref().is_none_or(|next| next.len() < ENOUGH)
@@ -66,7 +66,7 @@ impl Merge {
                 until.map_or(rest.len(), |until| rest.partition_point(|request| (request.time, log) < until));
             let ends = due == rest.len();
             match &mut next {
-                // Most often logs follow one another, and nothing is copied.
+                // Usually logs follow one another, and nothing is copied.
                 None if ends && lane.taken == 0 => next = lane.waiting.pop_front(),
                 _ => {
                     next.get_or_insert_default().extend_from_slice(&rest[..due]);
@@ -78,7 +78,8 @@ impl Merge {
         next
     }
 
-    /// The log whose request is next, and how far it may go: to what may come of another. `None` if that may be before it.
+    /// The log with the next request, and the bound up to which it may be returned: the earliest that may come from
+    /// another log. `None` if another log may still precede it.
     fn first(&self) -> Option<(usize, Option<(Time, usize)>)> {
         let mut bounds: [Option<(Time, usize)>; 2] = [None; 2];
         for (log, lane) in self.lanes.iter().enumerate() {
@@ -97,35 +98,35 @@ impl Merge {
         first.filter(|(_, log)| !self.lanes[*log].waiting.is_empty()).map(|(_, log)| (log, until))
     }
 
-    /// The log that the others wait for; `None` when there is none that could give more.
+    /// The log that the others wait for; `None` if no log can deliver more.
     pub fn behind(&self) -> Option<usize> {
         let silent = self.lanes.iter().enumerate().filter(|(_, lane)| lane.waiting.is_empty() && !lane.ended);
         silent.min_by_key(|(_, lane)| lane.from).map(|(log, _)| log)
     }
 
-    /// Whether the log's requests have begun to be given away: it overlaps with the others.
+    /// Whether requests of the log were returned already: it overlaps with the others.
     pub fn has_begun(&self, log: usize) -> bool {
         self.lanes[log].from <= self.given
     }
 
-    /// How many times it was given requests that still wait.
+    /// Number of batches that wait.
     pub fn waiting(&self) -> usize {
         self.lanes.iter().map(|lane| lane.waiting.len()).sum()
     }
 
-    /// How many came too late.
+    /// Number of requests that came too late.
     pub fn late(&self) -> u64 {
         self.late
     }
 }
 
 impl Lane {
-    /// What waits, from the first that was not given away, without a gap.
+    /// The waiting requests of the first batch.
     fn rest(&self) -> &[Request] {
         self.waiting.front().map_or(&[], |requests| &requests[self.taken..])
     }
 
-    /// So many of the rest were given away.
+    /// Removes `count` requests from the front.
     fn take(&mut self, count: usize) {
         self.taken += count;
         if self.rest().is_empty() {
@@ -135,7 +136,7 @@ impl Lane {
     }
 }
 
-/// Runs of one log may be short; so many requests are given away together.
+/// Minimum number of requests to return together: runs of one log may be short.
 const ENOUGH: usize = 1 << 12;
 
 #[cfg(test)]
@@ -169,7 +170,7 @@ mod tests {
             let mut merge = Merge::new(begin);
             let mut blocks: Vec<_> = logs.iter().map(|log| log.chunks(size)).collect();
             let mut merged = Vec::new();
-            // Only what is waited for is read.
+            // Only the log that is waited for is read.
             while let Some(log) = merge.behind() {
                 match blocks[log].next() {
                     Some(block) => merge.put(log, block.to_vec()),
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_before_its_log_s_beginning_is_late_and_counted() {
+    fn requests_before_their_log_s_beginning_are_counted_as_late() {
         let mut merge = Merge::new([Time::ZERO, Time::from_nanos(10)]);
         merge.put(1, vec![request(9, 1), request(11, 1)]);
         assert_eq!((merge.next(), merge.behind(), merge.late()), (None, Some(0), 1));

@@ -1,6 +1,6 @@
 //! Tables in a build without the feature `parquet`: none is read, and none is written.
 //!
-//! Whoever names one is told so before ([`Feature::require`]).
+//! A request for one is refused before ([`Feature::require`]).
 
 use accesslog::{Record, Tally, Who};
 
@@ -23,7 +23,7 @@ enum Never {}
 /// No names of columns.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    /// Who asked.
+    /// Name of the client column.
     pub client: Option<String>,
 }
 
@@ -75,7 +75,7 @@ pub fn batches(_: Kind, place: Place, _: &Named) -> Result<Batches, String> {
     Err(Feature::Parquet.missing(&culprit))
 }
 
-/// The answer's rows as a table.
+/// The result's rows as a table.
 ///
 /// # Errors
 /// Always.

@@ -1,6 +1,6 @@
 //! Object stores in a build without the feature `object-store`: there is none, and so there are no objects.
 //!
-//! Whoever names an address is told so before ([`Feature::require`]).
+//! A URL is refused before ([`Feature::require`]).
 
 use std::io::Read;
 
@@ -18,7 +18,7 @@ pub struct Stores(Never);
 enum Never {}
 
 impl Object {
-    /// Anything, of what there is not.
+    /// A value of any type: this object cannot exist.
     #[cfg(feature = "parquet")]
     pub fn absent<T>(&self) -> T {
         match self.0 {}
@@ -44,7 +44,7 @@ impl Stores {
         Err(Feature::ObjectStore.missing("object stores"))
     }
 
-    /// What an address names.
+    /// Objects that a URL names.
     ///
     /// # Errors
     /// None: there are no stores.

@@ -1,7 +1,7 @@
-//! One object of a store, read from its beginning: pieces are fetched side by side, ahead of whoever reads.
+//! One object of a store, read from its beginning: pieces are fetched concurrently, ahead of the reader.
 //!
-//! Not what lies where ([`store`](super::store)). A little is fetched first, alone: who only looks at the beginning of
-//! many logs does not pay for the rest.
+//! Not the listing of objects ([`store`](super::store)). A small first piece is fetched alone, so that examining the
+//! beginnings of many logs does not fetch the rest.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,20 +23,20 @@ pub struct Object {
     meta: ObjectMeta,
 }
 
-/// What is fetched first, in bytes: more than is looked at, packed or not.
+/// Bytes of the first fetch: more than is examined, compressed or not.
 const FIRST: u64 = 256 << 10;
-/// What is fetched at once after that.
+/// Bytes of each later fetch.
 const PIECE: u64 = 4 << 20;
-/// Pieces on their way, at most.
+/// Maximum number of pieces in flight.
 const AHEAD: usize = 4;
 
 impl Object {
-    /// What a store has said that it has.
+    /// An object from a store's listing.
     pub fn new(store: Arc<Store>, meta: ObjectMeta) -> Self {
         Self { store, meta }
     }
 
-    /// Its address.
+    /// Its URL.
     pub fn name(&self) -> String {
         self.store.address(&self.meta.location)
     }
@@ -51,15 +51,15 @@ impl Object {
         self.meta.size
     }
 
-    /// What waits for the store.
+    /// The runtime that runs requests to the store.
     pub fn runtime(&self) -> &Handle {
         self.store.runtime.handle()
     }
 
-    /// A stretch of it.
+    /// Fetches a range of it.
     ///
     /// # Errors
-    /// What the store said, in a sentence.
+    /// The store's error, in a sentence.
     pub async fn piece(self, range: Range<u64>) -> io::Result<Bytes> {
         // A weak tag never matches (RFC 9110, section 13.1.1).
         let tag = self.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
@@ -86,14 +86,14 @@ impl fmt::Debug for Object {
 /// An object that is being fetched.
 struct Fetching {
     object: Object,
-    /// Up to where it was asked for.
+    /// Offset up to which pieces were requested.
     asked: u64,
     coming: VecDeque<JoinHandle<io::Result<Bytes>>>,
     here: Bytes,
 }
 
 impl Fetching {
-    /// Asks for as many pieces as may be on their way.
+    /// Requests pieces up to the limit in flight.
     fn ask(&mut self) {
         let (room, length) = match self.asked {
             0 => (1, FIRST),

@@ -1,35 +1,35 @@
-//! Requests of one log put in order of time, within bounds: each block is merged with those before it, as many as the
+//! Requests of one log sorted by time, within bounds: each block is merged with as many of its predecessors as the
 //! window holds.
 //!
-//! What is earlier than all that was already given away comes too late, is left out and counted. Where blocks are in
-//! order, as most are, nothing is copied. Blocks have a fixed size, so that the outcome does not depend on how many
-//! threads read them.
+//! A request earlier than one already returned is too late; it is left out and counted. Where blocks are in order, as
+//! most are, nothing is copied. Blocks have a fixed size, so that the result does not depend on the number of threads
+//! that read them.
 
 use std::collections::VecDeque;
 
 use accesslog::Request;
 use wire::Time;
 
-/// What was put in order.
+/// Sorter of one log's requests.
 #[derive(Debug)]
 pub struct Order {
-    /// How many blocks are held.
+    /// Maximum number of blocks held.
     window: usize,
-    /// The last blocks, or as many requests, in order: still to be merged with the next.
+    /// The last blocks, or as many requests, sorted: still to be merged with the next.
     held: VecDeque<Vec<Request>>,
-    /// The last request that was given away.
+    /// Time of the last request that was returned.
     given: Time,
-    /// Requests that came too late.
+    /// Number of requests that came too late.
     late: u64,
 }
 
 impl Order {
-    /// Holds so many blocks.
+    /// A sorter that holds up to `window` blocks.
     pub fn new(window: usize) -> Self {
         Self { window, held: VecDeque::new(), given: Time::ZERO, late: 0 }
     }
 
-    /// Takes the requests of the next block, which are in order among themselves, and gives those that are due.
+    /// Takes the requests of the next block, sorted among themselves, and returns those that leave the window.
     pub fn next(&mut self, mut block: Vec<Request>) -> Vec<Request> {
         let late = block.partition_point(|request| request.time < self.given);
         self.late += late as u64;
@@ -54,16 +54,16 @@ impl Order {
         due
     }
 
-    /// What is left, and how many came too late.
+    /// The remaining requests, and the number of those that came too late.
     pub fn finish(&mut self) -> (Vec<Request>, u64) {
         (std::mem::take(&mut self.held).into_iter().flatten().collect(), std::mem::take(&mut self.late))
     }
 }
 
-/// Both in order of time; at the same time, the first's first.
+/// Both sorted by time; at equal times, those of `first` come first.
 fn merged(mut first: Vec<Request>, second: &[Request]) -> Vec<Request> {
     first.extend_from_slice(second);
-    // Two runs: a stable sort sees them.
+    // Two sorted runs: a stable sort merges them.
     first.sort_by_key(|request| request.time);
     first
 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_several_blocks_puts_right_what_is_so_far_apart() {
+    fn a_window_of_several_blocks_sorts_requests_that_far_apart() {
         let mut order = Order::new(3);
         let blocks: [&[u64]; 6] = [&[10, 11], &[12, 13], &[14, 15], &[3, 9], &[16, 17], &[1, 18]];
         let mut given: Vec<Request> = blocks.iter().flat_map(|block| order.next(at(block))).collect();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_too_late_is_left_out_and_counted() {
+    fn late_requests_are_left_out_and_counted() {
         assert_eq!(ordered(&[&[1, 2], &[3, 4], &[5, 6], &[1, 7]]), (vec![1, 2, 3, 4, 5, 6, 7], 1));
     }
 }

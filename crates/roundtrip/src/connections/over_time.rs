@@ -1,7 +1,7 @@
-//! Connections over time as rows, for programs: the most in each minute that has a request, under the time-out that is
+//! Connections over time as rows, for programs: the maximum in each minute that has a request, under the time-out
 //! nearest to Apache's.
 //!
-//! Not the drawing of it: that is the page's.
+//! Not the chart: that is the page's.
 
 use accesslog::connections::Counts;
 use wire::Bytes;
@@ -11,25 +11,25 @@ use crate::output::csv;
 /// One minute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Minute {
-    /// When it begins, in seconds since 1970.
+    /// Beginning of the minute, in seconds since 1970.
     pub minute_s: u64,
-    /// `http` where every answer goes by TCP, else `dhttp`.
+    /// `http` where every response goes by TCP, else `dhttp`.
     pub protocol: &'static str,
-    /// The time-out.
+    /// The time-out, in seconds.
     pub timeout_s: f64,
-    /// The most connections that a client opens.
+    /// Maximum number of connections that a client opens.
     pub connections_per_client: u64,
-    /// Answers of at least this size go by TCP; 0 for HTTP.
+    /// Responses of at least this size go by TCP; 0 for HTTP.
     pub threshold_bytes: u64,
-    /// The most connections that were open at once in this minute.
+    /// Maximum number of simultaneous connections in this minute.
     pub max_simultaneous: u64,
 }
 
-/// What the columns are called.
+/// Names of the columns.
 pub const COLUMNS: [&str; 6] =
     ["minute_s", "protocol", "timeout_s", "connections_per_client", "threshold_bytes", "max_simultaneous"];
 
-/// By threshold, then by limit, then in order of time.
+/// The rows, by threshold, then by limit, then by time.
 pub fn minutes(counts: &Counts) -> Vec<Minute> {
     let mut minutes = Vec::new();
     for stream in &counts.streams {

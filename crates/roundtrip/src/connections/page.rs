@@ -1,7 +1,8 @@
-//! The answer as a page: what it comes to, the paper's Figures 6 to 9 for this log, connections over time, tables.
+//! The result as a page: conclusions, the paper's Figures 6 to 9 for this log, connections over time, tables.
 //!
-//! Figure 6 is the most connections at once and the connections opened with three connections per client, Figure 7 the
-//! bytes that each carries; Figures 8 and 9 are the same with one (`papers/dhttp#figure-6` to `papers/dhttp#figure-9`).
+//! Figure 6 shows the maximum of simultaneous connections and the connections opened, with three connections per
+//! client; Figure 7 the bytes of each. Figures 8 and 9 show the same with one (`papers/dhttp#figure-6` to
+//! `papers/dhttp#figure-9`).
 
 use accesslog::connections::{Carried, Counts, Curve, Opened, Stream};
 use wire::calendar;
@@ -23,7 +24,7 @@ pub fn page(counts: &Counts, carried: Option<&Carried>, name: &str, provenance: 
 }
 
 fn section(counts: &Counts, carried: Option<&Carried>, place: usize, limit: usize) -> String {
-    // The paper's figures have DHTTP in them.
+    // The paper's figures include DHTTP.
     let figures = match if counts.streams.len() > 1 { limit } else { 0 } {
         3 => [
             "Most connections at once (Figure 6a)",
@@ -88,7 +89,7 @@ fn by_timeout(
     Chart { title, bottom, side: "", lines, dots: true }.draw()
 }
 
-/// How bytes are spread over connections, under one time-out: bytes by ratio along the bottom.
+/// Distribution of bytes over connections, under one time-out: bytes on a logarithmic horizontal axis.
 fn spread(counts: &Counts, carried: &Carried, place: usize) -> String {
     let curve = counts.streams[0].lines[place].curve.timeout;
     let timeouts = &counts.streams[0].lines[place].opened;
@@ -158,9 +159,9 @@ fn over_time(counts: &Counts, place: usize) -> String {
     )
 }
 
-/// More than a screen can show.
+/// Maximum number of points: more than a screen can show.
 const POINTS: u64 = 600;
-/// Round stretches, in minutes.
+/// Round interval lengths, in minutes.
 const STRETCHES: [u64; 11] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 720];
 
 fn stretch_name(minutes: u64) -> String {
@@ -173,7 +174,7 @@ fn stretch_name(minutes: u64) -> String {
     }
 }
 
-/// The most in each stretch of minutes; nothing where nobody asked.
+/// The maximum in each interval of `stretch` minutes; zero where there was no request.
 fn thinned(curve: &Curve, first: u64, last: u64, stretch: u64) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> =
         (0..=(last - first) / stretch).map(|number| ((first + number * stretch) as f64, 0.0)).collect();
@@ -186,7 +187,7 @@ fn thinned(curve: &Curve, first: u64, last: u64, stretch: u64) -> Vec<(f64, f64)
     points
 }
 
-/// At round times: minutes, hours or days apart.
+/// Ticks at round times: minutes, hours or days apart.
 fn ticks(first: u64, last: u64) -> Vec<(f64, String)> {
     let length = last - first;
     let steps =

@@ -1,6 +1,6 @@
-//! The answer's rows, and connections over time, as Parquet tables with the columns of JSON and CSV.
+//! The result's rows, and connections over time, as Parquet tables with the columns of JSON and CSV.
 //!
-//! Not the reading of Parquet: that is `columns`' business.
+//! Not the reading of Parquet: that is in `columns`.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::distribution;
 use super::over_time::{self, Minute};
 use super::row::Row;
 
-/// The file's bytes: the answer is small, and whole or not there.
+/// The file's bytes: the result is small, and written whole.
 ///
 /// # Errors
-/// None that rows of ours can cause.
+/// None for rows of ours.
 pub fn bytes(rows: &[Row]) -> Result<Vec<u8>, ArrowError> {
     written(&batch(rows)?)
 }
@@ -23,7 +23,7 @@ pub fn bytes(rows: &[Row]) -> Result<Vec<u8>, ArrowError> {
 /// Connections over time, the same way.
 ///
 /// # Errors
-/// None that minutes of ours can cause.
+/// None for minutes of ours.
 pub fn over_time(minutes: &[Minute]) -> Result<Vec<u8>, ArrowError> {
     let whole = |value: fn(&Minute) -> u64| -> ArrayRef {
         Arc::new(minutes.iter().map(|minute| Some(value(minute))).collect::<UInt64Array>())

@@ -1,6 +1,6 @@
 //! A Parquet file in an object store: the columns that are needed are fetched, row group by row group.
 //!
-//! Not what the columns mean: [`table_file`](super::table_file) has found them out of the schema.
+//! Not the columns' meaning: [`table_file`](super::table_file) derives it from the schema.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use super::object::Object;
 
-/// A table whose schema is known, and nothing else fetched.
+/// A table whose schema was fetched, and nothing else.
 pub struct ParquetObject {
     object: Object,
     builder: ParquetRecordBatchStreamBuilder<Fetched>,
@@ -28,21 +28,21 @@ impl ParquetObject {
     /// Fetches the schema.
     ///
     /// # Errors
-    /// What is wrong with the file, or why it cannot be fetched.
+    /// The file is not Parquet, is damaged, or cannot be fetched.
     pub fn open(object: &Object) -> Result<Self> {
         let reader = ParquetRecordBatchStreamBuilder::new(Fetched(object.clone()));
         Ok(Self { object: object.clone(), builder: object.runtime().block_on(reader)? })
     }
 
-    /// What it has.
+    /// The table's schema.
     pub fn schema(&self) -> &arrow_schema::Schema {
         self.builder.schema()
     }
 
-    /// So many rows at a time, of some columns.
+    /// Batches of `rows` rows with some of the columns.
     ///
     /// # Errors
-    /// When the file does not say where they lie.
+    /// When the file does not state the columns' offsets.
     pub fn batches(
         self,
         rows: usize,
@@ -58,7 +58,7 @@ impl ParquetObject {
     }
 }
 
-/// What fetches stretches of a file.
+/// Fetches ranges of a file.
 struct Fetched(Object);
 
 impl AsyncFileReader for Fetched {

@@ -1,4 +1,4 @@
-//! One pass over logs: whichever thread has time cuts a block off a log, makes one into requests, or counts.
+//! One pass over logs: an idle thread cuts a block off a log, parses one into requests, or counts.
 //!
 //! Not how lines are read (`accesslog`) nor how connections are counted (`accesslog::connections`). The
 //! outcome is the same for every number of threads: blocks are cut by their size, put in order by their numbers, and
@@ -16,35 +16,35 @@ use super::intake::{Intake, Read};
 use super::slices::{Batch, Slice, Slices};
 use super::source::{Log, Unread};
 
-/// What a pass over logs gives.
+/// Result of a pass over logs.
 #[derive(Debug)]
 pub struct Passed {
-    /// The answer.
+    /// The connection counts.
     pub counts: Counts,
-    /// What connections carry, where that was asked for.
+    /// Bytes and requests of each connection, if requested.
     pub carried: Option<Carried>,
-    /// What was read of each log, in the order given.
+    /// Counters of each log, in the order given.
     pub read: Vec<Read>,
-    /// Requests that came too late to be put in order.
+    /// Number of requests that came too late to be sorted.
     pub late: u64,
 }
 
-/// What to make of logs, and how.
+/// Options of a pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// What to count.
+    /// Time-outs, limits and thresholds to count.
     pub question: &'a Question,
-    /// Whether to count what each connection carries, too.
+    /// Whether to count the bytes and requests of each connection, too.
     pub distribution: bool,
-    /// How sizes count.
+    /// Rules for sizes.
     pub sizing: Sizing,
-    /// How many blocks of a log are held to put lines in order.
+    /// Number of blocks of a log that are held to sort its lines.
     pub window: usize,
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// Reads logs, which begin about at the times beside them, in order, and counts.
+/// Reads logs, sorted by the approximate times of their beginnings, and counts.
 pub fn pass(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Passed {
     let shared = Shared { state: Mutex::new(State::new(logs, wanted)), changed: Condvar::new(), wanted };
     thread::scope(|scope| {
@@ -55,7 +55,7 @@ pub fn pass(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Passed {
     shared.finish()
 }
 
-/// What all threads see.
+/// State that all threads share.
 struct Shared<'a> {
     state: Mutex<State>,
     changed: Condvar,
@@ -63,36 +63,36 @@ struct Shared<'a> {
 }
 
 struct State {
-    /// Taken out by the thread that cuts the next block.
+    /// The logs; `None` while a thread cuts the next block.
     logs: Vec<Option<Log>>,
     to_read: VecDeque<Block>,
-    /// Blocks that may wait to be read, so that the next is always being cut.
+    /// Maximum number of blocks that wait to be parsed, so that cutting never stops.
     ahead: usize,
     intake: Intake,
     slices: Slices,
     to_count: VecDeque<(u64, Slice)>,
-    /// Slices that were cut.
+    /// Number of slices cut.
     cut: u64,
-    /// How many threads are at work: there may be more to do when they are done.
+    /// Number of busy threads: there may be more jobs when they are done.
     busy: usize,
     counting: Counting,
     loading: Loading,
 }
 
-/// What counts what each connection carries: nothing, or all requests one after the other.
+/// Counter of the bytes and requests of each connection: none, or one for all requests in order.
 #[derive(Default)]
 struct Loading {
-    /// Taken out by the thread that counts.
+    /// The counter; `None` while a thread counts.
     loads: Option<Box<Loads>>,
     is_wanted: bool,
     waiting: VecDeque<Vec<Batch>>,
 }
 
-/// What counts slices.
+/// Counter of slices.
 enum Counting {
-    /// Each apart from the others: the answers so far, and what is known from them.
+    /// Slices are counted independently: the counts so far, and the clients known from them.
     Apart(BTreeMap<u64, Counts>, Known),
-    /// One after the other; taken out by the thread that counts.
+    /// Slices are counted in order; `None` while a thread counts.
     InTurn(Option<Box<ByRule>>),
 }
 
@@ -102,12 +102,12 @@ struct Block {
     unread: Unread,
 }
 
-/// Slices that may wait to be counted in turn.
+/// Maximum number of slices that wait to be counted in order.
 const WAITING_SLICES: usize = 4;
-/// For each thread, blocks that may be on their way or wait for other logs.
+/// Maximum number of blocks for each thread in flight or waiting for other logs.
 const BLOCKS: usize = 4;
 
-/// What a thread does next.
+/// A thread's next job.
 enum Job {
     Cut(usize, Log),
     Read(Block),
@@ -140,9 +140,9 @@ impl State {
         }
     }
 
-    /// The next job; `None` while there is none, though there may be.
+    /// The next job; `None` while there is none, though one may follow.
     fn job(&mut self) -> Option<Job> {
-        // What is counted is out of the way.
+        // Counting comes first, because it frees memory.
         match &mut self.counting {
             Counting::Apart(_, known) => {
                 if let Some((number, slice)) = self.to_count.pop_front() {
@@ -158,7 +158,7 @@ impl State {
         if let Some(loads) = self.loading.loads.take_if(|_| !self.loading.waiting.is_empty()) {
             return self.loading.waiting.pop_front().map(|batches| Job::Load(batches, loads));
         }
-        // What was read waits in memory: no more of it than can be counted soon.
+        // Parsed requests wait in memory: no more of them than can be counted soon.
         if self.to_count.len().max(self.loading.waiting.len()) < WAITING_SLICES {
             if self.to_read.len() < self.ahead
                 && let Some(log) = self.intake.want()
@@ -176,7 +176,7 @@ impl State {
         done.then_some(Job::Done)
     }
 
-    /// A log is given back, and what was cut from it.
+    /// Releases a log, with the block that was cut from it.
     fn cut(&mut self, log: usize, taken: Log, next: Result<Option<Unread>, String>) {
         self.logs[log] = Some(taken);
         match next {
@@ -189,7 +189,7 @@ impl State {
         self.slice();
     }
 
-    /// Whatever follows without a gap is cut into slices.
+    /// Cuts the requests that follow without a gap into slices.
     fn slice(&mut self) {
         while let Some(due) = self.intake.next() {
             if let Some(slice) = self.slices.next(due) {
@@ -204,7 +204,7 @@ impl State {
 }
 
 impl Loading {
-    /// Rules that have no fast way count this as they go.
+    /// Rules without a fast algorithm count the connections' load as they go.
     fn new(question: &Question, distribution: bool) -> Self {
         let is_wanted = distribution && question.one_pass();
         let loads = is_wanted.then(|| Box::new(Loads::new(question)));
@@ -217,7 +217,7 @@ impl Shared<'_> {
         self.state.lock().expect("a thread that panicked has ended the program")
     }
 
-    /// Does whatever there is to do, until there is no more.
+    /// Runs jobs until none is left.
     fn work(&self) {
         let mut state = self.lock();
         loop {
@@ -231,7 +231,7 @@ impl Shared<'_> {
             };
             state.busy += 1;
             drop(state);
-            // There is room for another block.
+            // There is capacity for another block.
             self.changed.notify_all();
             state = match job {
                 Job::Cut(log, mut taken) => {
@@ -276,7 +276,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Counts what is left, and adds everything up.
+    /// Counts the rest, and adds everything up.
     fn finish(self) -> Passed {
         let state = self.state.into_inner().expect("no thread has panicked");
         let State { intake, slices, counting, loading, cut, .. } = state;
@@ -330,10 +330,10 @@ fn read(unread: Unread, sizing: Sizing) -> (Vec<Request>, Read) {
     (requests, Read { tally, without_size, failed })
 }
 
-/// No log has many lines that are shorter, in bytes.
+/// Typical minimum length of a log's lines, in bytes.
 const SHORT_LINE: usize = 64;
 
-/// What is counted of a slice, and how many clients were remembered for it.
+/// Counts of a slice, and the number of clients held for it.
 fn count(slice: &Slice, question: &Question, known: &Known) -> (Counts, usize) {
     let clock = Clock::of(slice.before().chain(slice.requests.iter().map(|batch| &batch[..])), question);
     let mut counter = Counter::knowing(question, known, clock);

@@ -1,4 +1,4 @@
-//! The answer as rows, for programs: one for each threshold, limit and time-out, as JSON or CSV.
+//! The result as rows, for programs: one for each threshold, limit and time-out, as JSON or CSV.
 //!
 //! Not rounded: means and shares are divided here, once, in full precision.
 
@@ -10,34 +10,34 @@ use crate::output::csv;
 
 use super::distribution::{self, Distribution};
 
-/// One threshold, limit and time-out.
+/// Counts for one threshold, limit and time-out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// `http` where every answer goes by TCP, else `dhttp`.
+    /// `http` where every response goes by TCP, else `dhttp`.
     pub protocol: &'static str,
-    /// The time-out.
+    /// The time-out, in seconds.
     pub timeout_s: f64,
-    /// The most connections that a client opens.
+    /// Maximum number of connections that a client opens.
     pub connections_per_client: usize,
-    /// Answers of at least this size go by TCP; 0 for HTTP.
+    /// Responses of at least this size go by TCP; 0 for HTTP.
     pub threshold_bytes: u64,
-    /// The most connections that were open at once.
+    /// Maximum number of simultaneous connections.
     pub max_simultaneous: u64,
-    /// When that was first, in seconds since 1970; null if nothing went by TCP.
+    /// Time of its first occurrence, in seconds since 1970; null if nothing went by TCP.
     pub max_simultaneous_at_s: Option<f64>,
-    /// Connections opened.
+    /// Number of connections opened.
     pub total_connections: u64,
-    /// Sent over one connection, heads included; null if none was opened.
+    /// Mean bytes of a connection, header sections included; null if none was opened.
     pub mean_bytes_per_connection: Option<f64>,
-    /// Answered over one connection.
+    /// Mean requests of a connection.
     pub mean_requests_per_connection: Option<f64>,
-    /// The part of all answers that went by UDP.
+    /// Share of responses that went by UDP.
     pub udp_share: f64,
-    /// The part of all bytes that went by UDP.
+    /// Share of bytes that went by UDP.
     pub udp_bytes_share: f64,
-    /// Answers, by TCP and by UDP.
+    /// Number of responses, by TCP and by UDP.
     pub requests: u64,
-    /// How they are spread over connections, where that was asked for.
+    /// Distribution over connections, if requested.
     #[serde(flatten)]
     pub distribution: Option<Distribution>,
 }
@@ -81,7 +81,7 @@ fn row(counts: &Counts, stream: &Stream, line: &Line, opened: &Opened) -> Row {
     }
 }
 
-/// The part that did not go by TCP.
+/// Share of `all` that did not go by TCP.
 pub fn udp_share(all: u64, by_tcp: u64) -> f64 {
     if all == 0 { 0.0 } else { (all - by_tcp) as f64 / all as f64 }
 }
@@ -93,7 +93,7 @@ pub fn lines(rows: &[Row]) -> String {
     std::iter::once(heading).chain(rows.iter().map(cells)).map(csv::line).collect()
 }
 
-/// What the columns are called.
+/// Names of the columns.
 pub const COLUMNS: [&str; 12] = [
     "protocol",
     "timeout_s",

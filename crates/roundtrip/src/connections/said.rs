@@ -1,6 +1,6 @@
-//! What a reader of the answer must know of the logs: what could not be read, what was left out, what was put right.
+//! Warnings about the logs: unreadable lines, records left out, records corrected.
 //!
-//! On stderr: none of it is the answer, and none of it is silent.
+//! They go to stderr: none belongs to the result, and none is suppressed.
 
 use accesslog::Tally;
 use accesslog::connections::{Question, Rule};

@@ -1,7 +1,7 @@
-//! What the answer comes to, in sentences: what if the time-out were shorter, what if it were DHTTP.
+//! Conclusions in sentences: the effect of a shorter time-out, and of DHTTP.
 //!
-//! Compared with the paper's server: Apache's 15 s (`papers/dhttp#section-vi-a`), and the most connections per client
-//! that were asked about.
+//! The baseline is the paper's server: Apache's 15 s (`papers/dhttp#section-vi-a`), with the largest requested number
+//! of connections per client.
 
 use accesslog::connections::{Counts, Opened, Stream};
 use wire::calendar;
@@ -12,7 +12,7 @@ use crate::output::number;
 use super::row::udp_share;
 use super::table;
 
-/// Apache's, then and in the paper.
+/// Apache's default, then and in the paper.
 const USUAL: Duration = Duration::from_secs(15);
 
 /// The sentences; none where nothing was counted.
@@ -40,7 +40,7 @@ pub fn sentences(counts: &Counts) -> Vec<String> {
     sentences
 }
 
-/// The place of the time-out that is nearest.
+/// Index of the nearest time-out.
 fn nearest(line: &[Opened], wanted: Duration) -> usize {
     let distance = |place: &usize| line[*place].timeout.as_nanos().abs_diff(wanted.as_nanos());
     (0..line.len()).min_by_key(distance).unwrap_or(0)
@@ -139,7 +139,7 @@ fn change(before: u64, after: u64) -> String {
     }
 }
 
-/// Whole, unless that would be nothing.
+/// A percentage without decimals, unless that would be 0.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 1.0 { format!("{percent:.1}") } else { format!("{percent:.0}") }
@@ -150,14 +150,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_said_as_people_say_them() {
+    fn changes_are_stated_in_plain_words() {
         let said =
             [(100, 100), (100, 112), (100, 250), (100, 67), (1_000, 998), (0, 5)].map(|(b, a)| change(b, a));
         assert_eq!(said, ["as many", "12% more", "2.5 times as many", "33% fewer", "0.2% fewer", "5"]);
     }
 
     #[test]
-    fn a_time_is_written_as_it_would_be_read() {
+    fn times_are_written_in_readable_units() {
         for day in (0..180_000).step_by(97) {
             let since_1970 = Duration::from_secs(day * 86_400 + day % 86_400);
             let written = calendar::to_the_second(since_1970);

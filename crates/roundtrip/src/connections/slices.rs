@@ -1,57 +1,57 @@
-//! Ordered requests cut into slices that can be counted apart: each with what came before it, back to the longest
-//! time-out.
+//! Sorted requests cut into slices that can be counted independently: each with the requests before it, back to the
+//! longest time-out.
 //!
-//! Not the counting. A slice is so long that its warm-up is little of the work.
+//! Not the counting. A slice is so long that its warm-up is a small share of the work.
 
 use std::sync::Arc;
 
 use accesslog::Request;
 use wire::Duration;
 
-/// Some requests, in order; shared by the slice that counts them and the next, which warms up on them.
+/// Sorted requests; shared by the slice that counts them and the next, which warms up on them.
 pub type Batch = Arc<Vec<Request>>;
 
-/// A stretch of requests to count.
+/// A slice of requests to count.
 #[derive(Debug, Default)]
 pub struct Slice {
-    /// What came before: as long as the longest time-out, or longer.
+    /// Earlier requests, covering at least the longest time-out.
     warm_up: Vec<Batch>,
-    /// So many of the first of these are longer ago.
+    /// Number of requests at the front that are older than the longest time-out.
     too_old: usize,
-    /// What counts.
+    /// The requests to count.
     pub requests: Vec<Batch>,
 }
 
 impl Slice {
-    /// What came before: as long as the longest time-out.
+    /// Earlier requests, covering the longest time-out.
     pub fn before(&self) -> impl Iterator<Item = &[Request]> {
         let too_old = std::iter::once(self.too_old).chain(std::iter::repeat(0));
         self.warm_up.iter().zip(too_old).map(|(batch, too_old)| &batch[too_old..])
     }
 }
 
-/// Requests that wait until there are enough of them.
+/// Requests that wait until there are enough for a slice.
 #[derive(Debug)]
 pub struct Slices {
     longest: Duration,
     next: Slice,
-    /// How many requests there are in it, in the warm-up and after.
+    /// Number of requests in the warm-up; `count` is that of the requests after it.
     warm_up: usize,
     count: usize,
 }
 
-/// A slice has at least so many requests.
+/// Minimum number of requests of a slice.
 const FEWEST: usize = 1 << 17;
-/// And so many times as many as it warms up on.
+/// Minimum ratio of a slice's requests to those of its warm-up.
 const TIMES_WARM_UP: usize = 4;
 
 impl Slices {
-    /// For time-outs up to the longest.
+    /// A cutter for time-outs up to the longest.
     pub fn new(longest: Duration) -> Self {
         Self { longest, next: Slice::default(), warm_up: 0, count: 0 }
     }
 
-    /// Takes the requests that follow; gives a slice when there are enough.
+    /// Takes the requests that follow; returns a slice when there are enough.
     pub fn next(&mut self, requests: Vec<Request>) -> Option<Slice> {
         if requests.is_empty() {
             return None;
@@ -61,7 +61,7 @@ impl Slices {
         (self.count >= FEWEST.max(self.warm_up * TIMES_WARM_UP)).then(|| self.cut())
     }
 
-    /// What is left.
+    /// The remaining requests.
     pub fn finish(mut self) -> Option<Slice> {
         (self.count > 0).then(|| self.cut())
     }

@@ -1,32 +1,32 @@
 //! A log that is being read: block by block, lines or rows, opened when its turn comes.
 //!
-//! Not the making of requests: a block is made into requests apart from the others, by whichever thread has time.
+//! Not the parsing: any thread parses a block, independently of the others.
 
 use accesslog::{Reader, Who};
 
 use super::blocks::Blocks;
 use super::table_file::{Batches, Columns, RecordBatch};
 
-/// One log and how it is read.
+/// One log and its reader.
 pub enum Log {
-    /// Lines, and what reads them.
+    /// Lines, with their reader.
     Lines(Blocks, Box<Reader>),
-    /// A table, and what makes a client.
+    /// A table, with the rule that identifies a client.
     Table(Table, Who),
 }
 
 /// A table that may not be open yet.
 pub enum Table {
-    /// How it is come by.
+    /// Opens the table; `None` once taken.
     Closed(Option<OpenTable>),
     /// Its batches.
     Open(Batches),
 }
 
-/// How a table is come by.
+/// Opens a table.
 pub type OpenTable = Box<dyn FnOnce() -> Result<Batches, String> + Send>;
 
-/// What is to be made into requests.
+/// A block to parse into requests.
 pub enum Unread {
     /// Whole lines.
     Lines(Reader, Vec<u8>),
@@ -38,7 +38,7 @@ impl Log {
     /// The next block; `None` at the end.
     ///
     /// # Errors
-    /// Why it cannot be read any further.
+    /// The reason why it cannot be read any further.
     pub fn next(&mut self) -> Result<Option<Unread>, String> {
         match self {
             Self::Lines(blocks, master) => {

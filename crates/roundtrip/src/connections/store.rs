@@ -1,8 +1,8 @@
-//! Object stores and the Web: what an address names there, and the errors they answer with, each in a sentence.
+//! Object stores and the Web: the objects that a URL names, and the stores' errors, each in a sentence.
 //!
-//! Not the bytes of an object: those are fetched by [`object`](super::object). Credentials come from the environment,
-//! by the names that the stores' own tools use (`AWS_ACCESS_KEY_ID`, `GOOGLE_APPLICATION_CREDENTIALS`,
-//! `AZURE_STORAGE_ACCOUNT_NAME` and their kin); so does another place for S3 (`AWS_ENDPOINT_URL`).
+//! Not the bytes of an object: [`object`](super::object) fetches those. Credentials come from the environment, by the
+//! names that the stores' own tools use (`AWS_ACCESS_KEY_ID`, `GOOGLE_APPLICATION_CREDENTIALS`,
+//! `AZURE_STORAGE_ACCOUNT_NAME` and similar); so does another endpoint for S3 (`AWS_ENDPOINT_URL`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::input::fits;
 use super::object::Object;
 
-/// Every store that was asked so far.
+/// Every store that was used so far.
 #[derive(Debug)]
 pub struct Stores {
     runtime: Arc<Runtime>,
@@ -31,11 +31,11 @@ pub struct Stores {
 /// A bucket, a container, or a server.
 #[derive(Debug)]
 pub struct Store {
-    /// What waits for its answers.
+    /// The runtime that runs its requests.
     pub runtime: Arc<Runtime>,
-    /// Who asks it.
+    /// The client.
     pub store: Arc<dyn ObjectStore>,
-    /// The beginning of its objects' addresses: `s3://bucket`.
+    /// Prefix of its objects' URLs: `s3://bucket`.
     origin: String,
     kind: Kind,
 }
@@ -48,29 +48,29 @@ enum Kind {
     Web,
 }
 
-/// Threads that wait for stores: what they do besides is deciphering.
+/// Threads of the runtime; apart from waiting they only decrypt.
 const THREADS: usize = 2;
-/// How often a request is made again, and for how long.
+/// Maximum number of retries, and their time limit.
 const RETRIES: usize = 3;
 const RETRY_FOR: Duration = Duration::from_secs(30);
 
 impl Stores {
-    /// None asked yet.
+    /// An empty set.
     ///
     /// # Errors
-    /// When the system gives no threads.
+    /// When the system cannot start threads.
     pub fn new() -> Result<Self, String> {
         let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
         let runtime = runtime.map_err(|error| format!("no threads to fetch with: {error}"))?;
-        // Somebody else may have chosen first; then it is chosen.
+        // An error means that a provider was installed before, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(Self { runtime: Arc::new(runtime), known: BTreeMap::new() })
     }
 
-    /// What an address names: an object, all objects below it, or all that fit it if it has `*` or `?` in it.
+    /// Objects that a URL names: one object, all objects below it, or all that match it if it has `*` or `?` in it.
     ///
     /// # Errors
-    /// Why nothing is to be had there, in a sentence.
+    /// The reason why nothing can be fetched there, in a sentence.
     pub fn named(&mut self, address: &str) -> Result<Vec<Object>, String> {
         let place = Place::of(address)?;
         let store = self.store(&place).map_err(|error| format!("{address}: {error}"))?;
@@ -97,7 +97,7 @@ impl Stores {
     }
 }
 
-/// An address, taken apart.
+/// The parts of a URL.
 struct Place {
     kind: Kind,
     origin: String,
@@ -137,7 +137,7 @@ impl Place {
 }
 
 impl Kind {
-    /// Nothing is sent yet.
+    /// A client for the store; nothing is sent yet.
     fn connect(self, origin: &str) -> Result<Arc<dyn ObjectStore>, Error> {
         let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_FOR, ..RetryConfig::default() };
         Ok(match self {
@@ -146,7 +146,7 @@ impl Kind {
                     .iter()
                     .find_map(|name| std::env::var(name).ok());
                 let mut builder = AmazonS3Builder::from_env().with_url(origin).with_retry(retry);
-                // Whoever names a place without a cipher wants it so.
+                // An endpoint URL without TLS is the user's choice.
                 if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
                     builder = builder.with_allow_http(true);
                 }
@@ -173,12 +173,12 @@ impl Kind {
 }
 
 impl Store {
-    /// An object's whole address.
+    /// An object's URL.
     pub fn address(&self, path: &Path) -> String {
         format!("{}/{path}", self.origin)
     }
 
-    /// Why it did not answer as it should, in a sentence.
+    /// The reason of a failure, in a sentence.
     pub fn reason(&self, error: &Error) -> String {
         reason(error, self.kind)
     }
@@ -194,7 +194,7 @@ impl Store {
             let fitting = self.below(&fixed(&place.key)).map_err(said)?.into_iter();
             return Ok(fitting.filter(|meta| fits_parts(&place.key, meta.location.as_ref())).collect());
         }
-        // A bucket, and what ends as a folder does, is no object.
+        // A bucket, and a key that ends in a slash, is not an object.
         if self.kind == Kind::Web || !(place.key.is_empty() || place.key.ends_with('/')) {
             match self.runtime.block_on(self.store.head(&path)) {
                 Ok(meta) => return Ok(vec![meta]),
@@ -205,7 +205,7 @@ impl Store {
         self.below(&path).map_err(said)
     }
 
-    /// Every object below a path that has something in it, by name.
+    /// Every non-empty object below a path, sorted by name.
     fn below(&self, path: &Path) -> Result<Vec<ObjectMeta>, Error> {
         let listed = self.store.list(Some(path)).try_filter(|meta| std::future::ready(meta.size > 0));
         let mut found: Vec<ObjectMeta> = self.runtime.block_on(listed.try_collect())?;
@@ -214,13 +214,13 @@ impl Store {
     }
 }
 
-/// The folder that everything lies in which a pattern describes.
+/// The longest prefix of a pattern without wildcards, as a directory.
 fn fixed(pattern: &str) -> Path {
     let parts = pattern.split('/').take_while(|part| !part.contains(['*', '?']));
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// A pattern and a name with as many parts, each of which fits.
+/// Whether a name has as many components as a pattern, and each matches.
 fn fits_parts(pattern: &str, name: &str) -> bool {
     let (mut patterns, mut names) = (pattern.split('/').filter(|part| !part.is_empty()), name.split('/'));
     loop {
@@ -232,7 +232,7 @@ fn fits_parts(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// In a sentence, with the remedy where there is one.
+/// The error in a sentence, with the remedy where there is one.
 fn reason(error: &Error, kind: Kind) -> String {
     let refused = || format!("the store does not let us read it; {}", kind.credentials());
     match error {
@@ -242,9 +242,9 @@ fn reason(error: &Error, kind: Kind) -> String {
         Error::NotSupported { .. } if kind == Kind::Web => {
             "the server gives no part of it; fetch all of it and pipe it in".to_owned()
         }
-        // Theirs is not exhaustive: what else it may be has its own words.
+        // The store's error type is not exhaustive: other errors keep their own words.
         _ => match innermost(error) {
-            // Who may not list is told so in words alone.
+            // A refused listing is recognisable only by its text.
             text if text.contains("401 Unauthorized") || text.contains("403 Forbidden") => refused(),
             text => format!("cannot be fetched: {}", in_one_line(&text)),
         },
@@ -264,7 +264,7 @@ impl Kind {
     }
 }
 
-/// What is at the bottom of an error: that the name is not known, that nobody listens.
+/// The innermost source of an error: an unknown name, a refused connection.
 fn innermost(error: &Error) -> String {
     let mut error: &(dyn std::error::Error + 'static) = error;
     while let Some(source) = error.source() {
@@ -273,7 +273,7 @@ fn innermost(error: &Error) -> String {
     error.to_string()
 }
 
-/// Some answer with a page: its beginning says enough.
+/// Some servers send a page with an error: its beginning is enough.
 fn in_one_line(text: &str) -> String {
     const LONGEST: usize = 240;
     let line: Vec<&str> = text.split_whitespace().collect();
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_fits_part_by_part() {
+    fn a_pattern_matches_component_by_component() {
         let cases = [
             ("logs/*.gz", "logs/a.gz", true),
             ("logs/*.gz", "logs/old/a.gz", false),

@@ -1,4 +1,4 @@
-//! The answer for people: a table for each limit, a line for each time-out, thresholds side by side.
+//! The result for people: a table for each limit, a line for each time-out, thresholds side by side.
 //!
 //! Rounded; programs get [`super::row`].
 
@@ -13,7 +13,7 @@ use super::distribution;
 use super::row::udp_share;
 use super::sentence;
 
-/// Everything: tables, then what it comes to.
+/// All tables, then the conclusions.
 pub fn render(counts: &Counts, carried: Option<&Carried>, terminal: Terminal) -> String {
     let tables = (0..limits(counts).len()).map(|place| {
         format!("{}\n{}", terminal.bold(&title(counts, place)), grid(counts, place).render(terminal))
@@ -34,7 +34,7 @@ pub fn render(counts: &Counts, carried: Option<&Carried>, terminal: Terminal) ->
     tables.chain(spread).chain([sentences]).collect::<Vec<String>>().join("\n")
 }
 
-/// How many connections a client may have, in the order of the tables.
+/// The connections per client, in the order of the tables.
 pub fn limits(counts: &Counts) -> Vec<usize> {
     counts
         .streams
@@ -42,7 +42,7 @@ pub fn limits(counts: &Counts) -> Vec<usize> {
         .map_or_else(Vec::new, |stream| stream.lines.iter().map(|line| line.limit).collect())
 }
 
-/// What a table is called.
+/// Title of a table.
 pub fn title(counts: &Counts, place: usize) -> String {
     match limits(counts).get(place) {
         Some(1) => "One connection per client".to_owned(),
@@ -51,7 +51,7 @@ pub fn title(counts: &Counts, place: usize) -> String {
     }
 }
 
-/// One limit.
+/// The table of one limit.
 pub fn grid(counts: &Counts, place: usize) -> Grid {
     let mut columns = vec![Column::number(["time-out", "s"], 0)];
     let is_one = counts.streams.len() == 1;
@@ -75,7 +75,7 @@ pub fn grid(counts: &Counts, place: usize) -> Grid {
     Grid { columns, rows: rows.collect() }
 }
 
-/// A threshold as people call it.
+/// Name of a threshold in tables.
 pub fn protocol(stream: &Stream) -> String {
     match stream.threshold {
         Bytes::ZERO => "HTTP".to_owned(),
@@ -83,7 +83,7 @@ pub fn protocol(stream: &Stream) -> String {
     }
 }
 
-/// What went by UDP, as a line of facts.
+/// Shares that went by UDP, as a line of facts.
 pub fn shares(counts: &Counts) -> Vec<String> {
     let by_udp = |stream: &Stream| {
         let answers = udp_share(counts.requests, stream.requests) * 100.0;
@@ -93,7 +93,7 @@ pub fn shares(counts: &Counts) -> Vec<String> {
     counts.streams.iter().filter(|stream| stream.threshold > Bytes::ZERO).map(by_udp).collect()
 }
 
-/// Seconds, with as many decimals as they have.
+/// Seconds, with as many decimals as needed.
 pub fn seconds(span: Duration) -> String {
     span.as_secs_f64().to_string()
 }

@@ -1,7 +1,7 @@
 //! Parquet and Arrow files, batch by batch. Of Parquet, only the columns that are needed
 //! are read.
 //!
-//! Not packed once more: Parquet and Arrow compress their columns themselves.
+//! Without decompression: Parquet and Arrow compress their columns themselves.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
@@ -20,10 +20,10 @@ use super::object::Object;
 use super::parquet_object::ParquetObject;
 use super::table_format::{Kind, Place};
 
-/// Rows that are read at once: as many as a block of lines has.
+/// Maximum rows read together: about as many as a block of lines has.
 const ROWS: usize = 1 << 14;
 
-/// A table's batches, and which columns of them are what.
+/// A table's batches, with the roles of its columns.
 pub struct Batches {
     /// The columns.
     pub columns: Columns,
@@ -34,7 +34,7 @@ pub struct Batches {
 /// Opens a table.
 ///
 /// # Errors
-/// What is wrong with the file, or which column it lacks.
+/// The file is damaged, or lacks a required column.
 pub fn batches(kind: Kind, place: Place, named: &Named) -> Result<Batches, ArrowError> {
     match (kind, place) {
         (Kind::Parquet, Place::File(path)) => parquet(File::open(path)?, named),

@@ -1,4 +1,4 @@
-//! A table's file format, known by the file's first bytes, and the place of its bytes.
+//! A table's file format, recognised by the file's first bytes, and the location of its bytes.
 //!
 //! Not the reading of it ([`table_file`](super::table_file)).
 
@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The format of a file that begins so; `None` if it is no table.
+    /// The format of a file with these first bytes; `None` if it is not a table.
     pub fn of(beginning: &[u8]) -> Option<Self> {
         match beginning {
             [b'P', b'A', b'R', b'1', ..] => Some(Self::Parquet),
@@ -31,12 +31,12 @@ impl Kind {
     }
 }
 
-/// The place of a table's bytes.
+/// Location of a table's bytes.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// In a file, which is read here and there.
+    /// In a file, with random access.
     File(PathBuf),
-    /// In an object store, from which the columns are fetched that are needed.
+    /// In an object store, from which only the needed columns are fetched.
     Object(Object),
     /// In memory.
     Memory(Bytes),

@@ -1,12 +1,12 @@
 //! AVIF at a quality, by rav1e: what a browser of today takes for a photograph.
 //!
-//! Not without loss, which its encoders do badly, and not of animations.
+//! Lossless compression is left out, because AVIF encoders do it badly; so are animations.
 
 use ravif::{Encoder, Img, RGBA8};
 
 use super::picture::Picture;
 
-/// The picture as an AVIF at a quality of 1 to 100; `None` of an animation.
+/// The picture as AVIF at a quality of 1 to 100; `None` for an animation.
 pub fn encode(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
     let [still] = &picture.frames[..] else { return None };
     let pixels: Vec<RGBA8> = still
@@ -23,7 +23,7 @@ pub fn encode(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
     encoder.encode_rgba(image).ok().map(|encoded| encoded.avif_file)
 }
 
-/// Of 1 to 10: five seconds for a million pixels; 4 takes three times as long and saves a fifth.
+/// Encoder speed, 1 to 10: five seconds for a million pixels; 4 takes three times as long and saves a fifth.
 const SPEED: u8 = 6;
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
     use crate::content::picture::tests::blinking;
 
     #[test]
-    fn a_still_is_made_and_an_animation_is_not() {
+    fn stills_are_encoded_and_animations_are_not() {
         let mut picture = blinking(true);
         assert_eq!(encode(&picture, 80), None);
         picture.frames.truncate(1);

@@ -1,18 +1,18 @@
-//! Content codings (RFC 9110, section 8.4.1), each at what a server would use for files it compresses beforehand.
+//! Content codings (RFC 9110, section 8.4.1), at the levels that servers use for files compressed beforehand.
 //!
-//! Not for images: those are compressed already.
+//! Images are left out: they are compressed already.
 
 use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
-/// How a body is coded.
+/// Content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
     /// zlib's format at its default level, as in the note.
     Deflate,
-    /// The same with gzip's head and trailer, at level 9.
+    /// The same with gzip's header and trailer, at level 9.
     Gzip,
     /// Quality 11, a window of 4 MB.
     Brotli,
@@ -21,7 +21,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// In tables and in JSON.
+    /// Name in tables and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Deflate => "deflate",
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_coded_can_be_decoded() {
+    fn encoded_bytes_can_be_decoded() {
         let text = b"<p>The same words, again and again. ".repeat(100);
         let decoded = |coding: Coding| {
             let coded = coding.encode(&text).unwrap();

@@ -1,9 +1,9 @@
-//! Images that need none: spacers become boxes, images of text become words (`papers/w3c#content`).
+//! Images replaced by CSS: spacers become boxes, images of text become words (`papers/w3c#content`).
 //!
-//! The document is really rewritten: each such `<img>` becomes a `<span>` and the rules go before the end of its head, so
-//! that what is saved is what is left. An image that anything else names (a style sheet, a script, a link, `srcset`) stays
-//! everywhere. What is an image of text is judged by its size, its colours and its alternative text
-//! ([`words`]); what it looks like afterwards is for a person to see.
+//! The document is really rewritten: each such `<img>` becomes a `<span>`, and the rules go before the end of its
+//! `<head>`, so that the saving is exact. An image with any other reference (a style sheet, a script, a link, `srcset`)
+//! stays everywhere. Size, colours and alternative text identify an image of text ([`words`]); people must judge the
+//! new looks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,36 +12,36 @@ use super::html::{self, Tag};
 use super::picture::Picture;
 use super::{Content, File, Kind};
 
-/// What of a page is replaced.
+/// Replacements in a page.
 #[derive(Debug, Default)]
 pub struct Replaced {
-    /// Documents by their place among the files, rewritten.
+    /// Rewritten documents, by their index among the files.
     pub documents: BTreeMap<usize, Vec<u8>>,
-    /// Images that nothing needs any more, by their place.
+    /// Images that are no longer needed, by their index.
     pub images: BTreeMap<usize, Look>,
-    /// How many rules all documents together have for that.
+    /// Number of CSS rules in all documents together.
     pub rules: usize,
 }
 
-/// What stands where an image stood: a box, or words in it.
+/// Replacement of an image: a box, or words in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// What the rule declares.
+    /// Declarations of the CSS rule.
     pub declarations: String,
     /// HTML, as the tag's `alt` had it; empty for a spacer.
     pub words: String,
 }
 
-/// What an image is replaced by.
+/// Kind of replacement.
 enum Instead {
-    /// A box of one colour, which may be none.
+    /// A box of one colour, which may be transparent.
     Box([u8; 4]),
-    /// Words: what they are, on which colour, in which.
+    /// Words: their text, background colour and text colour.
     Words { text: String, ground: [u8; 4], ink: [u8; 4] },
 }
 
 impl Replaced {
-    /// Rewrites every document of the page. An image that one of its tags cannot do without stays.
+    /// Rewrites every document of the page. An image that one of its tags still needs stays.
     pub fn of(content: &Content) -> Self {
         let places: BTreeMap<&str, usize> =
             content.files.iter().enumerate().map(|(place, file)| (file.path.as_str(), place)).collect();
@@ -81,7 +81,7 @@ impl Replaced {
     }
 }
 
-/// How often a file is named anywhere in the page's text, by the last part of its path.
+/// Number of occurrences of a file's name in the page's text, by the last component of its path.
 fn mentions(content: &Content, path: &str) -> usize {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
     let texts = content.files.iter().filter(|file| matches!(file.kind, Kind::Html | Kind::Text));
@@ -89,7 +89,7 @@ fn mentions(content: &Content, path: &str) -> usize {
         memchr::memmem::find_iter(text, name)
             .filter(|at| {
                 let before = at.checked_sub(1).map(|before| text[before]);
-                // Not the end of another name.
+                // The end of another name does not count.
                 !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"-_.%".contains(&byte))
             })
             .count()
@@ -117,10 +117,10 @@ fn image(document: &File, tag: &Tag, places: &BTreeMap<&str, usize>) -> Option<u
     places.get(parts.join("/").as_str()).copied()
 }
 
-/// What stands where the tag does; `None` if the image has to stay.
+/// Replacement of the tag's image; `None` if the image has to stay.
 fn look(file: &File, tag: &Tag, html: &[u8]) -> Option<Look> {
     let picture = file.picture()?;
-    // What can be clicked in parts cannot become words.
+    // An image map cannot become words.
     if tag.attribute(html, "usemap").is_some() {
         return None;
     }
@@ -163,8 +163,8 @@ fn instead(picture: &Picture, alt: Option<String>) -> Option<Instead> {
     words(picture, &colours, alt?)
 }
 
-/// An image of text: a line of it, on a ground of one colour that is half of it at least, in one ink and what is between
-/// the two, and somebody wrote down what it says.
+/// An image of text: one line, on a background of one colour that covers at least half of it, in one text colour and
+/// the shades between the two, with alternative text.
 fn words(picture: &Picture, colours: &BTreeMap<[u8; 4], usize>, alt: String) -> Option<Instead> {
     let letters = alt.chars().filter(|letter| letter.is_alphanumeric()).count();
     let is_line = (8..=LINE_MOST).contains(&picture.height) && picture.width >= picture.height;
@@ -179,12 +179,12 @@ fn words(picture: &Picture, colours: &BTreeMap<[u8; 4], usize>, alt: String) -> 
     (is_plain && ground_count * 2 >= pixels).then_some(Instead::Words { text: alt, ground, ink })
 }
 
-/// A line of letters is no higher.
+/// Maximum height of a line of letters, in pixels.
 const LINE_MOST: u32 = 60;
-/// A ground, an ink, and the shades between them that make edges smooth.
+/// Maximum number of colours: background, text, and the shades that smooth edges.
 const SHADES_MOST: usize = 16;
 
-/// The document with its tags replaced and the rules in its head: one for each look, however often it is used.
+/// The document with its tags replaced and the rules in its head: one rule for each look, however often it is used.
 fn rewritten(html: &[u8], tags: Vec<(Range<usize>, &Look)>) -> Vec<u8> {
     let mut names: BTreeMap<&str, String> = BTreeMap::new();
     let mut rules = String::from("<style>");
@@ -202,7 +202,7 @@ fn rewritten(html: &[u8], tags: Vec<(Range<usize>, &Look)>) -> Vec<u8> {
         html::tags(html).into_iter().find(|tag| tag.is(html, "head") && html[tag.whole.start + 1] == b'/');
     let at = end_of_head.map_or(0, |tag| tag.whole.start);
     replacements.push((at..at, rules));
-    // Before a tag at the same place, if the document begins with one.
+    // Rules come before a tag at the same position, if the document begins with one.
     replacements.sort_by_key(|(place, _)| (place.start, place.end));
     html::replaced(html, &replacements)
 }

@@ -1,6 +1,6 @@
-//! Images before and after, side by side in a page: each form a browser can show, as it really came out.
+//! Images before and after, side by side in a page: each form that a browser can show.
 //!
-//! Not all of a large page: the largest images, up to a number and a weight, so that the page can still be sent to somebody.
+//! On a large page only the largest images, up to a number and a total size, so that the page stays small enough to send.
 
 use super::css::{Look, Replaced};
 use super::{Content, File, Forms, Kind};
@@ -43,10 +43,10 @@ pub fn section(content: &Content, replaced: &Replaced) -> String {
 }
 
 const IMAGES_MOST: usize = 24;
-/// In every form together.
+/// Maximum bytes of all images in all forms.
 const WEIGHT_MOST: usize = 6 << 20;
 
-/// What a browser can show of an image: MNG never was.
+/// Forms of an image that browsers can show: MNG is not among them.
 fn shown<'a>(file: &'a File, forms: &'a Forms) -> Vec<(&'static str, &'a [u8])> {
     let Forms { picture: _, png, mng: _, webp, jpeg, webp_lossy, avif } = forms;
     let made = [("PNG", png), ("WebP", webp), ("JPEG", jpeg), ("WebP, lossy", webp_lossy), ("AVIF", avif)];
@@ -87,7 +87,7 @@ fn size(bytes: usize, before: usize) -> String {
     }
 }
 
-/// The file as an address (RFC 2397).
+/// The file as a `data:` URL (RFC 2397).
 fn data(bytes: &[u8]) -> String {
     let kind = match bytes {
         [b'G', b'I', b'F', ..] => "gif",
@@ -99,7 +99,7 @@ fn data(bytes: &[u8]) -> String {
     format!("data:image/{kind};base64,{}", base64(bytes))
 }
 
-/// RFC 4648, section 4.
+/// Base64 (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -120,7 +120,7 @@ mod tests {
     use crate::content::make::{self, Source};
 
     #[test]
-    fn bytes_are_coded_as_the_rfc_says() {
+    fn base64_matches_the_rfcs_examples() {
         let coded = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
         assert_eq!(coded, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
     }

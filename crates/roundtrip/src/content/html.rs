@@ -1,14 +1,14 @@
-//! Tags of an HTML document: where they are, what attributes they have, and the same document with them rewritten.
+//! Tags of an HTML document: their positions, their attributes, and the same document with them rewritten.
 //!
-//! Not a parser of HTML and no judge of it: a tag begins with `<` and a letter and ends with `>` outside of quotes, which
-//! is what all browsers agree on. Comments, and what is between the tags of script and style, stay as they are.
+//! Not a full HTML parser or validator: a tag begins with `<` and a letter and ends with `>` outside of quotes, as in
+//! all browsers. Comments, and text between the tags of script and style, stay as they are.
 
 use std::ops::Range;
 
-/// A tag, by the places of its parts in the document.
+/// A tag, by the byte ranges of its parts in the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// From `<` to behind `>`.
+    /// From `<` to `>`, both included.
     pub whole: Range<usize>,
     /// `img`, `/table`.
     pub name: Range<usize>,
@@ -17,7 +17,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// Whether it is called so, in whichever case.
+    /// Whether it has this name, in upper or lower case.
     pub fn is(&self, html: &[u8], name: &str) -> bool {
         html[self.name.clone()].eq_ignore_ascii_case(name.as_bytes())
     }
@@ -85,7 +85,7 @@ pub fn replaced(html: &[u8], replacements: &[(Range<usize>, String)]) -> Vec<u8>
     out
 }
 
-/// `None` if it never ends.
+/// A tag; `None` if it never ends.
 fn tag(html: &[u8], begin: usize, name: usize) -> Option<Tag> {
     let is_end = |byte: u8| byte.is_ascii_whitespace() || byte == b'>' || byte == b'/';
     let skip = |from: usize, wanted: &dyn Fn(u8) -> bool| {
@@ -99,7 +99,7 @@ fn tag(html: &[u8], begin: usize, name: usize) -> Option<Tag> {
             tag.whole.end = at + 1;
             return Some(tag);
         }
-        // A name may begin with `=`, so that there is always one character of it.
+        // A name may begin with `=`, so that it has at least one character.
         let end = skip(at + 1, &|byte| !is_end(byte) && byte != b'=')?;
         let name = at..end;
         at = skip(end, &|byte| byte.is_ascii_whitespace())?;
@@ -125,7 +125,7 @@ fn find(html: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
     memchr::memmem::find(html.get(from..)?, wanted).map(|place| from + place)
 }
 
-/// Where the end tag of an element begins in which there are no tags.
+/// Position of the end tag of an element that contains no tags.
 fn end_of(html: &[u8], mut from: usize, name: &str) -> usize {
     while let Some(place) = find(html, from, b"</") {
         let called = html.get(place + 2..place + 2 + name.len());

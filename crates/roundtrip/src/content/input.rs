@@ -1,4 +1,4 @@
-//! A page's files: of a folder, of a recording, or of a site that is made.
+//! A page's files: from a directory, a recording, or a generated site.
 //!
 //! Not `folder`, which needs sizes only: here everything is read, up to a limit.
 
@@ -15,10 +15,10 @@ use super::{Content, recording};
 use crate::failure::{Failure, shown};
 use crate::folder;
 
-/// All of a page's files together.
+/// Maximum size of all of a page's files together, in bytes.
 const LARGEST_PAGE: u64 = 256 << 20;
 
-/// The page that `text` names: a folder, a recording, or a site as `roundtrip site` makes it; with images also at a
+/// The page that `text` names: a directory, a recording, or a site as `roundtrip site` makes it; with images also at a
 /// quality, if one is given.
 pub fn read(text: &str, seed: Seed, quality: Option<u8>) -> Result<Content, Failure> {
     let path = Path::new(text);
@@ -56,8 +56,8 @@ fn of_folder(path: &Path) -> Result<Vec<Source>, Failure> {
     Ok(files)
 }
 
-/// The files that a page may fetch: the document, and those whose names occur in one of its texts. What a directory holds
-/// beside them is no part of the page, for this study as for `simulate --page`.
+/// The files that a page may fetch: the document, and those whose names occur in one of its texts. Other files of the
+/// directory do not belong to the page, as for `simulate --page`.
 fn referenced(sources: Vec<Source>) -> (Vec<Source>, Vec<String>) {
     let is_html = |source: &Source| matches!(source.ending.to_ascii_lowercase().as_str(), "html" | "htm");
     if !sources.first().is_some_and(is_html) {
@@ -87,7 +87,7 @@ fn of_recording(path: &Path) -> Result<recording::Files, Failure> {
     recording::read(bytes.as_slice()).map_err(|reason| Failure::Value(format!("{}: {reason}", shown(path))))
 }
 
-/// A file's bytes, if there are no more than `most`.
+/// A file's bytes, up to `most`.
 fn whole(path: &PathBuf, most: u64) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::Read { path: path.clone(), error };
     let mut bytes = Vec::new();

@@ -1,13 +1,13 @@
-//! JPEG at a quality (ITU-T T.81): baseline, colour at half the resolution, and Huffman tables made for the picture.
+//! JPEG at a quality (ITU-T T.81): baseline, chroma at half the resolution, and Huffman tables optimised for the picture.
 //!
-//! Not progressive, and no search for what the eye forgives. Of what one sees through, and of animations, there is no JPEG.
+//! Neither progressive nor perceptually optimised. Transparent pictures and animations have no JPEG.
 
 mod huffman;
 
 use super::picture::Picture;
 use huffman::{Bits, Coded, Table};
 
-/// The picture as a JPEG at a quality of 1 to 100, on the scale that the Independent JPEG Group's library made usual.
+/// The picture as a JPEG at a quality of 1 to 100, on the scale of the Independent JPEG Group's library.
 pub fn encode(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
     let [still] = &picture.frames[..] else { return None };
     let size = [u16::try_from(picture.height).ok()?, u16::try_from(picture.width).ok()?];
@@ -23,7 +23,8 @@ pub fn encode(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
         segment(&mut out, 0xdb, &[&[number][..], &zigzag(steps)].concat());
     }
     let [height, width] = size.map(u16::to_be_bytes);
-    // Three components: luminance for each pixel, both colours for every second each way, with the second table.
+    // Three components: luminance for each pixel, both chroma components for every second pixel each way, with the
+    // second table.
     let components = [3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1];
     segment(&mut out, 0xc0, &[&[8][..], &height, &width, &components].concat());
     for (class, table) in [0x00, 0x10, 0x01, 0x11].into_iter().zip(tables.all()) {
@@ -48,14 +49,14 @@ fn segment(out: &mut Vec<u8>, marker: u8, data: &[u8]) {
     out.extend(data);
 }
 
-/// 8 by 8 coefficients as the symbols that are written of them.
+/// 8 by 8 coefficients as symbols to encode.
 struct Block {
     is_colour: bool,
     dc: Coded,
     ac: Vec<Coded>,
 }
 
-/// For luminance and for colour, of the first coefficient and of the others.
+/// Huffman tables for luminance and for chroma, of the DC and of the AC coefficients.
 struct Tables([[Table; 2]; 2]);
 
 impl Tables {
@@ -78,12 +79,12 @@ impl Tables {
     }
 }
 
-/// Every block of the picture: of each 16 by 16 pixels four of luminance and one of each colour.
+/// Every block of the picture: for each 16 by 16 pixels four of luminance and one of each chroma component.
 fn coefficients(pixels: &[[u8; 4]], [height, width]: [usize; 2], steps: &[[u8; 64]; 2]) -> Vec<Block> {
-    // Beyond its edges the picture is as at them.
+    // Pixels beyond the edges repeat those at the edges.
     let colour = |x: usize, y: usize| {
         let [red, green, blue, _] = pixels[y.min(height - 1) * width + x.min(width - 1)].map(f32::from);
-        // T.871, section 7: around zero.
+        // T.871, section 7: samples centred on zero.
         [
             0.299 * red + 0.587 * green + 0.114 * blue - 128.0,
             -0.168_736 * red - 0.331_264 * green + 0.5 * blue,
@@ -117,7 +118,7 @@ fn coefficients(pixels: &[[u8; 4]], [height, width]: [usize; 2], steps: &[[u8; 6
     blocks
 }
 
-/// Of each frequency, at each of eight places (T.81, section A.3.3).
+/// Cosines of each frequency at each of eight positions (T.81, section A.3.3).
 fn cosines() -> [[f32; 8]; 8] {
     std::array::from_fn(|frequency| {
         let scale = if frequency == 0 { 0.125_f32.sqrt() } else { 0.5 };
@@ -128,7 +129,7 @@ fn cosines() -> [[f32; 8]; 8] {
     })
 }
 
-/// The cosine transform, in steps, row by row.
+/// The discrete cosine transform, quantised, row by row.
 fn transformed(samples: &[f32; 64], steps: &[u8; 64], cosines: &[[f32; 8]; 8]) -> [i32; 64] {
     let rows: [f32; 64] = std::array::from_fn(|place| {
         let (y, frequency) = (place / 8, place % 8);
@@ -139,12 +140,13 @@ fn transformed(samples: &[f32; 64], steps: &[u8; 64], cosines: &[[f32; 8]; 8]) -
         let level: f32 = (0..8).map(|y| rows[8 * y + x] * cosines[frequency][y]).sum();
         #[expect(clippy::cast_possible_truncation, reason = "eight times a sample is the most there is")]
         let level = (level / f32::from(steps[place])).round() as i32;
-        // What a baseline file can say.
+        // The range of a baseline file.
         level.clamp(-1_023, 1_023)
     })
 }
 
-/// The first coefficient as it differs from the block's before it, and the others as runs of zeros (T.81, section F.1.2).
+/// The DC coefficient as the difference from the previous block's, and the AC coefficients as runs of zeros (T.81,
+/// section F.1.2).
 fn symbols(levels: &[i32; 64], before: i32) -> (Coded, Vec<Coded>) {
     const SIXTEEN_ZEROS: u8 = 0xf0;
     const END: u8 = 0;
@@ -164,7 +166,7 @@ fn symbols(levels: &[i32; 64], before: i32) -> (Coded, Vec<Coded>) {
     (Coded::number(0, levels[0] - before), others)
 }
 
-/// A block from its least to its highest frequencies, along diagonals (T.81, figure A.6).
+/// A block from its lowest to its highest frequencies, in zigzag order (T.81, figure A.6).
 fn zigzag<T: Copy>(block: &[T; 64]) -> [T; 64] {
     let mut places: [usize; 64] = std::array::from_fn(|place| place);
     places.sort_by_key(|place| {
@@ -174,14 +176,14 @@ fn zigzag<T: Copy>(block: &[T; 64]) -> [T; 64] {
     places.map(|place| block[place])
 }
 
-/// A table of steps at a quality.
+/// A quantisation table scaled to a quality.
 fn scaled(table: &[u8; 64], quality: u8) -> [u8; 64] {
     let quality = u32::from(quality.clamp(1, 100));
     let percent = if quality < 50 { 5_000 / quality } else { 200 - 2 * quality };
     table.map(|step| u8::try_from(((u32::from(step) * percent + 50) / 100).clamp(1, 255)).unwrap_or(255))
 }
 
-/// T.81, table K.1.
+/// Luminance quantisation (T.81, table K.1).
 #[rustfmt::skip]
 const LUMINANCE: [u8; 64] = [
     16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55,
@@ -189,7 +191,7 @@ const LUMINANCE: [u8; 64] = [
     18, 22, 37, 56, 68, 109, 103, 77, 24, 35, 55, 64, 81, 104, 113, 92,
     49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99,
 ];
-/// T.81, table K.2.
+/// Chrominance quantisation (T.81, table K.2).
 #[rustfmt::skip]
 const CHROMINANCE: [u8; 64] = [
     17, 18, 24, 47, 99, 99, 99, 99, 18, 21, 26, 66, 99, 99, 99, 99,
@@ -205,7 +207,7 @@ mod tests {
     use crate::content::picture::tests::blinking;
     use crate::content::still;
 
-    /// Waves of colour on a canvas that no block divides.
+    /// Waves of colour on a canvas that is not a multiple of the block size.
     fn waves() -> Picture {
         let (width, height) = (45_u8, 37_u8);
         let pixel = |x: u8, y: u8| {
@@ -218,7 +220,7 @@ mod tests {
         Picture { width: width.into(), height: height.into(), frames, plays: 1 }
     }
 
-    /// The mean of squares of what differs.
+    /// The mean squared difference.
     fn error(one: &Picture, other: &Picture) -> f64 {
         let [one, other] = [one, other].map(|picture| picture.frames[0].pixels.as_flattened());
         assert_eq!(one.len(), other.len());
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_decoder_shows_is_nearer_and_larger_at_a_higher_quality() {
+    fn a_higher_quality_is_closer_to_the_original_and_larger() {
         let picture = waves();
         let [low, middle, high] = [10, 60, 95].map(|quality| {
             let file = encode(&picture, quality).unwrap();
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_or_is_seen_through_is_no_jpeg() {
+    fn animations_and_transparent_pictures_have_no_jpeg() {
         assert_eq!(encode(&blinking(false), 50), None);
         let mut still = blinking(true);
         still.frames.truncate(1);
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn diagonals_begin_as_in_the_standard() {
+    fn zigzag_order_begins_as_in_the_standard() {
         let places: [usize; 64] = std::array::from_fn(|place| place);
         assert_eq!(zigzag(&places)[..10], [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]);
         assert_eq!(zigzag(&places)[60..], [61, 54, 47, 55, 62, 63][2..]);

@@ -1,7 +1,6 @@
-//! Files out of bytes: what each is, and all its forms, made on every processor there is, with a bar on stderr for whoever
-//! waits at a terminal.
+//! Files from bytes: the kind of each, and all its forms, made on every CPU, with a progress bar on stderr.
 //!
-//! Not in another order than they are given: what comes out is the same on every machine.
+//! The order of the files is kept, so that the result is the same on every machine.
 
 use std::num::NonZero;
 use std::sync::Mutex;
@@ -13,27 +12,27 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::picture::Picture;
 use super::{File, Forms, Kind, avif, jpeg, mng, png, still, webp};
 
-/// A file of which nothing is known but its bytes.
+/// A file with unknown contents.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Below the page's folder, with slashes.
+    /// The path below the page's directory, with slashes.
     pub path: String,
-    /// What its path ends with, or would if it did.
+    /// The path's extension, or the one of its media type.
     pub ending: String,
-    /// As it is, decoded.
+    /// The bytes, decoded.
     pub bytes: Vec<u8>,
-    /// How many bytes it had on the wire, where it was recorded.
+    /// Bytes on the wire, where the page was recorded.
     pub sent: Option<u64>,
 }
 
 impl Source {
-    /// A file of a folder.
+    /// A file of a directory.
     pub fn of(path: String, bytes: Vec<u8>) -> Self {
         let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_owned();
         Self { path, ending, bytes, sent: None }
     }
 
-    /// Whether it may name other files.
+    /// Whether it may refer to other files.
     pub fn is_text(&self) -> bool {
         let ending = self.ending.to_ascii_lowercase();
         HTML.contains(&ending.as_str()) || TEXT.contains(&ending.as_str())
@@ -56,7 +55,7 @@ impl Source {
 const HTML: [&str; 3] = ["html", "htm", "xhtml"];
 const TEXT: [&str; 8] = ["css", "js", "mjs", "json", "map", "svg", "txt", "xml"];
 
-/// Every file with its forms, in the same order; those that look different only where a quality of 1 to 100 is given.
+/// Every file with its forms, in the same order; lossy forms only with a quality of 1 to 100.
 pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {
     let waiting: Vec<Mutex<Option<Source>>> =
         sources.into_iter().map(|source| Mutex::new(Some(source))).collect();
@@ -84,7 +83,7 @@ pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {
     made.into_iter().filter_map(|file| file.into_inner().ok().flatten()).collect()
 }
 
-/// An image's, by its first bytes, or where those are damaged by its name.
+/// Format of an image, by its first bytes, or for damaged ones by its name.
 #[derive(Clone, Copy)]
 enum Format {
     Gif,
@@ -116,9 +115,9 @@ impl Format {
         let lossless = || shown.and_then(webp::encode);
         let (png, webp) = match self {
             Self::Gif => (shown.and_then(png::encode), lossless()),
-            // As it is: also where it says what the other formats would lose.
+            // The original is optimised: it keeps chunks that the other formats would lose.
             Self::Png => (png::optimised(bytes), lossless()),
-            // Without loss, a photograph only becomes larger.
+            // Lossless formats only make a photograph larger.
             Self::Jpeg => (None, None),
         };
         Forms {
@@ -143,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn damage_to_an_image_never_gets_further_than_a_sentence(
+        fn a_damaged_image_never_panics(
             which in 0_usize..4,
             damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
             cut in prop::option::of(any::<prop::sample::Index>()),
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_what_its_first_bytes_say_and_order_stays() {
+    fn first_bytes_select_the_format_and_order_is_kept() {
         let mut still = blinking(false);
         still.frames.truncate(1);
         let png = png::encode(&still).unwrap();

@@ -1,7 +1,7 @@
-//! MNG (version 1.0, 2001): an animation as a list of PNGs, each put over the one before it; what the note turned to.
+//! MNG (version 1.0, 2001): an animation as a list of PNGs, each drawn over the one before it; the W3C note's choice.
 //!
-//! Not all of it: no deltas within images, no objects kept for later. No browser of today shows it; APNG, which it
-//! resembles, is what remained of the idea. <http://www.libpng.org/pub/mng/spec/>
+//! A subset: no deltas within images, no stored objects. No browser of today shows it; APNG is its successor.
+//! <http://www.libpng.org/pub/mng/spec/>
 
 use flate2::Crc;
 
@@ -10,20 +10,20 @@ use super::png;
 
 const SIGNATURE: [u8; 8] = *b"\x8aMNG\r\n\x1a\n";
 const PNG_SIGNATURE: usize = 8;
-/// The simple features, and transparency of images and of the background.
+/// Simplicity profile: the simple features, and transparency of images and of the background.
 const PROFILE: u32 = 0b1100_1011;
 
 /// The animation as an MNG; `None` where one of its images cannot be written.
 pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
     let palette = picture.palette();
-    // What has become transparent cannot be put over what was not: such frames begin with nothing.
+    // A pixel cannot become transparent by drawing over it: such frames begin with an empty canvas.
     let begins_anew = picture.is_transparent();
     let mut out = SIGNATURE.to_vec();
     let frames = u32::try_from(picture.frames.len()).ok()?;
     let ticks = picture.frames.iter().fold(0_u32, |sum, frame| sum.saturating_add(frame.delay.into()));
     let header = [picture.width, picture.height, HUNDREDTHS, frames, frames, ticks, PROFILE];
     chunk(&mut out, b"MHDR", &header.map(u32::to_be_bytes).concat());
-    // Again from the beginning, without a pause, so often.
+    // Number of repetitions, without a pause.
     let plays = if picture.plays == 0 { FOR_EVER } else { picture.plays };
     chunk(&mut out, b"TERM", &[&[3, 0][..], &0_u32.to_be_bytes(), &plays.to_be_bytes()].concat());
     let shared = palette.as_ref().filter(|_| !begins_anew);
@@ -33,7 +33,7 @@ pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
     }
     let mode = if begins_anew { 3 } else { 1 };
     for (number, frame) in picture.frames.iter().enumerate() {
-        // A new subframe of no name, shown for so long from now on.
+        // A new subframe without a name, and the delay from now on.
         let delay = [&[mode, 0, 2, 0, 0, 0][..], &u32::from(frame.delay).to_be_bytes()].concat();
         chunk(&mut out, b"FRAM", &delay);
         let whole = [0, 0, picture.width as usize, picture.height as usize];
@@ -63,7 +63,7 @@ fn chunk(out: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
     out.extend_from_slice(&crc.sum().to_be_bytes());
 }
 
-/// A PNG's chunks without its signature; an empty palette stands for the one that all share.
+/// A PNG's chunks without its signature; an empty palette stands for the shared one.
 fn embed(out: &mut Vec<u8>, png: &[u8], shares_palette: bool) {
     for (name, data) in chunks(png.get(PNG_SIGNATURE..).unwrap_or_default()) {
         let is_shared = shares_palette && &name == b"PLTE";
@@ -71,7 +71,7 @@ fn embed(out: &mut Vec<u8>, png: &[u8], shares_palette: bool) {
     }
 }
 
-/// Names and data of chunks, as far as they are whole.
+/// Names and data of the complete chunks.
 fn chunks(mut bytes: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
     std::iter::from_fn(move || {
         let (length, rest) = bytes.split_first_chunk::<4>()?;
@@ -88,7 +88,7 @@ mod tests {
     use crate::content::picture::tests::blinking;
     use crate::content::png::tests::decoded;
 
-    /// The images in a file, made into PNGs again.
+    /// The images in a file, as PNGs again.
     fn images(file: &[u8]) -> Vec<Vec<u8>> {
         let mut shared: &[u8] = &[];
         let mut images: Vec<Vec<u8>> = Vec::new();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_put_over_what_was_there() {
+    fn changed_pixels_are_drawn_over_the_previous_frame() {
         let picture = blinking(false);
         let file = encode(&picture).unwrap();
         let names: Vec<_> =
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn transparent_frames_begin_anew() {
+    fn transparent_frames_begin_with_an_empty_canvas() {
         let picture = blinking(true);
         let shown: Vec<_> =
             images(&encode(&picture).unwrap()).iter().flat_map(|image| decoded(image)).collect();

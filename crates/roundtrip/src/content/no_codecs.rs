@@ -1,6 +1,6 @@
 //! WebP and AVIF in a build without the feature `image-codecs`: no picture has such a form.
 //!
-//! Whoever needs one is told so ([`Feature::missing`](crate::feature::Feature::missing)).
+//! A request for one is refused ([`Feature::missing`](crate::feature::Feature::missing)).
 
 /// WebP.
 pub mod webp {

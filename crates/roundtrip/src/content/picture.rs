@@ -1,42 +1,42 @@
-//! A picture, decoded: each frame as the viewer sees it, all of the canvas. GIFs are read here, others in `still`.
+//! A decoded picture: each frame as the viewer sees it, with all of the canvas. GIFs are read here, others in `still`.
 //!
-//! Not every pixel that a file can promise: [`PIXELS_MOST`] in all frames together, so that a bomb of a few bytes is told
-//! and left out.
+//! The number of pixels is limited to [`PIXELS_MOST`] in all frames together: a larger picture (a decompression bomb)
+//! is reported and left out.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
 use gif::{ColorOutput, DecodeOptions, DisposalMethod, MemoryLimit, Repeat};
 
-/// Sixteen million pixels: 64 MB decoded.
+/// Maximum number of pixels in all frames: 64 MB decoded.
 pub const PIXELS_MOST: u64 = 1 << 24;
 
-/// What an image shows.
+/// A decoded image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Of the canvas, at least 1.
+    /// Width of the canvas in pixels, at least 1.
     pub width: u32,
-    /// Of the canvas, at least 1.
+    /// Height of the canvas in pixels, at least 1.
     pub height: u32,
-    /// At least one.
+    /// Frames, at least one.
     pub frames: Vec<Frame>,
-    /// How often an animation is shown; 0 is for ever.
+    /// Number of times an animation is shown; 0 is forever.
     pub plays: u32,
 }
 
-/// All of the canvas at a time.
+/// A frame, with all of the canvas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Red, green, blue, alpha, from the top left; what is transparent is four zeros.
+    /// Red, green, blue, alpha, from the top left; a transparent pixel is four zeros.
     pub pixels: Vec<[u8; 4]>,
-    /// How long it is shown, in hundredths of a second.
+    /// Display time, in hundredths of a second.
     pub delay: u16,
 }
 
-/// Pixels as places in a palette of at most 256 colours, those that one sees through first.
+/// A palette of at most 256 colours, those with transparency first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Palette {
-    /// In order.
+    /// Colours in the order of their indices.
     pub colours: Vec<[u8; 4]>,
 }
 
@@ -44,7 +44,7 @@ impl Picture {
     /// Decodes a file.
     ///
     /// # Errors
-    /// What is no GIF, damaged, or too large.
+    /// The file is not a GIF, is damaged, or is too large.
     pub fn of_gif(bytes: &[u8]) -> Result<Self, String> {
         let mut options = DecodeOptions::new();
         options.set_color_output(ColorOutput::RGBA);
@@ -96,12 +96,12 @@ impl Picture {
         self.frames.len() > 1
     }
 
-    /// Whether one sees through it anywhere.
+    /// Whether any pixel is transparent.
     pub fn is_transparent(&self) -> bool {
         self.frames.iter().any(|frame| frame.pixels.iter().any(|pixel| pixel[3] < 255))
     }
 
-    /// How often each colour of the first frame is there.
+    /// Number of pixels of each colour in the first frame.
     pub fn colours(&self) -> BTreeMap<[u8; 4], usize> {
         let mut counts = BTreeMap::new();
         for pixel in self.frames.iter().take(1).flat_map(|frame| &frame.pixels) {
@@ -110,7 +110,7 @@ impl Picture {
         counts
     }
 
-    /// Its colours, if there are at most 256 in all frames.
+    /// Its palette, if all frames together have at most 256 colours.
     pub fn palette(&self) -> Option<Palette> {
         let mut colours = std::collections::BTreeSet::new();
         for pixel in self.frames.iter().flat_map(|frame| &frame.pixels) {
@@ -119,13 +119,13 @@ impl Picture {
                 return None;
             }
         }
-        // What one sees through comes first: the format lists how much for those only.
+        // Colours with transparency come first: the format lists alpha for those only.
         let mut colours: Vec<_> = colours.into_iter().collect();
         colours.sort_by_key(|colour| (colour[3], *colour));
         Some(Palette { colours })
     }
 
-    /// Where `frame` differs from the one before it: left, top, width, height; all of the canvas for the first.
+    /// Rectangle in which `frame` differs from the one before it: left, top, width, height; all of the canvas for the first.
     pub fn changed(&self, frame: usize) -> [usize; 4] {
         let (width, height) = (self.width as usize, self.height as usize);
         let Some(before) = frame.checked_sub(1).and_then(|before| self.frames.get(before)) else {
@@ -152,7 +152,7 @@ impl Picture {
     }
 }
 
-/// Where a frame lies on the canvas; what lies beside it is not shown.
+/// Position of a frame on the canvas; parts outside of it are not shown.
 struct Place {
     left: usize,
     top: usize,
@@ -187,7 +187,7 @@ impl Place {
 pub(super) mod tests {
     use super::*;
 
-    /// Two frames of 4 by 2, a pixel changed in the second; the first column transparent if that is asked for.
+    /// Two frames of 4 by 2, with one pixel changed in the second, and a first column that may be transparent.
     pub(in crate::content) fn blinking(is_transparent: bool) -> Picture {
         let first = if is_transparent { [0; 4] } else { [9, 9, 9, 255] };
         let pixels: Vec<[u8; 4]> =
@@ -199,7 +199,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_bomb_and_damage_are_told() {
+    fn decompression_bombs_and_damage_are_errors() {
         let bomb = b"GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02\x00;";
         assert!(Picture::of_gif(bomb).unwrap_err().contains("more than"));
         for wrong in [&b""[..], b"GIF89a", b"GIF89a\x01\x00\x01\x00\x00\x00\x00;", b"not a GIF"] {
@@ -208,7 +208,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_frame_is_drawn_where_it_lies_and_over_what_was_there() {
+    fn a_frame_is_drawn_at_its_position_over_the_previous_one() {
         let mut file = Vec::new();
         let mut encoder = gif::Encoder::new(&mut file, 2, 1, &[1, 2, 3, 4, 5, 6]).unwrap();
         let frame = |left, width, indices: &'static [u8]| gif::Frame {

@@ -1,7 +1,7 @@
-//! PNG (RFC 2083 and the third edition) and, of animations, APNG: without loss, in as few bits as the colours need.
+//! PNG (RFC 2083 and the third edition) and, for animations, APNG: lossless, in as few bits as the colours need.
 //!
-//! What is written here plainly goes through oxipng, which tries filters and fewer bits; a PNG that there is goes through it
-//! as it is, with its colour profile and all else that makes it look as it does.
+//! New files are written plainly and optimised by oxipng, which tries filters and fewer bits. An existing PNG is
+//! optimised directly, and keeps its colour profile and all else that affects its looks.
 
 use oxipng::{Options, StripChunks};
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Encoder, EncodingError, Filter};
@@ -16,16 +16,16 @@ pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
     Some(optimised(&out).unwrap_or(out))
 }
 
-/// A PNG made smaller without loss; `None` where it cannot be read, or is too large to be.
+/// A PNG made smaller without loss; `None` where it cannot be read, or is too large.
 pub fn optimised(png: &[u8]) -> Option<Vec<u8>> {
-    // 16 bits of four colours for each pixel that may be.
+    // 16 bits of four channels for the maximum number of pixels.
     let most = usize::try_from(8 * PIXELS_MOST).ok();
     let options =
         Options { strip: StripChunks::Safe, max_decompressed_size: most, ..Options::from_preset(PRESET) };
     oxipng::optimize_from_memory(png, &options).ok()
 }
 
-/// Of 0 to 6: the last that tries filters on the whole and not row by row, which takes many times longer.
+/// Preset 0 to 6: the last that tries filters on the whole and not row by row, which takes many times longer.
 const PRESET: u8 = 3;
 
 /// A part of one frame as a PNG of its own, with this palette.
@@ -53,7 +53,7 @@ fn write(picture: &Picture, palette: Option<&Palette>, out: &mut Vec<u8>) -> Res
         let part = picture.changed(number);
         if picture.is_animation() {
             let [left, top, width, height] = part.map(|length| u32::try_from(length).unwrap_or(u32::MAX));
-            // The first frame has all of the canvas, and says nothing else.
+            // The first frame covers all of the canvas, and needs no chunk of its own.
             if number > 0 {
                 writer.set_frame_dimension(width, height)?;
                 writer.set_frame_position(left, top)?;
@@ -72,7 +72,7 @@ fn encoder<'a>(
 ) -> Result<Encoder<'a, &'a mut Vec<u8>>, EncodingError> {
     let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let mut encoder = Encoder::new(out, length(width), length(height));
-    // This also sets a filter: ours comes after it.
+    // This also sets a filter; ours replaces it.
     encoder.set_compression(Compression::High);
     match palette {
         Some(palette) => {
@@ -102,7 +102,7 @@ fn encoder<'a>(
     Ok(encoder)
 }
 
-/// The rows of a part, packed.
+/// The rows of a rectangle, with packed pixels.
 fn data(picture: &Picture, frame: usize, part: [usize; 4], palette: Option<&Palette>) -> Vec<u8> {
     let pixels = picture.part(frame, part);
     let Some(palette) = palette else { return pixels.into_flattened() };
@@ -119,7 +119,7 @@ fn data(picture: &Picture, frame: usize, part: [usize; 4], palette: Option<&Pale
     pixels.chunks(part[2]).flat_map(|row| row.chunks(8 / bits).map(pack)).collect()
 }
 
-/// Of each pixel.
+/// Bits of each pixel.
 fn bits(palette: &Palette) -> usize {
     match palette.colours.len() {
         0..=2 => 1,
@@ -134,7 +134,7 @@ pub(super) mod tests {
     use super::*;
     use crate::content::picture::tests::blinking;
 
-    /// The frames of a PNG as they are in the file, each as red, green, blue, alpha.
+    /// The frames as the file stores them, each as red, green, blue, alpha.
     pub(in crate::content) fn decoded(file: &[u8]) -> Vec<Vec<[u8; 4]>> {
         let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
         decoder.set_transformations(png::Transformations::ALPHA | png::Transformations::EXPAND);
@@ -144,7 +144,7 @@ pub(super) mod tests {
             let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
             let size = reader.next_frame(&mut pixels).unwrap().buffer_size();
             let pixels = pixels[..size].as_chunks().0;
-            // Whatever colour the transparent one has.
+            // A transparent pixel may have any colour.
             pixels.iter().map(|pixel: &[u8; 4]| if pixel[3] == 0 { [0; 4] } else { *pixel }).collect()
         };
         (0..frames).map(read).collect()
@@ -160,7 +160,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn regress_a_part_is_filtered_as_the_whole_is() {
+    fn regress_a_rectangle_is_filtered_like_the_whole_frame() {
         let mut picture = blinking(false);
         picture.frames.truncate(1);
         let palette = picture.palette();
@@ -170,7 +170,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_animation_has_what_changed() {
+    fn an_animation_stores_changed_rectangles() {
         let picture = blinking(true);
         let frames = decoded(&encode(&picture).unwrap());
         assert_eq!(frames, [picture.frames[0].pixels.clone(), vec![[255; 4]]]);

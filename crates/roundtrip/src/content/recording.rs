@@ -1,7 +1,7 @@
-//! A page's files out of a browser's recording (HAR 1.2) that kept the bodies.
+//! A page's files from a browser's recording (HAR 1.2) with bodies.
 //!
-//! Not a reader of the format: `scenario::har` is, the same for whoever needs sizes only. Here bodies become files, decoded
-//! as the browser had them; an answer whose body is not in the recording is named.
+//! Not a parser: `scenario::har` is, also for callers that need sizes only. Here bodies become files, decoded as the
+//! browser had them; a response without a recorded body is reported.
 
 use std::io::Read;
 
@@ -9,13 +9,13 @@ use scenario::har;
 
 use super::make::Source;
 
-/// The files of a recording, and what is not among them.
+/// The files of a recording, and sentences about missing ones.
 pub type Files = (Vec<Source>, Vec<String>);
 
-/// Reads a recording whole.
+/// Reads a whole recording.
 ///
 /// # Errors
-/// What is no HAR, or has no body in it.
+/// The file is not HAR, or has no bodies.
 pub fn read(from: impl Read) -> Result<Files, String> {
     let (answers, left_out) = har::files(from).map_err(|error| error.to_string())?;
     let mut left_out: Vec<String> = left_out.into_iter().collect();
@@ -35,7 +35,7 @@ pub fn read(from: impl Read) -> Result<Files, String> {
     }
 }
 
-/// What the answer's type says, and where it says nothing, what the path does.
+/// File extension by the response's media type or, without one, by the path.
 fn ending<'a>(mime: &str, path: &'a str) -> &'a str {
     match mime {
         "text/html" | "application/xhtml+xml" => "html",
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_are_files_of_their_type_as_large_as_they_were_sent_and_missing_ones_are_named() {
+    fn bodies_become_files_with_types_and_sizes_and_missing_ones_are_reported() {
         let entry = |url: &str, content: &str| {
             format!(
                 r#"{{"request":{{"url":"{url}"}},"response":{{"status":200,"bodySize":2,"content":{{{content}}}}}}}"#

@@ -1,4 +1,4 @@
-//! One step over one network: what is sent, and what that saves. The field names are the JSON's.
+//! One step over one network: transferred objects and bytes, and the saving. The field names are the JSON's.
 
 use scenario::{Page, Scenario};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use super::step::{Part, Step};
 use crate::failure::Failure;
 use crate::feature::Feature;
 
-/// A page in one form, fetched.
+/// A page in one form, loaded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The page's name.
@@ -20,29 +20,29 @@ pub struct Row {
     pub network: String,
     /// The protocol's name.
     pub protocol: String,
-    /// What was changed, in kebab-case.
+    /// The change, in kebab-case.
     pub step: String,
-    /// What is fetched, in order; `objects` and `bytes` are its count and its sum.
+    /// Objects to fetch, in order; `objects` and `bytes` are their number and total size.
     pub files: Vec<Part>,
-    /// Objects, each a request.
+    /// Number of objects, each a request.
     pub objects: usize,
-    /// All bodies together.
+    /// Bytes of all bodies.
     pub bytes: u64,
-    /// Bodies against those of the page as it is; negative for more.
+    /// Bytes of bodies saved relative to the original page; negative for more.
     pub saved_bytes: i64,
     /// The same in percent.
     pub saved_percent: f64,
-    /// Packets, both ways, in the simulator; `None` where it cannot run this.
+    /// Packets in both directions, in the simulator; `None` where it cannot run this.
     pub packets: Option<f64>,
-    /// From the first packet to the last byte, in the simulator.
+    /// Milliseconds from the first packet to the last byte, in the simulator.
     pub elapsed_ms: Option<f64>,
-    /// Against the page as it is.
+    /// Milliseconds saved relative to the original page.
     pub saved_ms: Option<f64>,
-    /// Why there is no time, and which form is missing.
+    /// Reasons for a missing time, and missing forms.
     pub notes: Vec<String>,
 }
 
-/// Every step over every network: packets and times from the simulator. Those with loss where there is a quality.
+/// Rows of every step over every network, with packets and times from the simulator. Lossy steps need a quality.
 pub fn rows(
     content: &Content,
     replaced: &Replaced,
@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(row.objects, row.files.len(), "{}", row.step);
             assert_eq!(i128::from(row.saved_bytes), i128::from(before.bytes) - i128::from(row.bytes));
             assert_eq!(row.saved_ms.unwrap(), before.elapsed_ms.unwrap() - row.elapsed_ms.unwrap());
-            // What is sent holds what is fetched, packets of at most 1,500 bytes each.
+            // The packets carry the bodies, at most 1,500 bytes each.
             assert!(row.packets.unwrap() * 1_500.0 > row.bytes as f64);
         }
         let css = rows.iter().find(|row| row.step == "css").unwrap();

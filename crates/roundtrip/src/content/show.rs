@@ -1,6 +1,6 @@
-//! What people and programs see of a page's content: tables, JSON, CSV, a page.
+//! Output of the content study: tables, JSON, CSV, a page.
 //!
-//! Nothing is computed here but sums.
+//! Only sums are computed here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ fn steps(rows: &[Row]) -> Grid {
     Grid { columns, rows: rows.iter().map(cells).collect() }
 }
 
-/// Each image in every form it was given.
+/// Each image in every form that was made.
 fn images(content: &Content) -> Grid {
     let columns = vec![
         Column::name(["", "image"]),
@@ -105,7 +105,7 @@ fn line(name: &str, cells: [Option<usize>; 8]) -> Vec<String> {
     std::iter::once(name.to_owned()).chain(cells).collect()
 }
 
-/// What was left out, and why.
+/// Files that were left out, with the reasons.
 fn notes(content: &Content, replaced: &Replaced, rows: &[Row]) -> Vec<String> {
     let kept = content.files.iter().filter_map(|file| match &file.kind {
         Kind::Picture(forms) => forms.picture.as_ref().err().map(|why| {
@@ -124,7 +124,7 @@ fn notes(content: &Content, replaced: &Replaced, rows: &[Row]) -> Vec<String> {
         .collect()
 }
 
-/// Images in formats that are not decoded here, and so stay as they are: `24 images (24 webp)`.
+/// Images in formats that are not decoded here, which stay as they are: `24 images (24 webp)`.
 fn unread(content: &Content) -> Option<String> {
     let mut formats: BTreeMap<String, usize> = BTreeMap::new();
     for file in content.files.iter().filter(|file| matches!(file.kind, Kind::Other)) {
@@ -139,10 +139,10 @@ fn unread(content: &Content) -> Option<String> {
     })
 }
 
-/// Endings of images that are not decoded here.
+/// Extensions of images that are not decoded here.
 const UNREAD: [&str; 8] = ["webp", "avif", "jxl", "heic", "bmp", "ico", "tif", "tiff"];
 
-/// What the rules replace, which bytes and objects alone do not tell apart.
+/// Images that CSS rules replace, which bytes and objects alone do not show.
 fn by_css(replaced: &Replaced) -> String {
     let Replaced { documents, images, rules } = replaced;
     let words = images.values().filter(|look| !look.words.is_empty()).count();

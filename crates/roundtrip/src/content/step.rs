@@ -1,6 +1,6 @@
-//! One change to all of a page, and the objects that come of it.
+//! One change to all of a page, and the resulting objects.
 //!
-//! Wherever a form is larger than the file, the file stays, as whoever publishes it would have it.
+//! Wherever a form is larger than the file, the file stays, as a publisher would choose.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::html;
 use super::{Content, File, Forms, Kind};
 use crate::feature::Feature;
 
-/// What is changed.
+/// A change to the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Nothing.
@@ -33,26 +33,26 @@ pub enum Step {
     Avif,
     /// Spacers and images of text become rules and words.
     Css,
-    /// All that the note does: lower case, deflate, PNG, MNG, CSS.
+    /// All changes of the note: lower case, deflate, PNG, MNG, CSS.
     AllOfThen,
-    /// What replaced it, without loss: lower case, Brotli, the smallest of PNG, APNG and WebP, CSS.
+    /// Their lossless successors: lower case, Brotli, the smallest of PNG, APNG and WebP, CSS.
     AllOfNow,
     /// The same with the smallest of all formats.
     AllOfNowLossy,
 }
 
-/// An object as it is fetched. The field names are the JSON's.
+/// A fetched object. The field names are the JSON's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// The file's, below the page's folder.
+    /// The file's path below the page's directory.
     pub path: String,
-    /// What it was made into: a coding, a format, or `as-it-is`.
+    /// Its form: a coding, a format, or `as-it-is`.
     pub form: &'static str,
-    /// The body, at least 1.
+    /// Bytes of the body, at least 1.
     pub bytes: u64,
 }
 
-/// What an image may become.
+/// Format of an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     AsIs,
@@ -67,7 +67,7 @@ enum Format {
 }
 
 impl Step {
-    /// Every one that this build can make, in the order of a table; those with loss only where a quality was asked for.
+    /// Every step that this build supports, in the order of a table; lossy ones only with a quality.
     pub fn all(has_quality: bool) -> impl Iterator<Item = Self> {
         let has_webp = Feature::ImageCodecs.is_built();
         let steps = Self::ALL.into_iter().filter(move |step| has_webp || *step != Self::Webp);
@@ -108,7 +108,7 @@ impl Step {
         }
     }
 
-    /// In tables and in JSON.
+    /// Name in tables and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AsIs => "as-it-is",
@@ -127,7 +127,7 @@ impl Step {
         }
     }
 
-    /// What is left to fetch, in the order of the files.
+    /// The remaining objects, in the order of the files.
     pub fn parts(self, content: &Content, replaced: &Replaced) -> Vec<Part> {
         let (coding, is_lower, format, is_styled) = match self {
             Self::AsIs => (None, false, Format::AsIs, false),
@@ -164,7 +164,7 @@ impl File {
         ("as-it-is", self.sent.unwrap_or(self.bytes.len() as u64))
     }
 
-    /// The smallest form, or as it is if none is smaller.
+    /// The smallest form, or the original if none is smaller.
     fn smallest(&self, forms: impl IntoIterator<Item = (&'static str, u64)>) -> (&'static str, u64) {
         std::iter::once(self.as_it_is())
             .chain(forms)
@@ -172,7 +172,7 @@ impl File {
             .unwrap_or(self.as_it_is())
     }
 
-    /// Text, coded; `rewritten` stands for what it was.
+    /// Text in a coding; `rewritten` replaces the original.
     fn coded(
         &self,
         coding: Option<Coding>,
@@ -182,7 +182,7 @@ impl File {
         let bytes = rewritten.unwrap_or(&self.bytes);
         let lower = (is_lower && matches!(self.kind, Kind::Html)).then(|| html::in_lower_case(bytes));
         let bytes = lower.as_ref().unwrap_or(bytes);
-        // What came compressed and was rewritten is compressed again, where nothing else is said.
+        // A file that was sent compressed and then rewritten is compressed again, unless a coding is given.
         let came_compressed = self.sent.is_some_and(|sent| sent < self.bytes.len() as u64);
         let coding = coding.or((rewritten.is_some() && came_compressed).then_some(Coding::Gzip));
         let coded =
@@ -198,7 +198,7 @@ impl File {
 }
 
 impl Forms {
-    /// What there is of a format.
+    /// The image's forms of a format.
     fn in_format(&self, format: Format) -> impl Iterator<Item = (&'static str, u64)> {
         let Self { picture, png, mng, webp, jpeg, webp_lossy, avif } = self;
         let is_animation = picture.as_ref().is_ok_and(|picture| picture.is_animation());
@@ -269,7 +269,7 @@ mod tests {
                     || replaced.images.is_empty();
                 prop_assert_eq!(parts.len(), if stays { 2 } else { 1 }, "{}", step.name());
                 prop_assert!(parts.iter().all(|part| part.bytes > 0), "{}", step.name());
-                // Of one image in one document, both change or neither does.
+                // The page has one image in one document: both change or neither does.
                 prop_assert_eq!(replaced.documents.len(), replaced.images.len());
             }
         }

@@ -1,7 +1,7 @@
 //! PNG and JPEG, decoded as a browser shows them.
 //!
-//! Not everything they can say: a colour profile, 16 bits of a colour, more than one frame, or a camera held upright would
-//! be lost in the other formats as they are written here, and so such a picture is refused, and stays as it is.
+//! A colour profile, 16 bits per channel, more than one frame, or a rotated camera would be lost in the other formats
+//! as they are written here. Such a picture is refused, and stays as it is.
 
 use std::io::Cursor;
 
@@ -16,7 +16,7 @@ use super::picture::{Frame, PIXELS_MOST, Picture};
 /// Decodes a PNG.
 ///
 /// # Errors
-/// What is no PNG, damaged, too large, or has what the other formats would lose.
+/// The file is not a PNG, is damaged or too large, or has features that the other formats would lose.
 pub fn of_png(bytes: &[u8]) -> Result<Picture, String> {
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(Transformations::EXPAND | Transformations::ALPHA);
@@ -33,7 +33,7 @@ pub fn of_png(bytes: &[u8]) -> Result<Picture, String> {
         return Err("it has 16 bits of each colour".to_owned());
     }
     let is_srgb = info.srgb.is_some();
-    // 1/2.2, which is what everything without a word has.
+    // 1/2.2, the default gamma.
     let is_usual = |gamma: u32| (45_000..46_000).contains(&gamma);
     if !is_srgb
         && (info.icc_profile.is_some() || info.gamma().is_some_and(|gamma| !is_usual(gamma.into_scaled())))
@@ -93,12 +93,12 @@ fn still(width: u32, height: u32, mut pixels: Vec<[u8; 4]>) -> Result<Picture, S
     if pixels.len() as u64 != u64::from(width) * u64::from(height) {
         return Err(undecodable("it has another number of pixels than it says"));
     }
-    // What is not seen has no colour.
+    // A transparent pixel has no colour.
     pixels.iter_mut().filter(|pixel| pixel[3] == 0).for_each(|pixel| *pixel = [0; 4]);
     Ok(Picture { width, height, frames: vec![Frame { pixels, delay: 0 }], plays: 1 })
 }
 
-/// How the camera was held (Exif 2.32, tag 274 of the first directory), 1 for upright.
+/// Orientation of the camera (Exif 2.32, tag 274 of the first directory), 1 for upright.
 fn orientation(exif: &[u8]) -> Option<u16> {
     let is_little = match exif.get(..2)? {
         b"II" => true,
@@ -125,7 +125,7 @@ mod tests {
     use crate::content::picture::tests::blinking;
     use crate::content::png as writer;
 
-    /// A grey pixel, as every decoder knows it: baseline, one block.
+    /// A grey pixel that every decoder reads: baseline, one block.
     const JPEG: &[u8] = include_bytes!("still/grey.jpg");
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jpeg_is_read_unless_its_camera_was_turned() {
+    fn a_jpeg_is_read_unless_it_is_rotated() {
         let picture = of_jpeg(JPEG).unwrap();
         assert_eq!((picture.width, picture.height), (8, 8));
         assert!(
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_and_bombs_are_told() {
+    fn damage_and_decompression_bombs_are_errors() {
         let mut picture = blinking(false);
         picture.frames.truncate(1);
         let mut bomb = writer::encode(&picture).unwrap();

@@ -1,15 +1,15 @@
-//! WebP (RFC 9649), of stills and animations, by the reference encoder: without loss, or at a quality.
+//! WebP (RFC 9649) of stills and animations, by the reference encoder: lossless, or at a quality.
 //!
-//! Not a choice between the two: who asks for a quality gets what looks different.
+//! The caller chooses between the two.
 
 use webp::{AnimEncoder, AnimFrame, Encoder, PixelLayout, WebPConfig};
 
 use super::picture::Picture;
 
-/// The format's largest side.
+/// Maximum width and height of the format, in pixels.
 const SIDE_MOST: u32 = 16_383;
 
-/// The picture as a WebP without loss; `None` where it is too large for one.
+/// The picture as lossless WebP; `None` where it is too large for the format.
 pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
     let mut config = WebPConfig::new().ok()?;
     config.lossless = 1;
@@ -40,7 +40,7 @@ fn write(picture: &Picture, mut config: WebPConfig) -> Option<Vec<u8>> {
     for frame in &picture.frames {
         let (pixels, width, height) = (frame.pixels.as_flattened(), picture.width, picture.height);
         encoder.add_frame(AnimFrame::from_rgba(pixels, width, height, milliseconds));
-        // Frames follow one another: one without a delay is shown for the shortest time there is.
+        // A frame without a delay is shown for the minimum time.
         milliseconds += 10 * i32::from(frame.delay.max(1));
     }
     encoder.try_encode().ok().map(|file| file.to_vec())

@@ -1,7 +1,7 @@
-//! One server under one plan of SURGE's users, and several at a time.
+//! One server under one plan of SURGE's users, and several such runs concurrently.
 //!
-//! Bouts that run beside one another share the machine's processors, and none else: what a server can bear is said by its
-//! own processor time, and never by whether this machine had enough.
+//! Concurrent runs share the machine's CPUs and nothing else. A server's capacity is therefore derived from its own CPU
+//! time, never from spare time of this machine.
 
 use std::fs;
 use std::path::Path;
@@ -26,45 +26,45 @@ use super::how::How;
 use super::program;
 use super::server::{self, Kind, Told};
 
-/// A server, how it is asked, and by how many.
+/// A run of the benchmark: server, transport and number of users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bout {
     /// The server.
     pub kind: Kind,
-    /// Seconds after which it closes a connection that nobody asks on; 0: each after one answer.
+    /// Idle timeout of the server's connections, in seconds; 0: it closes after each response.
     pub idle_s: u64,
-    /// Connections between it and a user, at most.
+    /// Maximum number of connections between it and a user.
     pub connections: usize,
     /// Whether users close theirs after each page ("altruistic").
     pub closes_early: bool,
-    /// How users ask.
+    /// Transport of the users.
     pub how: How,
     /// User equivalents.
     pub users: u32,
 }
 
-/// How long users go on, and how long they wait.
+/// Length of a run, and the users' timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The time of a bout.
+    /// Duration of a run.
     pub lasts: Duration,
-    /// What was not answered in this time has failed.
+    /// Timeout: a request without a response in this time has failed.
     pub patience: Duration,
-    /// The time of a run behind a line: what goes by UDP and is lost there is little, and must be counted.
+    /// Duration of a run behind a bottleneck: packets lost from UDP are few, and must be counted.
     pub fills: Duration,
     /// Numbers of users, ascending.
     pub users: &'static [u32],
 }
 
 impl Extent {
-    /// Minutes for everything.
+    /// Minutes in total.
     pub const QUICK: Self = Self {
         lasts: Duration::from_secs(20),
         patience: Duration::from_secs(20),
         fills: Duration::from_secs(60),
         users: &[200, 600, 1_000],
     };
-    /// The paper's two minutes each: an hour or two for everything.
+    /// The paper's two minutes for each run: an hour or two in total.
     pub const FULL: Self = Self {
         lasts: Duration::from_secs(120),
         patience: Duration::from_secs(60),
@@ -73,64 +73,64 @@ impl Extent {
     };
 }
 
-/// What came of a bout.
+/// Outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Answers for each second of the bout's own time.
+    /// Responses per second of the run's duration.
     pub per_second: f64,
-    /// Milliseconds from when an answer was wanted until it was there, the mean; what failed counts with the patience.
+    /// Mean milliseconds from the intended time of a request to its response; a failed one counts with the timeout.
     pub mean_ms: f64,
-    /// What of this may be the generator's own, at most: what it was late in asking, and as much again in taking answers.
+    /// Upper bound of the generator's share of the mean: its lateness in sending, and as much again in receiving.
     pub own_ms: f64,
-    /// The median.
+    /// Median latency, in milliseconds.
     pub median_ms: f64,
-    /// 99.9% are not above it.
+    /// 99.9th percentile of the latency, in milliseconds.
     pub p999_ms: f64,
-    /// Requests without an answer.
+    /// Requests without a response.
     pub failed: u64,
-    /// The share of answers that came in a datagram.
+    /// Share of responses that came in a datagram.
     pub by_udp: f64,
-    /// The share of answers that were asked for in the first packet of a connection.
+    /// Share of responses whose request was in the first packet of a connection.
     pub early: f64,
-    /// Whether the latencies are the generator's ([`audit::is_void`]).
+    /// Whether the latencies are limited by the generator ([`audit::is_void`]).
     pub latency_is_void: bool,
-    /// Whether so is the throughput: what the generator was late is more than a tenth of the time in which a user asks once.
+    /// Whether so is the throughput: the generator was late by more than a tenth of the interval between a user's requests.
     pub throughput_is_void: bool,
-    /// Connections opened, by either.
+    /// Connections opened, by either end.
     pub connections: u64,
-    /// Milliseconds of processor time that the server's host took for an answer, its kernel's included.
+    /// Milliseconds of CPU time on the server's host for each response, its kernel's included.
     pub processor_ms: f64,
 }
 
 impl Outcome {
-    /// Answers for each second; `None` where that says nothing of the server.
+    /// Responses per second; `None` where the generator limits it.
     pub fn throughput(&self) -> Option<f64> {
         (!self.throughput_is_void).then_some(self.per_second)
     }
 
-    /// The mean latency in milliseconds; `None` where that says nothing of the server.
+    /// The mean latency in milliseconds; `None` where the generator limits it.
     pub fn latency_ms(&self) -> Option<f64> {
         (!self.latency_is_void).then_some(self.mean_ms)
     }
 
-    /// What its host's processors took for an answer, in milliseconds; `None` where it was not asked as often as planned.
+    /// CPU time on the server's host for each response, in milliseconds; `None` where fewer requests came than planned.
     pub fn server_ms(&self) -> Option<f64> {
         (!self.throughput_is_void).then_some(self.processor_ms)
     }
 }
 
-/// So many bouts run beside one another: each is hardly any work, and has some thousand files open.
+/// Maximum number of concurrent runs: each is little work, and has some thousand files open.
 const BESIDE: usize = 5;
 
-/// So many of those that encrypt: users and server of one may take a processor each for their handshakes.
+/// Maximum number of concurrent runs with encryption: users and server of one may take a CPU each for their handshakes.
 fn encrypted_beside() -> usize {
     thread::available_parallelism().map_or(1, |processors| (processors.get() / 2).clamp(1, BESIDE))
 }
 
-/// Runs all of them; `told` hears how many are over.
+/// Runs all of them; `told` gets the number of those that are finished.
 ///
 /// # Errors
-/// The first that could not be run, and why.
+/// The first run that failed, with the reason.
 pub fn run(bouts: &[Bout], extent: Extent, told: &(dyn Fn(usize) + Sync)) -> Result<Vec<Outcome>, Error> {
     let mut sites = Vec::new();
     for users in extent.users.iter().filter(|users| bouts.iter().any(|bout| bout.users == **users)) {
@@ -148,7 +148,7 @@ pub fn run(bouts: &[Bout], extent: Extent, told: &(dyn Fn(usize) + Sync)) -> Res
         Ok(())
     };
     let mut order: Vec<usize> = (0..bouts.len()).collect();
-    // The longest first: those whose server may not keep up. They are taken from the end.
+    // The longest come first: servers that may not keep up. They are taken from the end.
     order.sort_by_key(|number| (bouts[*number].kind == Kind::Prefork, bouts[*number].users));
     let (encrypted, plain) = order.into_iter().partition(|number| bouts[*number].how.security().is_some());
     beside_one_another(plain, BESIDE, &run_one)?;
@@ -157,7 +157,7 @@ pub fn run(bouts: &[Bout], extent: Extent, told: &(dyn Fn(usize) + Sync)) -> Res
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-/// Runs these from the last to the first, so many at a time, up to the first that fails.
+/// Runs these from the last to the first, some at a time, until one fails.
 fn beside_one_another(
     left: Vec<usize>,
     beside: usize,
@@ -178,7 +178,7 @@ fn beside_one_another(
     ends.into_iter().collect()
 }
 
-/// A plan, and its files in a folder.
+/// A plan, with its files in a directory.
 pub struct Site {
     /// The plan.
     pub plan: Plan,
@@ -186,16 +186,16 @@ pub struct Site {
 }
 
 impl Site {
-    /// Of so many users.
+    /// The site of SURGE's plan for this number of users.
     pub(super) fn new(users: u32, lasts: Duration) -> Result<Self, Error> {
         let wanted = Wanted { schedule: Schedule::Users(users), lasts, ..Wanted::default() };
         Self::of(wanted.plan().expect("two thousand files for some hundred users are no plan beyond bounds"))
     }
 
-    /// Of this plan.
+    /// The site of this plan.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// The disk's error.
     pub fn of(plan: Plan) -> Result<Self, Error> {
         let doing = "write a site's files";
         let folder = program::folder().map_err(failed(doing))?;
@@ -206,7 +206,7 @@ impl Site {
         Ok(Self { plan, folder })
     }
 
-    /// Where they are; gone with the site.
+    /// The directory of the files, which is removed with the site.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -241,7 +241,7 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
     };
     let (there, before) = (Arc::clone(site), hosts.spent_s());
     let record = hosts.users.run(move || {
-        // Bouts share processors: who is to ask at a time must not wait for another bout's server. A refusal shows as lateness.
+        // Concurrent runs share CPUs: a user's request must not wait for another run's server. A refusal shows as lateness.
         let _ = Scheduling::real_time();
         Ok(load::run::run(&there.plan, &target, &config, &mut |_| ()))
     })?;
@@ -255,7 +255,7 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
     Ok(Outcome { early, ..outcome(&record, extent, users, spent_s) })
 }
 
-/// How much of the time in which a user asks once the generator may have been late.
+/// Maximum lateness of the generator, as a share of the interval between a user's requests.
 const OWN_SHARE: f64 = 0.1;
 
 fn outcome(record: &Record, extent: Extent, users: u32, spent_s: f64) -> Outcome {
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     #[ignore = "runs servers of others for some minutes: as root, with Apache and nginx"]
-    fn all_servers_answer_the_papers_users() {
+    fn all_servers_respond_to_the_papers_users() {
         let kinds =
             [Kind::Prefork, Kind::Event, Kind::Nginx, Kind::NginxFew, Kind::Hyper, Kind::Ours, Kind::Dhttp];
         let mut bouts = Vec::new();

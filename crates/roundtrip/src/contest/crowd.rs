@@ -1,8 +1,8 @@
-//! Users at one to three machines, behind a line that they may fill, and beside them whoever downloads without an end:
-//! figure 13 and Table I of `papers/dhttp#section-vi-b`, measured.
+//! Users on one to three hosts behind a saturated bottleneck, with a competing bulk download: figure 13 and Table I of
+//! `papers/dhttp#section-vi-b`, measured.
 //!
-//! Not the network ([`Line`]), and not the simulated town (`simulate::town`), which has the same line. Users are those of
-//! `bout`, a hundred at each machine, and DHTTP's client is the paper's, which asks again after 5 and 10 s.
+//! Not the network ([`Line`]), nor the simulated dumbbell (`simulate::town`), which has the same bottleneck. Users are
+//! those of `bout`, a hundred on each host, and DHTTP's client is the paper's, which retries after 5 and 10 s.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -24,48 +24,48 @@ use super::how::How;
 use super::line::{Carried, Line};
 use super::server::{self, Counted, Kind, Told};
 
-/// Users at some machines, who ask one server.
+/// Users on some hosts, with one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Crowd {
-    /// The server, and with it the protocol.
+    /// The server, which implies the protocol.
     pub kind: Kind,
-    /// Machines with a hundred users each, from 1 to 3.
+    /// Hosts with a hundred users each, from 1 to 3.
     pub machines: u32,
-    /// Whether somebody downloads beside them, from the server's host and over the same line.
+    /// Whether a bulk download competes, from the server's host and over the same bottleneck.
     pub beside: bool,
 }
 
-/// What came of it.
+/// Outcome of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Answers for each second of the plan's own time.
+    /// Responses per second of the plan's duration.
     pub per_second: f64,
-    /// Milliseconds from when an answer was wanted until it was there, the mean; what failed counts with the patience.
+    /// Mean milliseconds from the intended time of a request to its response; a failed one counts with the timeout.
     pub mean_ms: f64,
-    /// The median of what was answered.
+    /// Median latency of the responses, in milliseconds.
     pub median_ms: f64,
-    /// Requests without an answer.
+    /// Requests without a response.
     pub failed: u64,
-    /// What the server has counted.
+    /// The server's counters.
     pub counted: Counted,
-    /// Bits a second of bodies that the users have got.
+    /// Bits per second of bodies that the users received.
     pub users_bits: f64,
-    /// Those that the download has got, once it had had time to begin.
+    /// Bits per second of the download, after its first seconds.
     pub beside_bits: f64,
-    /// What the line had no room for, of what was to cross it towards the users.
+    /// Share of the packets towards the users that the bottleneck's full queue dropped.
     pub dropped_share: f64,
-    /// How late the latest link was, in milliseconds: of 99.9% of its packets.
+    /// 99.9th percentile of the lateness of the latest link's packets, in milliseconds.
     pub link_late_ms: f64,
-    /// What could not keep up, if something could not: then nothing here is the server's.
+    /// The component that could not keep up, if any: then no figure here is the server's.
     pub void: Option<Void>,
 }
 
-/// Why a run says nothing.
+/// Reason why a run is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Void {
-    /// Users did not ask when they were to ([`audit::is_void`]).
+    /// Users did not send requests on time ([`audit::is_void`]).
     Generator,
-    /// Packets were not delivered when they were to be.
+    /// The link did not deliver packets on time.
     Link,
 }
 
@@ -73,17 +73,17 @@ pub enum Void {
 const USERS: u32 = 100;
 /// "The persistent connection timeout for both servers is 5 seconds."
 const TOLD: Told = Told { idle_s: 5, per_client: 3, how: How::Usual };
-/// What was not answered in this time has failed: three of the paper's waits.
+/// Timeout: a request without a response in this time has failed. Three times the paper's.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The download is counted from here on, as in the simulated town.
+/// The download counts from this time on, as in the simulated dumbbell.
 const SETTLED: Duration = Duration::from_secs(10);
-/// So many beside one another: a few hundred packets a second each, and four threads for links that must not be late.
+/// Maximum number of concurrent runs: a few hundred packets a second each, and four threads for links that must not be late.
 const BESIDE: usize = 2;
 
-/// Runs all of them, each for so long; `told` hears how many are over.
+/// Runs all of them for the duration `lasts`; `told` gets the number of those that are finished.
 ///
 /// # Errors
-/// The first that could not be run, and why.
+/// The first run that failed, with the reason.
 pub fn run(crowds: &[Crowd], lasts: Duration, told: &dyn Fn(usize)) -> Result<Vec<Outcome>, Error> {
     let mut outcomes = Vec::new();
     for some in crowds.chunks(BESIDE) {
@@ -173,21 +173,21 @@ fn outcome(records: Vec<Record>, lasts: Duration, carried: Carried) -> Outcome {
     }
 }
 
-/// Somebody who downloads without an end.
+/// A download without end.
 struct Download {
     received: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
     sink: thread::JoinHandle<()>,
 }
 
-/// Where downloads come from.
+/// Port of the download's source.
 const PORT: u16 = 81;
 
 impl Download {
     fn start(line: &Line) -> Result<Self, Error> {
         let address = SocketAddr::from((SERVER, PORT));
         let (received, is_over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
-        // It ends when whoever takes it has gone, and nobody waits for that.
+        // The thread ends when its client has disconnected, and is not joined.
         spawned(&line.server, move || {
             let (mut stream, _) = TcpListener::bind(address)?.accept()?;
             while stream.write_all(&[0; 65_536]).is_ok() {}
@@ -202,7 +202,7 @@ impl Download {
                 match stream.read(&mut room) {
                     Ok(0) => break,
                     Ok(length) => drop(count.fetch_add(length as u64, Ordering::Relaxed)),
-                    // Others have all of the line for a while.
+                    // Other flows fill the link for a while.
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                     Err(error) => return Err(error),
                 }
@@ -212,7 +212,7 @@ impl Download {
         Ok(Self { received, is_over, sink })
     }
 
-    /// What it gets in a second between [`SETTLED`] and the end of what lasts so long, in bits.
+    /// Mean bits per second between [`SETTLED`] and `lasts`.
     fn end(self, lasts: Duration) -> f64 {
         let Self { received, is_over, sink } = self;
         sleep(SETTLED);
@@ -221,7 +221,7 @@ impl Download {
         sleep(counted);
         let bytes = received.load(Ordering::Relaxed) - before;
         is_over.store(true, Ordering::Relaxed);
-        // One that failed has downloaded nothing, and that is what is said.
+        // A failed download has received nothing, and is reported as that.
         let _ = sink.join();
         bytes as f64 * 8.0 / counted.as_secs_f64()
     }
@@ -238,7 +238,7 @@ fn spawned(
     })
 }
 
-/// The source may not listen yet.
+/// Retries, because the source may not listen yet.
 fn connected(address: SocketAddr) -> std::io::Result<TcpStream> {
     for _ in 0..100 {
         if let Ok(stream) = TcpStream::connect(address) {
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     #[ignore = "fills a line for five minutes: as root, with Apache"]
-    fn users_and_a_download_share_a_line() {
+    fn users_and_a_download_share_a_bottleneck() {
         let mut crowds = Vec::new();
         for kind in [Kind::Dhttp, Kind::Prefork] {
             crowds.extend([1, 2, 3].map(|machines| Crowd { kind, machines, beside: true }));

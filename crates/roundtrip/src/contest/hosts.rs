@@ -1,8 +1,8 @@
-//! Two hosts in network namespaces of their own, and the cable between them: a server's, and that of its users.
+//! Two hosts in network namespaces of their own, and the veth pair between them: a server's host and its users'.
 //!
-//! Not a link with a rate or a delay: that is `measure`'s emulator. What arrives at a host is taken by a thread of the kernel's
-//! for that host (Documentation/networking/napi.rst, "threaded"), as a network card's interrupt would; over the loopback
-//! interface whoever sends would be booked for both ends.
+//! Without a rate or a delay: that is `measure`'s emulator. A kernel thread of the receiving host handles the packets
+//! that arrive there (Documentation/networking/napi.rst, "threaded"), as a network card's interrupt would. Over the
+//! loopback interface the sender's CPU time would include both ends.
 
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
@@ -21,28 +21,28 @@ use super::failed;
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(192, 168, 78, 1);
 const USERS: Ipv4Addr = Ipv4Addr::new(192, 168, 78, 2);
 
-/// A server's host and its users', gone when dropped.
+/// A server's host and its users', removed when dropped.
 #[derive(Debug)]
 pub struct Hosts {
-    /// Where the server is.
+    /// Namespace of the server.
     pub server: Namespace,
-    /// Where its users are.
+    /// Namespace of its users.
     pub users: Namespace,
-    /// What the kernel calls the server's network.
+    /// Inode of the server's network namespace.
     network: u64,
-    /// The server's end of the cable.
+    /// The server's end of the veth pair.
     device: String,
 }
 
 impl Hosts {
-    /// Two hosts that reach one another. It takes root.
+    /// Two connected hosts. Needs root.
     ///
     /// # Errors
-    /// What the system lacks or refuses.
+    /// A missing program, or the system's error.
     pub fn new() -> Result<Self, Error> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // Whose processor time is counted is found by these names, among all cables of the machine.
+        // The CPU time's owner is found by these names, among all veth pairs of the machine.
         let [device, far] = ["s", "u"].map(|end| format!("rt{}{end}{number}", std::process::id()));
         let [server, users] = [Namespace::new("server's host")?, Namespace::new("users' host")?];
         let (near, peer) = (device.clone(), far.clone());
@@ -58,7 +58,7 @@ impl Hosts {
         Ok(Self { server, users, network, device })
     }
 
-    /// Seconds of processor time that whoever lives on the server's host has had, and what takes its packets.
+    /// CPU time on the server's host in seconds, including the threads that receive its packets.
     pub fn spent_s(&self) -> f64 {
         let taker = format!("napi/{}-", self.device);
         let processes = entries(Path::new("/proc"));
@@ -74,18 +74,18 @@ impl Hosts {
     }
 }
 
-/// What the kernel calls the network that a thread is in.
+/// Inode of the network namespace of a thread.
 fn network_of(task: &Path) -> Option<u64> {
     fs::metadata(task.join("ns/net")).ok().map(|network| network.ino())
 }
 
-/// Documentation/scheduler/sched-stats.rst: the first number is nanoseconds on a processor.
+/// CPU time of a thread. Documentation/scheduler/sched-stats.rst: the first number is nanoseconds on a CPU.
 fn time_s(task: &Path) -> f64 {
     let text = fs::read_to_string(task.join("schedstat")).unwrap_or_default();
     text.split(' ').next().and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
-/// What is numbered in a folder of /proc.
+/// Numbered entries of a directory of /proc.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_numbered = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
@@ -95,17 +95,17 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// One end of the cable, with all that is needed to use it.
+/// Configures one end of the veth pair.
 fn up(mut netlink: Netlink, device: &str, [own, other]: [Ipv4Addr; 2]) -> Result<(), Error> {
     netlink.bring_up_loopback()?;
     netlink.add_address(device, own)?;
     netlink.bring_up_as_it_is(device)?;
     netlink.set_route(device, &Route { destination: other, source: own, metrics: Metrics::default() })?;
-    // Without the first a cable's end has nothing of which the kernel could make a thread, and without the second (at the other
-    // end) it is passed by: drivers/net/veth.c, `veth_skb_is_eligible_for_gro`.
+    // Without the first a veth end has nothing of which the kernel could make a thread; without the second (at the
+    // other end) the thread is bypassed: drivers/net/veth.c, `veth_skb_is_eligible_for_gro`.
     card::set_offload(device, Offload::MergeSegments, true)?;
     card::set_offload(device, Offload::CutSegments, false)?;
-    // Who sends waits when there is no room, instead of losing what was sent.
+    // With a queue a sender waits for a free slot, instead of losing packets.
     netlink.add_queue(device)?;
     card::receive_in_thread(device)
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regress_what_comes_to_the_server_is_on_its_hosts_account_though_others_send_it() {
+    fn regress_receive_processing_counts_as_cpu_time_of_the_receiving_host() {
         if !geteuid().is_root() {
             return skip::because("it takes root");
         }
@@ -129,7 +129,7 @@ mod tests {
             from.run(move || {
                 let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(failed("send"))?;
                 for _ in 0..2_000 {
-                    // Nobody is there, and the kernel takes it none the less.
+                    // No one listens there, and the kernel receives it none the less.
                     socket.send_to(&[0; 32], (to, 9)).map_err(failed("send"))?;
                 }
                 Ok(())
@@ -138,7 +138,7 @@ mod tests {
             hosts.spent_s() - before
         };
         assert!(took(SERVER, &hosts.users) > 0.0);
-        // Who sends to itself is on its own account alone.
+        // A sender to itself uses CPU time of its own host alone.
         assert_eq!(took(USERS, &hosts.users), 0.0);
     }
 }

@@ -1,6 +1,6 @@
-//! How users ask, where that is not HTTP/1 or DHTTP as everybody has it: TCP Fast Open, HTTP/2, HTTP/3.
+//! Transports of the users other than plain HTTP/1 and DHTTP: TCP Fast Open, HTTP/2, HTTP/3.
 //!
-//! Not the users (the crate `load`), and not what their servers are told (`server`).
+//! Not the users (the crate `load`), nor the configuration of their servers (`server`).
 
 use std::fs;
 
@@ -12,31 +12,31 @@ use super::failed;
 use super::hosts::Hosts;
 use super::server::Kind;
 
-/// How a server is asked.
+/// Transport of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
-    /// By HTTP/1 or DHTTP, whichever it is there for.
+    /// HTTP/1 or DHTTP, whichever the server is for.
     Usual,
-    /// The same, and requests leave with the SYN of whoever has been here before (RFC 7413).
+    /// The same; returning users send requests with the SYN (RFC 7413).
     FastOpen,
-    /// By HTTP/2 with prior knowledge: nothing is encrypted.
+    /// HTTP/2 with prior knowledge, without encryption.
     Http2,
-    /// By HTTP/2 over TLS.
+    /// HTTP/2 over TLS.
     Http2Tls,
-    /// By HTTP/3.
+    /// HTTP/3.
     Http3,
-    /// By HTTP/3, and requests leave with the first datagram of whoever has been here before (0-RTT).
+    /// HTTP/3; returning users send requests with the first datagram (0-RTT).
     Http3Early,
 }
 
 impl How {
-    /// The protocol by which this server is asked, where connections live so long.
+    /// The protocol for this server, with an idle timeout of `idle_s` seconds.
     pub fn protocol(self, kind: Kind, idle_s: u64) -> Protocol {
         match (self, kind) {
             (Self::Http2 | Self::Http2Tls, _) => Protocol::Http2,
             (Self::Http3 | Self::Http3Early, _) | (_, Kind::Quinn) => Protocol::Http3,
             (_, Kind::Dhttp) => Protocol::Dhttp,
-            // One answer for each connection: nothing can be sent ahead.
+            // One response for each connection: 0-RTT would save nothing.
             (_, Kind::Prefork | Kind::Event | Kind::Nginx | Kind::NginxFew | Kind::Hyper | Kind::Ours) => {
                 if idle_s == 0 {
                     Protocol::Http10
@@ -47,7 +47,7 @@ impl How {
         }
     }
 
-    /// Whether connections are encrypted, and by whose certificate: any, for it was made for this run.
+    /// Encryption, and certificate verification: any certificate is accepted, because it was made for this run.
     pub fn security(self) -> Option<Security> {
         match self {
             Self::Usual | Self::FastOpen | Self::Http2 => None,
@@ -57,10 +57,10 @@ impl How {
         }
     }
 
-    /// Tells the hosts, before anything listens.
+    /// Configures the hosts, before a server listens.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// The system's error.
     pub fn prepare(self, hosts: &Hosts) -> Result<(), Error> {
         if self != Self::FastOpen {
             return Ok(());
@@ -69,10 +69,10 @@ impl How {
         hosts.users.run(|| fs::write(SWITCH, CLIENTS).map_err(failed("switch TCP Fast Open on")))
     }
 
-    /// The share of answers that were asked for in the first packet of a connection; once a run is over.
+    /// Share of responses whose request was in the first packet of a connection, once a run is finished.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// The system's error.
     pub fn early(self, hosts: &Hosts, record: &Record) -> Result<f64, Error> {
         let answers = record.answers().max(1) as f64;
         let early = match self {
@@ -86,11 +86,11 @@ impl How {
 
 /// Documentation/networking/ip-sysctl.rst: `tcp_fastopen`.
 const SWITCH: &str = "/proc/sys/net/ipv4/tcp_fastopen";
-/// Who listens need not ask for it (0x400), may have it (0x2), and clients may, too (0x1).
+/// All listeners accept it without asking (0x400), servers may use it (0x2), and clients may (0x1).
 const ALL_LISTENERS: &str = "1027";
 const CLIENTS: &str = "1";
 
-/// Connections of this network that were accepted with data in the SYN.
+/// Connections of this network namespace that were accepted with data in the SYN.
 fn accepted_early() -> u64 {
     let counters = fs::read_to_string("/proc/thread-self/net/netstat").unwrap_or_default();
     let mut lines = counters.lines().filter_map(|line| line.strip_prefix("TcpExt: "));

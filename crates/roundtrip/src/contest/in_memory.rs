@@ -1,6 +1,6 @@
-//! A small server made of hyper, as its own examples are: files that are read once, and kept connections.
+//! A small hyper server, as in its own examples: files read once, with keep-alive.
 //!
-//! Not a product: what hyper can do, without anything around it.
+//! Not a product: it shows what hyper can do without anything around it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -20,14 +20,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// What is served, by its path.
+/// Contents of the served files, by path.
 pub type Files = Arc<BTreeMap<String, Bytes>>;
 
-/// Serves the files of `folder` on a thread of the caller's network, until the runtime is dropped. Connections that nobody
-/// asks on are closed after `idle`; zero: each after one answer.
+/// Serves the files of `folder` on a thread of the caller's network namespace, until the runtime is dropped. Idle
+/// connections are closed after `idle`; zero: after each response.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn serve(address: SocketAddr, folder: &Path, idle: wire::Duration) -> io::Result<Runtime> {
     let files = read(folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -36,10 +36,10 @@ pub fn serve(address: SocketAddr, folder: &Path, idle: wire::Duration) -> io::Re
     Ok(runtime)
 }
 
-/// The files of a folder.
+/// The files of a directory.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn read(folder: &Path) -> io::Result<Files> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
@@ -62,12 +62,12 @@ async fn accept(listener: TcpListener, files: Files, idle: wire::Duration) {
         let mut builder = Builder::new();
         builder.timer(TokioTimer::new()).pipeline_flush(true).keep_alive(idle > wire::Duration::ZERO);
         if idle > wire::Duration::ZERO {
-            // Its time for a head begins when the answer before is sent.
+            // The timeout for a request's header section begins when the previous response is sent.
             builder.header_read_timeout(std::time::Duration::from_nanos(idle.as_nanos()));
         }
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {
-            // What a client breaks off is no fault of the server.
+            // A connection that the client breaks off is not an error of the server.
             let _ = connection.await;
         });
     }

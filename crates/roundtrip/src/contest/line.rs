@@ -1,8 +1,8 @@
-//! A server's host behind a line, machines beyond it, and packets that find no room: the network of
+//! A server's host behind a bottleneck, hosts of users beyond it, and a queue that drops packets: the network of
 //! `papers/dhttp#section-vi-b`, figure 13.
 //!
-//! Kernels all the way: the server's, a router's, and one for each machine. What joins them is `measure`'s emulated link, one
-//! for the line and one for each machine's way to it. Not who lives there: see `crowd`.
+//! All hosts are kernels: the server's, a router's, and one for each host of users. `measure`'s emulated links connect
+//! them, one as the bottleneck and one for each host's path to it. Not the programs on the hosts: see `crowd`.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -19,48 +19,48 @@ use super::hosts::SERVER;
 
 /// "A fractional T3 line with a bandwidth of up to 9Mbps."
 const BITS: u64 = 9_000_000;
-/// A router's room: 60 packets, 80 ms of this line (as `simulate::town` has it).
+/// A router's queue: 60 packets, 80 ms of this link (as in `simulate::town`).
 const QUEUE: QueueLimit = QueueLimit { packets: Some(60), bytes: None };
-/// To New Jersey from Seattle, Durham and New York, and back.
+/// Round-trip times from New Jersey to Seattle, Durham and New York.
 const ROUND_TRIPS: [Duration; 3] =
     [Duration::from_millis(70), Duration::from_millis(25), Duration::from_millis(10)];
-/// Of whoever downloads beside them.
+/// Round-trip time of the competing download.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
-/// A tenth of what a full queue takes: a link that is later adds to what is measured.
+/// A tenth of a full queue's delay: a link that is later distorts the measurement.
 const LATE: Duration = Duration::from_millis(8);
 
-/// As an Ethernet's; the emulator's queue is the one that may fill, never the device's.
+/// An Ethernet's device; the emulator's queue is the one that may fill, never the device's.
 const DEVICE: Link = Link { mtu: 1_500, tx_queue_length: 100_000, gso_max_segments: 1 };
 
-/// The hosts, gone when dropped.
+/// The hosts, removed when dropped.
 pub struct Line {
-    /// Where the server is.
+    /// Namespace of the server.
     pub server: Namespace,
-    /// Where users are: one host for each machine.
+    /// Namespaces of the users: one for each host.
     pub machines: Vec<Namespace>,
-    /// Where somebody downloads.
+    /// Namespace of the competing download.
     pub beside: Namespace,
     links: Vec<Running>,
     _router: Namespace,
 }
 
-/// How the links went.
+/// Statistics of the links.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Carried {
-    /// Packets towards the users for which the line had no room, of those that were to cross it.
+    /// Share of the packets towards the users that the bottleneck's full queue dropped.
     pub dropped_share: f64,
-    /// How late the latest link was with 99.9% of its packets.
+    /// 99.9th percentile of the lateness of the latest link.
     pub late: Duration,
-    /// Whether a link was too late, or lost what it would have carried: then nothing here counts.
+    /// Whether a link was too late, or lost packets that it should have carried: then no result is valid.
     pub is_late: bool,
 }
 
 impl Line {
-    /// A server and so many machines. It takes the right to make networks.
+    /// A server and `machines` hosts. Needs the capability to create network namespaces.
     ///
     /// # Errors
-    /// What the system lacks or refuses.
+    /// A missing program, or the system's error.
     pub fn new(machines: usize) -> Result<Self, Error> {
         let router = Namespace::new("router")?;
         router.run(|| {
@@ -84,7 +84,7 @@ impl Line {
         Ok(Self { server, machines: hosts, beside, links, _router: router })
     }
 
-    /// Ends the links and tells how they went.
+    /// Stops the links and returns their statistics.
     ///
     /// # Errors
     /// When one had failed.
@@ -94,7 +94,7 @@ impl Line {
             let report = link.stop()?;
             carried.late = carried.late.max(report.lateness.per_mille(999));
             carried.is_late |= report.void().is_some();
-            // The line is the first, and its server's side is that which sends down.
+            // The bottleneck is the first link; its server's side sends towards the users.
             if number == 0 {
                 let counters = report.down.link;
                 let offered = counters.offered.packets.max(1);
@@ -131,10 +131,10 @@ fn host(
         netlink.set_route(&device, &route)?;
         Ok(tun)
     })?;
-    // What the server sends goes down, what users send up.
+    // The server sends downstream, users send upstream.
     let [client, server] = if number == 0 { [far, near] } else { [near, far] };
-    // Watching the clock for every packet of a minute would use up what a thread may have of a processor before others, and
-    // then it is late; waking up takes a tenth of a millisecond at most, which is nothing here.
+    // Busy-waiting for every packet of a minute would use up a thread's CPU share and make it late. Waking up takes a
+    // tenth of a millisecond at most, which is negligible here.
     let options = Options { late_limit: LATE, spin: Duration::ZERO, ..Options::default() };
     let link = Emulator::start(client, server, &way, &way, &options)?;
     Ok((host, link))

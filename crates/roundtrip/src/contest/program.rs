@@ -1,8 +1,8 @@
-//! A program that others wrote, in a folder of its own: both are gone when it is dropped.
+//! An external program, with a directory of its own; both are removed when it is dropped.
 //!
-//! Not what it is told: see `server`. It runs with all that it starts in a namespace of process numbers, which ends when
-//! whoever started it is killed, too: Apache's workers outlive their parent otherwise (pid_namespaces(7)). The folder does not
-//! go then.
+//! Not its configuration: see `server`. It runs with all its children in a PID namespace, which also ends when the
+//! process that started it is killed: Apache's workers would outlive their parent otherwise (pid_namespaces(7)). The
+//! directory stays then.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,7 +17,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-/// A program at work.
+/// A running program.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
@@ -25,10 +25,10 @@ pub struct Program {
     folder: TempDir,
 }
 
-/// A folder that everybody may read: servers give up what root may do, and must still read what they serve.
+/// A directory that everyone may read: servers drop root's rights, and must still read their files.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn folder() -> io::Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("roundtrip-contest-").tempdir()?;
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
@@ -36,11 +36,11 @@ pub fn folder() -> io::Result<TempDir> {
 }
 
 impl Program {
-    /// Starts it with a configuration that is written for its folder. It ends with the calling thread at the latest. It takes
-    /// root.
+    /// Starts it with a configuration that is written for its directory. It ends with the calling thread at the latest.
+    /// Needs root.
     ///
     /// # Errors
-    /// If it is not there, or the system refuses something.
+    /// If it is not installed, or the system refuses something.
     pub fn start(
         path: &Path,
         words: &[&str],
@@ -56,8 +56,8 @@ impl Program {
         unsafe {
             command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?));
         }
-        // What it starts is ended with it: it is the first process of its namespace. The next programs of this thread are not
-        // in there.
+        // Its children end with it: it is the first process of its namespace. Later programs of this thread are not in
+        // that namespace.
         let own = File::open("/proc/thread-self/ns/pid")?;
         unshare(CloneFlags::CLONE_NEWPID)?;
         let child = command.process_group(0).spawn();
@@ -66,7 +66,7 @@ impl Program {
         Ok(Self { child, folder })
     }
 
-    /// Whether it has ended, and the last line that it said.
+    /// Whether it has ended; then the last line of its output.
     pub fn ended(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten()?;
         let said = fs::read_to_string(self.folder.path().join("said")).unwrap_or_default();
@@ -83,7 +83,7 @@ impl Drop for Program {
     }
 }
 
-/// Where a program is, of the places where systems put it.
+/// Path of a program: the first that exists.
 pub fn found(places: &[&str]) -> Option<PathBuf> {
     places.iter().map(PathBuf::from).find(|path| path.is_file())
 }
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// How many processes were started with a word that has this in it.
+    /// Number of processes whose arguments contain this word.
     fn alive(word: &str) -> usize {
         let entries = fs::read_dir("/proc").unwrap().flatten();
         let words = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -113,19 +113,19 @@ mod tests {
     }
 
     #[test]
-    fn regress_nothing_that_a_server_started_outlives_a_killed_run() {
+    fn regress_no_child_of_a_server_outlives_a_killed_run() {
         if !geteuid().is_root() {
             return skip::because("it takes root");
         }
         if !skip::has("setsid") {
             return;
         }
-        // Like Apache: one that waits, and one that works in another session.
+        // Two processes, as Apache has: one that waits, and one that works in a session of its own.
         let script = |_: &Path| "setsid sh -c 'while sleep 1; do :; done' \"$0\" &\nwait\n".to_owned();
         let begin = move || {
             let program = Program::start(Path::new("/bin/sh"), &[], script).unwrap();
             let folder = program.folder.path().to_owned();
-            // As if this process were killed: nobody ends what it has started.
+            // The same as if this process were killed: nothing ends its children.
             std::mem::forget(program);
             let word = folder.display().to_string();
             assert!(becomes(&word, |count| count >= 2));

@@ -1,6 +1,6 @@
-//! A small server of HTTP/3 made of quinn and h3, as their own examples are: files that are read once.
+//! A small HTTP/3 server made of quinn and h3, as in their own examples: files that are read once.
 //!
-//! Not a product. It takes requests in first datagrams (0-RTT) from who has one of its last [`TICKETS`] tickets.
+//! Not a product. It accepts requests in first datagrams (0-RTT) from clients with one of its last [`TICKETS`] tickets.
 
 use std::fs;
 use std::io;
@@ -21,14 +21,14 @@ use tokio::runtime::Runtime;
 
 use super::in_memory::{Files, read};
 
-/// rustls takes early data only for tickets that it remembers.
+/// Number of tickets: rustls accepts early data only for tickets that it has stored.
 const TICKETS: usize = 65_536;
 
-/// Serves the files of `folder` on a thread of the caller's network, until the runtime is dropped. Connections that nobody
-/// asks on are closed after `idle`.
+/// Serves the files of `folder` on a thread of the caller's network namespace, until the runtime is dropped. Idle
+/// connections are closed after `idle`.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn serve(address: SocketAddr, folder: &Path, idle: wire::Duration) -> io::Result<Runtime> {
     let files = read(folder)?;
     let config = config(idle)?;
@@ -45,7 +45,7 @@ pub fn serve(address: SocketAddr, folder: &Path, idle: wire::Duration) -> io::Re
     Ok(runtime)
 }
 
-/// A certificate that a server has signed for itself, and its key: gone with the run.
+/// A self-signed certificate and its key, which exist only during the run.
 fn certificate() -> io::Result<CertifiedKey<rcgen::KeyPair>> {
     generate_simple_self_signed(["server".to_owned()]).map_err(io::Error::other)
 }
@@ -58,7 +58,7 @@ fn config(idle: wire::Duration) -> io::Result<ServerConfig> {
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key))
         .map_err(io::Error::other)?;
     tls.alpn_protocols = vec![b"h3".to_vec()];
-    // RFC 9001, section 4.6.1: all or nothing.
+    // RFC 9001, section 4.6.1: the only value that allows early data.
     tls.max_early_data_size = u32::MAX;
     tls.session_storage = ServerSessionMemoryCache::new(TICKETS);
     let mut config =
@@ -71,11 +71,11 @@ fn config(idle: wire::Duration) -> io::Result<ServerConfig> {
 }
 
 async fn connection(incoming: Incoming, files: Files) {
-    // Answers may leave before the handshake is over, as their requests may have come.
+    // Responses may leave before the handshake is complete, because requests may have arrived.
     let Ok(Ok((connection, _))) = incoming.accept().map(quinn::Connecting::into_0rtt) else { return };
     let carried = h3_quinn::Connection::new(connection);
     let Ok(mut connection) = h3::server::builder().send_grease(false).build(carried).await else { return };
-    // What a client breaks off is no fault of the server.
+    // A connection that the client breaks off is not an error of the server.
     while let Ok(Some(request)) = connection.accept().await {
         tokio::spawn(answer(request, Arc::clone(&files)));
     }
@@ -96,10 +96,10 @@ async fn answer(request: RequestResolver<h3_quinn::Connection, Bytes>, files: Fi
     }
 }
 
-/// Writes a certificate and its key where a program of others reads them: `certificate.pem` and `key.pem`.
+/// Writes a certificate and its key for external programs: `certificate.pem` and `key.pem`.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn write(folder: &Path) -> io::Result<()> {
     let CertifiedKey { cert, signing_key } = certificate()?;
     fs::write(folder.join("certificate.pem"), cert.pem())?;

@@ -1,7 +1,7 @@
-//! Which servers there are, how each is told what it is to be, and how it is ended.
+//! The servers of the benchmark, their configuration and their shutdown.
 //!
-//! Each is as somebody would run it who reads its documentation, but for what `papers/dhttp#section-vi-b` says of its own: 200
-//! processes of Apache and room for 128 connections that wait for one, and so 328 connections of the server for DHTTP.
+//! Each is configured as its documentation recommends, except for what `papers/dhttp#section-vi-b` states of its own:
+//! 200 processes of Apache and a backlog of 128 connections, and so 328 connections of the server for DHTTP.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -27,35 +27,35 @@ use super::{in_memory, quic};
 pub enum Kind {
     /// Apache with a process for each connection, 200 of them, as in the paper.
     Prefork,
-    /// Apache as it is now: idle connections take no thread, and are closed when threads are wanting.
+    /// Today's Apache: idle connections take no thread, and are closed when threads run out.
     Event,
-    /// nginx with room for every connection.
+    /// nginx with capacity for every connection.
     Nginx,
-    /// nginx with room for 328: it closes idle ones when there is no more, as the paper's modified Apache.
+    /// nginx with 328 connections: it closes idle ones when it runs out, as the paper's modified Apache does.
     NginxFew,
-    /// A small server made of hyper.
+    /// A small hyper server.
     Hyper,
-    /// A small server of HTTP/3, made of quinn.
+    /// A small HTTP/3 server, made of quinn.
     Quinn,
-    /// Ours, asked over HTTP.
+    /// Ours, over HTTP.
     Ours,
-    /// Ours, asked over DHTTP.
+    /// Ours, over DHTTP.
     Dhttp,
 }
 
-/// What it is told.
+/// Configuration of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// A connection that nobody asks on is closed after so many seconds; 0: each after one answer.
+    /// Idle timeout of a connection, in seconds; 0: it is closed after each response.
     pub idle_s: u64,
-    /// Connections that it opens to a client at most, if it is one that opens connections.
+    /// Maximum number of connections that it opens to a client, if it opens connections.
     pub per_client: usize,
-    /// How it is asked.
+    /// Transport of the users.
     pub how: How,
 }
 
 impl Kind {
-    /// As tables have it.
+    /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Prefork => "Apache prefork",
@@ -69,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// Where its program is, if it takes one; `Err` if that is not installed.
+    /// Path of its program, if it needs one; `Err` if that is not installed.
     fn program(self) -> Result<Option<PathBuf>, Error> {
         let (places, package): (&[&str], _) = match self {
             Self::Prefork | Self::Event => {
@@ -87,16 +87,16 @@ impl Kind {
         program::found(places).map(Some).ok_or_else(missing)
     }
 
-    /// Whether everything that it takes is there.
+    /// Checks that everything it needs is installed.
     ///
     /// # Errors
-    /// What is not, and where to find it.
+    /// The missing program, with the package that has it.
     pub fn available(self) -> Result<(), Error> {
         self.program().map(drop)
     }
 }
 
-/// A server at work; ended when dropped.
+/// A running server, stopped when dropped.
 pub struct Running {
     _held: Held,
     counters: Vec<Arc<Counters>>,
@@ -105,21 +105,21 @@ pub struct Running {
 /// A program, or threads of this process.
 type Held = Box<dyn Send>;
 
-/// What a server of DHTTP has counted.
+/// Counters of a DHTTP server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Answers by UDP.
+    /// Responses by UDP.
     pub by_udp: u64,
-    /// Answers on connections that it opened.
+    /// Responses on connections that it opened.
     pub by_tcp: u64,
-    /// Requests that were sent again.
+    /// Resent requests.
     pub resent: u64,
-    /// Of these, those that it did not answer once more.
+    /// Of these, those that it ignored.
     pub ignored: u64,
 }
 
 impl Running {
-    /// What it has counted until now; nothing, if it is none that speaks DHTTP.
+    /// Its counters so far; zero, unless it speaks DHTTP.
     pub fn counted(&self) -> Counted {
         let sum = |of: fn(&Counters) -> &AtomicU64| {
             self.counters.iter().map(|counters| of(counters).load(Ordering::Relaxed)).sum()
@@ -133,27 +133,27 @@ impl Running {
     }
 }
 
-/// A server that may not listen yet.
+/// A started server that may not listen yet.
 enum Begun {
-    /// A program of others.
+    /// An external program.
     Program(Program),
-    /// hyper or ours, on threads of this process, which end with what is held here.
+    /// hyper or ours, on threads of this process, which end when this is dropped.
     Threads(Held),
-    /// Ours, and what it counts.
+    /// Ours, with its counters.
     Ours(Held, Vec<Arc<Counters>>),
-    /// As threads, and it listens already, to datagrams alone.
+    /// Threads as well; it listens already, to datagrams only.
     Datagrams(Held),
 }
 
-/// Where it listens.
+/// Its listening address.
 pub fn address() -> SocketAddr {
     SocketAddr::from((SERVER, 80))
 }
 
-/// Starts a server of `folder`'s files on the host that the caller is on; returns when it listens.
+/// Starts a server of `folder`'s files on the caller's host; returns when it listens.
 ///
 /// # Errors
-/// What is not there, or what it said.
+/// A missing program, or its error.
 pub fn start(kind: Kind, told: Told, folder: &Path) -> Result<Running, Error> {
     let doing = || format!("start {}", kind.name());
     let mut begun = begin(kind, told, folder, kind.program()?).map_err(failed(doing()))?;
@@ -198,10 +198,10 @@ fn begin(kind: Kind, told: Told, folder: &Path, path: Option<PathBuf>) -> io::Re
     }
 }
 
-/// What 200 processes and 128 places to wait make together (`papers/dhttp#section-vi-b`).
+/// 200 processes and a backlog of 128 together (`papers/dhttp#section-vi-b`).
 const MOST: usize = 328;
 
-/// Longer than any server takes until it listens.
+/// Timeout until a server listens.
 const PATIENCE_MS: u64 = 10_000;
 
 #[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
@@ -223,7 +223,7 @@ fn listening(begun: &mut Begun) -> io::Result<()> {
     Err(io::Error::other("it did not begin to listen"))
 }
 
-/// What Apache calls the ways in which it shares its work out.
+/// Apache's names of its multi-processing modules.
 const PREFORK: &str = "prefork";
 const EVENT: &str = "event";
 
@@ -236,7 +236,7 @@ fn apache(manner: &str, told: Told, folder: &Path, own: &Path) -> String {
             "StartServers 200\nMinSpareServers 1\nMaxSpareServers 200\nServerLimit 200\nMaxRequestWorkers 200\n\
              ListenBacklog 128\n"
         }
-        // As Debian ships it, and as many threads as the other has processes.
+        // Debian's defaults, with as many threads as the other has processes.
         _ => {
             "StartServers 2\nThreadsPerChild 25\nMinSpareThreads 25\nMaxSpareThreads 200\nMaxRequestWorkers 200\n"
         }
@@ -257,7 +257,7 @@ fn apache(manner: &str, told: Told, folder: &Path, own: &Path) -> String {
 
 fn nginx(connections: usize, told: Told, folder: &Path, own: &Path) -> String {
     if told.how == How::Http2Tls {
-        // Where that fails nginx finds none, and says so.
+        // On failure nginx finds no certificate, and reports that.
         let _ = quic::write(own);
     }
     let (address, folder, own) = (address(), folder.display(), own.display());

@@ -1,7 +1,7 @@
-//! Why the simulator and the kernel differ in a scenario: reasons that are computed, and what they leave over.
+//! Reasons why the simulator and the kernel differ in a scenario: computed ones, and an unexplained rest.
 //!
-//! The simulator runs again with hosts as slow as the measured ones; what is left may be the spread of the runs, where
-//! the phase of a clock differs from run to run. Nothing here is fitted, and what no reason covers is called unexplained.
+//! The simulator runs again with hosts as slow as the measured ones. The rest may be the spread of the runs, where the
+//! phase of a clock differs from run to run. Nothing here is fitted, and a rest without a reason is called unexplained.
 
 use ::measure::series::HostTimes;
 use ::simulate::web::{BrowserTimes, ServerTimes};
@@ -11,10 +11,10 @@ use wire::Duration;
 
 use crate::output::{Outcome, number};
 
-/// Ratio of two times beyond which they are not taken for the same.
+/// Maximum ratio of two times that count as equal.
 const NEAR: f64 = 1.05;
 
-/// Adds to each measured outcome why the simulated one of the same scenario differs, where it does.
+/// Adds to each measured outcome the reason why the simulated one of the same scenario differs, where it does.
 pub fn explain(simulated: &[Outcome], measured: &mut [Outcome], hosts: &[Option<HostTimes>]) {
     for ((simulated, measured), hosts) in simulated.iter().zip(measured).zip(hosts) {
         let note = hosts.and_then(|hosts| reason(simulated, measured, hosts));
@@ -40,7 +40,7 @@ fn is_near(one_ms: f64, other_ms: f64) -> bool {
     one_ms <= other_ms * NEAR && other_ms <= one_ms * NEAR
 }
 
-/// Times of one scenario, and what may lie between them.
+/// Times of one scenario, and possible reasons for their difference.
 #[derive(Clone, Copy, Debug)]
 struct Difference {
     simulated_ms: f64,
@@ -80,21 +80,21 @@ impl Difference {
     }
 }
 
-/// A reason that explains less of a difference is not worth a word.
+/// Minimum share of the difference for a reason to be stated.
 const WORTH_TELLING: f64 = 0.1;
 
-/// What the simulator says of hosts with these times, in milliseconds.
+/// Simulated time with these host times, in milliseconds.
 fn with_hosts(scenario: &Scenario, times: HostTimes) -> Option<f64> {
     let HostTimes { client, server } = times;
     let mut scenario = scenario.clone();
-    // The measured times have it in them.
+    // The measured times include the wake-up.
     scenario.stack.packets.wake_up = Duration::ZERO;
     let hosts = Hosts {
         client: BrowserTimes { connection: client, request: client, kilobyte: Duration::ZERO },
         server: ServerTimes { request: server, ..ServerTimes::default() },
         ..Hosts::default()
     };
-    // The client's last reaction ends a measured page, and no simulated one.
+    // A measured page ends with the client's last reaction; a simulated one does not.
     Some(simulate(&scenario, hosts).ok()?.elapsed_ms? + client.as_millis_f64())
 }
 
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_the_spread_and_what_is_left_are_told_apart() {
+    fn host_times_spread_and_the_rest_are_distinguished() {
         let slow = Difference { simulated_ms: 10.0, measured_ms: 11.0, with_hosts_ms: 10.9, spread_ms: 0.0 };
         assert_eq!(
             sentence(slow),

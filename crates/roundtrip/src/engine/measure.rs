@@ -1,4 +1,4 @@
-//! The laboratory, called: this machine's kernel over an emulated link.
+//! Calls of the laboratory: this machine's kernel over an emulated link.
 
 use ::measure::emulator::Capture;
 use ::measure::profile::Setting;
@@ -17,31 +17,31 @@ use crate::output::{Missing, Outcome, table};
 use crate::progress::Progress;
 use crate::provenance::{Fact, Known, Provenance};
 
-/// What was measured.
+/// Results of the measurements.
 #[derive(Debug, Default)]
 pub struct Measurements {
-    /// A row for each scenario; one that could not be measured says why.
+    /// A row for each scenario; one that could not be measured states the reason.
     pub outcomes: Vec<Outcome>,
-    /// What the hosts took in each that was measured.
+    /// Host times of each measured scenario.
     pub hosts: Vec<Option<HostTimes>>,
-    /// The first run of each that our own client fetched.
+    /// The first run of each scenario that our own client loaded.
     pub visits: Vec<Visit>,
-    /// How the figures came about.
+    /// Provenance of the figures.
     pub provenance: Provenance,
-    /// The first thing that went wrong, apart from scenarios that no kernel can do.
+    /// The first error, apart from scenarios that a kernel cannot run.
     pub failure: Option<Failure>,
 }
 
-/// Whether this process can measure; to be asked before it has a second thread, and before it measures.
+/// Whether this process can measure; to be called before it has a second thread, and before it measures.
 pub fn available() -> Result<(), Error> {
     ::measure::prepare()?;
     ::measure::available()
 }
 
-/// What is to be done with the packets of a run, as soon as there are any: there may be too many to keep.
+/// Receiver of a run's packets, called as soon as they are captured: there may be too many to store.
 pub type Keep<'a> = dyn FnMut(&Scenario, &Capture) -> Result<(), Failure> + 'a;
 
-/// Measures each scenario in turn, with the packets of its first run if somebody keeps them.
+/// Measures each scenario in turn, capturing the packets of its first run if `keep` is given.
 pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut Keep<'_>>) -> Measurements {
     let expected: Vec<f64> = plan.scenarios.iter().map(expected_ms).collect();
     let total: f64 =
@@ -70,7 +70,7 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut Keep<'_>>) -> M
     measurements
 }
 
-/// The first run, where our own client tells of it.
+/// The first run as a visit, where our own client reports it.
 fn visit(scenario: &Scenario, measured: &Measured) -> Option<Visit> {
     let run = measured.runs.first()?;
     let Visited { began, opened, reports } = run.visit.as_ref()?;
@@ -86,7 +86,7 @@ fn visit(scenario: &Scenario, measured: &Measured) -> Option<Visit> {
 /// Measures one scenario by these programs, with progress on the terminal.
 ///
 /// # Errors
-/// Why it cannot be measured, or what went wrong.
+/// The reason why it cannot be measured, or the error.
 pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measured, Error> {
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
@@ -95,17 +95,17 @@ pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measured, Error> {
     ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of))
 }
 
-/// Holds a page of 25 MB at both ends.
+/// Capture buffer: holds a page of 25 MB at both ends.
 const CAPTURE: Bytes = Bytes::new(64 << 20);
 
-/// What a run should take, for the progress bar alone.
+/// Expected time of a run, for the progress bar alone.
 fn expected_ms(scenario: &Scenario) -> f64 {
     let predicted = ::model::predict(scenario, &::model::Assumptions::default());
     let elapsed = predicted.map_or(Duration::from_secs(1), |prediction| prediction.elapsed);
     (elapsed + OVERHEAD).as_millis_f64()
 }
 
-/// Building the two hosts and letting the link run dry.
+/// Time to set up the two hosts and to drain the link.
 const OVERHEAD: Duration = Duration::from_millis(30);
 
 impl Measurements {
@@ -131,7 +131,7 @@ impl Measurements {
     }
 }
 
-/// How a measurement came about. The version is told for the whole program.
+/// Provenance of one measurement. The version is stated once for the whole program.
 fn circumstances(measured: &Measured) -> Known {
     let fact = |Setting { name, value }: Setting| (name, value);
     let settings: Vec<Fact> = measured.settings.iter().cloned().map(fact).collect();
@@ -140,7 +140,7 @@ fn circumstances(measured: &Measured) -> Known {
     Known { title: title(&measured.scenario), circumstances, settings }
 }
 
-/// What is measured, for people.
+/// Title of a measurement.
 fn title(scenario: &Scenario) -> String {
     format!("{}, {}", scenario.protocol.name(), table::title(scenario))
 }

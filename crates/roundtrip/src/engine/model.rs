@@ -1,4 +1,4 @@
-//! The model, called.
+//! Calls of the model.
 
 use ::model::{Assumptions, predict};
 use scenario::spec::Plan;
@@ -8,12 +8,12 @@ use tcp::stack::Acks;
 use crate::output::{Missing, Outcome};
 use crate::provenance::Provenance;
 
-/// What the formulas say about each scenario. One that they cannot predict becomes a row that says why.
+/// Predictions for each scenario. One that cannot be predicted becomes a row that states the reason.
 pub fn outcomes(plan: &Plan) -> Vec<Outcome> {
     plan.scenarios.iter().map(|scenario| outcome(scenario, plan.acks(scenario))).collect()
 }
 
-/// What the formulas say about one scenario, whose receiver is taken to acknowledge so.
+/// The prediction for one scenario, with this acknowledgement policy of the receiver.
 fn outcome(scenario: &Scenario, acks: Option<Acks>) -> Outcome {
     match predict(scenario, &Assumptions { acks, ..Assumptions::default() }) {
         Ok(prediction) => Outcome::new(scenario, prediction.row(), None),
@@ -21,7 +21,7 @@ fn outcome(scenario: &Scenario, acks: Option<Acks>) -> Outcome {
     }
 }
 
-/// What a reader must know of how predictions came about.
+/// Provenance of the predictions.
 pub fn provenance(plan: &Plan) -> Provenance {
     let mut policies: Vec<&str> = Vec::new();
     for acks in plan.scenarios.iter().map(|scenario| plan.acks(scenario)) {

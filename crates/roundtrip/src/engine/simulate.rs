@@ -1,4 +1,4 @@
-//! The simulator, called: TCP packet by packet in virtual time.
+//! Calls of the simulator: TCP packet by packet in virtual time.
 
 pub mod probes;
 pub mod sequence;
@@ -12,12 +12,12 @@ use super::with_overhead;
 use crate::output::{Missing, Outcome};
 use crate::provenance::Provenance;
 
-/// What the packets do in each scenario. One that cannot be simulated becomes a row that says why.
+/// Simulations of each scenario. One that cannot be simulated becomes a row that states the reason.
 pub fn outcomes(plan: &Plan) -> Vec<Outcome> {
     plan.scenarios.iter().map(outcome).collect()
 }
 
-/// What the packets do in one scenario.
+/// The simulation of one scenario.
 fn outcome(scenario: &Scenario) -> Outcome {
     match ::simulate::simulate(scenario, Hosts::default()) {
         Ok(row) => {
@@ -34,14 +34,14 @@ fn outcome(scenario: &Scenario) -> Outcome {
 /// The first of the runs that [`outcomes`] takes the mean of, with its packets.
 ///
 /// # Errors
-/// Why it cannot be simulated.
+/// The reason why it cannot be simulated.
 pub fn first_run(scenario: &Scenario) -> Result<(Experiment, Fetched), Error> {
     let experiment = Experiment::new(scenario, Hosts::default())?;
     let fetched = experiment.run(0, true)?;
     Ok((experiment, fetched))
 }
 
-/// What a reader must know of how simulations came about.
+/// Provenance of the simulations.
 pub fn provenance(plan: &Plan) -> Provenance {
     let seeds = plan.scenarios.first().map_or(0, |scenario| scenario.seed.get());
     Provenance::fact(

@@ -1,4 +1,4 @@
-//! What a robot tells of a page, in the terms of an HTTP archive: the same for every engine that has one.
+//! A robot's reports of a page as exchanges of an HTTP archive, for every engine that has a robot.
 //!
 //! Not the format, which is `trace`'s.
 
@@ -11,7 +11,7 @@ use scenario::{Protocol, Scenario};
 use trace::har::Exchange;
 use wire::{Bytes, Duration, Time};
 
-/// What became of an object.
+/// Timeline of an object.
 #[derive(Default)]
 struct Course {
     connection: u32,
@@ -20,15 +20,15 @@ struct Course {
     complete: Option<(Time, u16, Bytes)>,
 }
 
-/// Every exchange of a page: what the robot told from `began` on, and when its connections were asked for, in their order.
+/// Every exchange of a page, from the robot's reports since `began` and the times of its connection attempts, in order.
 pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], began: Time) -> Vec<Exchange> {
     let mut courses: BTreeMap<usize, Course> = BTreeMap::new();
     let mut paths: BTreeMap<usize, &str> = BTreeMap::new();
-    // A page before this one, which made everything warm, is not part of it.
+    // An earlier page, which warmed the connections up, is not part of it.
     for report in reports.iter().filter(|report| report.at >= began) {
         match &report.what {
             What::RequestSent { object, connection } => {
-                // If it is asked for again, this is what was answered.
+                // A repeated request starts over: its response is the one that counts.
                 courses.insert(
                     *object,
                     Course { connection: connection.0, sent: Some(report.at), ..Course::default() },
@@ -82,7 +82,7 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
     told
 }
 
-/// The path of an object that the client knew, perhaps from a page before.
+/// The path of an object that the client knew, perhaps from an earlier page.
 fn planned(scenario: &Scenario, object: usize) -> String {
     let page = &scenario.page;
     match &page.contents {

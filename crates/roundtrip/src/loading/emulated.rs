@@ -1,8 +1,8 @@
-//! A load over an emulated link: all users on one host, our own server with the plan's files on another, and a network with a name
-//! between them.
+//! A load over an emulated link: all users on one host, our own server with the plan's files on another, and a
+//! catalogue network between them.
 //!
-//! Not a user's own server: that is a process of their machine, and does not live in a network that is made for one run. The
-//! kernels' TCP, with the settings of this machine; the link is that of `measure`.
+//! Not a user's own server: that is a process of their machine, outside of a network made for one run. TCP is the
+//! kernels', with this machine's settings; the link is that of `measure`.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -26,23 +26,23 @@ use crate::file;
 const USERS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// More than any window: the emulator's queue is the one that may fill, never the device's.
+/// Larger than any window: the emulator's queue is the one that may fill, never the device's.
 const DEVICE_QUEUE: u32 = 100_000;
 
-/// Two hosts, the link and the server; gone when dropped.
+/// Two hosts, the link and the server; removed when dropped.
 pub struct Emulated {
     users: Namespace,
     link: Running,
-    // In this order: a server ends before the host that it is on.
+    // Drop order: a server stops before its host is removed.
     _engine: Engine<Files>,
     _server: Namespace,
     site: Arc<Site>,
 }
 
-/// The network of this name, if our server can be asked by this protocol.
+/// The network of this name, if our server supports this protocol.
 ///
 /// # Errors
-/// A network that there is not, or what to say instead.
+/// An unknown network; or an unsupported protocol, with the remedy.
 pub fn network(name: &str, protocol: Protocol) -> Result<Network, Failure> {
     match protocol {
         Protocol::Http2 | Protocol::Http3 => Err(Failure::Value(
@@ -55,16 +55,16 @@ pub fn network(name: &str, protocol: Protocol) -> Result<Network, Failure> {
     }
 }
 
-/// Whom users ask there.
+/// The server's address.
 pub fn target() -> Target {
     Target { address: address(), host: "server".to_owned(), folder: "/".to_owned(), security: None }
 }
 
 impl Emulated {
-    /// This network between users and a server of this plan's files. It takes root.
+    /// This network between users and a server of this plan's files. Needs root.
     ///
     /// # Errors
-    /// What the system lacks or refuses.
+    /// A missing program, or the system's error.
     pub fn new(network: &Network, plan: Plan) -> Result<Self, Failure> {
         measure::available()?;
         let bytes = plan.files.iter().sum();
@@ -78,7 +78,7 @@ impl Emulated {
         let (users, near) = host("users' host", USERS, SERVER, network)?;
         let (server, far) = host("server's host", SERVER, USERS, network)?;
         let scenario::network::Links { up, down } = network.links();
-        // Who watches the clock for every packet of a minute has no more of a processor, and is late then.
+        // A thread that busy-waits for every packet of a minute exhausts its CPU share, and is late then.
         let options = Options { spin: wire::Duration::ZERO, ..Options::default() };
         let link = Emulator::start(near, far, &up, &down, &options)?;
         let here = Arc::clone(&site);
@@ -90,11 +90,11 @@ impl Emulated {
         Ok(Self { users, link, _engine: engine, _server: server, site })
     }
 
-    /// Runs the plan, which comes back with what came of it; `watch` is told every second. Says on standard error if the link was
-    /// not what it was to be.
+    /// Runs the plan, and returns it with the results; `watch` is called every second. Reports on standard error if the
+    /// link did not keep its rate or delay.
     ///
     /// # Errors
-    /// When the link or a host has failed; what users lack is told apart.
+    /// When the link or a host has failed; errors of the users are in the inner result.
     pub fn run(
         self,
         config: Config,
@@ -104,7 +104,7 @@ impl Emulated {
         let (site, (tell, told)) = (Arc::clone(&self.site), mpsc::channel());
         let running = self.users.start(move || {
             load::run::run_until(&site.plan, &target(), &config, &stop, &mut |progress| {
-                // Nobody listens only if the program is about to end.
+                // The receiver is gone only if the program is about to end.
                 let _ = tell.send(progress.clone());
             })
         });
@@ -123,7 +123,7 @@ fn address() -> SocketAddr {
     SocketAddr::from((SERVER, 80))
 }
 
-/// A host with one device and one way out.
+/// A host with one device and a default route.
 fn host(
     name: &'static str,
     own: Ipv4Addr,
@@ -133,7 +133,7 @@ fn host(
     let host = Namespace::new(name)?;
     let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
     let tun = host.run(move || {
-        // Where requests may leave with the SYN elsewhere they may here: a new network has its own settings.
+        // A new network namespace has its own settings: allow TCP Fast Open.
         let _ = fs::write("/proc/sys/net/ipv4/tcp_fastopen", "3");
         let tun = Tun::open("way")?;
         let mut netlink = Netlink::open()?;

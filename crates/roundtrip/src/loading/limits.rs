@@ -1,6 +1,6 @@
-//! Who was the limit of each second, as a strip of colours for each run, drawn for a page.
+//! The bottleneck of each second, as a strip of colours for each run, drawn for a page.
 //!
-//! Not the judgement: that is `load::audit`. Its field is that of the charts above it, so that a second stands below itself.
+//! Not the attribution: that is `load::audit`. The time axis is that of the charts above it, so that seconds line up.
 
 use load::audit::{Limit, limit};
 
@@ -9,13 +9,13 @@ use crate::connections::chart::{self, Axis, LEFT, WIDTH};
 use crate::plot::scale::Scale;
 use crate::report::html::escaped;
 
-/// Of a strip, and from one to the next.
+/// Height of a strip, and distance from one to the next.
 const HEIGHT: f64 = 18.0;
 const APART: f64 = 26.0;
-/// Where the first one begins, below the title and the key.
+/// Top of the first strip, below the title and the key.
 const TOP: f64 = 54.0;
 
-/// The strips, over this axis.
+/// The strips, over this time axis.
 pub fn strips(runs: &[Named], bottom: &Axis<'_>) -> String {
     const TITLE: &str = "Who was the limit";
     let names = runs.iter().map(|run| run.name.as_str());
@@ -67,7 +67,7 @@ pub fn strips(runs: &[Named], bottom: &Axis<'_>) -> String {
     svg + "</svg>\n</div>\n"
 }
 
-/// What the colours mean.
+/// Legend of the colours.
 fn key() -> String {
     let mut svg = String::new();
     for (limit, number) in Limit::ALL.into_iter().zip(0_u32..) {
@@ -83,7 +83,7 @@ fn key() -> String {
     svg
 }
 
-/// The style sheet's.
+/// Colour in the style sheet.
 const fn colour(limit: Limit) -> &'static str {
     match limit {
         Limit::Nothing => "--line",
@@ -93,7 +93,7 @@ const fn colour(limit: Limit) -> &'static str {
     }
 }
 
-/// Seconds on end that had the same limit.
+/// Consecutive seconds with the same bottleneck.
 #[derive(Debug, PartialEq)]
 struct Stretch {
     limit: Limit,

@@ -1,7 +1,7 @@
-//! Parts of one plan, run by several generators, put together.
+//! Results of several generators, each with a shard of one plan, merged.
 //!
-//! Histograms are added, which loses nothing; a second is the worst of the parts' seconds. Not a comparison: runs of different
-//! plans are not added.
+//! Histograms are added, which loses nothing; a second is the worst of the shards' seconds. Not a comparison: runs of
+//! different plans are not added.
 
 use std::fs::File;
 use std::io::Read;
@@ -28,7 +28,7 @@ pub fn read(path: &Path) -> Result<Log, Failure> {
     log::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", shown(path))))
 }
 
-/// The whole of these parts, one after the other: a thousand of them need no more memory than two.
+/// The merged results, one log at a time: a thousand shards need no more memory than two.
 pub fn merged<'a>(logs: impl IntoIterator<Item = Result<(&'a Path, Log), Failure>>) -> Result<Log, Failure> {
     let mut logs = logs.into_iter();
     let (first, mut whole) =
@@ -54,9 +54,9 @@ pub fn merged<'a>(logs: impl IntoIterator<Item = Result<(&'a Path, Log), Failure
     Ok(whole)
 }
 
-/// In what they are no parts of one run.
+/// The difference that shows that two logs are not shards of one run; `None` if there is none.
 fn differs(one: &About, other: &About) -> Option<&'static str> {
-    // Each generator may know the server by another name.
+    // Each generator may use another name for the server.
     let About { target: _, protocol, clients, laws, workload, seed, plan, parts: _, of, began: _ } = other;
     let differences = [
         ((laws, workload, seed, plan) != (&one.laws, &one.workload, &one.seed, &one.plan), "another plan"),
@@ -67,10 +67,10 @@ fn differs(one: &About, other: &About) -> Option<&'static str> {
     differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
 }
 
-/// Missing parts that are named one by one.
+/// Maximum number of missing shards that are listed.
 const MOST_NAMED: usize = 20;
 
-/// What is to be known of the whole; nothing if it is one.
+/// Warning about missing shards; empty for a complete run.
 pub fn remarks(about: &About) -> String {
     let mut text = String::new();
     let mut missing = (1..=about.of).filter(|part| !about.parts.contains(part)).map(|part| part.to_string());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_added_and_what_is_missing_is_said() {
+    fn shards_are_added_and_missing_ones_are_reported() {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
         let whole = merged([Ok((path, part(3))), Ok((other, part(1)))]).unwrap();
         assert_eq!((&whole.about.parts[..], whole.about.began), (&[1, 3][..], (1.0, 3.0)));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn regress_of_thousands_of_millions_of_missing_parts_a_few_are_named() {
+    fn regress_of_billions_of_missing_shards_a_few_are_listed() {
         let mut log = part(1);
         log.about.of = u32::MAX;
         let said = remarks(&log.about);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_of_the_same_run_is_refused() {
+    fn shards_of_other_runs_are_refused() {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
         let refused = |log: Log| merged([Ok((path, part(1))), Ok((other, log))]).unwrap_err().to_string();
         assert!(refused(part(1)).contains("b.hlog: part 1 of 3 is there already"), "{}", refused(part(1)));

@@ -1,7 +1,8 @@
-//! What came of one load, or of several side by side, as a page of one file.
+//! Results of one load run, or of several side by side, as an HTML page of one file.
 //!
-//! Nothing is computed here that the table does not have, but curves: latency by percentile and over time, answers and
-//! connections over time, who was the limit in each second, and how answers came. Not a live view: that is [`super::view`].
+//! Everything computed here is in the table too, except curves: latency by percentile and over time, responses and
+//! connections over time, the bottleneck of each second, and responses by channel. Not a live view: that is
+//! [`super::view`].
 
 use load::audit::verdict;
 use load::log::{About, Log};
@@ -17,7 +18,7 @@ use crate::report::{self, html::escaped};
 
 /// A run and its name on the page.
 pub struct Named {
-    /// Short: it stands at the ends of lines.
+    /// Short name: it labels the ends of lines.
     pub name: String,
     /// The run.
     pub log: Log,
@@ -114,14 +115,14 @@ fn tables(runs: &[Named]) -> String {
     )
 }
 
-/// Shares of requests, by how many are slower: the place along the bottom counts nines.
+/// Shares of requests that are faster, as percentiles: the position on the axis is the number of nines.
 const NINES: [(f64, &str); 5] = [(0.0, "0%"), (1.0, "90%"), (2.0, "99%"), (3.0, "99.9%"), (4.0, "99.99%")];
 /// Points for each nine.
 const POINTS: u32 = 20;
 
 fn by_percentile(runs: &[Named]) -> String {
     let most = runs.iter().map(|run| run.log.record.intended.len()).max().unwrap_or(0);
-    // Of a thousand requests the slowest is the last of a thousand.
+    // With a thousand requests the slowest one is the 99.9th percentile.
     let last = (most.max(10) as f64).log10().floor().clamp(1.0, 4.0);
     let line = |name: &str, of: &Latencies| {
         let point = |step: u32| {
@@ -149,7 +150,7 @@ fn by_percentile(runs: &[Named]) -> String {
 fn latency_over_time(runs: &[Named]) -> String {
     let at = |share: f64| {
         move |second: &Second| {
-            // Where nothing was answered nothing is known; 0 would be the best of all.
+            // Without responses the latency is unknown; 0 would be the best of all.
             let of = &second.intended;
             (!of.is_empty()).then(|| of.value_at_quantile(share) as f64 / 1e6)
         }
@@ -196,7 +197,7 @@ fn over_time(name: &str, record: &Record, value: impl Fn(&Second) -> Option<f64>
     Series { name: name.to_owned(), points: points.collect() }
 }
 
-/// The seconds but for those at the end in which nothing was due any more and nothing came: the last begins with the plan's end.
+/// The seconds, without those at the end in which nothing was due and nothing came: the last begins with the plan's end.
 pub(super) fn shown(record: &Record) -> &[Second] {
     let is_empty = |second: &Second| second.due + second.answered + second.failed == 0;
     let last = record.seconds.iter().rposition(|second| !is_empty(second)).map_or(0, |last| last + 1);
@@ -207,7 +208,7 @@ fn chart(title: &str, side: &str, runs: &[Named], lines: Vec<Series>) -> String 
     Chart { title, bottom: bottom(runs), side, lines, dots: false }.draw()
 }
 
-/// Time, as long as the longest of the runs.
+/// The time axis, as long as the longest of the runs.
 fn bottom(runs: &[Named]) -> Axis<'static> {
     let lasted = runs.iter().map(|run| shown(&run.log.record).len()).max().unwrap_or(0) as f64;
     let step = crate::plot::scale::round_step(lasted);
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn every_second_has_its_limit_but_those_after_the_end() {
+    fn every_second_until_the_end_has_a_bottleneck() {
         let mut run = run("a");
         let due = |late| Second { due: 100, late, answered: 100, ..Second::default() };
         run.log.record.seconds = vec![due(0), due(50), due(50), Second::default()];
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_nothing_has_no_odd_numbers_and_names_are_no_markup() {
+    fn a_page_without_results_has_no_nan_and_names_are_escaped() {
         for runs in [vec![run("a<b")], vec![run("a<b"), run("c")]] {
             let page = page(&runs);
             assert!(!page.contains("NaN") && !page.contains("inf") && !page.contains("a<b"), "{page}");

@@ -1,4 +1,4 @@
-//! A plan as a file, and how well it fits as a table, JSON and CSV.
+//! A plan as a file, and its goodness of fit as a table, JSON and CSV.
 //!
 //! Not the plan itself: `workload` draws and reads it.
 
@@ -20,19 +20,19 @@ use crate::output::grid::{Column, Grid};
 use crate::output::{csv, number};
 use crate::terminal::Terminal;
 
-/// The plan that comes of no flags but the seed's.
+/// The plan of the default flags and this seed.
 pub fn usual(seed: Seed) -> Result<Plan, Failure> {
     drawn(Wanted { seed, ..Wanted::default() })
 }
 
-/// The plan that is wanted.
+/// The plan that these options specify.
 pub fn drawn(wanted: Wanted) -> Result<Plan, Failure> {
     let unfit = |unfit: Unfit| Failure::Value(unfit.to_string());
     check_memory("drawing the plan", wanted.memory().map_err(unfit)?.get())?;
     wanted.plan().map_err(unfit)
 }
 
-/// Puts the plan at a path, if the disk has room for it.
+/// Writes the plan to a path, if the disk has space for it.
 pub fn write(plan: &Plan, path: &Path) -> Result<(), Failure> {
     let mut length = Length(0);
     text::write(plan, &mut length).expect("counting does not fail");
@@ -45,32 +45,32 @@ pub fn write(plan: &Plan, path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Tells plans apart: FNV-1a of 64 bits, which nobody who means well meets twice.
+/// Fingerprint of a plan: FNV-1a of 64 bits, which detects accidental differences, not malicious ones.
 pub fn mark(plan: &Plan) -> String {
     let mut mark = Mark::default();
     text::write(plan, &mut mark).expect("a number takes whatever is written");
     mark.hex()
 }
 
-/// The same of a text.
+/// The same for a text.
 pub fn mark_of(text: fmt::Arguments<'_>) -> String {
     let mut mark = Mark::default();
     mark.write_fmt(text).expect("a number takes whatever is written");
     mark.hex()
 }
 
-/// Refuses an open schedule of more requests than there is memory for.
+/// Refuses an open schedule with more requests than fit into memory.
 pub fn check_requests(due: f64) -> Result<(), Failure> {
-    // Positive, and below the most of a plan.
+    // Positive, and below the maximum of a plan.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let due = due as u64;
     check_memory("the schedule", due.saturating_mul(OF_REQUEST))
 }
 
-/// Bytes of memory for each request of a schedule, on the safe side.
+/// Upper bound of the memory for each request of a schedule, in bytes.
 const OF_REQUEST: u64 = 128;
 
-/// The plan of a file.
+/// The plan in a file.
 pub fn read(path: &Path) -> Result<Plan, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let length = fs::metadata(path).map_err(unreadable)?.len();
@@ -79,10 +79,10 @@ pub fn read(path: &Path) -> Result<Plan, Failure> {
     text::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", shown(path))))
 }
 
-/// Bytes of memory for each byte of a plan's text, on the safe side.
+/// Upper bound of the memory for each byte of a plan's text, in bytes.
 const OF_TEXT: u64 = 10;
 
-/// Refuses what needs more memory than there is, before it is asked for.
+/// Refuses a need of more memory than is available, before it is allocated.
 fn check_memory(what: &str, needed: u64) -> Result<(), Failure> {
     const MEGA: u64 = 1_000_000;
     let there = free_memory();
@@ -96,7 +96,7 @@ fn check_memory(what: &str, needed: u64) -> Result<(), Failure> {
     )))
 }
 
-/// Counts bytes and keeps none.
+/// Counts bytes without storing them.
 struct Length(u64);
 
 impl fmt::Write for Length {
@@ -131,7 +131,7 @@ impl fmt::Write for Mark {
     }
 }
 
-/// A file that takes text, and why it did not.
+/// A text sink over a file, with the error of a failed write.
 struct Through<'a> {
     out: &'a mut dyn io::Write,
     failed: Option<io::Error>,
@@ -146,10 +146,10 @@ impl fmt::Write for Through<'_> {
     }
 }
 
-/// A law of the plan, as JSON and CSV show it.
+/// A distribution of the plan, as JSON and CSV show it.
 #[derive(Serialize)]
 pub struct Line<'a> {
-    /// Whether these are a log's values, by which the law was estimated, or the plan's, which were drawn by it.
+    /// Whether these are a log's values, from which the distribution was estimated, or the plan's, which were sampled from it.
     of: &'static str,
     what: &'static str,
     asked: &'a str,
@@ -198,7 +198,7 @@ pub fn lines(rows: &[Line<'_>]) -> String {
     csv::line(heading.map(str::to_owned)) + &rows.iter().map(line).collect::<String>()
 }
 
-/// What fits one datagram, in the papers' profile.
+/// Maximum size of a response in one datagram, in the papers' profile.
 const DATAGRAM: Bytes = Bytes::new(1_460);
 
 pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>) -> String {
@@ -239,7 +239,7 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>) -> String {
     text
 }
 
-/// What the log says by whose laws a plan is drawn.
+/// Summary of the log whose distributions a plan uses.
 pub fn of_log(logs: &[PathBuf], site: &Site) -> String {
     let Site { set: _, conditional, files, requests, users, lasts, fits, notes: _ } = site;
     let names: Vec<String> = logs.iter().map(|log| shown(log).to_string()).collect();

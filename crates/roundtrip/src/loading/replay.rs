@@ -25,14 +25,14 @@ use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::output::number;
 
-/// So much is read at once.
+/// Bytes of one read.
 const BLOCK: usize = 1 << 20;
 
-/// What takes the requests of a log.
+/// Receiver of a log's requests.
 trait Sink {
     fn push(&mut self, record: Record, request: Option<LoggedRequest<'_>>);
 
-    /// Whether no more are wanted.
+    /// Whether enough requests were read.
     fn is_full(&mut self) -> Result<bool, Failure>;
 }
 
@@ -52,16 +52,16 @@ impl Sink for UpTo<'_> {
     }
 }
 
-/// How many requests are read.
+/// Limit of the number of requests.
 #[derive(Clone, Copy, Debug)]
 pub enum Most {
-    /// All, and more than so many are refused.
+    /// All requests; more than this are refused.
     AllOf(f64),
-    /// The first so many.
+    /// The first requests, up to this number.
     FirstOf(usize),
 }
 
-/// The requests of these logs; what is not among them is said.
+/// The requests of these logs; lines left out are reported on standard error.
 pub fn read(logs: &[PathBuf], most: Most) -> Result<Lines, Failure> {
     let mut lines = Lines::default();
     let inputs = named(logs)?;
@@ -127,7 +127,7 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Whether there are as many as are wanted; more than are allowed are refused.
+/// Whether enough requests were read; more than are allowed are refused.
 fn is_full(lines: &mut Lines, most: Most) -> Result<bool, Failure> {
     match most {
         Most::AllOf(most) if lines.len() as f64 > most => {
@@ -149,11 +149,11 @@ pub fn speed(text: &str) -> Result<f64, Failure> {
 
 /// The requests of a log, for a server.
 pub struct Replay {
-    /// Each that differs from the others.
+    /// The different requests.
     pub requests: Vec<Request>,
-    /// One for each line that is repeated.
+    /// One for each line of the log.
     pub pages: Vec<Page>,
-    /// The time of the whole.
+    /// Duration of the replay.
     pub lasts: Duration,
     /// Sentences on what is left out.
     pub notes: Vec<String>,
@@ -167,7 +167,7 @@ pub fn requests(logs: &[PathBuf], speed: f64) -> Result<Replay, Failure> {
     }
     let notes = logged.notes();
     let Logged { mut lines, known, .. } = logged;
-    // Where two have one time they stay in the order of the log.
+    // The sort is stable: requests at equal times stay in the order of the log.
     lines.sort_by_key(|line| line.time);
     let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
     let unfit = |unfit| match unfit {
@@ -202,11 +202,11 @@ pub fn requests(logs: &[PathBuf], speed: f64) -> Result<Replay, Failure> {
 /// A method, a path, and the status where it is an error.
 type LoggedName = (Vec<u8>, Vec<u8>, Option<u16>);
 
-/// The requests of a log while it is read.
+/// The requests of a log that is being read.
 #[derive(Default)]
 struct Logged {
     lines: Vec<LoggedLine>,
-    /// The numbers of different requests; of an error the same status is expected again.
+    /// Different requests with their numbers; for an error the same status is expected again.
     known: BTreeMap<LoggedName, (u32, Request)>,
     /// Lines that are left out, by their method.
     unsafe_methods: BTreeMap<String, u64>,
@@ -233,7 +233,7 @@ impl Sink for Logged {
         self.without_method += u64::from(method.is_none());
         let method = method.unwrap_or(b"GET");
         if !matches!(method, b"GET" | b"HEAD") {
-            // Names that are not methods, as of probes, are one kind.
+            // Names that are not methods, such as those of probes, are counted together.
             let is_name = method.len() <= 16 && method.iter().all(u8::is_ascii_uppercase);
             let name =
                 if is_name { String::from_utf8_lossy(method).into_owned() } else { "other".to_owned() };

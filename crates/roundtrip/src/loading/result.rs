@@ -1,6 +1,6 @@
-//! What came of a load, as a table, as JSON, and as CSV: a row for each second.
+//! Results of a load run, as a table, as JSON, and as CSV: a row for each second.
 //!
-//! Not a judgement of the server: the first line says whose limits these are.
+//! Not a judgement of the server: the first line states the bottleneck.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ struct OneRequest {
     max_ms: f64,
 }
 
-/// A histogram in numbers: milliseconds.
+/// Statistics of a histogram, in milliseconds.
 #[derive(Clone, Copy, Serialize)]
 struct Latency {
     mean: f64,
@@ -72,7 +72,7 @@ struct Latency {
     max: f64,
 }
 
-/// A second.
+/// One second of a run.
 #[derive(Serialize)]
 struct Line {
     due: u64,
@@ -90,7 +90,7 @@ struct Line {
     limit: &'static str,
 }
 
-/// The run in numbers.
+/// The statistics of the run.
 pub fn run<'a>(about: &'a About, record: &Record) -> Run<'a> {
     Run {
         about,
@@ -142,7 +142,7 @@ impl Run<'_> {
 
 fn latency(of: &load::record::Latencies) -> Latency {
     let at = |share: f64| of.value_at_quantile(share) as f64 / 1e6;
-    // Of nothing everything is nothing.
+    // An empty histogram has zeros.
     let mean = if of.is_empty() { 0.0 } else { of.mean() / 1e6 };
     Latency { mean, p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: of.max() as f64 / 1e6 }
 }
@@ -168,7 +168,7 @@ fn line(second: &Second) -> Line {
     }
 }
 
-/// The run's seconds, numbered from 0; what holds of the whole run is for people and JSON.
+/// The run's seconds, numbered from 0; figures of the whole run are in the table and in JSON.
 pub fn lines(run: &Run<'_>) -> String {
     let heading = [
         "second",
@@ -217,14 +217,14 @@ pub fn lines(run: &Run<'_>) -> String {
     text
 }
 
-/// The run's first line, where it does not stand in what is printed; and that it was cut, if it was.
+/// The run's first line, for formats that do not contain it, and the note on an interrupted run.
 pub fn first_of(run: &Run<'_>) -> String {
     let cut = run.cut.as_ref().map(|cut| format!("{cut}\n")).unwrap_or_default();
     let notes: String = run.notes.iter().map(|note| format!("{note}\n")).collect();
     format!("{}\n{cut}{notes}{}", run.verdict, thresholds::lines(&run.thresholds).trim_start_matches('\n'))
 }
 
-/// A sentence if the run was ended before its time.
+/// A sentence if the run was interrupted.
 pub fn cut(record: &Record) -> Option<String> {
     let cut = record.cut?;
     let sum = |of: fn(&Second) -> u64| record.seconds.iter().map(of).sum::<u64>();
@@ -239,7 +239,7 @@ pub fn cut(record: &Record) -> Option<String> {
     Some(format!("It was cut after {:.1} s, and nothing was asked for after that{left}.", cut.as_secs_f64()))
 }
 
-/// A run in a line.
+/// The run in one line.
 pub fn named(about: &About) -> String {
     let About { target, protocol, clients, laws, workload, seed, plan: _, parts, of, began: _ } = about;
     let mut text = match workload.as_str() {
@@ -256,7 +256,7 @@ pub fn named(about: &About) -> String {
     text
 }
 
-/// The run for people.
+/// The run as a table.
 pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
     let count = |count: u64| number::count(count as f64);
     let list = |of: &BTreeMap<&str, u64>| {
@@ -320,7 +320,7 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
     if notes.is_empty() { text } else { format!("{text}\n{notes}") }
 }
 
-/// Requests in the table.
+/// Maximum number of requests in the table.
 const SHOWN: usize = 10;
 
 /// The requests of a list, those with failures first, then the slowest.
@@ -338,7 +338,7 @@ fn apart(run: &Run<'_>, terminal: Terminal) -> String {
         Column::number(["most,", "ms"], 2),
         Column::name(["", "request"]),
     ];
-    // The other columns, and what stands between.
+    // Width that the other columns and the spaces leave.
     let room = terminal.width.unwrap_or(100).saturating_sub(48).max(20);
     let row = |one: &&OneRequest| {
         let OneRequest { request, answered, failed, p50_ms, p99_ms, max_ms } = one;

@@ -1,6 +1,6 @@
 //! The server of a URL, and a preflight request.
 //!
-//! Not the load. How the request is sent is in `load::look`.
+//! Not the load. `load::look` sends the request.
 
 use std::fmt;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -19,7 +19,7 @@ use crate::loading::traffic::Traffic;
 /// The server of this URL, and its path.
 ///
 /// # Errors
-/// If there is no such address, or the protocol cannot be spoken there.
+/// If there is no such address, or the server cannot speak the protocol.
 pub fn found(text: &str, flags: &Whom, protocol: Protocol) -> Result<(Target, String), Failure> {
     let Whom { target: _, network: _, ca, insecure, i_own_this } = flags;
     let (url, is_secure) = address(text)?;
@@ -73,14 +73,14 @@ pub fn found(text: &str, flags: &Whom, protocol: Protocol) -> Result<(Target, St
     Ok((target, url.target))
 }
 
-/// The address of these on which the server listens, as `localhost` may have two; the first if that cannot be known.
+/// The first of these addresses that accepts connections, as `localhost` may have two; the first address if that is unknown.
 fn listening(addresses: &[SocketAddr], protocol: Protocol) -> Option<SocketAddr> {
     const PATIENCE: Duration = Duration::from_secs(1);
     let first = addresses.first().copied();
     if addresses.len() < 2 || protocol == Protocol::Http3 {
         return first;
     }
-    // No more than what a name of this machine has: those of others may take their time.
+    // Only loopback addresses are tried: others may take long to respond.
     let is_near = |address: &&SocketAddr| address.ip().to_canonical().is_loopback();
     let listens = |address: &&SocketAddr| TcpStream::connect_timeout(address, PATIENCE).is_ok();
     addresses.iter().filter(is_near).find(listens).copied().or(first)
@@ -114,10 +114,10 @@ pub fn address(text: &str) -> Result<(Url, bool), Failure> {
 
 const HTTPS: &str = "https://";
 
-/// Sends a preflight request: what is wrong is known before minutes of failures.
+/// Sends a preflight request, so that errors show before minutes of failures.
 ///
 /// # Errors
-/// What is wrong, and the remedy.
+/// The error, with the remedy.
 pub fn probe(
     traffic: &Traffic,
     target: &Target,
@@ -128,7 +128,7 @@ pub fn probe(
     let address = target.address;
     let Seen { status, location } =
         look(&traffic.job(), target, config).map_err(|refusal| match refusal {
-            // Not the server's fault.
+            // An untrusted certificate is an error of the flags.
             Refusal::Mistrust(mistrust) => Failure::Value(mistrust.to_string()),
             refusal => Failure::Network(format!("{address} {refusal}")),
         })?;
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_encrypted_address_has_its_own_port() {
+    fn https_has_its_own_default_port() {
         let port = |text| address(text).map(|(url, is_secure)| (url.port, is_secure)).ok();
         assert_eq!(port("http://h/"), Some((80, false)));
         assert_eq!(port("https://h/a:80"), Some((443, true)));

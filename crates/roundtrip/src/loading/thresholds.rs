@@ -1,6 +1,6 @@
-//! Thresholds of a load: what a run must reach, and whether it did.
+//! Thresholds of a load run, and whether it met them.
 //!
-//! Latencies are those from when requests were due. Not the bottleneck, which is in the verdict.
+//! Latencies are response times: they count from the scheduled time. Not the bottleneck, which is in the verdict.
 
 use load::Record;
 use quantity::names::Unknown;
@@ -54,7 +54,7 @@ pub struct Judged {
     limit: f64,
     /// The figure; none where no response came.
     value: Option<f64>,
-    /// Whether the run keeps to it.
+    /// Whether the run met it.
     pub passed: bool,
 }
 
@@ -152,7 +152,7 @@ pub fn judge(thresholds: &[Threshold], record: &Record) -> Vec<Judged> {
     thresholds.iter().map(judged).collect()
 }
 
-/// The lines of a table; nothing where only the default was judged, and kept.
+/// The lines of a table; empty if only the default threshold was judged, and met.
 pub fn lines(judged: &[Judged]) -> String {
     let is_quiet = |judged: &Judged| judged.name == Measure::MaxFailures.name() && judged.passed;
     let shown: Vec<_> = judged.iter().filter(|judged| !is_quiet(judged)).collect();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn of_no_response_no_latency_passes() {
+    fn without_responses_no_latency_threshold_passes() {
         let nothing = Record::default();
         let judged = judge(&parse("1%", &["p99=1h".to_owned()]).unwrap_or_default(), &nothing);
         assert!(judged.iter().any(|judged| judged.name == "p99" && !judged.passed), "{judged:?}");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_threshold_is_refused() {
+    fn invalid_thresholds_are_refused() {
         for (text, says) in [
             ("p99", "`p99` has no limit; write NAME=LIMIT"),
             ("p98=1ms", "unknown threshold `p98`; did you mean `p90`?"),

@@ -51,7 +51,7 @@ impl List {
         self.statuses.has(status)
     }
 
-    /// The URL of the first request, on the server of this one.
+    /// The URL of the first request, on the server of the given URL.
     pub fn first_url(&self, url: &str) -> String {
         let (server, path) = split(url).unwrap_or_default();
         let first = self.requests.first().map_or(path, Request::target);
@@ -81,7 +81,7 @@ impl Traffic {
         }
     }
 
-    /// The same for the same work: tells whether results are parts of one run.
+    /// Fingerprint of the work: identifies shards of one run.
     pub fn mark(&self) -> String {
         match self {
             Self::Plan(plan) => plan::mark(plan),
@@ -94,7 +94,7 @@ impl Traffic {
         }
     }
 
-    /// Whether every request is one that changes nothing at the server.
+    /// Whether every request is safe (RFC 9110, section 9.2.1).
     pub fn is_safe(&self) -> bool {
         match self {
             Self::Plan(_) => true,

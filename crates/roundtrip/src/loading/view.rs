@@ -1,6 +1,6 @@
-//! A load while it goes on, as a few lines for a terminal: what the last second brought, and how those before it went.
+//! A load run in progress, as a few lines for a terminal: the last second, and graphs of those before it.
 //!
-//! Numbers in, text out: not what draws it, which is [`super::watch`], and not the result, which is said when all is over.
+//! Numbers in, text out. [`super::watch`] draws it; the result is printed at the end.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -53,15 +53,15 @@ pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Termin
     lines
 }
 
-/// No line is longer, however wide the terminal: eyes go back and forth.
+/// Maximum line width, however wide the terminal.
 const WIDTH: usize = 80;
-/// Where what is said begins, after what it is about.
+/// Width of a label.
 const LABEL: usize = 13;
-/// Of a number in a row.
+/// Width of a number in a row.
 const CELL: usize = 8;
-/// What stands after a graph.
+/// Width of the scale after a graph.
 const SCALE: usize = 11;
-/// Heights of a graph's columns.
+/// Column heights of a graph.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 fn count(count: u64) -> String {
@@ -72,7 +72,7 @@ fn row(cells: [String; 3]) -> String {
     cells.map(|cell| format!("{cell:>CELL$}")).concat()
 }
 
-/// Where it is written.
+/// Layout of the lines.
 #[derive(Clone, Copy)]
 struct Sheet {
     width: usize,
@@ -85,24 +85,24 @@ impl Sheet {
         self.labelled(label, &text)
     }
 
-    /// Like a line, of a text that is known to fit: escapes in it take no room.
+    /// A line whose text is known to fit: escape sequences in it take no width.
     fn labelled(self, label: &str, text: &str) -> String {
         let label = if text.is_empty() { label.to_owned() } else { format!("{label:LABEL$}") };
         let label: String = label.chars().take(self.width).collect();
         self.terminal.dim(&label) + text
     }
 
-    /// Columns beside a label.
+    /// Width beside a label, in columns.
     fn room(self) -> usize {
         self.width.saturating_sub(LABEL)
     }
 
-    /// Columns of a graph.
+    /// Width of a graph, in columns.
     fn graph_room(self) -> usize {
         self.room().saturating_sub(SCALE)
     }
 
-    /// What is over of the plan, and what is left.
+    /// Elapsed and remaining time of the plan.
     fn time(self, over: u64, lasts: Duration) -> String {
         let lasts = lasts.as_nanos().div_ceil(1_000_000_000);
         let said = match lasts.saturating_sub(over) {
@@ -119,7 +119,7 @@ impl Sheet {
         format!("{label:LABEL$}{bar} {said}")
     }
 
-    /// The newest seconds, from nothing to the most of them; blank where there is nothing.
+    /// The newest seconds, from zero to their maximum; blank where there is no value.
     fn graph(
         self,
         label: &str,
@@ -130,7 +130,7 @@ impl Sheet {
         let most = values.iter().copied().fold(0.0, f64::max);
         let bar = |value: &f64| {
             let height = (value / most * BARS.len() as f64).ceil();
-            // From 1 to 8, or nothing: of nothing there is no share.
+            // From 1 to 8, or blank: without a maximum there is no share.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let place = height.clamp(0.0, BARS.len() as f64) as usize;
             place.checked_sub(1).map_or(' ', |place| BARS[place])
@@ -144,7 +144,7 @@ impl Sheet {
         seconds.range(seconds.len().saturating_sub(self.graph_room())..)
     }
 
-    /// Words in a list, in as many lines as they need.
+    /// Words in a list, on as many lines as needed.
     fn list(self, label: &str, first: &str, words: impl Iterator<Item = String>) -> Vec<String> {
         let (mut lines, mut line) = (Vec::new(), first.to_owned());
         let mut words = words.peekable();
@@ -160,7 +160,7 @@ impl Sheet {
         lines.iter().zip(labels).map(|(line, label)| self.line(label, line)).collect()
     }
 
-    /// Who was the limit, second by second, and in how many of these.
+    /// The bottleneck of each second, and the number of seconds for each.
     fn limits(self, seconds: &VecDeque<Second>) -> Vec<String> {
         let limits: Vec<Limit> = self.newest(seconds).map(limit).collect();
         let letters = limits.iter().map(|limit| {
@@ -181,7 +181,7 @@ impl Sheet {
     }
 }
 
-/// Seconds as a clock shows them: `7 s`, `1:05`, `1:00:00`.
+/// Seconds as clock time: `7 s`, `1:05`, `1:00:00`.
 struct Clock(u64);
 
 impl fmt::Display for Clock {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_has_all_of_it() {
+    fn a_narrow_terminal_shows_every_line() {
         let expected = [
             URL,
             "30 s of 2:00 ━━━━───────────── 1:30 left",
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_wider_than_its_terminal_and_colour_changes_no_letter() {
+    fn lines_fit_the_terminal_and_colour_changes_no_text() {
         for (width, over) in (0..100).zip([0, 1, 30, 200].into_iter().cycle()) {
             let text = lines(&progress(over), URL, LASTS, plain(width));
             for line in &text {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_there_are_no_odd_numbers() {
+    fn without_responses_no_nan_is_shown() {
         let shown = lines(&Progress::default(), URL, Duration::ZERO, plain(80)).join("\n");
         assert!(!shown.contains("NaN") && !shown.contains("inf"), "{shown}");
     }

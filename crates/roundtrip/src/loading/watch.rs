@@ -1,8 +1,8 @@
-//! Draws a load while it goes on, and hears that it is to end.
+//! Progress display of a load run, and its interruption by signals.
 //!
-//! Not what is drawn: [`super::view`] says that. Where standard error is no terminal nothing is drawn at all. Lines are written over
-//! the ones before, all in one write, so that nothing flickers. Not by indicatif, which clears all before it draws, and fills
-//! lines up to the terminal's edge: a terminal that is made wider joins those.
+//! Not the contents: [`super::view`] has them. Nothing is drawn where standard error is not a terminal. Lines overwrite
+//! the ones before in a single write, so that nothing flickers. Not by indicatif, which clears everything before it
+//! draws, and fills lines up to the terminal's edge: a terminal that is made wider joins those.
 
 use std::io::Write;
 use std::process;
@@ -18,18 +18,18 @@ use super::view;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-/// The view of a run; it is gone when this is dropped.
+/// The display of a run; it is erased when this is dropped.
 #[derive(Debug)]
 pub struct Watch {
     /// The URL.
     title: String,
     lasts: Duration,
-    /// The columns of each line that stands there.
+    /// Width of each line on the screen, in columns.
     drawn: Vec<usize>,
 }
 
 impl Watch {
-    /// Of a run of this URL that lasts so long, and begins at this time since 1970 or now.
+    /// The display of a run of this URL and duration, which begins at the time `at` since 1970, or now.
     pub fn new(title: &str, lasts: Duration, at: Option<Duration>) -> Self {
         let mut watch = Self { title: title.to_owned(), lasts, drawn: Vec::new() };
         let wait = at.map_or(Duration::ZERO, |at| at.saturating_sub(calendar())).as_nanos() / 1_000_000_000;
@@ -39,7 +39,7 @@ impl Watch {
         watch
     }
 
-    /// Shows how it is; in a terminal that may be another size by now.
+    /// Shows the progress; the terminal may have another size by now.
     pub fn show(&mut self, progress: &Progress) {
         let (title, lasts) = (self.title.clone(), self.lasts);
         self.draw(|terminal| view::lines(progress, &title, lasts, terminal));
@@ -48,11 +48,11 @@ impl Watch {
     fn draw(&mut self, lines: impl FnOnce(Terminal) -> Vec<String>) {
         let Some((terminal, height)) = Terminal::to_draw_on() else { return };
         let mut lines = lines(terminal);
-        // The cursor has a line of its own, and what is higher than the screen is out of reach.
+        // The cursor takes a line of its own, and lines above the screen are out of reach.
         lines.truncate(height.saturating_sub(1));
         let text = over(&self.drawn, terminal.width, height, &lines);
         self.drawn = lines.iter().map(|line| columns(line)).collect();
-        // Who cannot be shown anything is not shown anything.
+        // A closed standard error is not an error of the run.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }
@@ -63,7 +63,7 @@ impl Drop for Watch {
     }
 }
 
-/// What writes `lines` over those that stand there. A terminal that is narrower than it was has put their ends on lines of their own.
+/// Escape sequences and text that write `lines` over those on the screen. A terminal made narrower has wrapped these.
 fn over(drawn: &[usize], width: Option<usize>, height: usize, lines: &[String]) -> String {
     let rows = |columns: &usize| columns.div_ceil(width.unwrap_or(usize::MAX).max(1)).max(1);
     let up = drawn.iter().map(rows).sum::<usize>().min(height.saturating_sub(1));
@@ -77,19 +77,19 @@ fn over(drawn: &[usize], width: Option<usize>, height: usize, lines: &[String]) 
     text
 }
 
-/// Columns that a line takes: escapes take none.
+/// Columns that a line takes, without its escape sequences.
 fn columns(line: &str) -> usize {
     let mut parts = line.split('\x1b');
     let first = parts.next().map_or(0, |part| part.chars().count());
     first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
 }
 
-/// SIGINT or SIGTERM, once they have come.
+/// SIGINT or SIGTERM, once one was received.
 #[derive(Clone, Debug)]
 pub struct Heard(Arc<OnceLock<Signal>>);
 
-/// From now on the first of these signals is told to `stop`, and only the second ends this program. To be called before there are
-/// threads, so that nobody else hears them.
+/// From now on the first of these signals sets `stop`, and only the second ends this program. To be called before there
+/// are threads, so that no other thread gets them.
 pub fn listen(stop: Stop) -> Result<Heard, Failure> {
     let cannot = |error| Failure::Network(format!("cannot wait for signals: {error}"));
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
@@ -108,14 +108,14 @@ pub fn listen(stop: Stop) -> Result<Heard, Failure> {
 }
 
 impl Heard {
-    /// The exit status of a run that was cut: as shells say of who dies by a signal, so that scripts end, too.
+    /// The exit status of an interrupted run: that of a shell for a process killed by a signal, so that scripts stop, too.
     pub fn status(&self) -> u8 {
         status(self.0.get().copied().unwrap_or(Signal::SIGINT))
     }
 }
 
 fn status(signal: Signal) -> u8 {
-    // Signals have numbers up to 64.
+    // Signal numbers are at most 64.
     128 + u8::try_from(signal as i32).unwrap_or(0)
 }
 
@@ -124,12 +124,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_written_over_those_that_stand_there() {
+    fn lines_overwrite_the_previous_ones() {
         let lines = ["a".to_owned(), "\x1b[31mb\x1b[0mc".to_owned()];
         assert_eq!(over(&[], Some(80), 24, &lines), "\x1b[Ka\r\n\x1b[K\x1b[31mb\x1b[0mc\r\n");
         assert_eq!(columns(&lines[1]), 2);
         assert_eq!(over(&[80, 0], Some(80), 24, &[]), "\r\x1b[2A\x1b[J");
-        // Narrower than it was, lower than it was, and of no size at all.
+        // A narrower terminal, a lower one, and one of unknown size.
         assert_eq!(over(&[80, 30], Some(40), 24, &[]), "\r\x1b[3A\x1b[J");
         assert_eq!(over(&[80, 30], Some(40), 3, &[]), "\r\x1b[2A\x1b[J");
         assert_eq!(over(&[80, 30], Some(0), 0, &[]), "");

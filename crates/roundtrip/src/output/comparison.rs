@@ -40,7 +40,7 @@ pub fn lines(group: &[Outcome]) -> Vec<Line<'_>> {
 }
 
 impl<'a> Line<'a> {
-    /// The results there are.
+    /// The results that exist.
     pub fn outcomes(&self) -> impl Iterator<Item = &'a Outcome> + use<'a> {
         let Self { predicted, simulated, measured } = *self;
         [predicted, simulated, measured].into_iter().flatten()
@@ -63,7 +63,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// One engine's time over another's, where both are known.
+/// One engine's time divided by another's, where both are known.
 pub fn ratio(time: Option<&Outcome>, over: Option<&Outcome>) -> Option<f64> {
     let over = over?.row.elapsed_ms?;
     (over > 0.0).then_some(time?.row.elapsed_ms? / over)
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_interval_stands_under_the_engine_that_it_is_of() {
+    fn every_interval_is_in_the_column_of_its_engine() {
         let simulated = outcome(Engine::Simulate, 1_170.0, Some(81.6));
         let measured = outcome(Engine::Measure, 1_150.0, Some(2.31));
         let cells = cells(&[simulated, measured]);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_that_refuses_is_seen_in_its_cell_and_its_reason_in_the_notes() {
+    fn a_refusal_is_shown_in_the_cell_and_its_reason_in_the_notes() {
         let simulated = outcome(Engine::Simulate, 1_170.0, None);
         let reason = "no kernel has this Nagle; use --stack linux".to_owned();
         let refused =

@@ -1,4 +1,4 @@
-//! The conclusions of a comparison in sentences: what the best protocols save, and how far engines agree.
+//! The conclusions of a comparison in sentences: savings of the best protocols, and agreement of the engines.
 //!
 //! They repeat the table's numbers.
 
@@ -6,7 +6,7 @@ use super::comparison::{Line, lines, ratio};
 use super::{Outcome, number, table};
 use scenario::{Protocol, Scenario};
 
-/// What the best protocols save, and how far engines agree; fewer sentences where there is nothing to say.
+/// Savings of the best protocols, and agreement of the engines; fewer sentences where there is nothing to report.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
     let groups = named(outcomes);
     let pairs: [(&str, &str, Ratio); 3] = [
@@ -21,9 +21,9 @@ pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
 /// A ratio of two engines' times in one line.
 type Ratio = fn(&Line<'_>) -> Option<f64>;
 
-/// What the others are held against: a connection for every object, as the Web began.
+/// Baseline of savings: a connection for every object, as the Web began.
 const BASELINE: Protocol = Protocol::Http10;
-/// With more places than this a sentence names the most and the least only.
+/// Maximum number of networks and pages to list; with more, a sentence gives only the maximum and the minimum.
 const PLACES: usize = 3;
 
 /// One network and page.
@@ -32,7 +32,7 @@ struct Group<'a> {
     lines: Vec<Line<'a>>,
 }
 
-/// The groups, each named by what tells it from the others.
+/// The groups, each named by its difference from the others.
 fn named(outcomes: &[Outcome]) -> Vec<Group<'_>> {
     let groups: Vec<&[Outcome]> = table::groups(outcomes).collect();
     let differ = |of: fn(&Scenario) -> &str| {
@@ -61,7 +61,7 @@ impl<'a> Group<'a> {
         self.lines.iter().find(|line| line.rows().any(|row| row.protocol == protocol.name()))
     }
 
-    /// What the protocol saves of the baseline's time; both by the same engine.
+    /// Saving of a protocol relative to the baseline's time; both by the same engine.
     fn saving(&self, protocol: Protocol) -> Option<Saving<'_>> {
         let (baseline, other) = (self.line(BASELINE)?.best()?, self.line(protocol)?.best()?);
         if baseline.engine != other.engine || baseline.stack != other.stack {
@@ -73,7 +73,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What is saved of what, where.
+/// A saving, the time it is relative to, and the network and page.
 struct Saving<'a> {
     engine: &'a str,
     place: &'a str,
@@ -86,12 +86,12 @@ impl Saving<'_> {
         self.saved_ms / self.of_ms
     }
 
-    /// The verb, for one subject or for several, and what follows it.
+    /// The verb in singular and plural, with its object.
     fn words(&self) -> ([&'static str; 2], String) {
         let Self { engine: _, place, saved_ms, of_ms } = self;
         let of = number::significant(*of_ms);
         let amount = number::significant(saved_ms.abs());
-        // Less than a hundredth is not worth a figure.
+        // Less than 1% gets no figure.
         if self.share().abs() < 0.01 {
             (["changes", "change"], format!("nothing {place}"))
         } else if *saved_ms > 0.0 {
@@ -112,7 +112,7 @@ fn savings(groups: &[Group<'_>]) -> Option<String> {
         let total: f64 = savings.iter().map(Saving::share).sum();
         match &mut best {
             _ if savings.is_empty() => {}
-            // Formulas give the same figures to several protocols.
+            // The formulas give the same figures for several protocols.
             Some((most, protocols, _)) if (total - *most).abs() < 1e-9 => protocols.push(protocol),
             Some((most, _, _)) if total < *most => {}
             Some(_) | None => best = Some((total, vec![protocol], savings)),
@@ -143,7 +143,7 @@ fn sentence(protocols: &[Protocol], mut savings: Vec<Saving<'_>>) -> String {
     capitalised(&format!("{}{} {predicate}.", by(&savings), series(&subjects)))
 }
 
-/// Whose figures these are; nothing where that differs from place to place.
+/// The engine of these figures; empty if they have several.
 fn by(savings: &[Saving<'_>]) -> &'static str {
     match savings.first().map(|saving| saving.engine) {
         Some(first) if savings.iter().any(|saving| saving.engine != first) => "",
@@ -179,7 +179,7 @@ fn series(parts: &[String]) -> String {
     }
 }
 
-/// The protocol as prose has it in the middle of a sentence.
+/// The protocol's name within a sentence.
 const fn subject(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Minimum => "the minimum",
@@ -195,7 +195,7 @@ const fn subject(protocol: Protocol) -> &'static str {
     }
 }
 
-/// The range of one engine's times over another's.
+/// The range of one engine's times divided by another's.
 fn agreement(
     groups: &[Group<'_>],
     engine: &str,
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::engine::model;
 
-    /// What the model says about the two protocols of a comparison, with its times replaced.
+    /// The model's results for the two protocols of a comparison, with other times.
     fn predicted(networks: &str, times_ms: &[f64]) -> Vec<Outcome> {
         let mut spec = Spec::default();
         for network in networks.split(',') {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saving_is_told_for_each_place_with_the_verb_it_deserves() {
+    fn each_network_gets_its_saving_with_the_right_verb() {
         let outcomes = predicted("fast-internet,ethernet", &[1730.0, 1070.0, 26.8, 26.7]);
         let said = "By the model, keep-alive saves 660 ms of 1,730 on fast-internet and changes nothing on ethernet.";
         assert_eq!(sentences(&outcomes), [said]);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn many_places_are_told_by_the_most_and_the_least() {
+    fn many_networks_are_summarised_by_maximum_and_minimum() {
         let times = [100.0, 90.0, 100.0, 40.0, 100.0, 60.0, 100.0, 80.0];
         let outcomes = predicted("modem,isdn,adsl,direcpc", &times);
         assert_eq!(
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_wins_over_what_was_predicted_and_is_held_against_it() {
+    fn measurements_take_precedence_and_are_compared_with_predictions() {
         let predicted = predicted("modem", &[100.0, 80.0]);
         let measured = measured(&predicted, &[1.5, 0.98]);
         let outcomes = [predicted, measured].concat();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_to_hold_against_nothing_is_said() {
+    fn without_a_baseline_there_is_no_sentence() {
         let alone: Vec<Outcome> = predicted("modem", &[100.0, 80.0]).split_off(1);
         assert_eq!(sentences(&alone), [""; 0]);
     }

@@ -4,7 +4,7 @@
 
 use trace::{Row, Stall};
 
-/// A heading line and a line for each row, ended as the RFC has it.
+/// A heading line and a line for each row, with CRLF as in the RFC.
 pub fn rows(rows: &[&Row]) -> String {
     let heading = COLUMNS.map(str::to_owned);
     let lines = rows.iter().map(|row| cells(row));
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_break_a_line_is_quoted() {
+    fn separators_and_line_breaks_are_quoted() {
         let cells = ["plain", "a,b", "say \"x\"", ""].map(str::to_owned);
         assert_eq!(line(cells), "plain,\"a,b\",\"say \"\"x\"\"\",\r\n");
     }

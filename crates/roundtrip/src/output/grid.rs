@@ -1,24 +1,24 @@
 //! Columns that line up, in a terminal of any width.
 //!
-//! Not a table of results: it knows cells, not what is in them. A column in which nothing is known is left out. In a
-//! terminal that is too narrow, columns of higher rank are hidden first; then the widest names are shortened.
+//! Not a table of results: cells are any text. A column without any known value is left out. In a terminal that is too
+//! narrow, columns of higher rank are hidden first; then the widest names are shortened.
 
 use std::borrow::Cow;
 
 use crate::terminal::Terminal;
 
-/// A column: its heading and its place.
+/// A column: its heading and its alignment.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Two lines, the lower one often the unit.
     pub heading: [Cow<'static, str>; 2],
-    /// Names are on the left, numbers on the right.
+    /// Alignment: names on the left, numbers on the right.
     pub side: Side,
-    /// Columns of higher rank go first when there is too little room; those of rank 0 never go.
+    /// Columns of the highest rank are hidden first in a narrow terminal; those of rank 0 never are.
     pub rank: u8,
 }
 
-/// Where a cell's text stands.
+/// Alignment of a cell's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// For names.
@@ -43,7 +43,7 @@ impl Column {
         Self { heading: [Cow::Borrowed(upper), Cow::Borrowed(lower)], side: Side::Right, rank }
     }
 
-    /// The two lines of the heading as one; a word broken between them is whole again.
+    /// The two lines of the heading as one; a hyphenated word is joined.
     pub fn title(&self) -> String {
         let [upper, lower] = &self.heading;
         match upper.strip_suffix('-') {
@@ -52,13 +52,13 @@ impl Column {
         }
     }
 
-    /// A column of numbers that is not known before there are results.
+    /// A column of numbers whose heading depends on the results.
     pub fn of(heading: [String; 2], rank: u8) -> Self {
         Self { heading: heading.map(Cow::Owned), side: Side::Right, rank }
     }
 }
 
-/// Rows of cells; an empty cell is something that is not known.
+/// Rows of cells; an empty cell is an unknown value.
 #[derive(Clone, Debug)]
 pub struct Grid {
     /// The columns, from the left.
@@ -89,14 +89,14 @@ impl Grid {
         text
     }
 
-    /// The columns in which something is known, by their place.
+    /// Indices of the columns with a known value.
     pub fn present(&self) -> impl Iterator<Item = usize> {
         (0..self.columns.len()).filter(|&column| {
             self.columns[column].rank == 0 || self.rows.iter().any(|row| !row[column].is_empty())
         })
     }
 
-    /// What is shown in a cell: a dash for a number that is not known.
+    /// Text of a cell: a dash for an unknown number.
     pub fn cell<'a>(&self, row: &'a [String], column: usize) -> &'a str {
         match self.columns[column].side {
             Side::Right if row[column].is_empty() => "-",
@@ -104,14 +104,14 @@ impl Grid {
         }
     }
 
-    /// The headings of the columns that a terminal has no room for.
+    /// The headings of the columns that do not fit the terminal.
     pub fn hidden(&self, terminal: Terminal) -> Vec<String> {
         let shown = self.shown(terminal.width);
         let is_hidden = |column: &usize| shown.iter().all(|(other, _)| other != column);
         self.present().filter(is_hidden).map(|column| self.columns[column].title()).collect()
     }
 
-    /// Which columns to show, and how wide each is.
+    /// The columns to show, with their widths.
     fn shown(&self, width: Option<usize>) -> Vec<(usize, usize)> {
         let mut shown: Vec<(usize, usize)> =
             self.present().map(|column| (column, self.width_of(column))).collect();
@@ -156,7 +156,7 @@ fn total(shown: &[(usize, usize)]) -> usize {
     shown.iter().map(|(_, width)| width + 2).sum()
 }
 
-/// Shorter names say nothing.
+/// Minimum length of a shortened name.
 const SHORTEST_NAME: usize = 8;
 
 /// A name that is too long loses its middle: `images/pro…/a.gif`.
@@ -171,12 +171,12 @@ fn shortened(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{begins}…{ends}"))
 }
 
-/// Terminal columns; names and numbers here have one to a character.
+/// Terminal columns of a text; names and numbers here have one for each character.
 fn columns_of(text: &str) -> usize {
     text.chars().count()
 }
 
-/// `text` broken at blanks into lines of at most `width` columns, the first after `lead`, the others indented as far.
+/// `text` wrapped at spaces into lines of at most `width` columns, the first after `lead`, the others indented as far.
 pub fn wrap(lead: &str, text: &str, width: usize) -> String {
     let indent = columns_of(lead);
     let mut out = lead.to_owned();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_on_the_right_and_a_column_of_unknowns_is_left_out() {
+    fn numbers_are_right_aligned_and_columns_without_values_are_left_out() {
         let expected = "  protocol          elapsed  packets
                          ms       up
   http10              1,730       12
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_loses_the_least_wanted_columns_but_never_the_first_rank() {
+    fn a_narrow_terminal_hides_columns_by_rank_but_never_rank_0() {
         let narrow = grid().render(Terminal { width: Some(30), colour: false });
         assert!(!narrow.contains("packets") && narrow.contains("elapsed"), "{narrow}");
         assert_eq!(grid().hidden(Terminal { width: Some(30), colour: false }), ["packets up"]);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn long_sentences_are_broken_at_blanks_and_hang_under_their_beginning() {
+    fn long_sentences_are_wrapped_at_spaces_with_a_hanging_indent() {
         assert_eq!(wrap("[1] ", "one two three", 11), "[1] one two\n    three\n");
     }
 }

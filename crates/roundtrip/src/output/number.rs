@@ -10,7 +10,7 @@ pub fn significant(value: f64) -> String {
         return String::new();
     }
     let decimals = decimals_for(value);
-    // 9.996 becomes 10.00 and so has a figure too many: round first, then ask again.
+    // 9.996 becomes 10.00, with a figure too many: round first, then count the decimals again.
     let rounded = round_to(value, decimals);
     let decimals = decimals_for(rounded);
     if decimals >= 0 {
@@ -51,12 +51,12 @@ pub fn rate(rate: Rate) -> String {
     format!("{} {name}", trim(&significant(bits / unit)))
 }
 
-/// Drops zeros that say nothing: `6.00` is `6`.
+/// Drops trailing zeros: `6.00` becomes `6`.
 fn trim(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
-/// Decimals that leave three significant figures; negative to the left of the point.
+/// Decimals for three significant figures; negative to the left of the point.
 fn decimals_for(value: f64) -> i32 {
     if value == 0.0 {
         return 0;
@@ -67,7 +67,7 @@ fn decimals_for(value: f64) -> i32 {
     (2 - exponent).min(SMALLEST)
 }
 
-/// No more decimals than this: a millisecond's millionth is below any clock here.
+/// Maximum number of decimals: a millionth of a millisecond is below any clock here.
 const SMALLEST: i32 = 6;
 
 fn round_to(value: f64, decimals: i32) -> f64 {

@@ -9,7 +9,7 @@ use super::grid::{Column, Grid, wrap};
 use super::{Outcome, comparison, conclusion, number};
 use crate::terminal::Terminal;
 
-/// How rows are laid out.
+/// Layout of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// A line for each row.
@@ -27,7 +27,7 @@ impl Layout {
         }
     }
 
-    /// What it comes to.
+    /// Conclusions in sentences.
     pub fn conclusions(self, outcomes: &[Outcome]) -> Vec<String> {
         match self {
             Self::Rows => Vec::new(),
@@ -64,7 +64,7 @@ pub fn render(outcomes: &[Outcome], layout: Layout, terminal: Terminal) -> Strin
     parts.join("\n")
 }
 
-/// Neighbours of the same network, page and visit.
+/// Consecutive outcomes of the same network, page and visit.
 pub fn groups(outcomes: &[Outcome]) -> impl Iterator<Item = &[Outcome]> {
     outcomes.chunk_by(|a, b| {
         let (a, b) = (&a.scenario, &b.scenario);
@@ -81,7 +81,7 @@ fn heading(group: &[Outcome], marks: &str, terminal: Terminal) -> String {
     format!("{}\n{about}", terminal.bold(title.trim_end()))
 }
 
-/// What over what: `small-cluster over fast-internet`.
+/// Page and network: `small-cluster over fast-internet`.
 pub fn title(scenario: &Scenario) -> String {
     let again = match scenario.visit {
         scenario::Visit::First => "",
@@ -90,7 +90,7 @@ pub fn title(scenario: &Scenario) -> String {
     format!("{}{again} over {}", scenario.page.name, scenario.network.name)
 }
 
-/// The numbers behind the names, of scenarios that differ in protocol and stack alone; nothing of none.
+/// The numbers behind the names, of scenarios that differ in protocol and stack alone; empty for none.
 pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<String> {
     let Some(scenario) = scenarios.clone().next() else { return Vec::new() };
     let network = &scenario.network;
@@ -120,7 +120,7 @@ pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<S
     parts
 }
 
-/// `1 Mbit/s`, or both directions' where they differ.
+/// `1 Mbit/s`, or the rates of both directions where they differ.
 fn rates(network: &Network) -> String {
     let down = number::rate(network.rate);
     match network.rate_up.filter(|up| *up != network.rate) {
@@ -141,7 +141,7 @@ fn stacks<'a>(scenarios: impl Iterator<Item = &'a Scenario>) -> String {
     format!("stack{plural} {}", names.join(" and "))
 }
 
-/// Connections at once, where they are not one in all; with the protocol, where they are not the same in all.
+/// Parallel connections, where any scenario has more than one; with the protocol, where they differ.
 fn connections<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Option<String> {
     let at_once = |scenario: &Scenario| scenario.client.parallel;
     let several = scenarios.clone().find(|scenario| at_once(scenario) > 1)?;
@@ -155,7 +155,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     let engines = differs(group, |row| &row.engine);
     let columns = vec![
         Column::name(["protocol", ""]),
-        // What tells one row from another stays as long as the elapsed time does.
+        // Columns that identify a row stay as long as the elapsed time does.
         Column::text(["stack", ""], 1),
         Column::text(["engine", ""], 1),
         Column::number(["elapsed", "ms"], 0),
@@ -207,12 +207,12 @@ fn differs(group: &[Outcome], of: impl Fn(&Row) -> &String) -> bool {
     group.windows(2).any(|pair| of(&pair[0].row) != of(&pair[1].row))
 }
 
-/// A number as it is printed, or nothing where it is not known.
+/// A number as printed, or an empty text if it is unknown.
 pub fn cell(value: Option<f64>, print: impl Fn(f64) -> String) -> String {
     value.map(print).unwrap_or_default()
 }
 
-/// What a row's stalls cost together, by cause; `None` without one of that cause.
+/// Total cost of a row's stalls, by cause; `None` without one of that cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lost {
     /// Handshakes.
@@ -224,7 +224,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Added up.
+    /// The stalls of a row, added up.
     pub fn of(row: &Row) -> Self {
         let mut lost = Self::default();
         for Stall { cause, at_ms: _, lost_ms } in &row.stalls {
@@ -239,12 +239,12 @@ impl Lost {
     }
 }
 
-/// Notes, each told once and referred to by number.
+/// Notes, each printed once and referred to by number.
 #[derive(Debug, Default)]
 pub struct Footnotes(Vec<String>);
 
 impl Footnotes {
-    /// `[1] [3]`
+    /// Marks such as `[1] [3]`.
     pub fn marks(&mut self, notes: &[String]) -> String {
         notes.iter().map(|note| format!("[{}]", self.number(note))).collect::<Vec<_>>().join(" ")
     }
@@ -257,7 +257,7 @@ impl Footnotes {
         place + 1
     }
 
-    /// Each note and its number.
+    /// Each note with its number.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
         self.0.iter().enumerate().map(|(index, note)| (index + 1, note.as_str()))
     }

@@ -1,45 +1,45 @@
-//! Bars in groups, a panel below the other: for each group the same few things, told apart by colour.
+//! Grouped bar charts in panels below one another: each group has the same series, distinguished by colour.
 //!
-//! Not a table: what a bar's number is stands over it only where a pointer is.
+//! Not a table: a bar's number appears only under the pointer.
 
 use super::palette;
 use super::scale::{Kind, Scale};
 use super::svg::{Anchor, Font, Heading, Stroke, Svg};
 
-/// A picture of bars.
+/// A bar chart.
 pub struct Bars<'a> {
-    /// What it shows.
+    /// Title.
     pub title: &'a str,
-    /// How that came about, in a line or two.
+    /// Scenario and provenance, in a line or two.
     pub subtitle: [&'a str; 2],
-    /// The things that each group has a bar for, with their colours.
+    /// The series, with their colours.
     pub series: Vec<(&'a str, &'a str)>,
     /// The groups, from left to right.
     pub groups: Vec<&'a str>,
-    /// From above.
+    /// Panels, from the top.
     pub panels: Vec<Panel<'a>>,
-    /// Where it is from.
+    /// Source of the values.
     pub source: &'a str,
 }
 
-/// One quantity.
+/// A panel: one quantity.
 pub struct Panel<'a> {
-    /// What it is, with its unit.
+    /// Quantity, with its unit.
     pub title: &'a str,
-    /// How it is laid out.
+    /// Scale of the vertical axis.
     pub scale: Scale,
     /// Ticks with a number.
     pub ticks: Vec<f64>,
-    /// For each group, for each of the series.
+    /// Bars by group, then by series.
     pub bars: Vec<Vec<Bar>>,
 }
 
-/// One value.
+/// A bar.
 #[derive(Clone, Copy, Debug)]
 pub struct Bar {
-    /// Where it ends.
+    /// The value, at the bar's end.
     pub value: f64,
-    /// Half of the whisker about its end; zero for none.
+    /// Half of the error bar's length; zero for none.
     pub interval: f64,
 }
 
@@ -50,7 +50,7 @@ const TOP: f64 = 128.0;
 const PANEL: f64 = 190.0;
 const GAP: f64 = 44.0;
 const BOTTOM: f64 = 62.0;
-/// What of a group's width its bars take.
+/// Share of a group's width that its bars take.
 const FILL: f64 = 0.8;
 
 impl Bars<'_> {
@@ -130,7 +130,7 @@ impl Bars<'_> {
     }
 }
 
-/// Three digits, and no more places than that takes.
+/// A number with three significant digits.
 fn number(value: f64) -> String {
     let places = match value.abs() {
         size if size >= 100.0 || size.fract() == 0.0 => 0,

@@ -1,7 +1,7 @@
-//! A field from above: bands of colour, contours with their numbers, named places, a key.
+//! A field from above: colour bands, numbered contours, named points, a key.
 //!
-//! Not the values: those come as a [`Field`] whose coordinates are the decimal logarithms of the axes' values, so
-//! that a grid can be even by ratio whatever the axes are.
+//! Not the values: those come as a [`Field`] whose coordinates are the decimal logarithms of the axes' values, so that
+//! a grid can be evenly spaced by ratio on any axes.
 
 use super::field::{Contour, Field};
 use super::label::Labels;
@@ -9,66 +9,66 @@ use super::palette;
 use super::scale::Scale;
 use super::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
 
-/// Everything on the map. Labels keep clear of marks and of each other.
+/// A contour map. Labels keep clear of marks and of each other.
 pub struct ContourMap<'a> {
-    /// What it shows.
+    /// Title.
     pub title: &'a str,
-    /// For what, a line each.
+    /// Scenario, in two lines.
     pub subtitle: [&'a str; 2],
-    /// From left to right.
+    /// Horizontal axis.
     pub x: Axis<'a>,
-    /// From below to above.
+    /// Vertical axis.
     pub y: Axis<'a>,
-    /// What is drawn; coordinates are decimal logarithms.
+    /// Values to draw; coordinates are decimal logarithms.
     pub field: &'a Field,
-    /// What the field's value is, over the colours' key.
+    /// Name of the values, above the colour key.
     pub value: &'a str,
-    /// Ascending.
+    /// Contours, by ascending value.
     pub levels: Vec<Level<'a>>,
-    /// Named places.
+    /// Named points.
     pub marks: Vec<Mark<'a>>,
-    /// What each kind of line means.
+    /// Legend: each kind of line with its meaning.
     pub key: Vec<(Stroke<'a>, &'a str)>,
-    /// Where labels would like to stand: from and to, in axes' values.
+    /// Line near which labels are placed: from and to, in axes' values.
     pub guide: (Point, Point),
-    /// Where it comes from.
+    /// Source of the values.
     pub source: &'a str,
 }
 
-/// One side of a map.
+/// An axis of a map.
 pub struct Axis<'a> {
-    /// What is along it, with its unit.
+    /// Title, with the unit.
     pub title: &'a str,
-    /// How its values lie.
+    /// Scale.
     pub scale: Scale,
-    /// Numbers beside it.
+    /// Values of the ticks.
     pub ticks: Vec<f64>,
 }
 
 /// A contour to draw.
 pub struct Level<'a> {
-    /// The value on it.
+    /// Value of the contour.
     pub value: f64,
-    /// How.
+    /// Style of the line.
     pub stroke: Stroke<'a>,
-    /// Its number, where it has room.
+    /// Number on the line, if it fits.
     pub label: Option<String>,
 }
 
-/// A named place.
+/// A named point.
 pub struct Mark<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Where, in the axes' values.
+    /// Position, in the axes' values.
     pub at: Point,
-    /// Where its name stands from it, in pixels, and by which end.
+    /// Offset of the name from the point, in pixels.
     pub offset: Point,
-    /// See `offset`.
+    /// End of the name that `offset` refers to.
     pub anchor: Anchor,
 }
 
 const SIZE: (f64, f64) = (960.0, 700.0);
-/// Of the map itself.
+/// Left edge of the map area.
 const LEFT: f64 = 84.0;
 const TOP: f64 = 104.0;
 const RIGHT: f64 = SIZE.0 - 128.0;
@@ -91,7 +91,7 @@ impl ContourMap<'_> {
         svg.finish(self.title, &description)
     }
 
-    /// The place of a pair of axes' values.
+    /// The pixel position of a pair of axes' values.
     fn point(&self, (x, y): Point) -> Point {
         let x = LEFT + self.x.scale.place(x) * (RIGHT - LEFT);
         let y = BOTTOM - self.y.scale.place(y) * (BOTTOM - TOP);
@@ -201,13 +201,13 @@ impl ContourMap<'_> {
         svg.text(place, self.y.title, Font { turned: -90.0, ..title });
     }
 
-    /// A bar of the bands' colours with the numbers of the levels that have one.
+    /// The colour key, with the numbers of the labelled levels.
     fn colour_key(&self, svg: &mut Svg) {
         let (left, width) = (RIGHT + 30.0, 18.0);
         let height = (BOTTOM - TOP) / (self.levels.len() + 1) as f64;
         let top = |band: usize| BOTTOM - (band + 1) as f64 * height;
         for band in 0..=self.levels.len() {
-            // A hair taller, so that no seam shows.
+            // Slightly taller, so that no seam shows.
             svg.rectangle((left, top(band)), (width, height + 0.3), &self.colour(band));
         }
         for (index, level) in self.levels.iter().enumerate() {
@@ -233,7 +233,7 @@ impl ContourMap<'_> {
     }
 }
 
-/// How much of the bands' colours is white: what is written on them must stay legible.
+/// Share of white in the bands' colours, so that text on them stays legible.
 const WHITE: f64 = 0.45;
-/// How wide a letter of a name is, about.
+/// Approximate width of a letter of a name, in pixels.
 const LETTER: f64 = 7.2;

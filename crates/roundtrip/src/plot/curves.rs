@@ -1,46 +1,46 @@
-//! Curves in panels, side by side and below one another: the same few things in each, told apart by colour and dashes.
+//! Line plots in panels, side by side and below one another: the same series in each, distinguished by colour and dashes.
 //!
-//! Not a chart for a page: that follows the reader's light or dark (`connections::chart`).
+//! Not a chart for a page: that follows the reader's light or dark theme (`connections::chart`).
 
 use super::palette;
 use super::scale::{Scale, round_step};
 use super::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
 
-/// A picture of curves.
+/// A picture of line plots.
 pub struct Curves<'a> {
-    /// What it shows.
+    /// Title.
     pub title: &'a str,
-    /// How that came about, in a line or two.
+    /// Scenario and provenance, in a line or two.
     pub subtitle: [&'a str; 2],
-    /// What strokes mean.
+    /// Legend of the line styles.
     pub key: Vec<(&'a str, Stroke<'a>)>,
-    /// What lies along the bottom of every panel, from 0 to the last tick.
+    /// Title of the horizontal axis of every panel, from 0 to the last tick.
     pub bottom: &'a str,
-    /// Its ticks.
+    /// Values of its ticks.
     pub ticks: Vec<f64>,
-    /// Rows of panels, from above.
+    /// Rows of panels, from the top.
     pub rows: Vec<Vec<Panel<'a>>>,
-    /// Where it is from.
+    /// Source of the values.
     pub source: &'a str,
 }
 
-/// One quantity of one thing.
+/// A panel: one quantity.
 pub struct Panel<'a> {
-    /// What it is, with its unit.
+    /// Quantity, with its unit.
     pub title: String,
-    /// From the one that lies below.
+    /// Curves, in drawing order.
     pub curves: Vec<Curve<'a>>,
 }
 
 /// One curve.
 pub struct Curve<'a> {
-    /// What appears where there is a pointer.
+    /// Text shown under the pointer.
     pub name: &'a str,
-    /// How it is drawn.
+    /// Line style.
     pub stroke: Stroke<'a>,
-    /// Whether points are joined: what is between them is not far from a straight line. Else they are rings.
+    /// Whether points are joined, because values between them are close to a straight line; otherwise they are rings.
     pub is_joined: bool,
-    /// Values along the bottom and up the side.
+    /// Points as (horizontal, vertical) values.
     pub points: Vec<Point>,
 }
 
@@ -49,7 +49,7 @@ const LEFT: f64 = 66.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 140.0;
 const PANEL: f64 = 210.0;
-/// Between panels, for titles and ticks.
+/// Distance between panels, for titles and ticks.
 const ACROSS: f64 = 76.0;
 const DOWN: f64 = 78.0;
 const BOTTOM: f64 = 78.0;
@@ -130,7 +130,7 @@ impl Curves<'_> {
     }
 }
 
-/// In thousands or millions where ticks are far apart, with as many decimals as they need.
+/// A number in thousands or millions where ticks are far apart, with as many decimals as needed.
 fn number(value: f64, step: f64) -> String {
     match step {
         _ if value == 0.0 => "0".to_owned(),
@@ -141,7 +141,7 @@ fn number(value: f64, step: f64) -> String {
     }
 }
 
-/// As many as tell two ticks apart.
+/// Decimals that distinguish two ticks.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a step below 1 has a few")]
 fn decimals(step: f64) -> usize {
     (-step.log10() - 1e-9).ceil().clamp(1.0, 9.0) as usize
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panel_has_the_curves_it_was_given_and_an_empty_one_is_a_field() {
+    fn a_panel_shows_its_curves_and_an_empty_one_only_its_axes() {
         let stroke = Stroke::solid("#000000", 1.0);
         let curve = Curve { name: "one", stroke, is_joined: true, points: vec![(1.0, 2.0), (60.0, 8.0)] };
         let panel = |curves| Panel { title: "a < b".to_owned(), curves };
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_have_as_many_decimals_as_tell_them_apart() {
+    fn ticks_have_enough_decimals_to_be_distinct() {
         let ticks = [(0.05, 0.05), (0.15, 0.05), (0.5, 0.5), (0.02, 0.01), (0.3, 0.1), (40.0, 20.0)];
         let numbers = ticks.map(|(value, step)| number(value, step));
         assert_eq!(numbers, ["0.05", "0.15", "0.5", "0.02", "0.3", "40"]);

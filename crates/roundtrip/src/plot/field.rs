@@ -1,8 +1,8 @@
 //! Values on a grid, and their contours by marching squares.
 //!
-//! Each square of the grid is looked at alone: a contour enters and leaves it where the value passes the level on
-//! its sides, found by linear interpolation as the paper does (`papers/heidemann-model#section-vi`). Pieces that
-//! share a side are then joined. Not smoothed: a cliff in the values is a bundle of lines.
+//! Each square of the grid is examined alone: a contour enters and leaves it where the value crosses the level on its
+//! sides, found by linear interpolation as in the paper (`papers/heidemann-model#section-vi`). Pieces that share a side
+//! are then joined. Not smoothed: a steep step in the values is a bundle of lines.
 
 use std::collections::BTreeMap;
 
@@ -44,14 +44,14 @@ impl Field {
         (&self.xs, &self.ys)
     }
 
-    /// The least value and the greatest.
+    /// The minimum and the maximum value.
     pub fn range(&self) -> (f64, f64) {
         let least = self.values.iter().copied().fold(f64::INFINITY, f64::min);
         let greatest = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         (least, greatest)
     }
 
-    /// Where the values pass `level`: open lines from edge to edge first, then closed ones.
+    /// Lines where the values cross `level`: first open ones from edge to edge, then closed ones.
     pub fn contours(&self, level: f64) -> Vec<Contour> {
         let mut links: BTreeMap<Side, Vec<Side>> = BTreeMap::new();
         for row in 0..self.ys.len().saturating_sub(1) {
@@ -66,12 +66,12 @@ impl Field {
         joined(links).into_iter().map(|(sides, closed)| Contour { points: place(sides), closed }).collect()
     }
 
-    /// Where the values are at or above `level`, as closed outlines that run along the edge of the grid.
+    /// Regions with values at or above `level`, as closed outlines that run along the edge of the grid.
     pub fn at_least(&self, level: f64) -> Vec<Contour> {
         self.in_a_pit().contours(level)
     }
 
-    /// The same field with a rim of depths around it, at the same place as its edge.
+    /// The same field with a rim of very low values around it, at the coordinates of its edge.
     fn in_a_pit(&self) -> Self {
         let rimmed = |line: &[f64]| -> Vec<f64> {
             line.first().into_iter().chain(line).chain(line.last()).copied().collect()
@@ -87,7 +87,7 @@ impl Field {
         Self { xs, ys, values }
     }
 
-    /// The pieces of contour in one square: none, one, or at a saddle two.
+    /// The contour segments in one square: none, one, or at a saddle two.
     fn crossings(&self, column: usize, row: usize, level: f64) -> [Option<(Side, Side)>; 2] {
         let above = |column, row| self.at(column, row) >= level;
         let [bottom_left, bottom_right] = [above(column, row), above(column + 1, row)];
@@ -96,7 +96,7 @@ impl Field {
         let (left, right) = (Side::Up { column, row }, Side::Up { column: column + 1, row });
         let saddle = bottom_left == top_right && bottom_right == top_left && bottom_left != bottom_right;
         if saddle {
-            // Two opposite corners are high; the middle decides whether they are joined.
+            // Two opposite corners are high; the value in the middle decides whether they are joined.
             let joined = self.middle(column, row) >= level;
             return if joined == bottom_left {
                 [Some((bottom, right)), Some((left, top))]
@@ -120,7 +120,7 @@ impl Field {
         corners.iter().map(|(right, up)| self.at(column + right, row + up)).sum::<f64>() / 4.0
     }
 
-    /// Where on a side the value is `level`.
+    /// The point on a side where the value is `level`.
     fn crossing(&self, side: Side, level: f64) -> (f64, f64) {
         let (column, row, right, up) = match side {
             Side::Across { column, row } => (column, row, 1, 0),
@@ -133,7 +133,7 @@ impl Field {
     }
 }
 
-/// Lower than any value that is drawn, and still a number to interpolate with.
+/// Below any value that is drawn, and finite, for interpolation.
 const DEPTH: f64 = -1e12;
 
 /// A side of a square, by its lower left end.
@@ -145,7 +145,7 @@ enum Side {
     Up { column: usize, row: usize },
 }
 
-/// Pieces joined into lines: first those with two ends, then rings.
+/// Segments joined into lines: first those with two ends, then rings.
 fn joined(mut links: BTreeMap<Side, Vec<Side>>) -> Vec<(Vec<Side>, bool)> {
     let mut lines = Vec::new();
     let ends: Vec<Side> = links.iter().filter(|(_, next)| next.len() == 1).map(|(side, _)| *side).collect();
@@ -157,14 +157,14 @@ fn joined(mut links: BTreeMap<Side, Vec<Side>>) -> Vec<(Vec<Side>, bool)> {
     }
     while let Some((&start, _)) = links.iter().find(|(_, next)| !next.is_empty()) {
         let mut ring = walk(&mut links, start);
-        // Back at the start: a ring says that once.
+        // A ring has its starting point once.
         ring.pop();
         lines.push((ring, true));
     }
     lines
 }
 
-/// Follows links from `start` until there are none, and takes them away.
+/// Follows links from `start` to the end, and removes them.
 fn walk(links: &mut BTreeMap<Side, Vec<Side>>, start: Side) -> Vec<Side> {
     let mut line = vec![start];
     let mut here = start;

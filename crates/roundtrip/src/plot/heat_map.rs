@@ -1,31 +1,31 @@
-//! Values of a table as colours: panels side by side, rows and columns with names, the number in each cell.
+//! Values of a table as colours: panels side by side, named rows and columns, the number in each cell.
 //!
-//! Not a field: nothing lies between two cells.
+//! Not a field: there are no values between two cells.
 
 use super::palette;
 use super::svg::{Anchor, Font, Heading, Svg};
 
 /// Panels that share rows and columns.
 pub struct HeatMap<'a> {
-    /// What it shows.
+    /// Title.
     pub title: &'a str,
-    /// How that came about, in a line or two.
+    /// Scenario and provenance, in a line or two.
     pub subtitle: [&'a str; 2],
-    /// What the rows are, and each.
+    /// Title of the rows, and their names.
     pub rows: (&'a str, Vec<String>),
-    /// What the columns are, and each.
+    /// Title of the columns, and their names.
     pub columns: (&'a str, Vec<String>),
-    /// From left to right, then below.
+    /// Panels, from left to right, then below.
     pub panels: Vec<Panel<'a>>,
-    /// Where it is from.
+    /// Source of the values.
     pub source: &'a str,
 }
 
 /// One table. Its darkest cell is its largest.
 pub struct Panel<'a> {
-    /// What is in it, with its unit.
+    /// Quantity, with its unit.
     pub title: &'a str,
-    /// Row by row.
+    /// Values, row by row.
     pub values: Vec<Vec<f64>>,
     /// Digits after the point.
     pub places: usize,
@@ -71,7 +71,7 @@ impl HeatMap<'_> {
             svg.text((x - 8.0, baseline), name, Font::new(11.5, palette::INK, Anchor::End));
             for (column, value) in values.iter().enumerate() {
                 let left = x + column as f64 * CELL.0;
-                // By ratio: twice as slow is as far off wherever it is.
+                // Logarithmic: a factor of two has the same difference in colour everywhere.
                 let place = (value / least).ln() / (most / least).ln().max(1e-9);
                 svg.rectangle((left, top), (CELL.0 - 1.0, CELL.1 - 1.0), &palette::sequential(place, 0.35));
                 let text = format!("{value:.*}", panel.places);

@@ -1,42 +1,42 @@
-//! Where on a contour its number stands: near a guide line, away from everything else, along the contour.
+//! Placement of contour labels: near a guide line, away from everything else, along the contour.
 //!
-//! Not a general map-maker: labels are placed one after the other and never moved again.
+//! Not a general solver: labels are placed one after the other and never moved again.
 
 use super::svg::Point;
 
-/// Places on a picture that are taken, and where labels would like to be.
+/// Occupied positions on a picture, and the guide line for labels.
 #[derive(Clone, Debug)]
 pub struct Labels {
     guide: (Point, Point),
     taken: Vec<Point>,
 }
 
-/// Where a label stands.
+/// Position of a label.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    /// Its middle.
+    /// Its centre.
     pub at: Point,
-    /// Degrees by which it is turned, so that it is never upside down.
+    /// Rotation in degrees, so that the label is never upside down.
     pub turned: f64,
 }
 
-/// Labels and marks keep so far apart, in pixels.
+/// Minimum distance between labels and marks, in pixels.
 const APART: f64 = 26.0;
-/// A label follows its contour as it runs this many pixels to both sides.
+/// Distance to both sides, in pixels, along which a label follows its contour.
 const REACH: f64 = 14.0;
 
 impl Labels {
-    /// With a guide line from one point to another.
+    /// An empty set of labels, with a guide line from one point to another.
     pub fn near(guide: (Point, Point)) -> Self {
         Self { guide, taken: Vec::new() }
     }
 
-    /// Keeps labels away from a place.
+    /// Keeps labels away from a point.
     pub fn keep_clear(&mut self, at: Point) {
         self.taken.push(at);
     }
 
-    /// A place on the line for a label, which is then taken; `None` if there is no room.
+    /// A position on the line for a label, which is then occupied; `None` if there is no space.
     pub fn place(&mut self, line: &[Point]) -> Option<Place> {
         let free = |at: &Point| self.taken.iter().all(|taken| distance(*taken, *at) >= APART);
         let candidates = (0..line.len()).filter_map(|index| Some((along(line, index)?, line[index])));
@@ -47,7 +47,7 @@ impl Labels {
         Some(Place { at, turned })
     }
 
-    /// How far a point is from the guide line.
+    /// Distance of a point from the guide line.
     fn off_guide(&self, at: Point) -> f64 {
         let (from, to) = self.guide;
         let (along_x, along_y) = (to.0 - from.0, to.1 - from.1);
@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn a_label_stands_on_its_line_next_to_the_guide() {
+    fn a_label_is_on_its_line_next_to_the_guide() {
         let mut labels = Labels::near(((250.0, 0.0), (250.0, 300.0)));
         let place = labels.place(&level_line(100.0)).unwrap();
         assert_eq!(place, Place { at: (250.0, 100.0), turned: 0.0 });
     }
 
     #[test]
-    fn labels_keep_apart_and_stay_away_where_there_is_no_room() {
+    fn labels_keep_their_distance_and_are_omitted_without_space() {
         let mut labels = Labels::near(((250.0, 0.0), (250.0, 300.0)));
         let first = labels.place(&level_line(100.0)).unwrap();
         let second = labels.place(&level_line(104.0)).unwrap();

@@ -1,18 +1,18 @@
-//! Colours that everybody can tell apart, on paper and on the screen.
+//! Colours that remain distinct with colour blindness, on paper and on the screen.
 //!
 //! Viridis (Smith and van der Walt 2015; public domain, CC0) rises evenly in lightness and keeps its order for every
-//! kind of colour blindness and in grey. Not a style: what a colour means is said where it is used.
+//! kind of colour blindness and in grey. Not a style: the code that uses a colour gives it a meaning.
 
 /// Text and frames.
 pub const INK: &str = "#1a1a1a";
-/// Text beside the matter.
+/// Secondary text.
 pub const GREY: &str = "#5f6670";
 /// Grids.
 pub const FAINT: &str = "#d5d9de";
-/// What stands out: Okabe and Ito's vermilion.
+/// Highlights: Okabe and Ito's vermilion.
 pub const ACCENT: &str = "#d55e00";
 
-/// The colours of lines and areas that must be told apart (Okabe and Ito 2002), beside the accent.
+/// The colours of lines and areas, besides the accent (Okabe and Ito 2002).
 pub const BLUE: &str = "#0072b2";
 /// See [`BLUE`].
 pub const GREEN: &str = "#009e73";
@@ -36,7 +36,7 @@ const VIRIDIS: [[f64; 3]; 11] = [
     [253.0, 231.0, 37.0],
 ];
 
-/// From light (0) to dark (1), mixed with so much white (0 for none).
+/// The colour at `place` from light (0) to dark (1), mixed with a share of white (0 for none).
 pub fn sequential(place: f64, white: f64) -> String {
     let at = (1.0 - place.clamp(0.0, 1.0)) * (VIRIDIS.len() - 1) as f64;
     // Between 0 and 10.
@@ -55,7 +55,7 @@ fn rgb(channels: [f64; 3]) -> String {
     format!("#{:02x}{:02x}{:02x}", byte(red), byte(green), byte(blue))
 }
 
-/// A channel that is known to be from 0 to 255.
+/// A channel, known to be from 0 to 255.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn byte(channel: f64) -> u8 {
     channel as u8
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scale_runs_from_yellow_to_violet_and_white_bleaches_it() {
+    fn the_scale_runs_from_yellow_to_violet_and_white_lightens_it() {
         assert_eq!(sequential(0.0, 0.0), "#fde725");
         assert_eq!(sequential(1.0, 0.0), "#440154");
         assert_eq!(sequential(2.0, 1.0), "#ffffff");

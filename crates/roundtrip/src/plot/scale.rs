@@ -1,19 +1,19 @@
-//! Values to places on an axis, and where its ticks are.
+//! Values to positions on an axis, and its ticks.
 //!
-//! Not an axis drawn: a map or a surface does that.
+//! Not the drawing of an axis: a map or a surface does that.
 
-/// A stretch of values and how it is laid out.
+/// A range of values and its spacing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// The first value; above zero on a logarithmic scale.
     pub from: f64,
-    /// The last, above the first.
+    /// The last value, above the first.
     pub to: f64,
-    /// How values between them are spaced.
+    /// Spacing of the values.
     pub kind: Kind,
 }
 
-/// How values are spaced.
+/// Spacing of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Evenly.
@@ -33,7 +33,7 @@ impl Scale {
         Self { from, to, kind: Kind::Logarithmic }
     }
 
-    /// 0 at the first value, 1 at the last.
+    /// Position of a value: 0 at the first value, 1 at the last.
     pub fn place(&self, value: f64) -> f64 {
         match self.kind {
             Kind::Linear => (value - self.from) / (self.to - self.from),
@@ -41,7 +41,7 @@ impl Scale {
         }
     }
 
-    /// The value at a place between 0 and 1.
+    /// The value at a position between 0 and 1.
     pub fn value(&self, place: f64) -> f64 {
         match self.kind {
             Kind::Linear => self.from + place * (self.to - self.from),
@@ -68,13 +68,13 @@ impl Scale {
         }
     }
 
-    /// A little more than both ends, for what rounding does to ticks at them.
+    /// Whether the value is between both ends, with a tolerance for rounding.
     fn holds(&self, value: f64) -> bool {
         (-1e-9..=1.0 + 1e-9).contains(&self.place(value))
     }
 }
 
-/// Whole multiples of `step` from `from` to `to`, which must not be many.
+/// Whole multiples of `step` from `from` to `to`, which must be few.
 pub fn multiples(from: f64, to: f64, step: f64) -> Vec<f64> {
     let first = (from / step - 1e-9).ceil();
     let count = ((to / step + 1e-9).floor() - first).max(-1.0);
@@ -91,7 +91,7 @@ fn decades(from: f64, to: f64) -> impl Iterator<Item = f64> {
         .map(|exponent| 10_f64.powf(exponent))
 }
 
-/// A round number that goes into `highest` four to eight times.
+/// A round number that divides `highest` into four to eight steps.
 pub fn round_step(highest: f64) -> f64 {
     if highest <= 0.0 {
         return 1.0;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn places_and_values_are_each_others_inverse() {
+    fn positions_and_values_are_inverse() {
         for scale in [Scale::linear(0.0, 500.0), Scale::logarithmic(0.01, 100.0)] {
             for place in [0.0, 0.25, 1.0] {
                 assert!((scale.place(scale.value(place)) - place).abs() < 1e-12);

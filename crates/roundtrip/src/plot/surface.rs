@@ -1,40 +1,40 @@
 //! A field in perspective: a surface over two axes, seen from above and to one side.
 //!
-//! Parallel perspective, and the painter's algorithm: what is behind is drawn first. Not for reading numbers off;
-//! that is what [`super::contour_map`] is for.
+//! Parallel projection and the painter's algorithm: the back is drawn first. Not for reading off numbers;
+//! [`super::contour_map`] is for that.
 
 use super::field::Field;
 use super::palette;
 use super::scale::Scale;
 use super::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
 
-/// Everything on the picture.
+/// A surface plot.
 pub struct Surface<'a> {
-    /// What it shows.
+    /// Title.
     pub title: &'a str,
-    /// For what, a line each.
+    /// Scenario, in two lines.
     pub subtitle: [&'a str; 2],
-    /// Along the front, to the right.
+    /// Axis along the front, to the right.
     pub x: Edge<'a>,
-    /// Along the side, from front to back.
+    /// Axis along the side, from front to back.
     pub y: Edge<'a>,
-    /// Upwards.
+    /// Vertical axis.
     pub z: Edge<'a>,
-    /// What is drawn; coordinates are places on `x` and `y`, from 0 to 1.
+    /// Values to draw; coordinates are positions on `x` and `y`, from 0 to 1.
     pub field: &'a Field,
     /// Named points on the surface.
     pub marks: Vec<Flag<'a>>,
-    /// Where it comes from.
+    /// Source of the values.
     pub source: &'a str,
 }
 
 /// An axis along an edge of the box.
 pub struct Edge<'a> {
-    /// What is along it, with its unit.
+    /// Title, with the unit.
     pub title: &'a str,
-    /// How its values lie.
+    /// Scale.
     pub scale: Scale,
-    /// Numbers beside it.
+    /// Values of the ticks.
     pub ticks: Vec<f64>,
 }
 
@@ -42,18 +42,18 @@ pub struct Edge<'a> {
 pub struct Flag<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Where, in the axes' values.
+    /// Position, in the axes' values.
     pub at: Point,
-    /// How high over it the name stands, in pixels.
+    /// Height of the name above the point, in pixels.
     pub pole: f64,
 }
 
 const SIZE: (f64, f64) = (960.0, 740.0);
-/// Where the middle of the box's floor is, and how long its edges are.
+/// Centre of the box's floor, then the lengths of its edges, in pixels.
 const CENTRE: Point = (490.0, 490.0);
 const ACROSS: f64 = 520.0;
 const HEIGHT: f64 = 265.0;
-/// The box is turned by this about its upright, and looked at from so high, both in degrees.
+/// Rotation of the box about the vertical, then the elevation of the view, both in degrees.
 const TURNED: f64 = -38.0;
 const RAISED: f64 = 25.0;
 
@@ -125,7 +125,7 @@ impl Surface<'_> {
         }
     }
 
-    /// The value at the point of the grid next to a place.
+    /// The value at the grid point nearest to a position.
     fn nearest(&self, x: f64, y: f64) -> Option<f64> {
         let next = |line: &[f64], to: f64| {
             let off = |index: &usize| (line[*index] - to).abs();
@@ -177,7 +177,7 @@ impl Surface<'_> {
     }
 }
 
-/// Where words begin.
+/// Left edge of the text.
 const LEFT: f64 = 60.0;
 
 impl Edge<'_> {
@@ -186,10 +186,10 @@ impl Edge<'_> {
     }
 }
 
-/// A place in the box, each coordinate from 0 to 1.
+/// A point in the box, each coordinate from 0 to 1.
 type Space = (f64, f64, f64);
 
-/// Turned about the upright: to the right, and away from the eye.
+/// Rotated about the vertical: the components to the right and away from the viewer.
 fn turned((x, y, _): Space) -> Point {
     let (sine, cosine) = TURNED.to_radians().sin_cos();
     let (x, y) = (x - 0.5, y - 0.5);
@@ -202,7 +202,7 @@ fn project(at: Space) -> Point {
     (CENTRE.0 + right * ACROSS, CENTRE.1 - away * ACROSS * sine - at.2 * HEIGHT * cosine)
 }
 
-/// Further away is more.
+/// Distance from the viewer.
 fn depth(at: Space) -> f64 {
     turned(at).1
 }

@@ -1,12 +1,12 @@
 //! Shapes and text to SVG, as plain as the format allows: no scripts, no fonts of its own, two decimals.
 //!
-//! Not a drawing model: what is written first lies below.
+//! Not a drawing model: shapes written first are below later ones.
 
 use std::fmt::Write;
 
 use super::palette;
 
-/// A place on the picture, in pixels from the top left.
+/// A point on the picture, in pixels from the top left.
 pub type Point = (f64, f64);
 
 /// A picture being drawn.
@@ -17,7 +17,7 @@ pub struct Svg {
     body: String,
 }
 
-/// How a line is drawn.
+/// Line style.
 #[derive(Clone, Copy, Debug)]
 pub struct Stroke<'a> {
     /// `#rrggbb`.
@@ -35,24 +35,24 @@ impl<'a> Stroke<'a> {
     }
 }
 
-/// How text is set.
+/// Font of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Font<'a> {
     /// In pixels.
     pub size: f64,
     /// `#rrggbb`.
     pub colour: &'a str,
-    /// Where the text has its given place.
+    /// Part of the text at its position.
     pub anchor: Anchor,
-    /// Heavier than the rest.
+    /// Bold.
     pub bold: bool,
-    /// Turned by so many degrees, clockwise, about its place.
+    /// Rotation in degrees, clockwise, about its position.
     pub turned: f64,
     /// On a halo of white, so that it can be read over lines.
     pub halo: bool,
 }
 
-/// Which part of a text is at its place.
+/// Part of a text at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// Its beginning.
@@ -70,7 +70,7 @@ impl<'a> Font<'a> {
     }
 }
 
-/// How large the words above a picture are, and where they stand: sizes and baselines in pixels.
+/// Layout of the title and the lines above a picture: sizes and baselines in pixels.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading {
     title: (f64, f64),
@@ -103,7 +103,7 @@ impl Svg {
         ));
     }
 
-    /// Draws what `draw` draws, but nothing of it outside a rectangle.
+    /// Clips the output of `draw` to a rectangle.
     pub fn within(&mut self, (x, y): Point, (width, height): (f64, f64), draw: impl FnOnce(&mut Self)) {
         self.clips += 1;
         let name = format!("clip{}", self.clips);
@@ -115,7 +115,7 @@ impl Svg {
         self.put(format_args!("</g>"));
     }
 
-    /// Draws what `draw` draws, with words that appear over it where there is a pointer.
+    /// Adds a tooltip to the output of `draw`.
     pub fn named(&mut self, words: &str, draw: impl FnOnce(&mut Self)) {
         self.put(format_args!("<g><title>{}</title>", escaped(words)));
         draw(self);
@@ -131,7 +131,7 @@ impl Svg {
         self.put(format_args!(r#"<path d="{}" fill="none" {stroke}/>"#, outline(points, false)));
     }
 
-    /// Closed outlines filled together: what lies within two of them is a hole.
+    /// Closed outlines filled together: an overlap of two of them is a hole.
     pub fn area(&mut self, outlines: &[Vec<Point>], fill: &str) {
         if outlines.is_empty() {
             return;
@@ -152,7 +152,7 @@ impl Svg {
         self.put(format_args!(r#"<circle cx="{x:.2}" cy="{y:.2}" r="{radius:.2}" fill="{fill}" {stroke}/>"#));
     }
 
-    /// One line of text, its baseline at the place.
+    /// One line of text, its baseline at the position.
     pub fn text(&mut self, (x, y): Point, text: &str, font: Font<'_>) {
         let Font { size, colour, anchor, bold, turned, halo } = font;
         let anchor = match anchor {
@@ -188,7 +188,7 @@ impl Svg {
         }
     }
 
-    /// The file. `title` and `description` are for those who cannot see it.
+    /// The file. `title` and `description` are for screen readers.
     pub fn finish(self, title: &str, description: &str) -> String {
         let Self { width, height, clips: _, body } = self;
         let (title, description) = (escaped(title), escaped(description));

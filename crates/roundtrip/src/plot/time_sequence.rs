@@ -1,9 +1,9 @@
-//! Packets in time, as xplot drew them: what is sent and how far it is acknowledged, over time, with the stalls shaded.
+//! Packets in time, as in xplot: data sent and acknowledged over time, with the stalls shaded.
 //!
-//! In flow packets and stalls, wherever they come from: a simulation, a capture. Numbers are relative (a SYN is 0) and
-//! do not wrap; windows are scaled. Drawn is one direction, what one end sends, as one end sees it. Why something
-//! stalled is the caller's. Read in this order: the input here, [`track`] for what follows from it, [`picture`] and
-//! [`xplot`] for the two files it becomes.
+//! In flow packets and stalls from any source: a simulation, a capture. Sequence numbers are relative (a SYN is 0) and
+//! do not wrap; windows are scaled. One direction is drawn, the data of one end, as one end sees it. The caller
+//! supplies the causes of stalls. Read in this order: the input here, [`track`] for the derived values, [`picture`] and
+//! [`xplot`] for the two output files.
 
 mod key;
 pub mod picture;
@@ -17,87 +17,87 @@ use wire::{Duration, Time};
 /// One run or one capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What it shows, in a line.
+    /// Title, in one line.
     pub title: String,
-    /// Whose sightings are drawn.
+    /// End whose view is drawn.
     pub seen_by: End,
-    /// Whose bytes are drawn.
+    /// End whose data is drawn.
     pub sender: End,
-    /// In the order in which they were seen, at either end or at both.
+    /// Packets in the order in which they were seen, at either end or at both.
     pub packets: Vec<Packet>,
-    /// The congestion window of the one whose bytes are drawn, where it is known: each change, in order of time.
+    /// Congestion window of the sender, where it is known: each change, sorted by time.
     pub windows: Vec<CongestionWindow>,
-    /// What is shaded.
+    /// Stalls to shade.
     pub stalls: Vec<Stall>,
 }
 
-/// How much a sender allows itself to have on its way, from a time on.
+/// Congestion window of a sender, from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionWindow {
-    /// Since the picture's beginning.
+    /// Time since the picture's beginning.
     pub at: Time,
-    /// Whose it is, as in [`Packet::connection`].
+    /// Its connection, as in [`Packet::connection`].
     pub connection: u64,
-    /// How large it is.
+    /// Window, in bytes.
     pub bytes: u64,
 }
 
 /// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It asks.
+    /// The client.
     Client,
-    /// It answers.
+    /// The server.
     Server,
 }
 
-/// A packet, seen once.
+/// A packet, as seen once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// When, since the picture's beginning.
+    /// Time since the picture's beginning.
     pub at: Time,
-    /// Whose it is: any number that all packets of a connection share, and no others.
+    /// Its connection: any number that identifies it.
     pub connection: u64,
-    /// Who sent it.
+    /// Sending end.
     pub sender: End,
-    /// Where it was seen.
+    /// Point of observation.
     pub seen: Seen,
-    /// The number of its first byte.
+    /// Sequence number of its first byte.
     pub sequence: u64,
-    /// How many bytes it carries.
+    /// Payload, in bytes.
     pub bytes: u64,
-    /// The number of the next byte expected, where it acknowledges.
+    /// Acknowledgement number, if it acknowledges.
     pub acknowledged: Option<u64>,
-    /// How many bytes more its sender is ready to take; `None` where that cannot be known.
+    /// Receive window of its sender, in bytes; `None` where that is unknown.
     pub window: Option<u64>,
-    /// SYN, FIN and the like.
+    /// TCP flags.
     pub flags: Flags,
 }
 
-/// Where a packet was seen.
+/// Point of observation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// At the end that sent it.
+    /// At the sending end.
     Sent,
-    /// At the end that it was for.
+    /// At the receiving end.
     Received,
-    /// For the last time.
+    /// At the point of its loss.
     Lost,
 }
 
-/// A time in which nothing useful happened.
+/// A stall: a time without useful progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stall {
-    /// As a reader knows it, in kebab-case.
+    /// Cause, in kebab-case.
     pub name: String,
-    /// When it began.
+    /// Beginning.
     pub at: Time,
-    /// How long it was.
+    /// Duration.
     pub lost: Duration,
 }
 
 impl End {
-    /// What its bytes are.
+    /// Name of its bytes on the axis.
     const fn says(self) -> &'static str {
         match self {
             Self::Client => "bytes of requests",
@@ -107,13 +107,13 @@ impl End {
 }
 
 impl Packet {
-    /// Whether one end has it in its own capture.
+    /// Whether an end has it in its own capture.
     fn is_seen_by(&self, end: End) -> bool {
         let is_own = self.sender == end;
         match self.seen {
             Seen::Sent => is_own,
             Seen::Received => !is_own,
-            // What becomes of it is known to nobody, and worth knowing.
+            // Neither end sees a loss, and it is worth showing.
             Seen::Lost => true,
         }
     }

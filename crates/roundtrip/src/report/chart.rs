@@ -1,7 +1,7 @@
-//! Bars: how long each protocol takes, by each engine, with the time that stalls cost set apart.
+//! Bar chart: the time of each protocol, by each engine, with the time lost to stalls distinguished.
 //!
-//! Places along the bar are percentages, so that the chart is as wide as its reader's screen while its letters keep
-//! their size. A plot of packets in time is another thing.
+//! Positions along a bar are percentages, so that the chart is as wide as the screen while its text keeps its size. Not
+//! a plot of packets in time.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::output::comparison::{Line, lines};
 use crate::output::table::Lost;
 use crate::output::{Outcome, number};
 
-/// The chart of one network and page; nothing if no time is known.
+/// The chart of one network and page; empty if no time is known.
 pub fn bars(group: &[Outcome]) -> String {
     let lines = lines(group);
     let longest = lines.iter().flat_map(Line::rows).filter_map(upper_end).fold(0.0, f64::max);
@@ -31,27 +31,27 @@ pub fn bars(group: &[Outcome]) -> String {
 
 /// Pixels from the top of one bar to the top of the next.
 const BAR_PITCH: f64 = 24.0;
-/// How thick a bar is.
+/// Height of a bar, in pixels.
 const BAR: f64 = 18.0;
-/// The line that names the protocol.
+/// Height of the line that names the protocol.
 const NAME: f64 = 24.0;
-/// Between one protocol and the next.
+/// Gap between one protocol and the next.
 const GAP: f64 = 8.0;
-/// The longest bar takes this share of the width, in percent; the rest is for its value.
+/// Width of the longest bar, in percent of the chart; the rest is for its value.
 const LONGEST: f64 = 72.0;
 
-/// A chart in the making.
+/// A chart being drawn.
 struct Drawing {
     /// Milliseconds of the longest bar.
     longest: f64,
-    /// Where the next thing goes.
+    /// Top of the next element.
     y: f64,
     svg: String,
-    /// What the legend must explain.
+    /// Marks that the legend must explain.
     shown: BTreeSet<Mark>,
 }
 
-/// What a reader may ask about.
+/// Mark with an entry in the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
     Predicted,
@@ -65,7 +65,7 @@ enum Mark {
 }
 
 impl Mark {
-    /// The class in the style sheet, and what it stands for.
+    /// The class in the style sheet, and the meaning.
     const fn legend(self) -> (&'static str, &'static str) {
         match self {
             Self::Predicted => ("predicted", "predicted"),
@@ -115,7 +115,7 @@ impl Drawing {
         self.y += BAR_PITCH;
     }
 
-    /// The end of the bar, set apart by what it was lost to.
+    /// The end of the bar, divided by the causes of lost time.
     fn lost(&mut self, row: &Row, elapsed_ms: f64) {
         let Lost { setup_ms, slow_start_ms, otherwise_ms } = Lost::of(row);
         let mut end_ms = elapsed_ms;
@@ -138,7 +138,7 @@ impl Drawing {
         self.shown.insert(mark);
     }
 
-    /// A whisker; gives its far end.
+    /// An error bar; returns its far end.
     fn deviation(&mut self, elapsed_ms: f64, deviation_ms: f64) -> f64 {
         let (low_ms, high_ms) = ((elapsed_ms - deviation_ms).max(0.0), elapsed_ms + deviation_ms);
         let (low, high, y) = (self.place(low_ms), self.place(high_ms), self.y + BAR / 2.0);
@@ -149,7 +149,7 @@ impl Drawing {
         high_ms
     }
 
-    /// A line down the chart, behind all else, where no protocol can be faster.
+    /// A line down the chart, behind all else, at the minimum time.
     fn minimum(&mut self, minimum_ms: f64) {
         let (x, bottom) = (self.place(minimum_ms), self.y);
         let line = format!(
@@ -177,12 +177,12 @@ impl Drawing {
     }
 }
 
-/// The far end of a bar and its whisker.
+/// The far end of a bar and its error bar.
 fn upper_end(row: &Row) -> Option<f64> {
     Some(row.elapsed_ms? + row.elapsed_ms_stddev.unwrap_or_default())
 }
 
-/// The time of the protocol `minimum`, which every row with an overhead knows; the least where some compress bodies.
+/// The time of the protocol `minimum`, which every row with an overhead knows; the lowest where some compress bodies.
 fn minimum(lines: &[Line<'_>]) -> Option<f64> {
     lines
         .iter()

@@ -1,6 +1,6 @@
-//! Text that cannot be mistaken for markup.
+//! Text escaped for HTML.
 
-/// `text` with what HTML would read as markup written out, for elements and for attributes in double quotes.
+/// `text` with HTML's special characters escaped, for elements and for attributes in double quotes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -20,7 +20,7 @@ mod tests {
     use super::escaped;
 
     #[test]
-    fn a_name_cannot_become_markup() {
+    fn special_characters_in_names_are_escaped() {
         assert_eq!(escaped("a<b> & \"c\""), "a&lt;b&gt; &amp; &quot;c&quot;");
     }
 }

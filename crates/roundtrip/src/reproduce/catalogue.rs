@@ -1,4 +1,4 @@
-//! Every key: its data, what computes ours, what draws it.
+//! Every key: its data, the code that computes ours, the code that draws it.
 //!
 //! A table is added here with one line, its data in the papers folder, and a function in its paper's module.
 
@@ -14,36 +14,36 @@ use crate::study::{Study, buffer_tuning, crossover, loss, model_against_simulato
 pub struct Entry {
     /// `paper/table-or-figure`.
     pub key: &'static str,
-    /// What is published, as TOML.
+    /// Published values, as TOML.
     published: &'static str,
-    /// What stands beside it.
+    /// Computation of ours.
     pub ours: Ours,
     /// The picture, for a figure.
     pub draw: Option<Draw>,
 }
 
-/// How a picture is made.
+/// Source of a figure's picture.
 #[derive(Clone, Copy, Debug)]
 pub enum Draw {
-    /// From the formulas and packets.
+    /// Formulas and packets.
     Alone(fn() -> String),
-    /// From logs; `None` where they are not to be had.
+    /// Log counts; `None` where there are no logs.
     Counted(fn(&CountedLogs) -> Option<String>),
-    /// From servers under users; `None` where there were none.
+    /// Server benchmark runs; `None` where there were none.
     Measured(fn(&Bouts) -> Option<String>),
 }
 
-/// How ours is made; either may fail, as laboratories do.
+/// Computation of our values; either kind may fail, as measurements can.
 #[derive(Clone, Copy, Debug)]
 pub enum Ours {
     /// Our value for a cell; `None` where there is nothing to test it with.
     Cells(fn(&Cell, &mut Measured<'_>) -> Result<Option<f64>, String>),
-    /// Both sides: nothing of it is printed.
+    /// Both sides: neither is published.
     Study(fn(Table) -> Result<Study, String>),
 }
 
 impl Entry {
-    /// What is published.
+    /// The published table.
     pub fn table(&self) -> Table {
         Table::read(self.published).expect("a test reads every table that is compiled in")
     }
@@ -105,13 +105,13 @@ macro_rules! study {
     };
 }
 
-/// In the order of the papers, tables before figures; then our own studies.
+/// Every entry, in the order of the papers, tables before figures; then our own studies.
 pub static ENTRIES: [Entry; 47] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
     table!("heidemann-model/table-5", heidemann::table_5),
-    // The same table once more, counted in packets.
+    // The same table again, counted in packets.
     Entry {
         key: "heidemann-model/table-5-packets",
         published: published!("heidemann-model/table-5"),
@@ -167,7 +167,7 @@ pub fn table(key: &str) -> Table {
     ENTRIES.iter().find(|entry| entry.key == key).expect("a key of the catalogue").table()
 }
 
-/// What the keys name, in the order of the catalogue, each once; everything where there are no keys.
+/// The entries of the keys, in the order of the catalogue, each once; all entries if there are no keys.
 ///
 /// # Errors
 /// The first key that names neither a table, a figure nor a paper.
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_select_in_the_catalogues_order_and_a_paper_selects_all_of_its() {
+    fn keys_select_in_the_catalogues_order_and_a_paper_selects_all_its_keys() {
         let keys = |given: &[&str]| -> Vec<_> {
             let given: Vec<_> = given.iter().map(|key| (*key).to_owned()).collect();
             select(&given).unwrap().iter().map(|entry| entry.key).collect()

@@ -1,20 +1,20 @@
-//! Numbers rounded as a paper prints them, so that "exact" means what a reader of the paper would see.
+//! Rounding as a paper prints its numbers, so that "exact" means equal in print.
 //!
 //! Not for our own tables: those have `output::number`.
 
 use serde::Deserialize;
 
-/// How a column of a published table is rounded.
+/// Rounding of a column of a published table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Digits {
-    /// `significant-3`: that many significant figures, zeros at the end dropped: 5.4, 1740, 0.111.
+    /// `significant-3`: this number of significant figures, without trailing zeros: 5.4, 1740, 0.111.
     Significant(usize),
-    /// `decimals-2`: that many places after the point.
+    /// `decimals-2`: this number of decimals.
     Decimals(usize),
-    /// `whole`: no places.
+    /// `whole`: no decimals.
     Whole,
-    /// `at-least`: a bound from below; ours is shown with two decimals.
+    /// `at-least`: a lower bound; ours is shown with two decimals.
     AtLeast,
 }
 
@@ -24,7 +24,7 @@ impl Digits {
         match self {
             Self::Significant(figures) => {
                 let rounded = format!("{value:.*e}", figures.saturating_sub(1));
-                // What was just printed as a number reads as one.
+                // A number that was just printed can be parsed.
                 rounded.parse::<f64>().map_or(rounded, |rounded| rounded.to_string())
             }
             Self::Decimals(places) => format!("{value:.places$}"),
@@ -33,7 +33,7 @@ impl Digits {
         }
     }
 
-    /// Whether ours would have been printed as what is printed, or is above the bound that is.
+    /// Whether ours equals the published number as printed, or exceeds the published bound.
     pub fn agree(self, published: f64, ours: f64) -> bool {
         match self {
             Self::Significant(_) | Self::Decimals(_) | Self::Whole => {
@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn agreement_is_that_of_the_print() {
+    fn agreement_compares_numbers_as_printed() {
         assert!(Digits::Decimals(2).agree(1.0, 1.004) && !Digits::Decimals(2).agree(1.0, 1.006));
         assert!(Digits::AtLeast.agree(1.8, 1.96) && !Digits::AtLeast.agree(1.8, 1.79));
         assert!(Digits::Whole.agree(9.0, 8.98));
     }
 
     #[test]
-    fn digits_that_mean_nothing_are_refused() {
+    fn invalid_digits_are_refused() {
         for name in ["", "three", "significant-0", "significant-99", "decimals-x", "at-most"] {
             assert!(Digits::try_from(name.to_owned()).is_err(), "{name}");
         }

@@ -1,4 +1,4 @@
-//! Traces of the papers as time-sequence plots: what is printed above, ours below, on one scale of time.
+//! Traces of the papers as time-sequence plots: the printed one above, ours below, on one time scale.
 
 use wire::packet::Flags;
 use wire::{Duration, Time};
@@ -51,14 +51,14 @@ pub fn heidemann_figure_3() -> String {
     .draw()
 }
 
-/// One over the other; ours as the client sees it, from the first request on that is printed (the first or the second) and until a little after the last printed
-/// line. Time is since the SYN.
+/// One below the other; ours as the client sees it, from the first printed request (the first or the second) until a
+/// little after the last printed line. Time counts from the SYN.
 fn both(title: &str, subtitle: &str, printed: Panel, ours: Panel, source: &str) -> String {
     let opens = printed.packets.iter().any(|packet| packet.flags.contains(Flags::SYN));
     let last = printed.packets.last().map_or(Time::MAX, |packet| packet.at + Duration::from_millis(1));
     let Panel { title: name, seen_by: _, sender, mut packets, windows: _, mut stalls } = ours;
     let began = packets.first().map_or(Time::ZERO, |packet| packet.at).since(Time::ZERO);
-    // What was before the SYN is in no trace.
+    // No printed trace has anything before the SYN.
     stalls.retain(|stall| stall.at >= Time::ZERO + began);
     let earlier = |at: Time| Time::ZERO + at.since(Time::ZERO + began);
     packets.iter_mut().for_each(|packet| packet.at = earlier(packet.at));
@@ -69,13 +69,13 @@ fn both(title: &str, subtitle: &str, printed: Panel, ours: Panel, source: &str) 
     let first = second.filter(|_| !opens).map_or(Time::ZERO, |packet| packet.at);
     packets.retain(|packet| (first..=last).contains(&packet.at));
     stalls.retain(|stall| first <= stall.at && stall.at + stall.lost <= last);
-    // The client does not see the server's congestion window, and no print has it.
+    // The client does not see the server's congestion window, and no printed trace has it.
     let windows = Vec::new();
     let ours = Panel { title: name, seen_by: End::Client, sender, packets, windows, stalls };
     Picture { title, subtitle, panels: &[printed, ours], is_one_time: true, source }.draw()
 }
 
-/// The lines of a printed trace as packets; shaded is the longest time between two segments.
+/// The lines of a printed trace as packets; the longest time between two segments is shaded.
 fn printed(table: &Table, stall: &str, title: &str) -> Panel {
     let (mut at, mut acknowledged) = (Time::ZERO, first_byte(table));
     let mut packets = Vec::new();
@@ -107,7 +107,7 @@ fn printed(table: &Table, stall: &str, title: &str) -> Panel {
     Panel { title, seen_by: End::Client, sender: End::Server, packets, windows: Vec::new(), stalls }
 }
 
-/// The number of the first byte that a printed trace has of an answer.
+/// The first sequence number of a response in a printed trace.
 fn first_byte(table: &Table) -> u64 {
     let mut first = table.rows.iter().filter_map(|cells| cells.get(2)?.split_once(':')?.0.parse().ok());
     first.next().unwrap_or(1)

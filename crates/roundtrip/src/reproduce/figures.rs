@@ -1,8 +1,8 @@
 //! Figures 2, 4 and 5 of `papers/heidemann-model` as pictures.
 //!
-//! The text of the paper gives no axes. Ours take in every network of its Table II: bandwidth by ratio, round trip
-//! evenly. Overheads depend on the product of both alone, so the grid is even by ratio in both, and contours are as
-//! smooth as the formula, not as the grid.
+//! The paper's text states no axes. Ours include every network of its Table II: bandwidth logarithmic, round trip
+//! linear. Overheads depend only on the product of both, so the grid is logarithmic in both, and contours are as smooth
+//! as the formula, not as the grid.
 
 use model::Assumptions;
 use scenario::{Network, Page, Protocol};
@@ -21,7 +21,7 @@ pub fn figure_2() -> String {
     let (x, y) = (Scale::logarithmic(0.02, 100.0), Scale::linear(0.0, 500.0));
     let page = small_cluster();
     let even = |count: u32| (0..=count).map(move |index| f64::from(index) / f64::from(count));
-    // Most happens at short round trips, so the grid is finer there.
+    // The values change most at short round trips, so the grid is finer there.
     let (across, along) = (even(48).collect(), even(36).map(|place| place * place).collect());
     let field = Field::sample(across, along, |u, v| {
         tcp_overhead(x.value(u), y.value(v).max(SHORTEST_MS), &page, &Assumptions::paper())
@@ -45,7 +45,7 @@ pub fn figure_2() -> String {
     .draw()
 }
 
-/// The same from above, by section VI's policy of acknowledging.
+/// The same from above, by section VI's acknowledgement policy.
 pub fn figure_4() -> String {
     let page = small_cluster();
     let field = by_ratio(|rate, rtt| tcp_overhead(rate, rtt, &page, &Assumptions::default()));
@@ -61,7 +61,7 @@ pub fn figure_4() -> String {
     )
 }
 
-/// What connection caching gains.
+/// Gain from connection caching.
 pub fn figure_5() -> String {
     let field = by_ratio(|rate, rtt| gain(at(rate, rtt)).unwrap_or(1.0));
     let half = Stroke { colour: palette::INK, width: 1.5, dashes: "12 5" };
@@ -116,23 +116,23 @@ fn map<'a>(
     .draw()
 }
 
-/// What the maps take in: Mb/s and ms.
+/// Ranges of the maps, in Mb/s and ms.
 const SLOWEST: f64 = 0.015;
 const FASTEST: f64 = 200.0;
 const SHORTEST_MS: f64 = 0.2;
 const LONGEST_MS: f64 = 560.0;
-/// Points of the grid for each factor of ten.
+/// Grid points for each factor of ten.
 const PER_DECADE: u32 = 24;
 
-/// Every multiple of `step` within the field's values, with the stroke that `style` has for so many steps, and
-/// whether it has a number.
+/// Every multiple of `step` within the field's values. `style` maps the number of steps to a line style and whether the
+/// line has a number.
 fn levels<'a>(field: &Field, step: f64, style: impl Fn(u32) -> (Stroke<'a>, bool)) -> Vec<Level<'a>> {
     let (least, greatest) = field.range();
     let values = multiples(least.max(1.0), greatest, step).into_iter();
     values
         .filter(|value| *value > least)
         .map(|value| {
-            // A ratio of a few, in steps of tenths.
+            // A ratio of at most a few units, in tenths.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let (stroke, numbered) = style((value / step).round() as u32);
             Level { value, stroke, label: numbered.then(|| format!("{value:.1}")) }
@@ -140,7 +140,7 @@ fn levels<'a>(field: &Field, step: f64, style: impl Fn(u32) -> (Stroke<'a>, bool
         .collect()
 }
 
-/// Samples over bandwidth (Mb/s) and round trip (ms), even by ratio with the same ratio in both.
+/// Samples over bandwidth (Mb/s) and round trip (ms), spaced by the same ratio in both.
 fn by_ratio(mut value: impl FnMut(f64, f64) -> f64) -> Field {
     let exponents = |from: f64, to: f64| -> Vec<f64> {
         let step = 1.0 / f64::from(PER_DECADE);
@@ -153,7 +153,7 @@ fn by_ratio(mut value: impl FnMut(f64, f64) -> f64) -> Field {
 
 fn tcp_overhead(rate_mb: f64, rtt_ms: f64, page: &Page, assumptions: &Assumptions) -> f64 {
     let scenario = basic(at(rate_mb, rtt_ms), page.clone(), Protocol::Http10);
-    // A page this small is always predicted, and takes time.
+    // The model predicts every page as small as this, and its time is above zero.
     overhead(&scenario, assumptions).ok().flatten().unwrap_or(1.0)
 }
 
@@ -173,7 +173,7 @@ fn small_cluster() -> Page {
     page("small-cluster").expect("a page of the catalogue")
 }
 
-/// Networks of the catalogue with their place on a map.
+/// Networks of the catalogue with their position on a map.
 fn named<const N: usize>(names: [&'static str; N]) -> impl Iterator<Item = (&'static str, Point)> {
     names.into_iter().map(|name| {
         let network = network(name).expect("a network of the catalogue");
@@ -181,10 +181,10 @@ fn named<const N: usize>(names: [&'static str; N]) -> impl Iterator<Item = (&'st
     })
 }
 
-/// A name stands to the right of its place, but where that is over the edge or over another.
+/// A name is to the right of its point, unless that is over the edge or over another.
 fn mark(name: &'static str, at: Point) -> Mark<'static> {
     let (offset, anchor) = match name {
-        // These lie on the axis: their names stand above it.
+        // These are on the axis: their names are above it.
         "ethernet" => ((8.0, -6.0), Anchor::Start),
         "fast-ethernet" => ((-8.0, -6.0), Anchor::End),
         _ => ((9.0, 4.5), Anchor::Start),
@@ -206,9 +206,9 @@ mod tests {
         }
     }
 
-    /// Where a stall more begins, the overhead jumps: the level is passed between two points of the grid.
+    /// Where one more stall begins, the overhead jumps: the level is crossed between two grid points.
     #[test]
-    fn the_contours_lie_where_the_overhead_passes_the_number_on_them() {
+    fn the_overhead_crosses_each_contours_number_on_the_contour() {
         let page = small_cluster();
         let overhead = |rate: f64, rtt: f64| {
             tcp_overhead(10_f64.powf(rate), 10_f64.powf(rtt), &page, &Assumptions::default())

@@ -1,7 +1,7 @@
 //! Ours for each table and figure of `papers/heidemann-model`.
 //!
-//! Everything that is a page over a network goes through the model's front door, as a user's scenario does. Which
-//! policy of acknowledging a table was computed with stands in the table's own data.
+//! Every page over a network goes through the model's public interface, as a user's scenario does. A table's data has
+//! the acknowledgement policy with which it was computed.
 
 use model::slow_start::Policy;
 use model::{Assumptions, Path, Prediction, SlowStart, predict, simple};
@@ -19,7 +19,7 @@ type Ours = Result<Option<f64>, String>;
 /// 2^20, the paper's Mb.
 const MEGABIT: f64 = 1_048_576.0;
 
-/// Networks: what follows from their round trip, rate and segment size.
+/// Networks: values derived from round trip, rate and segment size.
 pub fn table_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     let path = Path::from(&network(cell.label(0))?);
     Ok(match cell.column.name.as_str() {
@@ -80,7 +80,7 @@ pub fn table_6(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     overhead(&scenario, &Assumptions::paper())
 }
 
-/// The model against measurements: predictions as SunOS acknowledges, and what is measured here.
+/// The model against measurements: predictions with SunOS's acknowledgements, and our measurements.
 pub fn table_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     let protocol = Protocol::named(cell.label(0)).map_err(|unknown| unknown.to_string())?;
     let basic = basic(network(cell.label(1))?, page("small-cluster")?, protocol);
@@ -108,7 +108,7 @@ pub fn table_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 /// The server's processing time that the paper measured (`papers/heidemann-model#section-v-c`).
 const PROCESSING: Server = Server { processing: Duration::from_micros(3_700) };
 
-/// As the experiments of Table VII were: processing, one request at a time, the path as it was that evening.
+/// The conditions of Table VII's experiments: processing, one request at a time, the path of that evening.
 fn adjusted(basic: Scenario) -> Scenario {
     let mut network = basic.network;
     if network.name == "fast-internet" {
@@ -121,8 +121,8 @@ fn adjusted(basic: Scenario) -> Scenario {
     Scenario { network, client, server: PROCESSING, runs: 100, ..basic }
 }
 
-/// The model against the W3C's measurements, and what is measured here. Ours is one server in the place of both, and does
-/// not stall: there is nothing to correct.
+/// The model against the W3C's measurements, and our measurements. Ours uses one server for both, which does not stall:
+/// there is nothing to correct.
 pub fn table_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     let basic = basic(network(cell.label(0))?, page("w3c-page")?, Protocol::Http11Pipelined);
     let adjusted = Scenario { server: PROCESSING, ..basic.clone() };
@@ -136,7 +136,7 @@ pub fn table_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
             let Some(Found { row, processing: _ }) = measured.found(&repeated)? else { return Ok(None) };
             Ok(match column {
                 "measured" | "corrected" => row.elapsed_ms,
-                // What the server really took for each answer cannot be seen where answers share segments.
+                // The server's real processing time of each response is not visible where responses share segments.
                 "ratio" | "corrected-ratio" => {
                     let prediction = predicted(&adjusted)?;
                     row.elapsed_ms.map(|elapsed| elapsed / prediction)
@@ -147,7 +147,7 @@ pub fn table_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     }
 }
 
-/// How high the surface is at its far corner: Table II's longest round trip and highest bandwidth.
+/// Height of the surface at its far corner: Table II's longest round trip and highest bandwidth.
 pub fn figure_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     let corner = point(Duration::from_millis(500), network("fast-ethernet")?.rate);
     overhead(&basic(corner, page(cell.label(0))?, Protocol::Http10), &Assumptions::paper())
@@ -159,7 +159,7 @@ pub fn figure_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     overhead(&basic(at, page("small-cluster")?, Protocol::Http10), &Assumptions::default())
 }
 
-/// What connection caching gains, at named networks and far away.
+/// Gain from connection caching, at named networks and in the limit.
 pub fn figure_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     let far = || point(Network::RTT_MOST, FASTEST);
     let (at, protocol) = match cell.label(0) {
@@ -174,7 +174,7 @@ pub fn figure_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     gain(at).map(Some)
 }
 
-/// 1 Tbit/s, the most that a network may have.
+/// 1 Tbit/s, the maximum rate of a network.
 const FASTEST: Rate = Rate::from_bits_per_second(1_000_000_000_000).expect("above zero");
 
 /// `S_TCP / S_first-miss` for the small cluster, as section VI computes it.
@@ -189,12 +189,12 @@ pub fn point(rtt: Duration, rate: Rate) -> Network {
     Network::new("figure".to_owned(), rtt, rate, Bytes::new(512))
 }
 
-/// Where a network lies on a figure.
+/// A network as a point of a figure.
 fn on_the_map(network: &Network) -> Network {
     point(network.rtt, network.rate)
 }
 
-/// As the paper's basic model: requests of 256 bytes, all at once, no processing; its machines' stack.
+/// The paper's basic model: requests of 256 bytes, all sent together, no processing; its machines' stack.
 pub fn basic(network: Network, page: Page, protocol: Protocol) -> Scenario {
     let stack = Stack::named("period").expect("the papers' own stack is in the catalogue");
     let client = Client { requests: Requests::Independent, ..Client::default() };

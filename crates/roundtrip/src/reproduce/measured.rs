@@ -1,7 +1,7 @@
-//! What is not computed from the papers alone, or takes a while: what the kernel measures for a table, what is counted of
-//! logs, what crowds do. Each is asked for once, whatever the number of cells it fills.
+//! Values that are not computed from the papers alone, or take long: kernel measurements, log counts, runs of
+//! populations. Each is computed once, for any number of cells.
 //!
-//! Not the laboratory and not the logs: whoever calls `reproduce` hands them in, or none.
+//! Not the laboratory and not the logs: the caller of `reproduce` supplies them, or none.
 
 use std::path::PathBuf;
 
@@ -16,64 +16,63 @@ use super::rabinovich::logs::Log;
 use crate::contest::bout::{Bout, Outcome};
 use crate::contest::crowd::{self, Crowd};
 
-/// Runs a scenario as often as it says, by these programs; `None` if they are not there, and a sentence if it cannot.
+/// Runs a scenario with these programs; `None` if they are not installed, and a sentence if it cannot.
 pub type Measure<'a> = dyn FnMut(&Scenario, Peers) -> Result<Option<Found>, String> + 'a;
 
-/// Lets servers answer users; `None` if a server is not installed, and a sentence if it cannot.
+/// Runs the server benchmark; `None` if a server is not installed, and a sentence if it cannot.
 pub type Contest<'a> = dyn FnMut(&[Bout]) -> Result<Option<Vec<Outcome>>, String> + 'a;
 
-/// Lets users fill a line; as [`Contest`].
+/// Runs users behind a bottleneck; as [`Contest`].
 pub type Gather<'a> = dyn FnMut(&[Crowd]) -> Result<Option<Vec<crowd::Outcome>>, String> + 'a;
 
-/// Where servers answer users.
+/// The server benchmark.
 pub struct Contests<'a> {
-    /// What lets them.
+    /// Runs servers under users.
     pub run: &'a mut Contest<'a>,
-    /// What lets them behind a line that may be full.
+    /// Runs servers behind a bottleneck.
     pub gather: &'a mut Gather<'a>,
-    /// By how many users each is asked, ascending.
+    /// Numbers of users of each server, ascending.
     pub users: &'static [u32],
 }
 
-/// What came of servers under users.
+/// Outcomes of the server benchmark.
 #[derive(Clone, Debug, Default)]
 pub struct Bouts {
-    /// By how many users each was asked, ascending.
+    /// Numbers of users of each server, ascending.
     pub users: &'static [u32],
     found: Vec<(Bout, Outcome)>,
     gathered: Vec<(Crowd, crowd::Outcome)>,
 }
 
 impl Bouts {
-    /// Of users behind a line; `None` where there were none, or it was void.
+    /// Outcome behind a bottleneck; `None` where there was no run, or it was void.
     pub fn crowd(&self, crowd: Crowd) -> Option<&crowd::Outcome> {
         let found = self.gathered.iter().find(|(known, _)| *known == crowd);
         found.map(|(_, outcome)| outcome).filter(|outcome| outcome.void.is_none())
     }
 
-    /// Whether it was run, void or not.
+    /// Whether this was run, void or not.
     fn knows(&self, bout: &Bout) -> bool {
         self.found.iter().any(|(known, _)| known == bout)
     }
 
-    /// Of this one; `None` where there was none.
+    /// Outcome of this run; `None` where there was none.
     pub fn of(&self, bout: &Bout) -> Option<&Outcome> {
         let found = self.found.iter().find(|(known, _)| known == bout);
         found.map(|(_, outcome)| outcome)
     }
 }
 
-/// What the kernel did.
+/// Result of the kernel.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Over all runs.
+    /// Row over all runs.
     pub row: Row,
-    /// What the server really took for an answer, the mean over all answers: the scenario's time, and what the
-    /// machine added.
+    /// Mean processing time of a response: the scenario's time plus the machine's own.
     pub processing: Duration,
 }
 
-/// A laboratory, if there is one, and what it has measured.
+/// A laboratory, if there is one, with its results so far.
 pub struct Measured<'a> {
     measure: Option<&'a mut Measure<'a>>,
     found: Vec<(Scenario, Peers, Option<Found>)>,
@@ -84,28 +83,28 @@ pub struct Measured<'a> {
     bouts: Bouts,
 }
 
-/// What was counted of one log.
+/// Counts of one log.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// With "oldest" read as the least recently used.
+    /// Counts with "oldest" read as the least recently used.
     pub least_recently_used: Counts,
-    /// With "oldest" read as the first created, perhaps for fewer time-outs.
+    /// Counts with "oldest" read as the first created, perhaps for fewer time-outs.
     pub first_created: Counts,
 }
 
-/// What was counted of all that were asked for.
+/// Counts of all requested logs.
 #[derive(Debug, Default)]
 pub struct CountedLogs(Vec<(Log, Counted)>);
 
 impl CountedLogs {
-    /// Of this one; `None` where nobody asked, or it is not to be had.
+    /// Counts of this log; `None` where it was not requested, or is not available.
     pub fn of(&self, log: Log) -> Option<&Counted> {
         self.0.iter().find(|(counted, _)| *counted == log).map(|(_, counts)| counts)
     }
 }
 
 impl<'a> Measured<'a> {
-    /// With nothing measured yet.
+    /// A laboratory without results.
     pub fn new(
         measure: Option<&'a mut Measure<'a>>,
         logs: Option<PathBuf>,
@@ -117,21 +116,21 @@ impl<'a> Measured<'a> {
         Self { measure, found, logs, counted: CountedLogs::default(), crowds, contests, bouts }
     }
 
-    /// By how many users servers are asked; by none where they cannot be.
+    /// Numbers of users of each server; empty where the benchmark cannot run.
     pub fn users(&self) -> &'static [u32] {
         self.bouts.users
     }
 
-    /// What came of these, and of those before; `None` where servers cannot be asked, or are not installed.
+    /// Outcomes of these runs and of earlier ones; `None` where the benchmark cannot run, or a server is not installed.
     ///
     /// # Errors
-    /// Why they could not.
+    /// The reason why they could not run.
     pub fn bouts(&mut self, wanted: &[Bout]) -> Result<Option<&Bouts>, String> {
         let Some(Contests { run, gather: _, users: _ }) = &mut self.contests else { return Ok(None) };
         let new: Vec<Bout> = wanted.iter().filter(|bout| !self.bouts.knows(bout)).copied().collect();
         if !new.is_empty() {
             let Some(outcomes) = run(&new)? else {
-                // Nor will it be there for the next cell.
+                // Later cells would fail for the same reason.
                 self.contests = None;
                 return Ok(None);
             };
@@ -140,10 +139,10 @@ impl<'a> Measured<'a> {
         Ok(Some(&self.bouts))
     }
 
-    /// What came of these crowds, and of those before; `None` as for [`Measured::bouts`].
+    /// Outcomes of these runs behind a bottleneck and of earlier ones; `None` as for [`Measured::bouts`].
     ///
     /// # Errors
-    /// Why they could not.
+    /// The reason why they could not run.
     pub fn crowds(&mut self, wanted: &[Crowd]) -> Result<Option<&Bouts>, String> {
         let Some(Contests { run: _, gather, users: _ }) = &mut self.contests else { return Ok(None) };
         let is_known = |crowd: &Crowd| self.bouts.gathered.iter().any(|(known, _)| known == crowd);
@@ -158,10 +157,10 @@ impl<'a> Measured<'a> {
         Ok(Some(&self.bouts))
     }
 
-    /// What came of so many machines with a hundred users of DHTTP each, simulated.
+    /// Simulated outcome of `machines` hosts with a hundred DHTTP users each.
     ///
     /// # Errors
-    /// What the simulator says.
+    /// The simulator's error.
     pub fn crowd(&mut self, machines: usize) -> Result<&town::Found, String> {
         let place = match self.crowds.iter().position(|(known, _)| *known == machines) {
             Some(place) => place,
@@ -174,10 +173,10 @@ impl<'a> Measured<'a> {
         Ok(&self.crowds[place].1)
     }
 
-    /// What is counted of a log; `None` where logs are not to be had.
+    /// Counts of a log; `None` where logs are not available.
     ///
     /// # Errors
-    /// Why it could not be counted.
+    /// The reason why it could not be counted.
     pub fn counts(&mut self, log: Log) -> Result<Option<&Counted>, String> {
         if self.counted.of(log).is_none() {
             let Some(folder) = &self.logs else { return Ok(None) };
@@ -186,23 +185,23 @@ impl<'a> Measured<'a> {
         Ok(self.counted.of(log))
     }
 
-    /// What was counted, and what came of servers, for who draws it.
+    /// Log counts and server benchmark runs, for drawing.
     pub fn into_found(self) -> (CountedLogs, Bouts) {
         (self.counted, self.bouts)
     }
 
-    /// What our own programs took for this scenario; `None` without a laboratory.
+    /// Result of our own programs for this scenario; `None` without a laboratory.
     ///
     /// # Errors
-    /// Why the laboratory could not.
+    /// The laboratory's error.
     pub fn found(&mut self, scenario: &Scenario) -> Result<Option<Found>, String> {
         self.found_by(Peers::default(), scenario)
     }
 
-    /// What these programs took for it; `None` without a laboratory, or where they are not installed.
+    /// Result of these programs for it; `None` without a laboratory, or where they are not installed.
     ///
     /// # Errors
-    /// Why the laboratory could not.
+    /// The laboratory's error.
     pub fn found_by(&mut self, peers: Peers, scenario: &Scenario) -> Result<Option<Found>, String> {
         let is_it =
             |(measured, by, _): &&(Scenario, Peers, Option<Found>)| measured == scenario && *by == peers;

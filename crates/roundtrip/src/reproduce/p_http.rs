@@ -1,7 +1,7 @@
 //! Ours for the table and the traces of `papers/p-http`: packets, with one set of host times.
 //!
-//! The published means are of 100 retrievals one after the other: each begins just after the end of the one before, and
-//! that is why the client "becomes synchronized" with the heartbeat of its delayed acknowledgements. So are these.
+//! The published means are of 100 consecutive retrievals: each begins just after the end of the one before, and that is
+//! why the client "becomes synchronized" with the heartbeat of its delayed acknowledgements. Ours are consecutive, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -25,10 +25,11 @@ use super::published::Cell;
 /// Our value, or why the laboratory failed.
 type Ours = Result<Option<f64>, String>;
 
-// What the hosts take, once for everything here. Figure 2 has "client_think_time: 0.650ms". From the request to the head
-// are 2.175 ms, of which the path takes 0.5; from the head to the first write 1.626, of which the longer segment takes
-// 1.1. What a connection takes is not printed, and no trace has it between a SYN and the first answer: so the client pays
-// it, an interpreted program that makes a socket. How much it is follows from Table 1's first row, with three of them.
+// Host times, once for everything here. Figure 2 has "client_think_time: 0.650ms". From the request to the response
+// head are 2.175 ms, of which the path takes 0.5; from the head to the first write 1.626, of which the longer segment
+// takes 1.1. The cost of a connection is not printed, and no trace has it between a SYN and the first response: so the
+// client pays it, an interpreted program that opens a socket. Its size follows from Table 1's first row, with three
+// connections.
 const CLIENT: BrowserTimes = BrowserTimes {
     connection: Duration::from_millis(8),
     request: Duration::from_micros(650),
@@ -45,10 +46,10 @@ const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The documents of `papers/p-http#section-2-1`, and the head before each.
 const SIZES: [u64; 3] = [6651, 3883, 1866];
 const HEAD: u64 = 226;
-/// The least that our robot sends; the papers' client sent 52 bytes.
+/// Minimum request of our robot; the papers' client sent 52 bytes.
 const REQUEST: Bytes = Bytes::new(80);
 
-/// What was fetched, and how.
+/// Configuration of the retrievals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Setting {
     protocol: Protocol,
@@ -56,7 +57,7 @@ struct Setting {
     nagle: bool,
 }
 
-/// What came of 100 retrievals one after the other.
+/// Results of 100 consecutive retrievals.
 struct Hundred {
     elapsed_ms: Vec<f64>,
     stalls: Vec<Vec<Stall>>,
@@ -85,7 +86,7 @@ pub fn table_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     })
 }
 
-/// Milliseconds without what arithmetic adds below the nanosecond.
+/// Milliseconds rounded to nanoseconds.
 fn to_nanos(millis: f64) -> f64 {
     (millis * 1e6).round() / 1e6
 }
@@ -124,7 +125,7 @@ pub fn figure_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     Ok(value(&matched(&table("p-http/figure-4"), &fetched.records), cell))
 }
 
-/// The shortest or the longest stall.
+/// The minimum or the maximum stall.
 fn spread(cell: &Cell, stalls: &[f64]) -> Option<f64> {
     match cell.column.name.as_str() {
         "shortest" => stalls.iter().copied().reduce(f64::min),
@@ -133,7 +134,7 @@ fn spread(cell: &Cell, stalls: &[f64]) -> Option<f64> {
     }
 }
 
-/// The first answer of Figure 4's connection, "6,675" bytes with its head: 24 more than those of the document of Table 1.
+/// The first response of Figure 4's connection, "6,675" bytes with its head: 24 more than those of the document of Table 1.
 const FIRST_ANSWER: u64 = 6_675;
 
 /// The run that Figures 1 and 2 show.
@@ -146,12 +147,12 @@ pub fn short_initial_segment() -> (Experiment, Fetched) {
 /// The run that Figures 3 and 4 show.
 pub fn short_final_segment() -> (Experiment, Fetched) {
     let sizes = [FIRST_ANSWER - HEAD, SIZES[1], SIZES[2]];
-    // The client's heartbeat 189.262 ms after the SYN; the server's between the second request and its answer.
+    // The client's heartbeat 189.262 ms after the SYN; the server's between the second request and its response.
     let ticks = [Duration::from_micros(189_262), Duration::from_micros(9_940)];
     retrieve(FIRST_FIX, sizes, ticks.map(|tick| CLIENT.connection + tick))
 }
 
-/// Where the server's segments end that lie in a range of numbers, each once, in order.
+/// Ends of the server's segments within a range of sequence numbers, each once, in order.
 fn ends(fetched: &Fetched, range: std::ops::RangeInclusive<u64>) -> Vec<f64> {
     let segments =
         fetched.records.iter().filter(|record| record.from.host == SERVER_HOST).map(|record| &record.segment);
@@ -160,14 +161,14 @@ fn ends(fetched: &Fetched, range: std::ops::RangeInclusive<u64>) -> Vec<f64> {
     ends.into_iter().map(|end| end as f64).collect()
 }
 
-/// How long the first stall of this name is in each of 100 retrievals but the first, which begins anywhere.
+/// Duration of the first stall of this name in each of 100 retrievals except the first, whose phase is arbitrary.
 fn stalls(setting: Setting, cause: &str) -> Vec<f64> {
     let runs = &a_hundred(setting).stalls;
     let first = runs.iter().skip(1).filter_map(|stalls| stalls.iter().find(|stall| stall.cause == cause));
     first.map(|stall| stall.lost_ms).collect()
 }
 
-/// One after the other; computed once.
+/// 100 consecutive retrievals; computed once.
 fn a_hundred(setting: Setting) -> &'static Hundred {
     static ALL: LazyLock<BTreeMap<Setting, Hundred>> = LazyLock::new(|| {
         [HTTP, UNMENDED, FIRST_FIX, BOTH_FIXES].map(|setting| (setting, Hundred::of(setting))).into()
@@ -247,7 +248,7 @@ mod tests {
             let stalls = experiment.spent(&fetched).stalls.into_iter();
             stalls.filter(|stall| stall.lost_ms > 100.0).map(|stall| stall.cause).collect::<Vec<_>>()
         };
-        // With the head apart, what follows it is no whole number of segments either.
+        // With the head apart, the rest is not a whole number of segments either.
         assert_eq!(delayed(UNMENDED), ["short-initial-segment", "nagle-delayed-ack", "nagle-delayed-ack"]);
         assert_eq!(delayed(FIRST_FIX), ["nagle-delayed-ack"]);
         assert_eq!([delayed(BOTH_FIXES), delayed(HTTP)], [const { Vec::<String>::new() }; 2]);

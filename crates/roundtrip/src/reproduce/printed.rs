@@ -1,7 +1,7 @@
-//! A printed trace's lines, found again in a simulated run.
+//! A printed trace's lines, matched in a simulated run.
 //!
-//! Not a comparison of texts: a line is found by what it says (which bytes, which acknowledgement), wherever it is, and its
-//! time is that since the line before it in print.
+//! Not a comparison of texts: a line is matched by its contents (which bytes, which acknowledgement) at any position,
+//! and its time counts from the previous printed line.
 
 use simulate::page::{CLIENT, SERVER};
 use simulate::world::{Record, Seen};
@@ -9,17 +9,17 @@ use wire::Time;
 
 use super::published::{Cell, Table};
 
-/// What was found of a printed line.
+/// Match of a printed line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// When the client saw it, since the first packet.
+    /// Time at which the client saw it, since the first packet.
     at: Time,
-    /// What it carried.
+    /// Payload, in bytes.
     bytes: usize,
 }
 
-/// The client's view of a run, line by line of a table whose labels are number, sender and what; a line that is not
-/// there is `None`.
+/// The client's view of a run, line by line of a table whose labels are number, sender and packet; a line without a
+/// match is `None`.
 pub fn matched(table: &Table, records: &[Record]) -> Vec<Option<Line>> {
     let seen: Vec<&Record> = records.iter().filter(|record| is_seen_by_client(record)).collect();
     let Some(first) = seen.first().map(|record| record.at) else { return Vec::new() };
@@ -33,7 +33,7 @@ pub fn matched(table: &Table, records: &[Record]) -> Vec<Option<Line>> {
     lines.collect()
 }
 
-/// What a cell of such a table asks for.
+/// Our value for a cell of such a table.
 pub fn value(lines: &[Option<Line>], cell: &Cell) -> Option<f64> {
     let number: usize = cell.label(0).parse().ok()?;
     let place = number.checked_sub(1)?;
@@ -41,7 +41,7 @@ pub fn value(lines: &[Option<Line>], cell: &Cell) -> Option<f64> {
     match cell.column.name.as_str() {
         "bytes" => Some(line.bytes as f64),
         "after" => {
-            // The first is since the connection began. Ours may have two in the other order.
+            // The first counts from the beginning of the connection. Ours may have two in the other order.
             let before = match place.checked_sub(1) {
                 Some(before) => (*lines.get(before)?)?.at,
                 None => Time::ZERO,
@@ -60,8 +60,8 @@ fn is_seen_by_client(record: &Record) -> bool {
     }
 }
 
-/// The packet that a line tells of: `SYN`, `SYN ack`, `request 2`, `ack request` (a bare acknowledgement next after the
-/// line before), `ack 1687`, `227:1687`.
+/// The packet of a line: `SYN`, `SYN ack`, `request 2`, `ack request` (a bare acknowledgement next after the line
+/// before), `ack 1687`, `227:1687`.
 fn find<'a>(seen: &[&'a Record], from_client: bool, what: &str, before: Time) -> Option<&'a Record> {
     let sender = if from_client { CLIENT } else { SERVER };
     let mut own = seen.iter().copied().filter(|record| record.from.host == sender);

@@ -1,37 +1,37 @@
-//! What a paper prints, as it is written down in the papers folder: one `published.toml` for a table or a figure.
+//! Published values, as the project's `papers` directory has them: one `published.toml` for each table or figure.
 //!
-//! Not ours and not how ours is made: this is the outside oracle, with what counts as agreement and the verdict that
-//! is on record. Numbers stand as text, the way they are printed.
+//! Not ours and not the computation of ours: this is the outside oracle, with the criteria of agreement and the
+//! recorded verdict. Numbers are text, as printed.
 
 use serde::Deserialize;
 
 use super::digits::Digits;
 use super::verdict::Verdict;
 
-/// A table, or what the text says about a figure.
+/// A published table, or the claims of the text about a figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// As the paper calls it.
+    /// The paper's title of it.
     pub title: String,
     /// Authors, year, number.
     pub source: String,
-    /// What was computed or measured, in a sentence.
+    /// The computation or measurement, in a sentence.
     pub scenario: String,
-    /// What counts as agreement, in a sentence.
+    /// Criteria of agreement, in a sentence.
     pub agreement: String,
     /// The recorded verdict of every cell that has none of its own.
     pub expected: Verdict,
-    /// What the first cells of a row name.
+    /// Names of the label columns, the first cells of each row.
     pub labels: Vec<String>,
-    /// The columns after those.
+    /// The columns of numbers.
     pub columns: Vec<Column>,
     /// Labels, then a printed number for each column, or nothing.
     pub rows: Vec<Vec<String>>,
-    /// Cells that something of ours was fitted to; where there are such, every other one is a prediction.
+    /// Cells that something of ours was fitted to; if there are any, every other cell is a prediction.
     #[serde(default)]
     pub fitted: Vec<String>,
-    /// Cells with more to say.
+    /// Cells with further facts.
     #[serde(default, rename = "cells")]
     pub exceptions: Vec<Exception>,
 }
@@ -40,25 +40,25 @@ pub struct Table {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// In lower case; part of the cell's name.
+    /// Name in lower case; part of the cell's name.
     pub name: String,
-    /// Of every number in it.
+    /// Unit of its numbers.
     pub unit: String,
-    /// How it is rounded in print.
+    /// Rounding in print.
     pub digits: Digits,
-    /// How far ours may be from it, as a part of it, and still agree within tolerance.
+    /// Relative tolerance of ours.
     pub within: Option<f64>,
-    /// The same in the column's own unit, where a part of the number makes no sense: points of a percentage.
+    /// Absolute tolerance in the column's own unit, where a relative one makes no sense: points of a percentage.
     pub within_points: Option<f64>,
     /// The recorded verdict, where it is not the table's.
     pub expected: Option<Verdict>,
-    /// What would be needed, where there is nothing to test it with here.
+    /// Missing requirement of a test, if the column is not testable here.
     pub without: Option<String>,
-    /// Why ours differs, where it always may.
+    /// Reason why ours may differ, if it may in every cell.
     pub explained: Option<String>,
 }
 
-/// A cell with more to say.
+/// Further facts about a cell.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exception {
@@ -66,22 +66,22 @@ pub struct Exception {
     pub cell: String,
     /// The recorded verdict.
     pub verdict: Verdict,
-    /// What ours is instead of what is printed; the note explains that number and no other.
+    /// Our value where it differs from the published one; the note explains that number and no other.
     pub ours: Option<String>,
-    /// How far ours may be from that, as a part of it; absent: rounded as printed it must be the same.
+    /// Relative tolerance of that; absent: it must be the same as rounded in print.
     pub within: Option<f64>,
-    /// Why.
+    /// Explanation.
     pub note: String,
 }
 
-/// One printed number and its place.
+/// One printed number and its position.
 #[derive(Clone, Debug)]
 pub struct Cell {
     /// The row's labels.
     pub labels: Vec<String>,
     /// Its column.
     pub column: Column,
-    /// As printed.
+    /// The number as printed.
     pub text: String,
     /// The same as a number.
     pub published: f64,
@@ -93,7 +93,7 @@ impl Cell {
         format!("{}/{}", self.labels.join("/"), self.column.name)
     }
 
-    /// A label by its place; empty if there is none.
+    /// A label by its index; empty if there is none.
     pub fn label(&self, place: usize) -> &str {
         self.labels.get(place).map_or("", String::as_str)
     }
@@ -103,8 +103,8 @@ impl Table {
     /// Reads a table.
     ///
     /// # Errors
-    /// A sentence with the culprit: the TOML, a row that is too short or too long, a number that is none, an
-    /// exception for a cell that there is not.
+    /// A sentence with the culprit: the TOML, a row that is too short or too long, an invalid number, an exception for
+    /// an unknown cell.
     pub fn read(text: &str) -> Result<Self, String> {
         let table: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         let width = table.labels.len() + table.columns.len();
@@ -128,7 +128,7 @@ impl Table {
         self.rows.iter().flat_map(|row| self.cells_of(row)).collect()
     }
 
-    /// What else is said about a cell.
+    /// The exception for a cell, if there is one.
     pub fn exception(&self, cell: &Cell) -> Option<&Exception> {
         let name = cell.name();
         self.exceptions.iter().find(|exception| exception.cell == name)

@@ -1,18 +1,18 @@
-//! Ours for the DHTTP paper. What `papers/dhttp#section-vi-a` says of its log is counted from other logs, as both are not the
-//! paper's; what it says of packets is simulated.
+//! Ours for the DHTTP paper. Claims of `papers/dhttp#section-vi-a` about its log are counted from other logs, which
+//! therefore are not the paper's; claims about packets are simulated.
 //!
-//! The paper's log, three months of AT&T's EasyWWW, is not to be had, and its figures have no numbers in print: what the
-//! text says of them stands in the data. Logs are found by the environment (`ROUNDTRIP_LOGS`); without them nothing
-//! here is testable. "Oldest" is read both ways: the connection used least recently, and the one created first. Read in
-//! this order:
+//! The paper's log, three months of AT&T's EasyWWW, is not available, and its figures have no numbers in print: the
+//! data has the claims of the text. The environment variable `ROUNDTRIP_LOGS` names the directory of logs; without it
+//! no log is testable. "Oldest" is read both ways: the connection used least recently, and the one created first. Read
+//! in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`logs`] | the logs, and what is counted of each |
+//! | [`logs`] | the logs, and their counts |
 //! | [`drawn`] | Figures 6 to 9 for them |
-//! | [`round_trips`] | Figure 1 in packets, and T/TCP beside it |
-//! | [`congestion`] | users behind a full line: Table I in packets and measured, and Figure 13 |
-//! | [`servers`] | Figures 10 to 12: servers of today under SURGE's users, on this machine |
+//! | [`round_trips`] | Figure 1 in packets, and T/TCP alongside |
+//! | [`congestion`] | users behind a saturated bottleneck: Table I in packets and measured, and Figure 13 |
+//! | [`servers`] | Figures 10 to 12: today's servers under SURGE's users, on this machine |
 //! | [`early`] | Figure 14: requests in a connection's first packet, by TCP Fast Open and HTTP/3 |
 
 pub mod congestion;
@@ -35,32 +35,32 @@ type Ours = Result<Option<f64>, String>;
 
 const HTTP: Bytes = Bytes::ZERO;
 
-/// The share of answers that go by UDP.
+/// Share of responses that go by UDP.
 pub fn shares(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     ours(cell, measured, |counts, threshold| {
         Some(1.0 - stream(counts, threshold)?.requests as f64 / counts.requests as f64)
     })
 }
 
-/// How far the most connections at once fall, at 15 s with three connections per client.
+/// Relative reduction of the maximum of simultaneous connections, at 15 s with three connections per client.
 pub fn figure_6(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     ours(cell, measured, |counts, threshold| {
         Some(1.0 - peak(counts, threshold, 3, 15)? / peak(counts, HTTP, 3, 15)?)
     })
 }
 
-/// How many times the bytes a connection carries, at the shortest time-out with three connections per client.
+/// Ratio of bytes per connection, at the shortest time-out with three connections per client.
 pub fn figure_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     ours(cell, measured, |counts, threshold| gain(counts, threshold, 3, 1))
 }
 
-/// How many times as many connections HTTP holds, at 5 s with one connection per client.
+/// Ratio of HTTP's connections to DHTTP's, at 5 s with one connection per client.
 pub fn figure_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     ours(cell, measured, |counts, threshold| Some(peak(counts, HTTP, 1, 5)? / peak(counts, threshold, 1, 5)?))
 }
 
-/// What of the gain in bytes is left with one connection per client: at 1 s, and how many times larger it is with three
-/// at 60 s.
+/// Gain in bytes with one connection per client as a share of that with three, at 1 s; or the ratio of the added gains,
+/// three to one, at 60 s.
 pub fn figure_9(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     let is_long = cell.column.name == "long";
     ours(cell, measured, |counts, threshold| {
@@ -72,7 +72,7 @@ pub fn figure_9(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     })
 }
 
-/// The first label is a log, the second a threshold; the column says how "oldest" is read.
+/// Our value. The first label is a log, the second a threshold; the column states how "oldest" is read.
 fn ours(cell: &Cell, measured: &mut Measured<'_>, value: impl Fn(&Counts, Bytes) -> Option<f64>) -> Ours {
     let log = Log::ALL.into_iter().find(|log| log.name() == cell.label(0));
     let Some(counted) = log.map(|log| measured.counts(log)).transpose()?.flatten() else { return Ok(None) };
@@ -87,7 +87,7 @@ fn peak(counts: &Counts, threshold: Bytes, limit: usize, timeout_s: u64) -> Opti
     Some(opened(stream(counts, threshold)?, limit, timeout_s)?.peak.connections as f64)
 }
 
-/// How many times the bytes a connection carries.
+/// Ratio of bytes per connection, DHTTP to HTTP.
 fn gain(counts: &Counts, threshold: Bytes, limit: usize, timeout_s: u64) -> Option<f64> {
     let carried = |threshold| {
         let stream = stream(counts, threshold)?;

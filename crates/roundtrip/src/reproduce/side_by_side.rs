@@ -1,7 +1,7 @@
 //! Published and ours side by side, in the paper's own layout.
 //!
-//! For people; JSON and CSV have a row for each cell. Where there is room, a cell is `published ours`; where there is
-//! not, each row has a second line for ours.
+//! For people; JSON and CSV have a row for each cell. If the terminal is wide enough a cell is `published ours`;
+//! otherwise each row has a second line for ours.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{Judged, Report, Reproduced};
 use crate::output::grid::wrap;
 use crate::terminal::Terminal;
 
-/// Every table, each with its notes and a line that sums it up; then one line for all.
+/// Every table with its notes and a summary line; then one line for all.
 pub fn render(report: &Report, terminal: Terminal) -> String {
     let tables: Vec<String> = report.tables.iter().map(|table| section(table, terminal)).collect();
     let all: Vec<&Judged> = report.tables.iter().flat_map(|table| &table.judgements).collect();
@@ -61,7 +61,7 @@ fn tally(all: &[&Judged]) -> String {
     some.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The mark after our number; what is exact has none.
+/// The mark after our number; an exact one has none.
 const fn mark(verdict: Verdict) -> char {
     match verdict {
         Verdict::Exact | Verdict::NotTestableHere => ' ',
@@ -71,7 +71,7 @@ const fn mark(verdict: Verdict) -> char {
     }
 }
 
-/// Each note once, after the verdict and the cells it is about.
+/// Each note once, after the verdict and its cells.
 fn notes(reproduced: &Reproduced, width: usize) -> String {
     let mut cells: BTreeMap<(Verdict, &str), Vec<String>> = BTreeMap::new();
     for Judged { cell, judgement } in &reproduced.judgements {
@@ -90,10 +90,10 @@ fn notes(reproduced: &Reproduced, width: usize) -> String {
     lines.collect()
 }
 
-/// So many cells are named in a note; more are counted.
+/// Maximum number of cells that a note lists; more are counted.
 const FEW: usize = 4;
 
-/// How a cell shows both numbers.
+/// Layout of both numbers of a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// `1.13 1.13`
@@ -140,7 +140,7 @@ impl Layout {
         self.widths.iter().map(|width| width + GAP.len()).sum()
     }
 
-    /// The table; one that is wider than the terminal in blocks of columns, each with the labels.
+    /// The table; if it is wider than the terminal, in blocks of columns, each with the labels.
     fn text(&self, terminal: Terminal) -> String {
         let block = |columns: Vec<usize>| {
             let headings = self.headings.iter().map(|line| terminal.dim(&self.line(line, &columns)) + "\n");
@@ -150,7 +150,7 @@ impl Layout {
         self.blocks(terminal).into_iter().map(block).collect::<Vec<_>>().join("\n")
     }
 
-    /// The columns of each block: all labels, as many cells as there is room for, and whose line it is.
+    /// The columns of each block: all labels, as many cells as fit, and the name of the line.
     fn blocks(&self, terminal: Terminal) -> Vec<Vec<usize>> {
         let cells = self.headings.first().map_or(self.widths.len(), Vec::len);
         let (labels, sides) = (0..self.labels, cells..self.widths.len());
@@ -187,7 +187,7 @@ impl Layout {
 
 const GAP: &str = "  ";
 
-/// A row of the paper: its labels, and for each column what is printed and ours, or nothing.
+/// A row of the paper: its labels, and for each column the published number and ours, or nothing.
 struct Row {
     labels: Vec<String>,
     cells: Vec<[String; 2]>,
@@ -247,7 +247,7 @@ fn both(judged: &Judged) -> [String; 2] {
     [cell.text.clone(), format!("{ours}{}", mark(judgement.verdict))]
 }
 
-/// How wide what is printed is in a column, and how wide ours.
+/// Width of the published numbers in a column, and of ours.
 fn sub_widths(rows: &[Row], column: usize) -> [usize; 2] {
     [0, 1].map(|side| {
         let texts = rows.iter().filter_map(|row| row.cells.get(column)).map(|cell| length(&cell[side]));
@@ -255,7 +255,7 @@ fn sub_widths(rows: &[Row], column: usize) -> [usize; 2] {
     })
 }
 
-/// Column names broken at hyphens and points, the last line level with the labels' names.
+/// Column names wrapped at hyphens and points, the last line level with the labels' names.
 fn headings(labels: &[String], columns: &[Column], widths: &[usize]) -> Vec<Vec<String>> {
     let stacks: Vec<Vec<String>> =
         columns.iter().zip(widths).map(|(column, width)| broken(column, *width)).collect();
@@ -291,7 +291,7 @@ fn broken(column: &Column, width: usize) -> Vec<String> {
     lines
 }
 
-/// Columns of a terminal; the letters here have one each.
+/// Terminal columns of a text; its letters have one each.
 fn length(text: &str) -> usize {
     text.chars().count()
 }
@@ -307,21 +307,21 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_published_and_ours_in_each_cell_and_a_line_that_sums_up() {
+    fn a_table_has_published_and_ours_in_each_cell_and_a_summary_line() {
         let text = rendered("heidemann-model/table-6", None);
         assert!(text.contains("  direcpc        tcp      3.74 3.74"), "{text}");
         assert!(text.ends_with("heidemann-model/table-6: 180 exact\n"), "{text}");
     }
 
     #[test]
-    fn a_narrow_terminal_gets_one_below_the_other() {
+    fn a_narrow_terminal_stacks_published_and_ours() {
         let text = rendered("heidemann-model/table-6", Some(80));
         assert!(text.lines().any(|line| line.ends_with("paper")), "{text}");
         assert!(text.lines().all(|line| length(line) <= 100), "{text}");
     }
 
     #[test]
-    fn what_does_not_come_out_has_a_mark_and_a_note() {
+    fn differing_cells_have_a_mark_and_a_note() {
         let text = rendered("heidemann-model/table-7", None);
         assert!(
             text.contains("12.8 14.3*") && text.contains("* explained, http10/ethernet/basic:"),

@@ -1,4 +1,4 @@
-//! Slow start in packets: `papers/heidemann-model#table-5` once more, and its Fig. 3.
+//! Slow start in packets: `papers/heidemann-model#table-5` again, and its Fig. 3.
 //!
 //! The formulas' side of the same table is in [`super::heidemann`].
 
@@ -50,8 +50,7 @@ pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     Ok(number.checked_sub(1).and_then(|before| flights.get(before)).map(|flight| *flight as f64))
 }
 
-/// The run that Fig. 3 shows: an answer of 6,675 bytes with its head, so that 19 are left for a fourteenth segment, then
-/// two more.
+/// The run of Fig. 3: a response of 6,675 bytes with its head, so that 19 are left for a fourteenth segment, then two more.
 pub fn trace() -> (Experiment, Fetched) {
     // 0.734 Mb/s, Mb = 2^20 (`papers/heidemann-model#section-v-c`).
     let rate = Rate::from_millibits_per_second(769_654_784).expect("above zero");
@@ -68,10 +67,10 @@ pub fn trace() -> (Experiment, Fetched) {
 
 /// "the roundtrip time is about 133 ms" (`papers/heidemann-model#section-v-b`).
 const TRACE_RTT: Duration = Duration::from_millis(133);
-/// Of an answer, as in the traces of `papers/p-http#figure-2`.
+/// Bytes of a response's head, as in the traces of `papers/p-http#figure-2`.
 const HEAD: u64 = 226;
 
-/// The flights of an answer that nothing but slow start holds back.
+/// The flights of a response that only slow start limits.
 fn endless_flights(acks: Acks) -> Vec<usize> {
     const RTT: Duration = Duration::from_secs(4);
     let rate = Rate::from_bits_per_second(1_000_000_000_000).expect("above zero");
@@ -80,7 +79,7 @@ fn endless_flights(acks: Acks) -> Vec<usize> {
     flights(&fetched.records, RTT / 4)
 }
 
-/// Segments of 512 bytes over one connection, with a window that nothing but slow start limits.
+/// Segments of 512 bytes over one connection, with a window that only slow start limits.
 fn scenario(acks: Acks, rtt: Duration, rate: Rate, sizes: &[u64]) -> Scenario {
     let network = Network::new("figure".to_owned(), rtt, rate, Bytes::new(512));
     let page = Page::from_sizes("figure", sizes.iter().copied().map(Bytes::new)).expect("sizes above zero");
@@ -102,7 +101,7 @@ fn run(scenario: &Scenario, hosts: Hosts) -> (Experiment, Fetched) {
     (experiment, fetched)
 }
 
-/// How many data segments the server sends between pauses longer than `stall`.
+/// Number of data segments that the server sends between pauses longer than `stall`.
 fn flights(records: &[Record], stall: Duration) -> Vec<usize> {
     let sent = records.iter().filter(|record| {
         record.seen == Seen::Sent && record.from.host == SERVER && !record.segment.payload.is_empty()

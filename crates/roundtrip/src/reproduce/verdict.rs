@@ -1,25 +1,25 @@
-//! The five words, and how a cell gets one.
+//! The five verdicts, and the rules for them.
 //!
-//! Not an opinion: the data says beforehand what counts as agreement and which verdict is on record; a run can only
-//! confirm that, better it, or be worse.
+//! The criteria of agreement and the recorded verdict are in the data beforehand; a run can only confirm the verdict,
+//! improve it, or worsen it.
 
 use serde::{Deserialize, Serialize};
 
 use super::published::{Cell, Exception, Table};
 
-/// How ours stands to what is published, best first.
+/// Verdict on our value against the published one, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The same as printed.
+    /// Equal as printed.
     Exact,
-    /// As near as the data asks.
+    /// Within the tolerance of the data.
     WithinTolerance,
-    /// Not the same, and the data says why, with the number that comes out instead.
+    /// Not equal; the data explains it, with the number that results instead.
     Explained,
-    /// There is nothing to test it with here.
+    /// Nothing here can test it.
     NotTestableHere,
-    /// Not the same.
+    /// Not equal.
     Differs,
 }
 
@@ -28,7 +28,7 @@ impl Verdict {
     pub const ALL: [Self; 5] =
         [Self::Exact, Self::WithinTolerance, Self::Explained, Self::NotTestableHere, Self::Differs];
 
-    /// As the JSON has it.
+    /// Name in the JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -40,27 +40,27 @@ impl Verdict {
     }
 }
 
-/// What came of a cell.
+/// Judgement of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// Ours, in full precision.
     pub ours: Option<f64>,
-    /// How it stands to what is published.
+    /// Verdict of this run.
     pub verdict: Verdict,
-    /// How it stood when the data was written.
+    /// Recorded verdict.
     pub expected: Verdict,
-    /// What there is to say.
+    /// Explanation.
     pub note: Option<String>,
 }
 
 impl Judgement {
-    /// Whether this is worse than what is on record.
+    /// Whether this is worse than the recorded verdict.
     pub fn worsened(&self) -> bool {
         self.verdict > self.expected
     }
 }
 
-/// Judges one cell; `ours` is `None` where there is nothing to test it with.
+/// Judges one cell; `ours` is `None` where nothing can test it.
 pub fn judge(table: &Table, cell: &Cell, ours: Option<f64>) -> Judgement {
     let exception = table.exception(cell);
     let expected =
@@ -91,7 +91,7 @@ fn compare(cell: &Cell, exception: Option<&Exception>, ours: f64) -> (Verdict, O
         return (Verdict::WithinTolerance, Some(format!("within {points} of what is printed")));
     }
     if let Some(exception) = exception.filter(|exception| is_foreseen(exception, cell, ours)) {
-        // A reason that is known to be none leaves it different; what could not be tested at all can be now.
+        // A refuted explanation leaves the cell different; a cell that was not testable may be testable now.
         let verdict = match exception.verdict {
             Verdict::Differs => Verdict::Differs,
             Verdict::Exact | Verdict::WithinTolerance | Verdict::Explained | Verdict::NotTestableHere => {
@@ -106,7 +106,7 @@ fn compare(cell: &Cell, exception: Option<&Exception>, ours: f64) -> (Verdict, O
     }
 }
 
-/// Says first whether something was fitted to the cell, where a table has such cells.
+/// Notes whether something was fitted to the cell, in tables that have such cells.
 fn with_origin(table: &Table, cell: &Cell, note: Option<String>) -> Option<String> {
     let origin = if table.fitted.contains(&cell.name()) { "fitted" } else { "predicted" };
     match note {
@@ -125,7 +125,7 @@ fn is_foreseen(exception: &Exception, cell: &Cell, ours: f64) -> bool {
     })
 }
 
-/// What arithmetic adds.
+/// Tolerance for rounding errors.
 const ROUNDING: f64 = 1e-9;
 
 fn is_within(tolerance: f64, published: f64, ours: f64) -> bool {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_explains_the_number_it_foresees_and_no_other() {
+    fn an_exception_explains_its_own_number_and_no_other() {
         let explained = verdict(2, Some(80.2));
         assert_eq!(
             (explained.verdict, explained.note.as_deref()),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_tested_says_what_it_would_take() {
+    fn an_untestable_cell_names_what_a_test_needs() {
         let judgement = verdict(1, None);
         assert_eq!(judgement.verdict, Verdict::NotTestableHere);
         assert_eq!(judgement.note.as_deref(), Some("a laboratory"));

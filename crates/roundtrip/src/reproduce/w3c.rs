@@ -2,14 +2,14 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`hosts`] | the machines, and what was fitted of them |
+//! | [`hosts`] | the hosts, with fitted times |
 //! | [`microscape`] | the page |
-//! | [`initial`] | Table 3: before it was all tuned |
+//! | [`initial`] | Table 3: before tuning |
 //! | [`browsers`] | Tables 10 and 11, measured |
-//! | [`content`] | what is made of the document and the images |
+//! | [`content`] | other forms of the document and the images |
 //!
-//! Each cell is a mean of five runs, as the note's are, that differ in where the clocks of the delayed acknowledgements
-//! stand. Nothing is tuned for a cell but the times that [`hosts`] names.
+//! Each cell is a mean of five runs, as in the note. The runs differ in the phase of the delayed-acknowledgement
+//! clocks. Nothing is tuned for a cell but the times that [`hosts`] names.
 
 pub mod browsers;
 pub mod content;
@@ -31,10 +31,10 @@ use super::published::Cell;
 use hosts::{Place, Software, Stacks};
 use microscape::Real;
 
-/// Our value, or why it cannot be had.
+/// Our value, or why it is not available.
 type Ours = Result<Option<f64>, String>;
 
-/// One row of a table, and one half of it.
+/// One half of a table's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Setting {
     software: Software,
@@ -43,7 +43,7 @@ struct Setting {
     visit: Visit,
 }
 
-/// What the tables say of it.
+/// Values of the tables for a setting.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     packets: f64,
@@ -162,8 +162,7 @@ fn experiment(setting: Setting) -> Result<Experiment, String> {
     Experiment::new(&scenario, hosts).map_err(|error| error.to_string())
 }
 
-/// The pipelined page from Apache over the WAN with another output buffer, and with Nagle's algorithm at both ends or
-/// without.
+/// The pipelined page from Apache over the WAN with another output buffer, and with Nagle's algorithm on or off at both ends.
 ///
 /// # Errors
 /// When the simulator refuses it.
@@ -184,7 +183,7 @@ pub fn untuned(
     Experiment::new(&scenario, hosts).map_err(|error| error.to_string())
 }
 
-/// As Tables 4 to 9 were measured.
+/// Configuration of Tables 4 to 9.
 fn tuned(
     software: Software,
     place: Place,
@@ -224,7 +223,7 @@ mod tests {
     use super::*;
     use wire::link::Loss;
 
-    /// The note's Apache over the WAN, with one of the server's packets lost in each run: the mean over which.
+    /// The note's Apache over the WAN, with one of the server's packets lost in each run; means over the index of that packet.
     fn with_one_lost(protocol: Protocol, visit: Visit, real: &Real, among: std::ops::Range<u64>) -> Found {
         let step = usize::try_from(among.end / 12).unwrap_or(1);
         let losses: Vec<Found> = among

@@ -1,6 +1,6 @@
-//! Where a cache, or a gateway that is one, too, keeps answers, and how many.
+//! Storage of a cache, or of a gateway with a cache: location and size.
 //!
-//! Not whose: that is for each verb.
+//! Not the origin: each verb has its own.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use quantity::names::Quoted;
 use crate::cli::cache::Keeping;
 use crate::failure::Failure;
 
-/// What a file says of it.
+/// Settings in a file.
 #[derive(Debug, Default)]
 pub struct Written {
     /// `memory`
@@ -41,7 +41,7 @@ pub fn config(flags: &Keeping, written: Written, usual_targets: &[&str]) -> Resu
     })
 }
 
-/// The first of them that is said, as flags are called.
+/// Name of the first of these flags that is set.
 pub fn said(flags: &Keeping, written: &Written) -> Option<&'static str> {
     let Keeping { memory, disk, disk_size, targets } = flags;
     let said = [
@@ -53,7 +53,7 @@ pub fn said(flags: &Keeping, written: &Written) -> Option<&'static str> {
     said.into_iter().find_map(|(is_said, name)| is_said.then_some(name))
 }
 
-/// `CDN-Cache-Control,Example-Cache-Control`, or `none`.
+/// Field names such as `CDN-Cache-Control,Example-Cache-Control`, or `none`.
 fn field_names(text: &str) -> Result<Vec<String>, Failure> {
     if text == "none" {
         return Ok(Vec::new());
@@ -68,7 +68,7 @@ fn field_names(text: &str) -> Result<Vec<String>, Failure> {
     )))
 }
 
-/// `64KiB`, `256MiB`, `2GiB`, or bytes.
+/// A size such as `64KiB`, `256MiB`, `2GiB`, or in bytes.
 pub fn size(what: &str, text: &str) -> Result<u64, Failure> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit: Option<u64> = match text.get(digits.len()..).unwrap_or_default() {

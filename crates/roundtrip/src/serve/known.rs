@@ -1,19 +1,19 @@
-//! The servers that said once that they speak DHTTP, in a file of the user's cache.
+//! The servers that are known to speak DHTTP, in a file of the user's cache directory.
 //!
-//! A cache: what cannot be read or written is a cache less, and no failure.
+//! A cache: a failure to read or write it is ignored.
 
 use std::fs;
 use std::path::PathBuf;
 
 use dhttp::client::Known;
 
-/// Those of before.
+/// The servers of earlier runs.
 pub fn load() -> Known {
     let text = path().and_then(|path| fs::read_to_string(path).ok());
     Known::from_text(&text.unwrap_or_default())
 }
 
-/// Writes them down, if there are others than before.
+/// Writes them to the file, if they changed.
 pub fn save(before: &Known, now: &Known) {
     if let Some(path) = path().filter(|_| before != now) {
         let _ = path.parent().map(fs::create_dir_all);

@@ -1,6 +1,6 @@
-//! Counters, for Prometheus to fetch: every request gets them, whatever it asks for.
+//! Metrics for Prometheus: every request gets them, whatever its path.
 //!
-//! One client at a time, who may take five seconds. Not a server for others: bind it where only the monitoring comes.
+//! One client at a time, with a timeout of five seconds. Not a public server: bind it to an address for monitoring only.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Answers in a thread of its own, as long as the program runs.
+/// Responds in a thread of its own, as long as the program runs.
 pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).map_err(|error| {
         Failure::Network(format!(
@@ -18,7 +18,7 @@ pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) ->
     })?;
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Whoever does not wait for the answer does not get it.
+            // A client that disconnects is not an error.
             let _ = answer(stream, &read());
         }
     });

@@ -1,6 +1,6 @@
-//! Networks in flags and files: who may use something, and whose answers are taken.
+//! Networks in flags and files: permitted clients, and permitted sources of responses.
 //!
-//! Not what follows from it: that is in `dhttp_proto`.
+//! Not their enforcement: that is in `dhttp_proto`.
 
 use dhttp_proto::Prefix;
 use dhttp_proto::client::Answerers;
@@ -9,7 +9,7 @@ use quantity::names::Quoted;
 
 use crate::failure::Failure;
 
-/// Networks by their texts; `what` they are for is said if one is none.
+/// Networks from texts; an error names their purpose `what`.
 pub fn networks<'a>(what: &str, texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Prefix>, Failure> {
     let read = |text: &str| {
         let error = |error: NoPrefix| Failure::Value(format!("--{what}: {}: {error}", Quoted(text)));
@@ -18,7 +18,7 @@ pub fn networks<'a>(what: &str, texts: impl IntoIterator<Item = &'a str>) -> Res
     texts.into_iter().map(read).collect()
 }
 
-/// Whose answers are taken: `none`, `any`, or those of caches in these networks.
+/// Permitted sources of responses: `none`, `any`, or caches in these networks.
 pub fn caches(text: &str) -> Result<Answerers, Failure> {
     match text {
         "none" => Ok(Answerers::Server),
@@ -27,7 +27,7 @@ pub fn caches(text: &str) -> Result<Answerers, Failure> {
     }
 }
 
-/// Only caches in these networks.
+/// Caches in these networks only.
 pub fn only(list: &str) -> Result<Answerers, Failure> {
     let prefixes = Prefixes::new(&networks("caches", list.split(','))?);
     prefixes.map(Answerers::Caches).ok_or_else(|| {

@@ -1,6 +1,6 @@
-//! What a server serves: the files below a folder, or what another server answers.
+//! Content of a server: the files below a directory, or another server's responses.
 //!
-//! Not which of them: that is in `settings`.
+//! Not the choice between them: that is in `settings`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,24 +15,24 @@ use wire::Time;
 
 use crate::failure::{Failure, shown};
 
-/// Where answers come from, in words.
+/// Source of responses, in words.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A folder.
+    /// A directory.
     Folder(PathBuf),
-    /// Another HTTP server, and what it is told.
+    /// Another HTTP server, with the forwarded request fields.
     Origin(Url, Tells),
 }
 
-/// What another server is told of those who ask.
+/// Information about clients for the other server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tells {
-    /// Which host they asked. Of its answers so many bytes are kept.
+    /// Only the requested host. Its responses are cached in up to `memory` bytes.
     Nothing {
-        /// 0: none.
+        /// Size of the cache in bytes; 0 for none.
         memory: u64,
     },
-    /// Where they are, too.
+    /// The client's address, too.
     Clients,
 }
 
@@ -45,22 +45,22 @@ impl fmt::Display for Source {
     }
 }
 
-/// Where answers come from.
+/// Source of responses.
 #[derive(Clone, Debug)]
 pub enum Served {
-    /// A folder.
+    /// A directory.
     Files(Files),
-    /// Another HTTP server: what asks it, and the same to ask how it is.
+    /// Another HTTP server: a client for its content, and one for its metrics.
     Origin(Box<Hosted<Origin, OriginBody>>, Box<Origin>),
-    /// The same, and small answers of its are kept as long as they say.
+    /// The same, with a cache for small responses.
     Kept(Box<Cache<Origin>>, Box<Origin>),
 }
 
-/// No longer answer is kept, in bytes: what is larger than this goes by a connection, whose cost is more than the asking.
+/// Maximum size of a cached response, in bytes: a larger one goes over a connection, which costs more than the request.
 const SMALL: u64 = 8 << 10;
 
 impl Served {
-    /// Opens it. Another server is asked from that runtime.
+    /// Opens it. The runtime runs requests to another server.
     pub fn open(source: &Source, runtime: &Runtime) -> Result<Self, Failure> {
         match source {
             Source::Folder(folder) => {
@@ -71,7 +71,7 @@ impl Served {
                 let _inside = runtime.enter();
                 let origin = Origin::new(url).map_err(|error| Failure::Network(error.to_string()))?;
                 let handle = runtime.handle().clone();
-                // What it is told of one client may be in its answer, which then is for nobody else.
+                // A response to a forwarded client address may be specific to that client, and is not cached.
                 let (origin, memory) = match tells {
                     Tells::Nothing { memory } => (origin, *memory),
                     Tells::Clients => (origin.telling_clients(), 0),
@@ -94,7 +94,7 @@ impl Served {
         }
     }
 
-    /// What is counted of where answers come from, in Prometheus' text format.
+    /// Metrics of the source, in Prometheus' text format.
     pub fn metrics(&self) -> String {
         match self {
             Self::Files(_) => String::new(),

@@ -1,4 +1,4 @@
-//! How `roundtrip serve` is to serve: flags, and a file in TOML below them.
+//! Settings of `roundtrip serve`: flags, and a TOML file with defaults for them.
 //!
 //! ```toml
 //! folder = "/srv/www"          # or: origin = "http://127.0.0.1:3000"
@@ -34,16 +34,16 @@ use crate::failure::{Failure, shown};
 use crate::serve::keeping::size;
 use crate::serve::served::{Source, Tells};
 
-/// How to serve.
+/// Settings of a server.
 #[derive(Debug)]
 pub struct Settings {
     source: Source,
-    /// Where.
+    /// Listening address, by UDP and TCP.
     pub listen: SocketAddr,
     profile: Profile,
-    /// What goes beyond the paper, and whether it is wanted.
+    /// Extensions of the paper, switched on or off.
     beyond: BTreeMap<Extension, bool>,
-    /// Where to tell how it goes.
+    /// Address of the Prometheus metrics.
     pub metrics: Option<SocketAddr>,
     access_log: Option<PathBuf>,
     threads: Option<usize>,
@@ -51,7 +51,7 @@ pub struct Settings {
     force: bool,
 }
 
-/// The file.
+/// Contents of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Written {
@@ -70,7 +70,7 @@ struct Written {
 }
 
 impl Settings {
-    /// From flags, and from the file that they name.
+    /// The settings of flags, and of the file that they name.
     pub fn read(flags: &Serve) -> Result<Self, Failure> {
         let written = flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
         let Written {
@@ -154,7 +154,7 @@ impl Settings {
         })
     }
 
-    /// The server's own.
+    /// The configuration of the server.
     pub fn config(&self) -> Result<ServerConfig, Failure> {
         let config = match self.profile {
             Profile::Internet => ServerConfig::internet(),
@@ -177,18 +177,18 @@ impl Settings {
         Ok(if reaches { config.reaching_anywhere() } else { config })
     }
 
-    /// What is served.
+    /// Source of responses.
     pub const fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Where answers are written down.
+    /// The access log.
     pub fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
         let Some(path) = &self.access_log else { return Ok(None) };
         open_log(path).map(Some)
     }
 
-    /// What is done when it listens there, for people.
+    /// Sentence about the running server.
     pub fn sentence(&self, listen: SocketAddr) -> String {
         let profile = match self.profile {
             Profile::Internet => "internet",
@@ -206,7 +206,7 @@ impl Settings {
     }
 }
 
-/// A log at the end of a file, or on standard output.
+/// A log that appends to a file, or writes to standard output.
 pub fn open_log(path: &Path) -> Result<Arc<Log>, Failure> {
     if path == Path::new("-") {
         return Ok(Arc::new(Log::new(Box::new(io::stdout()))));
@@ -217,7 +217,7 @@ pub fn open_log(path: &Path) -> Result<Arc<Log>, Failure> {
 }
 
 const USUAL: &str = "127.0.0.1:8080";
-/// So much is kept of another server's answers.
+/// Default bytes of another server's responses to cache.
 const KEPT: u64 = 16 << 20;
 
 /// A profile by its name in a file.
@@ -226,7 +226,7 @@ pub fn named_profile(name: &str) -> Result<Profile, Failure> {
         .map_err(|_| Failure::Value(format!("profile: {} is none; choose internet or paper", Quoted(name))))
 }
 
-/// What goes beyond the paper, by its names, and whether it is wanted.
+/// Extensions of the paper by name, switched on or off.
 pub fn named_extensions(with: &[String], without: &[String]) -> Result<BTreeMap<Extension, bool>, Failure> {
     let mut beyond = BTreeMap::new();
     for (name, is_on) in with.iter().map(|name| (name, true)).chain(without.iter().map(|name| (name, false)))
@@ -254,7 +254,7 @@ pub fn read_file<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     })
 }
 
-/// An address with a port; `what` it is for is said if it is none.
+/// An address with a port; an error names its purpose `what`.
 pub fn address(what: &str, text: &str) -> Result<SocketAddr, Failure> {
     text.parse().map_err(|_| {
         Failure::Value(format!(

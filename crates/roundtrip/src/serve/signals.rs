@@ -1,6 +1,6 @@
-//! How whoever runs a service tells it things: SIGHUP to read its configuration again, SIGTERM and SIGINT to end.
+//! Signals of a service: SIGHUP to reload its configuration, SIGTERM and SIGINT to stop.
 //!
-//! Not what is done then: that is each verb's own.
+//! Not the reaction: that is each verb's own.
 
 use std::fmt::Display;
 
@@ -8,19 +8,19 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::failure::Failure;
 
-/// The signals that are waited for in place of dying by them.
+/// The signals that are waited for instead of ending the program.
 pub struct Signals(SigSet);
 
 impl Signals {
-    /// From now on they wait. To be called before there are threads, so that only this one hears them.
+    /// Blocks them. To be called before there are threads, so that only this one receives them.
     pub fn expect() -> Result<Self, Failure> {
         let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
         signals.thread_block().map_err(cannot_wait)?;
         Ok(Self(signals))
     }
 
-    /// Waits for the end. What `reload` cannot do leaves everything as it is: a slip in a file must not end a service.
-    /// What it has done it says in a sentence.
+    /// Waits for SIGTERM or SIGINT. If `reload` fails everything stays as it is, so that a typing error in a file does
+    /// not stop a service; its result is printed in a sentence.
     pub fn until_the_end<S: Display>(
         &self,
         mut reload: impl FnMut() -> Result<S, Failure>,

@@ -1,13 +1,13 @@
-//! What goes on in a server, a gateway, a cache or a router's helper besides answers, as lines on standard error.
+//! Events of a server, a gateway, a cache or a NAT helper other than responses, as lines on standard error.
 //!
-//! Not the access log, and not the counters. Datagrams are in neither: at their rate a line for each would cost more than the
-//! answer.
+//! Neither the access log nor the metrics. Datagrams are in neither: at their rate a line for each would cost more than
+//! the response.
 
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::dhttp::TraceLevel;
 
-/// From now on lines of this level and above are written; of none, if none was asked for.
+/// Enables output of this level and above; of none, without a level.
 pub fn begin(level: Option<TraceLevel>) {
     let most = match level {
         None => return,

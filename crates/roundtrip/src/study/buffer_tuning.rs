@@ -1,8 +1,8 @@
-//! Buffer tuning (`papers/w3c#buffer-tuning`): how large the robot's output buffer is, how long it waits, and Nagle's
-//! algorithm, over the note's WAN with its robot, its Apache and its page.
+//! Buffer tuning (`papers/w3c#buffer-tuning`): size and timeout of the robot's output buffer, and Nagle's algorithm,
+//! over the note's WAN with its robot, its Apache and its page.
 //!
-//! Both sides are ours: Nagle's algorithm off, then on. What it costs is explained where the simulator's stalls account for
-//! it. Not the note's own numbers: it prints none but "1024 bytes is a good compromise".
+//! Both sides are ours: Nagle's algorithm off, then on. Its cost is explained where the simulator's stalls account for
+//! it. Not the note's own numbers: its only one is "1024 bytes is a good compromise".
 
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ const TIMERS: [Duration; 5] = [
     Duration::from_secs(1),
 ];
 const VISITS: [Visit; 2] = [Visit::First, Visit::Revalidate];
-/// The hosts' clocks stand anywhere.
+/// Runs differ in the phase of the hosts' clocks.
 const RUNS: u32 = 10;
 
 /// A visit and a buffer: for each timer, with Nagle's algorithm off and on.

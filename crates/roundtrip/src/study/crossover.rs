@@ -1,13 +1,13 @@
-//! The crossover map: over answer size, requests of a client, round trip and loss, whether DHTTP or HTTP over TCP is faster.
+//! The crossover map: the faster of DHTTP and HTTP over TCP, by response size, requests of a client, round trip and loss.
 //!
-//! Not the runs: `benches/crossover` computes all of them into the studies folder, and what is kept there is read here; the cells
-//! without loss are computed again. HTTP is whichever of three ways is the fastest in a cell: a connection for each
-//! request, one kept, one with all requests sent ahead. Read in this order:
+//! Not the runs: `benches/crossover` writes all of them to the `studies` directory, and this module reads them; the
+//! cells without loss are computed again. HTTP is the fastest of three variants in each cell: a connection for each
+//! request, one kept alive, one with pipelined requests. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`cell`] | a cell as a scenario |
-//! | [`beside`] | the cells that a kernel was asked, beside the same simulated |
+//! | [`beside`] | the cells measured on a kernel, beside the same simulated |
 
 pub mod beside;
 pub mod cell;
@@ -29,7 +29,7 @@ const REQUESTS: [&str; 3] = ["1", "3", "10"];
 const RTT_MS: [&str; 3] = ["5", "50", "200"];
 const LOSS: [&str; 3] = ["0", "1", "5"];
 
-/// A column of the kept files.
+/// A column of the stored files.
 #[derive(Clone, Copy, Debug)]
 enum Column {
     Median = 6,
@@ -37,10 +37,10 @@ enum Column {
     P999 = 8,
 }
 
-/// Where a cell is: bytes, requests, round trip and loss, as the files have them.
+/// Coordinates of a cell: bytes, requests, round trip and loss, as the files have them.
 type Place<'a> = [&'a str; 4];
 
-/// How many times the time of DHTTP the fastest HTTP takes; `None` where that is not known.
+/// Ratio of the time of the fastest HTTP to that of DHTTP; `None` where it is unknown.
 fn ratio(place: Place<'_>, column: Column) -> Option<f64> {
     ratio_in(KEPT, place, column)
 }
@@ -61,13 +61,13 @@ fn ratio_in(kept: &str, place: Place<'_>, column: Column) -> Option<f64> {
     Some(http / dhttp?).filter(|ratio| ratio.is_finite())
 }
 
-/// So near that it makes no difference.
+/// Maximum difference of times that count as equal.
 const EVEN: f64 = 0.03;
 
-/// The cells without loss as they are kept, beside the same computed again.
+/// The stored cells without loss, beside the same computed again.
 ///
 /// # Errors
-/// When the kept file lacks a cell, or the simulator refuses one.
+/// When the stored file lacks a cell, or the simulator refuses one.
 pub fn study(mut table: Table) -> Result<Study, String> {
     let mut found = Vec::new();
     for bytes in BYTES {
@@ -85,7 +85,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
     let mut found = found.into_iter();
     let study = Study::of(table, |cell: &Cell| {
         let (kept, again) = found.next().ok_or_else(|| format!("nothing is kept for {}", cell.name()))?;
-        // Times are kept in tenths of a millisecond.
+        // Times are stored in tenths of a millisecond.
         let is_same = (kept / again - 1.0).abs() <= 0.02;
         Ok((again, if is_same { Verdict::Exact } else { Verdict::Differs }, None))
     })?;
@@ -112,7 +112,7 @@ fn again(bytes: &str, requests: &str, rtt_ms: &str) -> Result<f64, String> {
     Ok(http / dhttp)
 }
 
-/// What to remember of it.
+/// Conclusion of the study.
 fn said() -> String {
     let count = |column: Column| {
         let ratios: Vec<f64> = places().filter_map(|place| ratio(place, column)).collect();
@@ -179,7 +179,7 @@ fn counted(requests: &str) -> String {
     if requests == "1" { "1 request".to_owned() } else { format!("{requests} requests") }
 }
 
-/// The ratios of the medians, and of the tails.
+/// The ratios of the medians, and of the tail latencies.
 type Both = [Option<f64>; 2];
 
 fn both(place: Place<'_>) -> Both {
@@ -220,7 +220,7 @@ fn table(
     svg.text((middle, bottom + 29.0), "bytes an answer", Font::new(11.0, palette::GREY, Anchor::Middle));
 }
 
-/// By how much, in words for the key.
+/// Ratios of the colour steps, with their names in the key.
 const STEPS: [(&str, Option<f64>); 5] = [
     ("HTTP faster by half or more", Some(0.5)),
     ("HTTP faster", Some(0.9)),
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kept_map_is_whole_and_says_that_a_small_answer_to_a_stranger_costs_half() {
+    fn the_stored_map_is_complete_and_a_small_response_to_a_new_client_costs_half() {
         for place in places() {
             assert!(ratio(place, Column::Median).is_some(), "{place:?}");
         }

@@ -1,8 +1,8 @@
-//! What loss costs: a page over every network of the model paper, with 0.1%, 1% and 5% of the packets lost.
+//! Cost of loss: a page over every network of the model paper, with 0.1%, 1% and 5% of the packets lost.
 //!
-//! Of both sides one is the page without loss. What it takes more is explained where the simulator's own account of
-//! where the time went has as much more in stalls; the greatest of these is named. Many runs of few cases:
-//! `studies/loss` has two hundred of nine hundred.
+//! One side is the page without loss. The added time is explained where the simulator's account of it has at least as
+//! much more in stalls; the largest cause is named. Many runs of few cases: `studies/loss` has two hundred of nine
+//! hundred.
 
 use std::sync::LazyLock;
 use std::thread;
@@ -19,14 +19,14 @@ use crate::plot::palette;
 use crate::plot::scale::Scale;
 use crate::reproduce::published::{Cell, Table};
 
-/// In thousandths; each packet by itself, in both directions.
+/// Loss rates in thousandths; each packet independently, in both directions.
 const PER_MILLE: [u32; 3] = [1, 10, 50];
 const STACKS: [&str; 2] = ["period", "linux"];
 const PROTOCOLS: [Protocol; 5] =
     [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11Pipelined, Protocol::Ttcp, Protocol::Ardp];
-/// Enough for the mean of a thing that happens in one run of ten.
+/// Enough runs for the mean of an event that occurs in one run of ten.
 const RUNS: u32 = 60;
-/// A network, a protocol, a stack: without loss, then with each.
+/// A network, a protocol and a stack: without loss, then with each rate.
 struct Line {
     network: String,
     protocol: Protocol,
@@ -36,7 +36,7 @@ struct Line {
 /// Computed once, for the table and the picture.
 static LINES: LazyLock<Result<Vec<Line>, String>> = LazyLock::new(lines);
 
-/// Every network and protocol, each loss beside none.
+/// Every network and protocol, each loss rate beside none.
 ///
 /// # Errors
 /// When the simulator refuses a scenario.
@@ -65,7 +65,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
     Ok(Study { says: Some(said(lines)), ..study })
 }
 
-/// What to remember of it.
+/// Conclusion of the study.
 fn said(lines: &[Line]) -> String {
     let slower = |stack: usize, loss: usize| {
         let ratios = lines.iter().map(|line| {
@@ -125,7 +125,7 @@ fn fetch(mut network: Network, protocol: Protocol, stack: &str, per_mille: u32) 
     Means::of(&experiment, RUNS)
 }
 
-/// How many times slower, by network, one panel a stack.
+/// Slowdown by network, with a panel for each stack.
 pub fn draw() -> String {
     let lines = LINES.as_deref().unwrap_or_default();
     let protocol = Protocol::Http10KeepAlive;

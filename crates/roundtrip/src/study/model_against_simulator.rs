@@ -10,13 +10,13 @@ use super::reasons::Reasons;
 use crate::reproduce::published::{Cell, Column, Table};
 use crate::reproduce::verdict::Verdict;
 
-/// As near as the two are taken for the same, of the model's time.
+/// Maximum difference of results that count as equal, relative to the model's time.
 const NEAR: f64 = 0.05;
-/// What reasons may leave unexplained, of the model's time.
+/// Maximum unexplained difference, relative to the model's time.
 const UNEXPLAINED: f64 = 0.02;
-/// Networks of the paper's own tables; those after them are of its validation.
+/// Number of networks of the paper's own tables; those after them belong to its validation.
 const NETWORKS: usize = 10;
-/// The paper's pages; those after them are of other papers.
+/// Number of the paper's pages; those after them belong to other papers.
 const PAGES: usize = 6;
 
 /// Both sides of every cell.

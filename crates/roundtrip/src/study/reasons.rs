@@ -1,7 +1,7 @@
-//! Why the model and the simulator differ: from the one to the other in steps, each of which changes one thing.
+//! Reasons for differences between the model and the simulator: steps from one to the other, each of which changes one thing.
 //!
-//! The first steps mend the formula by what it leaves out; the last ones take the simulator's stack back to what the
-//! formula knows of it. Where they meet, what is left is unexplained. Nothing here is fitted.
+//! The first steps extend the formula by what it omits; the last ones reduce the simulator's stack to what the formula
+//! knows. The difference that is left is unexplained. Nothing here is fitted.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use simulate::{Experiment, Fetched, Hosts};
 use tcp::stack::Acks;
 use wire::Bytes;
 
-/// Both times, and what lies between.
+/// Both times, with the reasons for their difference.
 #[derive(Clone, Debug)]
 pub struct Reasons {
-    /// What the formula says.
+    /// Time by the formula, in milliseconds.
     pub model_ms: f64,
-    /// What packets do.
+    /// Time by packets, in milliseconds.
     pub simulated_ms: f64,
-    /// In the order of the steps: what each adds.
+    /// Contribution of each step, in order.
     parts: Vec<Part>,
 }
 
@@ -29,9 +29,9 @@ struct Part {
     adds_ms: f64,
 }
 
-/// Runs whose mean is taken where the phase of a clock matters.
+/// Number of runs whose mean is taken where the phase of a clock matters.
 const PHASES: u32 = 8;
-/// Reasons below this part of the model's time are not worth a word.
+/// Minimum share of the model's time for a reason to be listed.
 const WORTH_TELLING: f64 = 0.005;
 
 impl Reasons {
@@ -59,12 +59,12 @@ impl Reasons {
         Ok(Self { model_ms, simulated_ms, parts })
     }
 
-    /// What no reason explains.
+    /// Unexplained difference, in milliseconds.
     pub fn rest_ms(&self) -> f64 {
         self.parts.iter().filter(|part| part.what == REST).map(|part| part.adds_ms).sum()
     }
 
-    /// As a part of the model's time.
+    /// The share of the model's time.
     pub fn share(&self, ms: f64) -> f64 {
         ms / self.model_ms
     }
@@ -73,7 +73,7 @@ impl Reasons {
 const REST: &str = "unexplained";
 
 impl fmt::Display for Reasons {
-    /// `stalls on a path taken for full +12.3%, heads of answers +0.8%`, the greatest first.
+    /// `stalls on a path taken for full +12.3%, heads of answers +0.8%`, the largest first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<&Part> =
             self.parts.iter().filter(|part| self.share(part.adds_ms).abs() >= WORTH_TELLING).collect();
@@ -84,13 +84,13 @@ impl fmt::Display for Reasons {
     }
 }
 
-/// What the formula leaves out of slow start, in milliseconds.
+/// Effects that the formula omits from slow start, in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Formula {
     /// It ends slow start when as many segments have been *sent* as fill the path; the *window* is not that large yet,
-    /// and stalls go on.
+    /// and stalls continue.
     full_too_early: f64,
-    /// It lets only the first answer of a kept connection stall; the window goes on opening.
+    /// Only the first response of a kept-alive connection stalls; in fact the window keeps opening.
     kept_still_opens: f64,
     /// An odd segment that waits is acknowledged with the first of the next flight, not with its second.
     odd_waits: f64,
@@ -103,7 +103,7 @@ impl Formula {
             acks: scenario.stack.acks.into(),
             growth: scenario.stack.growth,
             initial_window: u64::from(scenario.stack.initial_window),
-            // As the model has it (`papers/heidemann-model#appendix`).
+            // The model's value (`papers/heidemann-model#appendix`).
             ssthresh: Some(Bytes::new(64 * 1024)),
         };
         let mut found = Self::default();
@@ -136,7 +136,7 @@ impl Formula {
     }
 }
 
-/// What slow start wastes until the reply has been sent, wherever the formula ends it; and what of that is saved by
+/// Time lost in slow start until the reply has been sent, wherever the formula ends it; and the time of that saved by
 /// odd segments that were waiting. Both in milliseconds.
 fn stalls_to_the_end(start: &SlowStart, path: &Path, reply: Bytes) -> (f64, f64) {
     // The receiver waits for the second of a pair, under either bound for BSD.
@@ -153,7 +153,7 @@ fn stalls_to_the_end(start: &SlowStart, path: &Path, reply: Bytes) -> (f64, f64)
     (all, saved)
 }
 
-/// The stack as the formula sees it: its lower bound for acknowledgements, no end to buffers, no threshold.
+/// The stack as the formula sees it: its lower bound for acknowledgements, unlimited buffers, no threshold.
 fn known_to_the_model(stack: &Stack) -> Stack {
     let mut known = stack.clone();
     known.acks = Acks::NoDelayed;
@@ -168,7 +168,7 @@ fn with_stack(scenario: &Scenario, stack: Stack) -> Scenario {
     Scenario { stack, ..scenario.clone() }
 }
 
-/// The same page with the head of each answer in it, where the server has sent `down` bytes in all.
+/// The same page with the head of each response in it, where the server has sent `down` bytes in all.
 fn with_heads(scenario: &Scenario, down: u64) -> Scenario {
     let page = &scenario.page;
     let heads = down.saturating_sub(page.size().get());
@@ -183,7 +183,7 @@ fn model_ms_of(scenario: &Scenario) -> Result<f64, String> {
     Ok(prediction.elapsed.as_millis_f64())
 }
 
-/// The mean time of so many runs, and the payload that the server sent in the last.
+/// The mean time of `runs` runs, and the payload that the server sent in the last.
 fn simulated(scenario: &Scenario, runs: u32) -> Result<(f64, u64), String> {
     let experiment = Experiment::new(scenario, Hosts::default()).map_err(|error| error.to_string())?;
     let (mut total, mut down) = (0.0, 0);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_connection_stalls_on_a_long_path_after_its_first_answer_too() {
+    fn a_kept_alive_connection_stalls_on_a_long_path_after_its_first_response_too() {
         let told = reasons("direcpc", "medium-cluster").to_string();
         assert!(told.starts_with("stalls of a kept connection +"), "{told}");
     }

@@ -1,8 +1,7 @@
-//! What becomes of a window while the user looks at a page: kept, restarted, decayed or paced
-//! (`papers/p-http#section-2-4`).
+//! The congestion window after an idle time between pages: kept, restarted, decayed or paced (`papers/p-http#section-2-4`).
 //!
 //! The paper expects that pacing has nearly the speed of a kept window and nearly the smoothness of slow start. Not a
-//! study of loss: there is none but what a short queue drops.
+//! study of loss: only a short queue drops packets.
 
 use scenario::{Connection, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
@@ -20,13 +19,13 @@ use crate::plot::scale::Scale;
 use crate::reproduce::published::{Cell, Table};
 use crate::reproduce::verdict::Verdict;
 
-/// Where a window that bursts hurts, and one that restarts.
+/// Networks where a bursting window costs time, and one where a restart does.
 const NETWORKS: [&str; 3] = ["fast-internet", "adsl", "direcpc"];
 /// Ten time-outs of any of these paths.
 const THINK: Duration = Duration::from_secs(10);
-/// A router's room in the 1990s on a slow link; less than the window of 16 kB.
+/// A router's queue in the 1990s on a slow link; less than the window of 16 kB.
 const SHORT_QUEUE: QueueLimit = QueueLimit { packets: Some(8), bytes: None };
-/// What "nearly" is taken for.
+/// Maximum ratio that counts as "nearly".
 const NEARLY: f64 = 1.25;
 
 /// A policy, and its name in the table.
@@ -42,7 +41,7 @@ const RESTARTED: usize = 1;
 const DECAYED: usize = 2;
 const PACED: usize = 3;
 
-/// Every policy over every network, each beside the best.
+/// Every policy over every network, each compared with the best.
 ///
 /// # Errors
 /// When the simulator refuses a scenario.
@@ -76,7 +75,7 @@ fn costs() -> Result<Vec<Vec<Cost>>, String> {
     NETWORKS.iter().map(over).collect()
 }
 
-/// Whether it is as the paper expects.
+/// Conclusion: whether the paper's expectation holds.
 fn said(costs: &[Vec<Cost>]) -> String {
     let times = |column: usize, one: usize, other: usize| {
         let ratios = costs.iter().map(|costs| costs[one][column] / costs[other][column]);
@@ -97,7 +96,7 @@ fn said(costs: &[Vec<Cost>]) -> String {
     )
 }
 
-/// All of it, network by network.
+/// All costs, network by network.
 pub fn draw() -> String {
     let costs = costs().unwrap_or_default();
     let panel = |column: usize, title, scale, ticks| Panel {
@@ -133,7 +132,7 @@ pub fn draw() -> String {
     .draw()
 }
 
-/// A page after another: its time in milliseconds, its longest burst, and its time and loss with a short queue.
+/// Cost of the second of two pages: its time in milliseconds, its longest burst, and its time and loss with a short queue.
 type Cost = [f64; COLUMNS];
 const COLUMNS: usize = 4;
 
@@ -160,7 +159,7 @@ fn second_page(network: Network, idle: Idle, restart: Restart) -> Result<Fetched
     experiment.run(0, true).map_err(|error| error.to_string())
 }
 
-/// The most segments with data that left the server at one instant.
+/// Maximum number of segments with data that left the server at one instant.
 fn burst(fetched: &Fetched) -> usize {
     let sent = fetched.records.iter().filter(|record| {
         record.seen == Seen::Sent && record.from.host == SERVER && !record.segment.payload.is_empty()
@@ -189,8 +188,8 @@ fn judge(policy: &str, best: f64, ours: f64) -> (Verdict, Option<String>) {
 mod tests {
     use super::*;
 
-    /// What the paper expects holds for time, and not for bursts: the first acknowledgement lets the rest of the window
-    /// out at once.
+    /// The paper's expectation holds for time, and not for bursts: the first acknowledgement releases the rest of the
+    /// window at once.
     #[test]
     fn pacing_is_nearly_as_fast_as_a_kept_window_and_halves_its_bursts() {
         let [kept, paced] =

@@ -1,6 +1,6 @@
-//! What runs took in the mean, and what that time was: the part of every study that explains a difference.
+//! Mean times of runs and their components: the part of every study that explains a difference.
 //!
-//! Not where the time of one run went: that is `simulate`'s account.
+//! Not the account of one run: that is `simulate`'s.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use trace::Summary;
 
 use crate::reproduce::verdict::Verdict;
 
-/// What counts as no difference.
+/// Maximum relative difference that counts as none.
 const NOTHING: f64 = 0.05;
-/// What of a difference stalls must account for.
+/// Minimum share of a difference that stalls must account for.
 const MOST: f64 = 0.8;
 
-/// Means over the runs that arrived, in milliseconds.
+/// Means over the completed runs, in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Means {
-    /// How long a run took.
+    /// Duration of a run.
     pub elapsed: f64,
-    /// Half the 95% interval of that.
+    /// Half the 95% confidence interval of that.
     pub interval: f64,
     packets: f64,
-    /// What a run lost to each cause.
+    /// Time lost to each cause.
     stalls: BTreeMap<String, f64>,
-    /// What of a run was no stall: its path was at work.
+    /// Time without stalls: the path was in use.
     working: f64,
 }
 
 impl Means {
-    /// Runs it so often.
+    /// Runs it `runs` times.
     ///
     /// # Errors
     /// When it cannot be run, or nothing arrives.
@@ -58,18 +58,18 @@ impl Means {
         })
     }
 
-    /// Both ways.
+    /// Packets in both directions.
     pub const fn packets(&self) -> f64 {
         self.packets
     }
 
-    /// How long a run took.
+    /// Duration of a run, in seconds.
     pub fn seconds(&self) -> f64 {
         self.elapsed / 1_000.0
     }
 }
 
-/// How one stands to another: no difference, or one that its stalls explain, or one that nothing does.
+/// Comparison of two means: equal, different and explained by stalls, or different.
 pub fn explain(without: &Means, with: &Means) -> (Verdict, Option<String>) {
     let more = with.elapsed - without.elapsed;
     if more.abs() <= NOTHING * without.elapsed {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_or_saved_is_explained_only_by_stalls_that_are_as_long() {
+    fn differences_are_explained_only_by_stalls_of_the_same_length() {
         let without = means(100.0, &[("slow-start", 40.0)], 60.0);
         let timers = means(400.0, &[("slow-start", 40.0), ("retransmission-timeout", 295.0)], 65.0);
         let note = |one, other| explain(one, other).1.unwrap();

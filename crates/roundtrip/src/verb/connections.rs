@@ -1,4 +1,4 @@
-//! `roundtrip connections`: what keep-alive time-outs and DHTTP would cost and save.
+//! `roundtrip connections`: cost and savings of keep-alive time-outs and DHTTP.
 
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -17,7 +17,7 @@ use crate::provenance::Provenance;
 use crate::terminal::Terminal;
 use crate::{file, output, show};
 
-/// Prints the answer, and writes a page if one was asked for.
+/// Prints the result, and writes a page if requested.
 pub fn run(flags: &Connections) -> Result<(), Failure> {
     let OutputFlags { format, report } = &flags.output;
     let asked = ask::asked(flags)?;
@@ -39,7 +39,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     let Passed { counts, carried, read: _, late: _ } = &passed;
     let shown = shown(counts, flags);
     let carried = carried.as_ref();
-    // A page has it anyway.
+    // A page includes it anyway.
     let spread = carried.filter(|_| flags.distribution);
     let rows = || row::rows(counts, spread);
     let text = match format {
@@ -70,7 +70,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     file::write(path, page::page(&shown, carried, &name, &provenance).as_bytes())
 }
 
-/// The counts that tables and reports show: those of HTTP alone, unless DHTTP is wanted.
+/// The counts that tables and reports show: those of HTTP alone, unless DHTTP is requested.
 fn shown(counts: &Counts, flags: &Connections) -> Counts {
     let Connections { dhttp, thresholds, .. } = flags;
     let mut shown = counts.clone();

@@ -1,4 +1,4 @@
-//! `roundtrip content`: what a page's content would cost in other forms.
+//! `roundtrip content`: size and time of a page's content in other forms.
 
 use scenario::spec::Defaults;
 use scenario::{Network, Protocol};
@@ -17,7 +17,7 @@ use crate::report;
 use crate::show::program;
 use crate::terminal::Terminal;
 
-/// Makes every form of the page, fetches each in the simulator, and prints what is saved.
+/// Makes every form of the page, loads each in the simulator, and prints the savings.
 pub fn run(arguments: &Content) -> Result<(), Failure> {
     let Content { page, quality, scenario, output: OutputFlags { format, report }, advanced } = arguments;
     if quality.is_some() {

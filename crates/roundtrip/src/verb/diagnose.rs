@@ -13,7 +13,7 @@ use crate::feature::Feature;
 use crate::terminal::Terminal;
 use crate::{file, output};
 
-/// 1 if something worth fixing was found, 0 if not.
+/// Returns 1 if something worth fixing was found, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let Diagnose { files, flows, causes, since, svg, png, xpl, output: flags, .. } = arguments;
     if let Some(sentence) = in_place_of_capture(arguments) {
@@ -67,7 +67,7 @@ fn in_place_of_capture(arguments: &Diagnose) -> Option<String> {
     diagnosed_command::in_place_of_capture(&files)
 }
 
-/// What is to be captured now, if files are not what is asked for.
+/// The live capture that the flags request; `None` for files.
 fn live(arguments: &Diagnose) -> Result<Option<Live>, Failure> {
     let Diagnose { run, command, port, span, write, .. } = arguments;
     if !run && port.is_none() && span.is_none() {

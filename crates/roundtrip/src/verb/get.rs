@@ -1,6 +1,6 @@
 //! `roundtrip get`: fetches over DHTTP where a server speaks it, and over plain HTTP where not.
 //!
-//! Servers that said once that they speak it are remembered in a file of the user's cache.
+//! Servers that are known to speak it are stored in a file of the user's cache directory.
 
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
@@ -19,12 +19,12 @@ use crate::file;
 use crate::serve::settings::named_extensions;
 use crate::serve::{known, networks};
 
-/// Shows what a client tells of itself. Whoever closed standard error does not want to know.
+/// Prints an event of the client. A closed standard error is ignored.
 pub fn show(note: &Note) {
     let _ = writeln!(io::stderr(), "{note}");
 }
 
-/// Fetches each; 1 if an answer says that it is none (400 and above).
+/// Fetches each URL; returns 1 if a status is 400 or above.
 pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     let Get { urls, output, verbose, ports, profile, caches, with } = flags;
     if output.is_some() && urls.len() > 1 {
@@ -60,7 +60,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// So many redirections are followed.
+/// Maximum number of redirections to follow.
 const MOST_REDIRECTIONS: usize = 10;
 
 fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Result<bool, Failure> {
@@ -81,7 +81,7 @@ fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Re
         let location = head.fields.get("Location").and_then(|value| std::str::from_utf8(value).ok());
         if let (301 | 302 | 307 | 308, Some(location)) = (head.status, location) {
             let next = url.join(location).map_err(|error| network(error.to_string()))?;
-            // Whoever was asked by DHTTP is asked so again.
+            // A server that was reached over DHTTP is asked so again.
             let same = next.authority() == url.authority();
             url = Url { is_dhttp: next.is_dhttp || (same && url.is_dhttp), ..next };
             continue;
@@ -94,7 +94,7 @@ fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Re
     Err(network(format!("it leads elsewhere more than {MOST_REDIRECTIONS} times")))
 }
 
-/// Writes a body as it comes.
+/// Writes a body as it arrives.
 fn save(
     exchange: &mut dhttp::client::Exchange,
     output: Option<&Path>,
@@ -108,7 +108,7 @@ fn save(
     };
     let bar = bar(length);
     let mut lost = None;
-    // Of an answer that breaks off nothing is left, and what was there stays.
+    // An incomplete response leaves the previous file untouched.
     let written = file::write_with(path, |out| {
         lost = copy(exchange, out, &bar)?;
         lost.as_ref().map_or(Ok(()), |_| Err(io::ErrorKind::UnexpectedEof.into()))
@@ -117,7 +117,7 @@ fn save(
     lost.map_or(written, |why| Err(network(why)))
 }
 
-/// Copies a body; why it came to no end, if it did not.
+/// Copies a body; the error, if it is incomplete.
 fn copy(
     exchange: &mut dhttp::client::Exchange,
     out: &mut dyn Write,

@@ -1,6 +1,6 @@
-//! `roundtrip list`: every name there is, what it stands for, and where its values come from.
+//! `roundtrip list`: every name with its description and the source of its values.
 //!
-//! The lists themselves are kept where the named things are, in `scenario`.
+//! The lists themselves are in `scenario`, with the named values.
 
 use quantity::names::Listing;
 use scenario::{Network, Page, Protocol, Stack};
@@ -13,7 +13,7 @@ use crate::output::grid::{Column, Grid, wrap};
 use crate::output::{self, csv, number};
 use crate::terminal::Terminal;
 
-/// Prints the lists that were asked for.
+/// Prints the requested lists.
 pub fn run(list: &List) -> Result<(), Failure> {
     let kinds = list.kind.map_or_else(|| ALL.to_vec(), |kind| vec![kind]);
     let text = match list.format {
@@ -46,7 +46,7 @@ fn names(kinds: &[Kind]) -> Vec<Name> {
     kinds.iter().flat_map(of_kind).collect()
 }
 
-/// What one of the kind is called, the title of their list, and all of them.
+/// Singular of a kind, title of its list, and all of its names.
 fn what(kind: Kind) -> (&'static str, &'static str, Vec<Listing>) {
     match kind {
         Kind::Networks => ("network", "Networks (--network)", Network::listings().collect()),
@@ -66,7 +66,7 @@ fn tables(kinds: &[Kind], terminal: Terminal) -> String {
     kinds.iter().map(table).collect::<Vec<_>>().join("\n")
 }
 
-/// A line for each name, where there is room for all that is known of it.
+/// A line for each name, if everything known of it fits.
 fn entries(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
     let words = |listing: &Listing| vec![listing.description.to_owned(), listing.source.to_owned()];
     let lines = grid(kind, listings, words).render(Terminal { width: None, ..terminal });
@@ -74,7 +74,7 @@ fn entries(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
     if terminal.width.is_none_or(|width| widest <= width) { lines } else { narrow(kind, listings, terminal) }
 }
 
-/// As many lines for each name as its description takes; the sources are in the other formats.
+/// Several lines for each name, as its description needs; the sources are in the other formats.
 fn narrow(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
     let columns = grid(kind, listings, |_| Vec::new()).render(Terminal { width: None, colour: false });
     let widest = columns.lines().map(str::len).max().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `roundtrip load`: servers loaded, plans drawn, logs of runs merged.
+//! `roundtrip load`: load runs, plans, and merged results.
 //!
 //! Not the distributions (`workload`), nor the users (the crate `load`).
 
@@ -33,7 +33,7 @@ use crate::loading::{merge, page, plan, positive, replay, result, target, value}
 use crate::output;
 use crate::terminal::Terminal;
 
-/// Does what is asked of load; a run that was cut ends as shells say of a signal, though what came of it is said.
+/// Runs the subcommand; an interrupted run prints its results, and exits as shells do for a signal.
 pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
     match &flags.verb {
         Some(LoadVerb::Plan(flags)) => draw(flags)?,
@@ -91,14 +91,14 @@ fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
     crate::file::write(output, page::page(&runs).as_bytes())
 }
 
-/// What logs have, once more.
+/// The plan that replays logs.
 fn again(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
     let speed = replay::speed(speed)?;
     let lines = replay::read(logs, Most::AllOf(MOST_REQUESTS))?;
     replayed(lines, speed).map_err(|unfit| Failure::Value(unfit.to_string()))
 }
 
-/// What the log says by whose laws a plan is to be drawn, if one was given.
+/// Statistics of the log whose distributions a plan uses, if one was given.
 fn site(flags: &PlanFlags) -> Result<Option<Site>, Failure> {
     if flags.laws_of.is_empty() {
         return Ok(None);
@@ -109,14 +109,14 @@ fn site(flags: &PlanFlags) -> Result<Option<Site>, Failure> {
     Ok(Some(site))
 }
 
-/// The plan of `--surge`: of a directory's files, whatever sizes they have.
+/// The plan of `--surge`: a directory's files, with their actual sizes.
 fn of_directory(directory: &Path, flags: &PlanFlags) -> Result<Plan, Failure> {
     let sizes = traffic::site_of(directory)?;
     let files = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
     let cap = Bytes::new(sizes.iter().copied().max().unwrap_or(0).max(1));
     let wanted = Wanted { files, cap, ..wanted_plan(flags, site(flags)?.as_ref())? };
     let plan = plan::drawn(wanted)?;
-    // A plan draws its files in order of popularity, and so it drew those of the directory.
+    // A plan generates its files in order of popularity, as `site surge` wrote those of the directory.
     Ok(Plan { files: sizes, ..plan })
 }
 
@@ -156,7 +156,7 @@ fn wanted_plan(flags: &PlanFlags, site: Option<&Site>) -> Result<Wanted, Failure
     })
 }
 
-/// Users of SURGE, where no flag gives another number.
+/// Default number of SURGE's users.
 const USERS: u32 = 100;
 
 fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
@@ -165,7 +165,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     let thresholds = thresholds::parse(max_failures, fail_on)?;
     let config = config(flags)?;
     if whom.network.is_some() {
-        // While there is one thread: later no user namespace can be entered.
+        // A user namespace can only be entered while there is one thread.
         measure::prepare()?;
     }
     let network = whom.network.as_deref().map(|name| emulated::network(name, config.protocol)).transpose()?;
@@ -199,7 +199,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         (_, traffic) => (load::run::run_until(traffic.job(), &target, &config, &stop, &mut show), traffic),
     };
     drop(watch);
-    // A signal that comes now ends the program.
+    // From here on a signal ends the program.
     stop.stop();
     let record = record.map_err(|error| Failure::Network(error.to_string()))?;
     let log = Log { about: about(&traffic, whom, &config, &record), record };
@@ -217,7 +217,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         Format::Table => result::table(&run, Terminal::of_stdout()),
         Format::Json => output::json(&[run]),
         Format::Csv => {
-            // Rows have no first line for it.
+            // CSV has no first line for it.
             eprint!("{}", result::first_of(&run));
             result::lines(&run)
         }
@@ -230,7 +230,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     })
 }
 
-/// The requests, the server, and both as people call them.
+/// The requests, the server, and a name for both.
 fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, String), Failure> {
     let LoadRun { whom, requests, plan, surge, wanted, .. } = flags;
     let is_surge = plan.is_some() || surge.is_some() || whom.network.is_some();
@@ -267,7 +267,7 @@ fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, Stri
     Ok((Traffic::Plan(plan), target, name))
 }
 
-/// Refuses flags that mean nothing for a URL.
+/// Refuses flags of SURGE for a URL.
 fn no_surge_flags(flags: &PlanFlags) -> Result<(), Failure> {
     let PlanFlags { laws, laws_of, users: _, rate: _, even: _, lasts: _, files, cap, conditional, seed: _ } =
         flags;
@@ -390,7 +390,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
             .map_err(|error| Failure::Value(format!("--keep-alive: {error}")))?,
         threads: match threads {
             Some(threads) => positive("threads", threads)? as usize,
-            // Half of this machine: the server may be on the other.
+            // Half of the CPUs: the server may use the others.
             None => here.div_ceil(2),
         },
         users: positive("share", share)?,
@@ -409,7 +409,7 @@ fn part(text: &str) -> Result<Shard, Failure> {
     })
 }
 
-/// A time to come, and not one that nobody waits for.
+/// A future time, at most [`LONGEST_WAIT`] away.
 fn since_1970(text: &str) -> Result<wire::Duration, Failure> {
     let now = calendar();
     let at: Option<u64> = text.parse().ok();

@@ -1,4 +1,4 @@
-//! `roundtrip logs synthesize`: an access log that is made up.
+//! `roundtrip logs synthesize`: a synthetic access log.
 
 use std::fs::File;
 use std::io::Write;
@@ -44,18 +44,18 @@ fn read_curve(path: &Path) -> Result<Curve, Failure> {
     })
 }
 
-/// A thousand times the WorldCup's.
+/// Maximum number of requests: a thousand times the WorldCup's.
 const MOST_REQUESTS: u64 = 1_000_000_000_000;
-/// As many as there are addresses below 10.0.0.0/8.
+/// Maximum number of clients: the addresses below 10.0.0.0/8.
 const MOST_CLIENTS: u64 = 1 << 24;
 
-/// Straight into the file, which may be larger than memory; what is not whole is removed.
+/// Writes directly to the file, which may exceed memory; an incomplete file is removed.
 fn to_file(wanted: &Wanted, path: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::Write { path: path.to_owned(), error };
     let mut file = File::create(path).map_err(failed)?;
     let written = write(wanted, &mut file).and_then(|()| file.flush());
     if written.is_err() && path.is_file() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = std::fs::remove_file(path);
     }
     written.map_err(failed)

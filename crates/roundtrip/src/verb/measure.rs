@@ -1,4 +1,4 @@
-//! `roundtrip measure`: what this machine's kernel does over an emulated link.
+//! `roundtrip measure`: page loads by this machine's kernel over an emulated link.
 
 use ::measure::emulator::Capture;
 use ::measure::peers::{ClientProgram, Peers, ServerProgram};
@@ -47,10 +47,10 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     failure.map_or(saved, Err)
 }
 
-/// The most that all captures of a command may hold: beyond it later ones are left out.
+/// Maximum bytes of all captures of a command: later ones are left out.
 const KEPT_MOST: usize = 256 << 20;
 
-/// Appends the packets of one scenario: a section of its own in the one file, its comment says whose.
+/// Appends the packets of one scenario: a section of its own in the one file, named by its comment.
 fn keep(kept: &mut Vec<u8>, scenario: &Scenario, capture: &Capture) -> Result<(), Failure> {
     let title = format!("{}, {}", scenario.protocol.name(), table::title(scenario));
     let before = kept.len();

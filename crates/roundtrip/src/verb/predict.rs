@@ -1,4 +1,4 @@
-//! `roundtrip predict`: what the papers' formulas say.
+//! `roundtrip predict`: results of the papers' formulas.
 
 use scenario::spec::Defaults;
 

@@ -1,6 +1,6 @@
 //! `roundtrip reproduce`: published tables and figures beside ours.
 //!
-//! Tables come out on stdout; figures become files, and which were written is said on stderr.
+//! Tables go to stdout; figures become files, whose names are printed on stderr.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ use crate::reproduce::verdict::Verdict;
 use crate::reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
 use crate::terminal::Terminal;
 
-/// 1 when a verdict is worse than the one on record.
+/// Returns 1 when a verdict is worse than the recorded one.
 pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     let Reproduce { keys, measure, full, figures, format } = flags;
     if *measure {
@@ -35,7 +35,7 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     let mut gather = |crowds: &[Crowd]| behind_a_line(crowds, extent);
     let contests = measure.then(|| Contests { run: &mut contest, gather: &mut gather, users: extent.users });
     let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut on_the_kernel) } else { None };
-    // Set by whoever has the logs: they are other people's, and not part of the project.
+    // Set by the owner of the logs: they belong to others, and are not part of the project.
     let logs = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from);
     let report = regenerate(Options { keys: keys.clone(), measure, logs, contests }).map_err(failure)?;
     draw(&report, figures)?;
@@ -52,7 +52,7 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
 fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<Found>, String> {
     let measured = match laboratory::one(scenario, peers) {
         Ok(measured) => measured,
-        // Another program that is not installed says so like this; ours are always there.
+        // This is how a missing program of others is reported; ours are always there.
         Err(measure::Error::Unsuited { part: _, remedy: _ }) if peers != Peers::default() => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
@@ -61,7 +61,7 @@ fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<Found>, Str
     Ok(Some(Found { row: measured.row(), processing }))
 }
 
-/// Lets servers answer users; says which is not installed.
+/// Runs the server benchmark; reports a server that is not installed.
 fn servers(bouts: &[Bout], extent: Extent) -> Result<Option<Vec<Outcome>>, String> {
     if let Some(missing) = bouts.iter().find_map(|bout| bout.kind.available().err()) {
         eprintln!("{missing}");
@@ -83,7 +83,7 @@ fn servers(bouts: &[Bout], extent: Extent) -> Result<Option<Vec<Outcome>>, Strin
     Ok(Some(outcomes))
 }
 
-/// Lets users fill a line; says what is not installed.
+/// Runs users behind a bottleneck; reports a program that is not installed.
 fn behind_a_line(crowds: &[Crowd], extent: Extent) -> Result<Option<Vec<crowd::Outcome>>, String> {
     if let Some(missing) = crowds.iter().find_map(|crowd| crowd.kind.available().err()) {
         eprintln!("{missing}");
@@ -119,7 +119,7 @@ fn failure(error: Error) -> Failure {
     }
 }
 
-/// Writes the pictures of the figures that were asked for.
+/// Writes the pictures of the requested figures.
 fn draw(report: &Report, folder: &Path) -> Result<(), Failure> {
     for entry in report.tables.iter().map(|table| table.entry) {
         let picture = match entry.draw {

@@ -1,4 +1,4 @@
-//! `roundtrip simulate`: what the packets do, in virtual time.
+//! `roundtrip simulate`: page loads in packets and virtual time.
 
 use std::io;
 use std::path::Path;
@@ -50,8 +50,8 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     Results { outcomes, layout: Layout::Rows, provenance: simulate::provenance(&plan) }.show(output)
 }
 
-/// The packets of each scenario's first run: a section of its own in the one file, its comment says whose. What cannot
-/// be simulated has none.
+/// Writes the packets of each scenario's first run: a section of its own in the one file, named by its comment. A
+/// scenario that cannot be simulated has none.
 fn capture(plan: &Plan, at: PcapAt, mut out: &mut dyn io::Write) -> io::Result<()> {
     let at = match at {
         PcapAt::Client => CapturePoint::Client,
@@ -66,7 +66,7 @@ fn capture(plan: &Plan, at: PcapAt, mut out: &mut dyn io::Write) -> io::Result<(
     Ok(())
 }
 
-/// A plot's format, by the end of its file's name.
+/// A plot's format, by its file name's extension.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PlotKind {
     Svg,
@@ -75,7 +75,7 @@ enum PlotKind {
 }
 
 impl PlotKind {
-    /// Errors: an end that belongs to another format. Without any, as in `/dev/stdout`, it is SVG.
+    /// Errors: an extension of another format. Without any, as in `/dev/stdout`, it is SVG.
     fn of(path: &Path) -> Result<Self, Failure> {
         match path.extension().map(|end| end.to_ascii_lowercase()) {
             None => Ok(Self::Svg),
@@ -111,10 +111,10 @@ fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure>
     }
 }
 
-/// More than anyone can look at.
+/// Maximum number of panels that can be told apart.
 const PANELS_MOST: usize = 20;
 
-/// All panels under the title of the first, whose page and network most have.
+/// All panels under the title of the first, which states the usual page and network.
 fn picture(scenarios: &[Scenario], panels: &[Panel]) -> String {
     let Some(first) = scenarios.first() else { return String::new() };
     let source =
@@ -132,7 +132,7 @@ fn is_same(scenarios: &[Scenario]) -> bool {
     scenarios.windows(2).all(|pair| table::title(&pair[0]) == table::title(&pair[1]))
 }
 
-/// One scenario's first run, if it can be simulated; what all have in common need not be said of each.
+/// One scenario's first run, if it can be simulated; facts that all panels share are left out of its title.
 fn panel(scenario: &Scenario, is_same: bool) -> Option<Panel> {
     let (experiment, fetched) = simulate::first_run(scenario).ok()?;
     let elapsed = fetched.elapsed.map_or_else(

@@ -1,6 +1,6 @@
-//! `roundtrip site`: a site's files, written into a folder.
+//! `roundtrip site`: a site's files, written to a directory.
 //!
-//! Not the site itself: `scenario` makes that. All of its files are written, or what was written is taken away again.
+//! Not the site itself: `scenario` makes that. All of its files are written, or those written are removed again.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ use crate::failure::{Failure, shown};
 use crate::loading::plan;
 use crate::output;
 
-/// Writes the site and says what was written.
+/// Writes the site, and prints a summary.
 pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
     let cli::Site { name, folder, seed, plan: from } = arguments;
     let is_new = !folder.exists();
@@ -51,10 +51,10 @@ pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
     told(name, folder, is_new, &paths, bytes, written)
 }
 
-/// The name of what a plan of `load` asks for.
+/// Name of the site of a `load` plan.
 const SURGE: &str = "surge";
 
-/// Takes away what is not whole, or says what there is.
+/// Removes an incomplete site, or prints a summary of a complete one.
 fn told(
     name: &str,
     folder: &Path,
@@ -72,7 +72,7 @@ fn told(
     output::to_stdout(&format!("{name} in {folder}: {count} files, {bytes} bytes, {first} first\n"))
 }
 
-/// Something else there may be somebody's.
+/// Refuses a directory with other files.
 fn check_empty(folder: &Path) -> Result<(), Failure> {
     let unreadable = |error| Failure::Read { path: folder.to_owned(), error };
     if !folder.is_dir() {
@@ -99,7 +99,7 @@ fn write(folder: &Path, files: impl Iterator<Item = File>) -> Result<(), Failure
     Ok(())
 }
 
-/// What could not be written whole is taken away; the first failure is the one to tell.
+/// Removes the files of an incomplete site; the first error is the one to report.
 fn remove(folder: &Path, paths: &[String], is_new: bool) {
     for path in paths {
         let _ = fs::remove_file(folder.join(path));
@@ -107,7 +107,7 @@ fn remove(folder: &Path, paths: &[String], is_new: bool) {
     let inner =
         paths.iter().filter_map(|path| Path::new(path).parent()).filter(|path| !path.as_os_str().is_empty());
     let folders = inner.map(|path| folder.join(path)).chain(is_new.then(|| PathBuf::from(folder)));
-    // Only empty ones go.
+    // Only empty directories are removed.
     folders.for_each(|folder| drop(fs::remove_dir(folder)));
 }
 
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_site_is_written_whole_into_an_empty_folder_and_into_no_other() {
+    fn a_site_is_written_completely_and_only_into_an_empty_directory() {
         let folder = std::env::temp_dir().join(format!("roundtrip-site-{}", std::process::id()));
         let files = [("index.html", 3), ("images/1.gif", 2)]
             .map(|(path, size)| File { path: path.to_owned(), contents: vec![0; size] });

@@ -1,4 +1,4 @@
-//! Logs as they come: packed, cut, rotated, piped; and the answer in every form.
+//! Logs in every form: compressed, cut, rotated, piped; and the result in every format.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::program::{Folder, JSON, gzipped, json, made_up, piped, roundtrip, rows, text};
 
 #[test]
-fn the_answer_is_the_same_however_the_log_comes_and_however_many_threads_read_it() {
+fn the_result_is_the_same_for_every_form_of_the_log_and_number_of_threads() {
     let folder = Folder::new("comes");
     let log = made_up(20_000);
     let plain = folder.write("whole.log", &log);
@@ -37,12 +37,12 @@ fn the_answer_is_the_same_however_the_log_comes_and_however_many_threads_read_it
 }
 
 #[test]
-fn logs_that_overlap_in_time_count_as_all_their_lines_sorted() {
+fn overlapping_logs_count_as_all_their_lines_sorted() {
     let folder = Folder::new("overlap");
     let log = made_up(20_000);
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
     let expected = rows(&roundtrip(&json(&[&folder.write("sorted.log", &log)], &[])));
-    // Three servers; the third has two logs, of which the later is packed, and its name is first.
+    // Three servers; the third has two logs, of which the later is compressed, and its name is first.
     let server = |number: usize| -> Vec<&[u8]> { lines.iter().skip(number).step_by(3).copied().collect() };
     let third = server(2);
     let (first_half, second_half) = third.split_at(third.len() / 2);
@@ -100,7 +100,7 @@ fn every_row_has_the_promised_fields_and_csv_the_same_columns() {
 }
 
 #[test]
-fn lines_out_of_order_are_put_right_and_counted() {
+fn lines_out_of_order_are_sorted_and_counted() {
     let log = text(&made_up(5_000));
     let mut lines: Vec<&str> = log.lines().collect();
     let expected = rows(&piped(&json(&[], &[]), log.as_bytes()));
@@ -111,7 +111,7 @@ fn lines_out_of_order_are_put_right_and_counted() {
 }
 
 #[test]
-fn what_connections_carry_is_in_every_form_where_it_is_asked_for() {
+fn the_distribution_is_in_every_format_if_requested() {
     let folder = Folder::new("spread");
     let log = folder.write("made-up.log", &made_up(5_000));
     let [minutes, table] = ["minutes.csv", "answer.parquet"].map(|name| folder.0.join(name));
@@ -130,7 +130,7 @@ fn what_connections_carry_is_in_every_form_where_it_is_asked_for() {
             assert!(value(&format!("mean_{what}")) <= most, "{row}");
         }
     }
-    // The same by another way.
+    // The same by another algorithm.
     let by_rule = rows(&roundtrip(&json(&[&log], &["--distribution", "--rule", "first-created"])));
     let one = |rows: &[Value]| -> Vec<Value> {
         rows.iter().filter(|row| row["connections_per_client"] == 1).cloned().collect()
@@ -149,7 +149,7 @@ fn what_connections_carry_is_in_every_form_where_it_is_asked_for() {
 }
 
 #[test]
-fn other_rules_answer_too_and_the_page_has_the_paper_s_figures() {
+fn other_rules_work_too_and_the_page_has_the_paper_s_figures() {
     let folder = Folder::new("page");
     let log = folder.write("made-up.log", &made_up(3_000));
     let page = folder.0.join("page.html");
@@ -160,7 +160,7 @@ fn other_rules_answer_too_and_the_page_has_the_paper_s_figures() {
         let of_limit = rows.iter().filter(|row| row["connections_per_client"] == limit);
         of_limit.map(|row| row["total_connections"].clone()).collect()
     };
-    // With one connection there is only one to take over.
+    // With one connection per client the rules are equivalent.
     assert_eq!(total(&first_created, 1), total(&usual, 1));
     let page = fs::read_to_string(page).unwrap();
     for figure in [

@@ -1,11 +1,10 @@
-//! `roundtrip connections` and `roundtrip logs` as programs and people use them: any way a log can come, and any way it
-//! can be wrong.
+//! `roundtrip connections` and `roundtrip logs` as programs and people use them: every form of log, and every kind of error.
 //!
-//! Not what is counted: `simulate`'s tests hold that to brute force. Read in this order:
+//! Not the counts: `simulate`'s tests compare those with brute force. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`lines`] | logs of lines, however they come |
+//! | [`lines`] | logs of lines, in every form |
 //! | `tables` | Parquet and Arrow |
 //! | `objects` | logs in an object store |
 //! | [`three_months`] | the paper's claims, at length |

@@ -1,13 +1,13 @@
-//! Logs in an object store: the same answer as from files, and a sentence for whatever goes wrong.
+//! Logs in an object store: the same result as from files, and a sentence for every error.
 //!
-//! Not the stores of others: one on this machine stands for all that speak S3.
+//! Not the stores of others: a local one stands for all with the S3 protocol.
 
 use super::program::{Folder, gzipped, json, made_up, roundtrip, rows, text};
 use super::s3::{Store, key};
 #[cfg(feature = "parquet")]
 use super::tables;
 
-/// A log cut in four, one of them packed.
+/// A log cut in four, one of them compressed.
 fn rotated() -> (Vec<u8>, Vec<(String, Vec<u8>)>) {
     let log = made_up(20_000);
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
@@ -20,7 +20,7 @@ fn rotated() -> (Vec<u8>, Vec<(String, Vec<u8>)>) {
 }
 
 #[test]
-fn a_store_counts_as_files_do_by_pattern_and_by_prefix() {
+fn a_store_gives_the_same_counts_as_files_by_pattern_and_by_prefix() {
     let folder = Folder::new("store");
     let (log, parts) = rotated();
     let expected = rows(&roundtrip(&json(&[&folder.write("whole.log", &log)], &[])));
@@ -32,7 +32,7 @@ fn a_store_counts_as_files_do_by_pattern_and_by_prefix() {
         let output = store.roundtrip(key(), &json(&[logs], &[]));
         assert_eq!(rows(&output), expected, "{logs}");
     }
-    // One object and a file beside it.
+    // One object, with a file alongside.
     let rest = folder.write("rest.log", &parts[1].1);
     let output = store.roundtrip(key(), &json(&["s3://bucket/logs/2026/access-0.log", &rest], &[]));
     assert_eq!(rows(&output)[0]["requests"], 10_000);
@@ -41,7 +41,7 @@ fn a_store_counts_as_files_do_by_pattern_and_by_prefix() {
 }
 
 #[test]
-fn what_is_long_is_fetched_in_pieces() {
+fn long_objects_are_fetched_in_pieces() {
     let folder = Folder::new("pieces");
     let log = made_up(120_000);
     let expected = rows(&roundtrip(&json(&[&folder.write("whole.log", &log)], &[])));
@@ -55,7 +55,7 @@ fn what_is_long_is_fetched_in_pieces() {
 
 #[cfg(feature = "parquet")]
 #[test]
-fn of_a_parquet_object_only_the_columns_are_fetched_that_are_needed() {
+fn only_the_needed_columns_of_a_parquet_object_are_fetched() {
     let folder = Folder::new("parquet-object");
     let table = tables::parquet_with_ballast();
     let expected = rows(&roundtrip(&json(&[&folder.write("table.parquet", &table)], &[])));
@@ -74,7 +74,7 @@ fn length(asked: &str) -> Option<usize> {
 }
 
 #[test]
-fn what_a_store_refuses_is_said_in_a_sentence() {
+fn a_refusal_of_the_store_is_reported_in_a_sentence() {
     let store = Store::new(&[("access.log", b"x"), ("empty.log", b"")], &[]);
     let cases = [
         ("s3://bucket/none.log", key(), "there is no such object, and none below it; name a log"),

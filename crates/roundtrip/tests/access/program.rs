@@ -1,4 +1,4 @@
-//! The program, logs to give it and folders to keep them in.
+//! The program, logs for it and directories to hold them.
 
 use std::fs;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A folder of this test's own, gone at its end.
+/// A directory of this test's own, removed at its end.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -43,7 +43,7 @@ pub(crate) fn piped(arguments: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that refuses does not read to the end.
+    // A program that refuses its input does not read to the end.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
@@ -52,7 +52,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A made-up log.
+/// A synthetic log.
 pub(crate) fn made_up(requests: u32) -> Vec<u8> {
     roundtrip(&["logs", "synthesize", "--requests", &requests.to_string(), "--clients", "300"]).stdout
 }

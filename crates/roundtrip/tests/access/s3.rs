@@ -1,7 +1,7 @@
-//! A store of objects on this machine that speaks as much of S3 as reading takes: ListObjectsV2 by pages of two, and
-//! objects by ranges. It answers nobody who does not sign.
+//! A local object store with the part of S3 that reading needs: ListObjectsV2 by pages of two, and objects by ranges.
+//! It refuses unsigned requests.
 //!
-//! Not a check of signatures: only that they are there, by the right key. Where a file is cut, the connection ends.
+//! Signatures are not verified: they must only exist, with the right key. Where a file is cut, the connection is closed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ pub(crate) struct Store {
 
 struct Objects {
     objects: BTreeMap<String, Vec<u8>>,
-    /// Objects whose bytes end too early.
+    /// Objects whose responses are truncated.
     cut: BTreeMap<String, usize>,
     asked: Arc<Mutex<Vec<String>>>,
 }
@@ -47,7 +47,7 @@ impl Store {
         Self { address, asked }
     }
 
-    /// The program, told where the store is and who asks.
+    /// Runs the program with the store's address and this key.
     pub(crate) fn roundtrip(&self, key: &str, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_roundtrip"))
             .args(arguments)
@@ -60,12 +60,12 @@ impl Store {
             .unwrap()
     }
 
-    /// What was asked for so far, as `GET name range`.
+    /// Requests so far, as `GET name range`.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// An object's address on the Web.
+    /// An object's HTTP URL.
     pub(crate) fn on_the_web(&self, name: &str) -> String {
         format!("http://{}/public/{name}", self.address)
     }
@@ -110,7 +110,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Some keys, and where the next begin.
+    /// A page of keys, with the token of the next page.
     fn listed(&self, query: &str) -> String {
         let of = |name: &str| {
             query
@@ -144,7 +144,7 @@ impl Objects {
         format!("<?xml version=\"1.0\"?><ListBucketResult>{contents}{next}</ListBucketResult>")
     }
 
-    /// An object or a stretch of it; whether the connection goes on.
+    /// Sends an object or a range of it; whether the connection stays open.
     fn give(
         &self,
         mut stream: &TcpStream,
@@ -183,7 +183,7 @@ fn answer(mut stream: &TcpStream, status: &str, head: &str, body: &[u8]) -> std:
     stream.write_all(body)
 }
 
-/// The key that the store knows.
+/// The valid key.
 pub(crate) fn key() -> &'static str {
     KEY
 }

@@ -1,6 +1,6 @@
-//! Parquet and Arrow tables: the same answer as from the lines that were made into a table.
+//! Parquet and Arrow tables: the same result as from the lines of the table.
 //!
-//! Not which types columns may have: the tests of `columns` hold that.
+//! Not the accepted types of columns: the tests of `columns` hold those.
 
 use std::fs;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn rows(logs: &[&str], more: &[&str]) -> Vec<Value> {
     answered(&roundtrip(&json(logs, more)))
 }
 
-/// A made-up log as lines and as a table, whose columns are called so.
+/// A synthetic log as lines and as a table with these names of columns.
 fn made_up(names: [&str; 4]) -> (Vec<u8>, RecordBatch) {
     let log = roundtrip(&["logs", "synthesize", "--requests", "20000", "--clients", "300"]).stdout;
     let mut records = Vec::new();
@@ -45,7 +45,7 @@ fn parquet(batch: &RecordBatch) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// A table with a column that nobody needs, and that takes most of it.
+/// A table with an unneeded column that takes most of its bytes.
 pub(crate) fn parquet_with_ballast() -> Vec<u8> {
     let (_, batch) = made_up(["time", "client", "status", "bytes"]);
     let ballast = (0..batch.num_rows()).map(|row| format!("{:0>200}", row.wrapping_mul(0x9e37_79b9_7f4a)));
@@ -57,7 +57,7 @@ pub(crate) fn parquet_with_ballast() -> Vec<u8> {
 }
 
 #[test]
-fn a_table_counts_as_its_lines_do() {
+fn a_table_gives_the_same_counts_as_its_lines() {
     let folder = Folder::new("tables");
     let (log, batch) = made_up(["time", "client", "status", "bytes"]);
     let expected = rows(&[&folder.write("lines.log", &log)], &[]);
@@ -109,11 +109,11 @@ fn columns_of_other_names_are_named_by_a_flag() {
 }
 
 #[test]
-fn a_table_that_is_cut_off_is_refused_and_one_that_is_broken_is_counted_as_far_as_it_goes() {
+fn a_truncated_table_is_refused_and_a_damaged_one_is_counted_up_to_the_damage() {
     let folder = Folder::new("broken-tables");
     let (_, batch) = made_up(["time", "client", "status", "bytes"]);
     let whole = parquet(&batch);
-    // What the columns are stands at the end.
+    // The schema is at the end.
     let output = roundtrip(&["connections", &folder.write("cut.parquet", &whole[..whole.len() / 2])]);
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
@@ -133,7 +133,7 @@ fn a_table_that_is_cut_off_is_refused_and_one_that_is_broken_is_counted_as_far_a
 }
 
 #[test]
-fn the_answer_may_be_a_parquet_table() {
+fn the_result_can_be_a_parquet_table() {
     let folder = Folder::new("parquet-out");
     let (log, _) = made_up(["time", "client", "status", "bytes"]);
     let out = folder.0.join("answer.parquet").to_str().unwrap().to_owned();
@@ -151,7 +151,7 @@ fn the_answer_may_be_a_parquet_table() {
 }
 
 #[test]
-fn a_table_has_laws_and_answers_of_one_size_are_one_file() {
+fn a_table_has_distributions_and_responses_of_one_size_are_one_file() {
     let folder = Folder::new("tables-laws");
     let (_, batch) = made_up(["time", "client", "status", "bytes"]);
     let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();

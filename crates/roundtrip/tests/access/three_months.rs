@@ -1,7 +1,7 @@
-//! The paper's claims beside a hundred million requests made up over the three months of WorldCup98: long evidence, by hand.
+//! The paper's claims for a hundred million synthetic requests over the three months of WorldCup98: a long test, run by hand.
 //!
-//! What sizes say is what was put in; what connections say is counted. The same for logs that CI has time for is
-//! `roundtrip reproduce dhttp`.
+//! Sizes are an assumption; connections are counted. `roundtrip reproduce dhttp` does the same for logs that are short
+//! enough for CI.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::program::rows;
 
-/// The figures are those of `docs/connections.md`, which rounds them. The same seed gives the same log: they may not move.
+/// The figures are those of `docs/connections.md`, which rounds them. The same seed gives the same log: they must not change.
 #[test]
 #[ignore = "long evidence: ROUNDTRIP_LOGS=... cargo test --release -p roundtrip --test access -- --ignored --nocapture three_months"]
 fn paper_three_months_of_a_hundred_million_requests_restate_its_claims() {

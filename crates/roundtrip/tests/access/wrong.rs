@@ -1,4 +1,4 @@
-//! Logs and flags that are wrong, in every way: what was read is said, what was lost is counted, nothing panics.
+//! Invalid logs and flags: everything readable is counted, every loss is reported, nothing panics.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use super::program::{Folder, gzipped, json, made_up, piped, roundtrip, rows, text};
 
 #[test]
-fn times_that_run_backwards_for_days_are_counted_and_not_silent() {
+fn times_that_run_backwards_for_days_are_reported() {
     let line = |day: u32, number: u32| {
         format!("h{} - - [{day:02}/Aug/1995:02:00:00 -0400] \"GET / HTTP/1.0\" 200 9\n", number % 9)
     };
@@ -16,13 +16,13 @@ fn times_that_run_backwards_for_days_are_counted_and_not_silent() {
     let counted = rows(&output)[0]["requests"].as_u64().unwrap();
     assert!((4_000..20_000).contains(&counted), "{counted}");
     assert!(text(&output.stderr).contains("came too late to be put in order"), "{}", text(&output.stderr));
-    // A window that holds them all puts them right.
+    // A window that holds them all sorts them.
     let output = piped(&json(&[], &[]), log.as_bytes());
     assert_eq!(rows(&output)[0]["requests"], 20_000);
 }
 
 #[test]
-fn what_is_no_log_is_refused_in_a_sentence() {
+fn a_file_that_is_not_a_log_is_refused_in_a_sentence() {
     let folder = Folder::new("refused");
     let nothing = folder.write("empty.log", b"");
     let diary = folder.write("diary.txt", b"dear diary,\n");
@@ -54,7 +54,7 @@ fn a_log_without_sizes_is_refused_with_the_flag_that_helps() {
 }
 
 #[test]
-fn binary_and_a_line_of_a_hundred_megabytes_cost_no_more_than_themselves() {
+fn binary_and_a_line_of_a_hundred_megabytes_need_bounded_memory() {
     let log = made_up(1_000);
     let cut = log.len() / 2 + log[log.len() / 2..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let mut spoilt = log[..cut].to_vec();
@@ -72,7 +72,7 @@ fn binary_and_a_line_of_a_hundred_megabytes_cost_no_more_than_themselves() {
 }
 
 #[test]
-fn a_truncated_archive_is_counted_as_far_as_it_goes() {
+fn a_truncated_archive_is_counted_up_to_its_end() {
     let folder = Folder::new("truncated");
     let packed = gzipped(&made_up(20_000));
     let log = folder.write("cut.gz", &packed[..packed.len() / 2]);
@@ -83,7 +83,7 @@ fn a_truncated_archive_is_counted_as_far_as_it_goes() {
 }
 
 #[test]
-fn an_archive_of_which_nothing_can_be_unpacked_is_refused() {
+fn an_archive_without_any_readable_data_is_refused() {
     let folder = Folder::new("beyond-help");
     let log = folder.write("cut.gz", &gzipped(&made_up(100))[..12]);
     let output = roundtrip(&json(&[&log], &[]));
@@ -92,14 +92,14 @@ fn an_archive_of_which_nothing_can_be_unpacked_is_refused() {
     assert_eq!(text(&output.stderr).lines().count(), 1);
 }
 
-/// The program with its standard output on a disk that is full.
+/// Runs the program with its standard output on a full disk.
 fn onto_a_full_disk(arguments: &[&str]) -> Output {
     let full = File::options().write(true).open("/dev/full").unwrap();
     Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).stdout(full).output().unwrap()
 }
 
 #[test]
-fn a_disk_that_is_full_is_said_in_a_sentence() {
+fn a_full_disk_is_reported_in_a_sentence() {
     let folder = Folder::new("full");
     let log = folder.write("made-up.log", &made_up(100));
     for arguments in [&["logs", "synthesize"][..], &["connections", &log]] {
@@ -121,7 +121,7 @@ fn a_disk_that_is_full_is_said_in_a_sentence() {
 }
 
 #[test]
-fn wrong_flags_name_themselves_and_the_remedy() {
+fn errors_name_the_wrong_flag_and_the_remedy() {
     let cases = [
         (vec!["--timeout", "soon"], "--timeout:"),
         (vec!["--per-client", "0"], "0 connections per client cannot be counted; give 1 to 64"),

@@ -1,6 +1,6 @@
-//! The scenarios: a base, and what is changed of it, one or two things at a time.
+//! The scenarios: a base, and changes of it, one or two at a time.
 //!
-//! Not drawn at random: each group is there for a mechanism, and says which.
+//! Not random: each group is for a mechanism, which it names.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use scenario::{
 use tcp::stack::{Acks, Congestion};
 use wire::{Bytes, Duration, Rate, Seed};
 
-/// A scenario, and its place among all.
+/// A scenario with its index.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     number: usize,
     setting: Setting,
 }
 
-/// What is varied.
+/// Parameters that vary.
 #[derive(Clone, Debug)]
 struct Setting {
     rtt_ms: u64,
@@ -35,7 +35,7 @@ struct Setting {
     parallel: u16,
 }
 
-/// A page in three objects over a path of today, with Linux as it ships.
+/// A page of three objects over a modern path, with Linux's defaults.
 fn base() -> Setting {
     Setting {
         rtt_ms: 40,
@@ -86,7 +86,7 @@ fn paths() -> Vec<Setting> {
     found
 }
 
-/// Segment sizes: what is left over at the end, what the receiver takes for full.
+/// Segment sizes: the remainder at the end, and the receiver's estimate of a full segment.
 fn segments() -> Vec<Setting> {
     let mut found = Vec::new();
     for mss in [128, 256, 512, 536, 1_000, 1_448] {
@@ -110,7 +110,7 @@ fn windows() -> Vec<Setting> {
     found
 }
 
-/// Every segment acknowledged at once, or as Linux delays them; with Nagle's algorithm and without.
+/// Every segment acknowledged immediately, or as Linux delays them; with Nagle's algorithm and without.
 fn acknowledgements() -> Vec<Setting> {
     let mut found = Vec::new();
     for acks in [Acks::EverySegment, Acks::QuickThenDelayed] {
@@ -125,8 +125,8 @@ fn acknowledgements() -> Vec<Setting> {
     found
 }
 
-/// Many exchanges, quick and slow servers: ACKs that are delayed, ride on requests, or come by the timer; windows that
-/// idle.
+/// Many exchanges, fast and slow servers: ACKs that are delayed, piggybacked on requests, or sent by the timer; windows
+/// that idle.
 fn conversations() -> Vec<Setting> {
     let mut found = Vec::new();
     for processing_ms in [0, 10, 60, 300, 700] {
@@ -161,7 +161,7 @@ fn long_talks() -> Vec<Setting> {
     found
 }
 
-/// Requests of more than one segment, and several connections at once.
+/// Requests of more than one segment, and several concurrent connections.
 fn requests() -> Vec<Setting> {
     let mut found = Vec::new();
     for request in [2_000, 3_200, 7_000] {
@@ -200,7 +200,7 @@ impl Case {
         } = self.setting.clone();
         let linux = Stack::named("linux").expect("a stack's name");
         let objects = sizes.into_iter().map(|size| Object { size: Bytes::new(size), deflated: None });
-        // A handful of megabits: exact.
+        // A few megabits: exact.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let rate = Rate::from_bits_per_second((rate_mbit * 1e6) as u64).expect("above zero");
         Scenario {
@@ -227,7 +227,7 @@ impl Case {
         }
     }
 
-    /// Without commas.
+    /// Description without commas.
     pub(crate) fn description(&self) -> String {
         let Setting {
             rtt_ms,

@@ -1,14 +1,15 @@
 //! The simulator's Linux against Linux: the same scenarios through both, segment by segment.
 //!
 //! Agreement is the same data segments in the same order (connection, direction, sequence numbers), and a time within
-//! the larger of 1% and 4 ms, a jiffy. Neither engine knows of the other; what differs is looked up in the kernel's
-//! source and said in `crates/simulate`, never tuned.
+//! the larger of 1% and 4 ms, a jiffy. Neither engine knows of the other. Differences are looked up in the kernel's
+//! source and documented in `crates/simulate`, never tuned.
 //!
-//! Without the test harness, so that whoever is not root may enter a user namespace first. As a test it runs a
-//! sample, in half a minute, and judges only the segments: times are shown, and say as much of who else uses the
-//! machine. `cargo test --release -p roundtrip --test conformance -- all [FILE.csv]` runs everything
-//! and writes what came of it, as kept in `studies/simulator-against-kernel`; `-- trace N` shows both captures of one
-//! scenario, packet by packet; `-- stacks FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols. Not a benchmark, and nothing about other systems than Linux.
+//! Without the test harness, so that a non-root user may enter a user namespace first. As a test it runs a sample, in
+//! half a minute, and judges only the segments: times are shown, and depend on other load on the machine. `cargo test
+//! --release -p roundtrip --test conformance -- all [FILE.csv]` runs everything and writes the results, as stored in
+//! `studies/simulator-against-kernel`; `-- trace N` shows both captures of one scenario, packet by packet; `-- stacks
+//! FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols. Not a benchmark, and nothing
+//! about other systems than Linux.
 
 mod cases;
 mod outcome;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         ["all", file] => run_all(Some(file)),
         ["trace", number] => trace(number),
         ["stacks", file, names @ ..] => stacks::run(file, names),
-        // What the test harness would be told (filters, `--nocapture`) means nothing here.
+        // Arguments of the test harness (filters, `--nocapture`) are ignored.
         _ => run_sample(),
     };
     told.unwrap_or_else(|sentence| {
@@ -41,11 +42,11 @@ fn main() -> ExitCode {
     })
 }
 
-/// As many of a hundred as must have the same segments, and as many as must take the same time.
+/// Minimum percentage with the same segments, and with the same time.
 const ENOUGH: usize = 95;
-/// Runs of each scenario on the kernel: the middle one of three is no outlier.
+/// Runs of each scenario on the kernel: the median of three is not an outlier.
 const RUNS: u32 = 3;
-/// The sample: every so many of all.
+/// Sampling interval of the cases.
 const EVERY: usize = 10;
 
 fn run_sample() -> Result<ExitCode, String> {
@@ -67,7 +68,7 @@ fn run_all(file: Option<&str>) -> Result<ExitCode, String> {
     Ok(if is_enough(same) && is_enough(in_time) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs each, and says as it goes what came of it.
+/// Runs each case, and prints its outcome.
 fn run(cases: &[Case], runs: u32) -> Result<Vec<Outcome>, String> {
     let mut outcomes = Vec::new();
     for case in cases {

@@ -1,6 +1,6 @@
-//! What came of a scenario in both engines, and whether that is agreement.
+//! Results of a scenario in both engines, and whether they agree.
 //!
-//! Not a judgement of the whole: how many must agree is for whoever ran them.
+//! Not a judgement of the whole: the caller decides how many must agree.
 
 use measure::run::Run;
 use measure::{Options, measure};
@@ -10,34 +10,33 @@ use wire::{Bytes, Duration};
 use crate::cases::Case;
 use crate::packets::{self, Sent};
 
-/// Both engines' answers.
+/// Results of both engines.
 pub(crate) struct Outcome {
     case: Case,
     pub(crate) kernel: Answer,
     pub(crate) simulator: Answer,
-    /// The fastest and the slowest run on the kernel.
+    /// Minimum and maximum time on the kernel.
     range_ms: [f64; 2],
-    /// Time that the machine took in the first run to wake both programs up and run them. The simulator has of it what
-    /// the stack's wake-ups take.
+    /// Time in the first run to wake both programs up and to run them. The simulator includes the stack's wake-up times only.
     hosts_ms: f64,
     /// Kernel, date and the like.
     circumstances: Vec<String>,
-    /// Where the segments part, if they do.
+    /// Index of the first different segment.
     parting: Option<usize>,
 }
 
-/// One engine's.
+/// Result of one engine.
 pub(crate) struct Answer {
     elapsed_ms: f64,
-    /// Of the first run.
+    /// Packets of the first run.
     pub(crate) packets: Vec<Sent>,
 }
 
-/// Memory for a capture: more than any of the pages takes.
+/// Capture buffer: larger than any of the pages.
 const CAPTURE: Bytes = Bytes::new(1 << 24);
-/// A time may be off by so much ...
+/// Relative tolerance of times ...
 const WITHIN: f64 = 0.01;
-/// ... or by a jiffy, the grain of the kernel's timers.
+/// ... or a jiffy, the granularity of the kernel's timers.
 const WITHIN_MS: f64 = 4.0;
 
 /// Runs a scenario through both.
@@ -64,13 +63,13 @@ pub(crate) fn compare(case: &Case, runs: u32) -> Result<Outcome, String> {
     Ok(Outcome { case: case.clone(), kernel, simulator, range_ms, hosts_ms, circumstances, parting })
 }
 
-/// What both hosts took beyond what the scenario asks for.
+/// Time of both hosts beyond that of the scenario.
 fn hosts(run: &Run, processing: Duration) -> Duration {
     let answers = run.reactions.answers.iter().map(|answer| *answer - processing);
     answers.chain(run.reactions.thoughts.iter().copied()).fold(Duration::ZERO, |sum, time| sum + time)
 }
 
-/// The place of the first segment that is not the same.
+/// Index of the first different segment.
 fn parting(kernel: &Answer, simulator: &Answer) -> Option<usize> {
     let [kernel, simulator] = [kernel, simulator].map(|answer| packets::data(&answer.packets));
     let same = kernel.iter().zip(&simulator).take_while(|(one, other)| one == other).count();
@@ -86,7 +85,7 @@ impl Outcome {
         self.is_near(self.kernel.elapsed_ms)
     }
 
-    /// Whether it would be in time on a machine that wakes its programs up at once; a busy one does not.
+    /// Whether the time would agree on a machine that wakes its programs up immediately, which a busy one does not.
     fn is_in_time_but_for_hosts(&self) -> bool {
         self.is_near(self.kernel.elapsed_ms - self.hosts_ms)
     }
@@ -96,7 +95,7 @@ impl Outcome {
         (self.simulator.elapsed_ms - kernel_ms).abs() <= allowed
     }
 
-    /// For people.
+    /// The outcome in one line.
     pub(crate) fn line(&self) -> String {
         let Self {
             case,
@@ -125,7 +124,7 @@ impl Outcome {
     }
 }
 
-/// What is kept: one line a scenario.
+/// The stored file: one line for each scenario.
 pub(crate) fn record(outcomes: &[Outcome]) -> String {
     let heading = "number,scenario,segments,same_until,kernel_ms,kernel_least_ms,kernel_greatest_ms,hosts_ms,simulated_ms,in_time\n";
     let circumstances = outcomes.iter().take(1).flat_map(|outcome| &outcome.circumstances);

@@ -1,6 +1,6 @@
-//! The packets of either engine, in one form: as their senders saw them leave, numbered from their SYNs.
+//! The packets of either engine, in one form: as their senders sent them, numbered from their SYNs.
 //!
-//! Not a capture: what arrived, and what it held, is left behind.
+//! Not a capture: received packets and payloads are left out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,33 +11,33 @@ use simulate::world::{HostId, Record, Seen};
 use wire::Time;
 use wire::packet::{Flags, Packet};
 
-/// A packet that left its sender.
+/// A packet at its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) at: Time,
     pub(crate) segment: Segment,
-    /// The next number expected from the other side.
+    /// Acknowledgement number.
     pub(crate) acknowledgement: u64,
     pub(crate) flags: String,
 }
 
-/// What must be the same in both engines.
+/// Properties that must be equal in both engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// Connections are counted in the order in which they were opened.
+    /// Index of the connection, in the order of opening.
     pub(crate) connection: usize,
     pub(crate) is_up: bool,
-    /// The first byte's number, and the number after the last.
+    /// First sequence number, then the number after the last.
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
 
-/// The segments with data, in the order in which they left.
+/// The segments with data, in the order of sending.
 pub(crate) fn data(packets: &[Sent]) -> Vec<Segment> {
     packets.iter().map(|packet| packet.segment).filter(|segment| segment.end > segment.start).collect()
 }
 
-/// What the kernels sent.
+/// Packets that the kernels sent.
 pub(crate) fn of_kernel(capture: &Capture) -> Vec<Sent> {
     let mut connections: BTreeMap<u16, Connection> = BTreeMap::new();
     let mut found = Vec::new();
@@ -63,21 +63,21 @@ pub(crate) fn of_kernel(capture: &Capture) -> Vec<Sent> {
     found
 }
 
-/// One connection of a capture: its place, and the first sequence numbers of client and server.
+/// A connection of a capture: its index, and the initial sequence numbers of client and server.
 struct Connection {
     number: usize,
     first: [Option<u32>; 2],
 }
 
 impl Connection {
-    /// The sender's first number, and the receiver's.
+    /// The sender's initial sequence number, and the receiver's.
     fn first(&mut self, is_up: bool) -> [&mut Option<u32>; 2] {
         let [client, server] = &mut self.first;
         if is_up { [client, server] } else { [server, client] }
     }
 }
 
-/// What the simulator's hosts sent; the client is its first host.
+/// Packets that the simulator's hosts sent; the client is its first host.
 pub(crate) fn of_simulator(records: &[Record]) -> Vec<Sent> {
     let mut connections: BTreeMap<u16, usize> = BTreeMap::new();
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
 //! The scenarios of the corpus: families that each provoke a cause, over round trips, windows, congestion controls and
-//! losses with and without SACK. Nothing here says what is found: that is asked of the endpoints.
+//! losses with and without SACK. Expected findings are not listed here: the endpoints supply them.
 
 use scenario::programs::HeadWrite;
 use scenario::{
@@ -11,9 +11,9 @@ use wire::{Bytes, Duration, Probability, Rate, Seed};
 
 /// One run of the simulator.
 pub(crate) struct Case {
-    /// Which family, and where in it.
+    /// Family, and index in it.
     pub(crate) name: String,
-    /// What is run.
+    /// Scenario to run.
     pub(crate) scenario: Scenario,
 }
 
@@ -36,7 +36,7 @@ const FAMILIES: [&str; 13] = [
     "after-idle",
 ];
 
-/// All of them, in an order that never changes.
+/// All cases, in a fixed order.
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     for family in FAMILIES {

@@ -1,5 +1,4 @@
-//! What is found held against what is known, and counted: stalls of a cause that are found under its name, and findings of
-//! a cause that are none.
+//! Comparison of findings with the known causes: stalls found under their name, and false findings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,26 +8,26 @@ use trace::Stall;
 
 use crate::vantage::Vantage;
 
-/// What is counted together.
+/// Key under which results are counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Where {
-    /// What the endpoints say.
+    /// Cause by the endpoints.
     pub(crate) cause: String,
     pub(crate) vantage: Vantage,
-    /// Of the first half, that rules may be mended by.
+    /// Whether the case is in the first half, by which rules may be improved.
     pub(crate) is_first: bool,
 }
 
-/// Stalls of one cause.
+/// Results for stalls of one cause.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// What they are found as.
+    /// Causes under which they are found.
     found: BTreeMap<String, usize>,
-    /// Found without being there, and what is there.
+    /// False findings, with the true causes.
     false_alarms: BTreeMap<String, usize>,
     /// Captures with such a stall.
     captures: usize,
-    /// What was named wrongly, a line for each.
+    /// Wrong names, a line for each.
     mistakes: Vec<String>,
 }
 
@@ -54,11 +53,11 @@ impl Tally {
 
 pub(crate) type Tallies = BTreeMap<Where, Tally>;
 
-/// All that is known of what was found.
+/// All results.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     pub(crate) tallies: Tallies,
-    /// Where all time went, by the place of the capture and the half.
+    /// Time accounts, by vantage point and half.
     pub(crate) accounts: BTreeMap<(Vantage, bool), Account>,
 }
 
@@ -74,23 +73,23 @@ impl Judged {
     }
 }
 
-/// What is known of a run.
+/// Known facts of a run.
 pub(crate) struct Known<'a> {
     pub(crate) name: &'a str,
     pub(crate) number: usize,
     pub(crate) is_first: bool,
     pub(crate) rtt_ms: f64,
-    /// When the client had everything.
+    /// Time at which the client had everything.
     pub(crate) elapsed_ms: f64,
-    /// As the server saw them, but for what the client does.
+    /// Stalls as the server saw them, except for the client's own.
     pub(crate) stalls: Vec<Stall>,
     pub(crate) repairs: Vec<Stall>,
-    /// Of which nothing is known: what is found there is neither right nor wrong.
+    /// Pauses without known cause: a finding there is neither right nor wrong.
     pub(crate) unwatched: Vec<Stall>,
 }
 
 impl Known<'_> {
-    /// Counts what is found in one capture. `how` it was taken is told with every mistake.
+    /// Counts the findings of one capture. `how` it was taken is printed with every mistake.
     pub(crate) fn hold(
         &self,
         vantage: Vantage,
@@ -103,7 +102,7 @@ impl Known<'_> {
         let is_first = *is_first;
         let Judged { tallies, accounts } = judged;
         accounts.entry((vantage, is_first)).or_default().merge(account);
-        // Of less nobody needs the cause, but for what is lost for good.
+        // Shorter stalls need no cause, except for lost data.
         let least = (rtt_ms / 4.0).max(5.0);
         let matters = |stall: &&Stall| stall.lost_ms >= least || stall.cause == LOST_FOR_GOOD;
         let seen = |stalls: &[Stall]| -> Vec<Stall> {
@@ -133,7 +132,7 @@ impl Known<'_> {
                 if name == stall.cause { Vec::new() } else { vec![mistake("missed", stall, &name)] };
             add(&stall.cause, Tally { found: BTreeMap::from([(name, 1)]), mistakes, ..Tally::default() });
         }
-        // How the connection ends nobody waits for.
+        // No one waits for the connection's close.
         for stall in found.iter().filter(matters).filter(|stall| stall.at_ms < *elapsed_ms) {
             let truth = name_at(&all, stall);
             if truth == "nothing" && name_at(&unwatched, stall) != "nothing" {
@@ -148,10 +147,10 @@ impl Known<'_> {
     }
 }
 
-/// What costs answers, not time.
+/// A cause that loses responses, not time.
 const LOST_FOR_GOOD: &str = "reset-lost-data";
 
-/// What the other end does is seen half a round trip later, or half of that.
+/// A stall as a vantage point sees it: events of the far end are seen half a round trip later, or half of that.
 pub(crate) fn as_seen(stall: &Stall, vantage: Vantage, way_ms: f64) -> Stall {
     let is_clients =
         matches!(stall.cause.as_str(), "connection-setup" | "client-think" | "expect-100-continue");
@@ -163,15 +162,15 @@ pub(crate) fn as_seen(stall: &Stall, vantage: Vantage, way_ms: f64) -> Stall {
     Stall { at_ms: stall.at_ms + later_ms, ..stall.clone() }
 }
 
-/// Whether a repair of that name was under way during a stall: a wait for a window and for what was lost have two names.
+/// Whether a repair of that name was in progress during a stall: a wait for a window and for lost data has two names.
 fn is_repair(repairs: &[Stall], stall: &Stall, name: &str) -> bool {
     let alike: Vec<Stall> = repairs.iter().filter(|repair| repair.cause == name).cloned().collect();
     name_at(&alike, &Stall { cause: name.to_owned(), ..stall.clone() }) == name
 }
 
-/// What covers most of a stall, if it covers a third of it; of two that do, the one of its name.
+/// The cause that covers most of a stall, if it covers a third of it; of two that do, the one with its name.
 fn name_at(others: &[Stall], stall: &Stall) -> String {
-    // Requests lie unanswered behind one another: when that began is no question.
+    // Pipelined requests are outstanding together: the time of the loss is not compared.
     if stall.cause == LOST_FOR_GOOD && others.iter().any(|other| other.cause == LOST_FOR_GOOD) {
         return LOST_FOR_GOOD.to_owned();
     }
@@ -180,7 +179,7 @@ fn name_at(others: &[Stall], stall: &Stall) -> String {
         end - stall.at_ms.max(other.at_ms)
     };
     let name = |other: &Stall| match (other.cause.as_str(), stall.cause.as_str()) {
-        // Two names of one wait: the endpoints tell only that there was a handshake, and only that a timer ran out.
+        // Two names of one wait: the endpoints report only the handshake, or only the expired timer.
         ("connection-per-request", "connection-setup") | ("connection-setup", "connection-per-request") => {
             stall.cause.clone()
         }
@@ -222,7 +221,7 @@ pub(crate) fn table(tallies: &Tallies) -> String {
     text
 }
 
-/// Where all time went, in parts of a hundred.
+/// Time accounts, in percent.
 pub(crate) fn accounts(judged: &Judged) -> String {
     let mut text = "vantage,half,share,seconds,percent\n".to_owned();
     for ((vantage, is_first), account) in &judged.accounts {
@@ -236,7 +235,7 @@ pub(crate) fn accounts(judged: &Judged) -> String {
     text
 }
 
-/// Of both halves.
+/// Mistakes of both halves.
 pub(crate) fn mistakes_of(tallies: &Tallies) -> String {
     tallies.values().flat_map(|tally| &tally.mistakes).map(|line| format!("{line}\n")).collect()
 }

@@ -1,17 +1,16 @@
-//! The corpus over real kernels: two hosts, a link, programs that do something wrong, and what is true of each run.
+//! The corpus over real kernels: two hosts, a link, programs with a fault, and the true causes of each run.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `cases` | what is run |
-//! | `hosts` | two hosts with cards, two routers, a link |
-//! | `programs` | a client and a server, and what they write down |
+//! | `cases` | the runs |
+//! | `hosts` | two hosts with network cards, two routers, a link |
+//! | `programs` | a client and a server, with logs of their own |
 //! | `watch` | packets at the cards; TCP_INFO every millisecond |
-//! | `truth` | which pauses there were, and why |
-//! | `kept` | captures at three places, and what is true, in files |
-//! | `savings` | what a fix would save, and what it does |
+//! | `truth` | the true pauses, with their causes |
+//! | `kept` | captures at three places and the truth, in files |
+//! | `savings` | predicted and real savings of a fix |
 //!
-//! The kernel is this machine's, its times are real: no two runs are the same. A run in which the link was late is made
-//! again.
+//! The kernel is this machine's, its times are real: no two runs are the same. A run in which the link was late is repeated.
 
 pub(crate) mod cases;
 mod hosts;
@@ -40,25 +39,25 @@ use programs::{Answered, Visit};
 use truth::Truth;
 use watch::{Frame, Sample};
 
-/// What was seen of one run.
+/// Observations of one run.
 pub(crate) struct Run {
     pub(crate) visit: Visit,
     pub(crate) answered: Vec<Answered>,
     pub(crate) samples: Vec<Sample>,
-    /// At the client's card and the server's.
+    /// Frames at the client's card and the server's.
     pub(crate) frames: [Vec<Frame>; 2],
-    /// On the link.
+    /// Packets on the link.
     pub(crate) capture: Capture,
 }
 
-/// Whether there are kernels to be had; or what is missing, in a sentence.
+/// Whether kernels can be measured; otherwise the missing requirement, in a sentence.
 pub(crate) fn available() -> Result<(), String> {
     measure::prepare().map_err(hosts::told)?;
     measure::available().map_err(hosts::told)?;
     hosts::missing().map_or(Ok(()), |what| Err(format!("this needs {what}")))
 }
 
-/// One run, and made again where the link was late.
+/// One run, repeated where the link was late.
 pub(crate) fn run(case: &Case) -> Result<Run, String> {
     const ATTEMPTS: usize = 4;
     let mut why = String::new();
@@ -89,7 +88,7 @@ fn attempt(case: &Case) -> Result<Run, String> {
     let server = hosts.server.start(move || programs::serve(&listener, &play, clock, &connected));
     let play = case.play.clone();
     let visit = hosts.client.start(move || programs::visit(&play, clock)).wait().map_err(hosts::told)?;
-    // What was sent last shall arrive.
+    // Lets the last packets arrive.
     programs::wait(case.rtt * 2);
     let answered = server.wait().map_err(hosts::told)?;
     over.store(true, Ordering::Release);
@@ -104,10 +103,10 @@ fn attempt(case: &Case) -> Result<Run, String> {
     Ok(Run { visit, answered, samples, frames, capture })
 }
 
-/// As many at a time as do not disturb one another.
+/// Number of concurrent runs that do not disturb one another.
 const AT_ONCE: usize = 6;
 
-/// Runs each, and does something with it, some at a time; says what could not be run.
+/// Runs each, some at a time, and passes it on; prints a sentence for those that could not be run.
 pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(Kept) + Sync) {
     in_turn(AT_ONCE, cases, |(number, case)| match run(case) {
         Ok(run) => then(Kept::of(*number, case, &run)),
@@ -115,7 +114,7 @@ pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(Kept) + Sync) {
     });
 }
 
-/// Does something with each of `all`, so many at a time.
+/// Passes each of `all` to `work`, `at_once` at a time.
 fn in_turn<T: Sync>(at_once: usize, all: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -126,7 +125,7 @@ fn in_turn<T: Sync>(at_once: usize, all: &[T], work: impl Fn(&T) + Sync) {
     thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(work))));
 }
 
-/// Runs all that are not kept yet, and keeps them.
+/// Runs and stores all that are not stored yet.
 pub(crate) fn keep(cases: &[Case], folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(hosts::told)?;
     let is_missing = |(number, _): &(usize, &Case)| !folder.join(format!("{number}.csv")).exists();
@@ -141,7 +140,7 @@ pub(crate) fn keep(cases: &[Case], folder: &Path) -> Result<(), String> {
     failed.into_inner().expect("nobody panics").map_or(Ok(()), Err)
 }
 
-/// Holds against what is true what is found in those that were kept.
+/// Judges the findings in stored runs.
 pub(crate) fn judge_kept(folder: &Path, count: usize) -> Result<Judged, String> {
     let next = AtomicUsize::new(0);
     let work = || -> Result<Judged, String> {
@@ -168,7 +167,7 @@ pub(crate) fn judge_kept(folder: &Path, count: usize) -> Result<Judged, String> 
     Ok(judged)
 }
 
-/// Counts what is found in one.
+/// Counts the findings of one run.
 pub(crate) fn judge(kept: &Kept, judged: &mut Judged) {
     let Kept { number, name, rtt_ms, truth, captures: _ } = kept;
     let Truth { began, elapsed_ms, stalls, repairs, unexplained: _, unwatched } = truth;
@@ -188,7 +187,7 @@ pub(crate) fn judge(kept: &Kept, judged: &mut Judged) {
     }
 }
 
-/// One case, with what is true of it and what is found in it: made anew, or as it was kept.
+/// Prints one case with its true causes and its findings.
 pub(crate) fn show(kept: &Kept) {
     let Kept { number, name, rtt_ms: _, truth, captures: _ } = kept;
     let Truth { began, elapsed_ms, stalls, repairs, unexplained, unwatched } = truth;

@@ -1,16 +1,16 @@
-//! What `diagnose` finds in captures whose causes are known: the simulator asks its endpoints what kept them from
-//! sending (`simulate::stalls`), and never the rules that are judged here.
+//! `diagnose`'s findings in captures with known causes: the simulator's endpoints report what kept them from sending
+//! (`simulate::stalls`), independently of the rules that are judged here.
 //!
 //! As a test it judges a sample. `cargo test --release -p roundtrip --test corpus -- all FILE.csv` judges every capture
-//! and writes the table that `studies/diagnosis` keeps; `-- pairs` shows what is taken for what in the first half, the
-//! only one that rules may be mended by, `-- mistakes` each of its mistakes, `-- case N` (and a place: `client`) one of
-//! the cases, `-- accounts` where all time went, and `-- savings FILE.csv` what the fixes save that are proposed. The
-//! second half is what is reported.
+//! and writes the table in `studies/diagnosis`; `-- pairs` shows confusions of causes in the first half, the only one
+//! by which rules may be improved, `-- mistakes` each of its mistakes, `-- case N` (and a place: `client`) one of the
+//! cases, `-- accounts` the accounts of all time, and `-- savings FILE.csv` the savings of the proposed fixes. The
+//! second half is the reported one.
 //!
-//! The same is asked of real kernels (`kernel`), as root: `-- kernel keep FOLDER` runs 1,632 visits in a laboratory and
-//! keeps what was captured and what is true, `-- kernel judge FOLDER FILE.csv` judges that, `-- kernel case N` shows one,
-//! `-- kernel savings first keep FOLDER` runs some with their fault and mended (`second`, `third`: others; and only families that
-//! are named), `-- kernel savings first judge FOLDER FILE.csv` says what was predicted of what that saves.
+//! The same for real kernels (`kernel`), as root: `-- kernel keep FOLDER` runs 1,632 visits in a laboratory and stores
+//! captures and true causes, `-- kernel judge FOLDER FILE.csv` judges those, `-- kernel case N` shows one, `-- kernel
+//! savings first keep FOLDER` runs some with their fault and without (`second`, `third`: others; and only the named
+//! families), `-- kernel savings first judge FOLDER FILE.csv` compares predicted and real savings.
 
 mod cases;
 mod judge;
@@ -54,8 +54,8 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["kernel", rest @ ..] => on_kernels(rest),
-        // What the test harness would be told (filters, `--nocapture`) means nothing here.
-        // First what needs a process with a single thread.
+        // Arguments of the test harness (filters, `--nocapture`) are ignored.
+        // First the part that needs a process with a single thread.
         _ => {
             let kernel = kernel::available();
             the_sample_is_good_enough(cases).and_then(|()| the_kernels_sample_is_good_enough(kernel))
@@ -70,8 +70,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Of the pauses over real kernels, what must be named right at the ends, in a hundred: less, because a test's machine has
-/// others at work, and pauses of its own.
+/// Minimum percentage of pauses over real kernels that must be named right at the ends: lower, because other load on
+/// the test's machine causes pauses of its own.
 const ENOUGH_OF_KERNEL: usize = 80;
 
 fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<(), String> {
@@ -97,10 +97,10 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
     if kept * 100 >= savings.len() * KEPT_BY_KERNEL { Ok(()) } else { Err(savings::table(&savings)) }
 }
 
-/// Of savings over real kernels, what must come true, in a hundred: a busy machine takes as much as some of them are.
+/// Minimum percentage of right savings over real kernels: load on the machine is as large as some of them.
 const KEPT_BY_KERNEL: usize = 50;
 
-/// Stalls that are known at the ends, and those that are named right.
+/// Known stalls at the ends, and those that are named right.
 fn at_ends(judged: &Judged) -> (usize, usize) {
     let tallies = judged.tallies.iter().filter(|(place, _)| place.vantage != Vantage::Middle);
     let counts = tallies.map(|(place, tally)| (tally.known(), tally.right(&place.cause)));
@@ -167,16 +167,16 @@ fn part_named(name: &str) -> Result<Part, String> {
     Part::named(name).ok_or_else(|| format!("there is a first part, a second and a third, and no {name}"))
 }
 
-/// Prints a table, and keeps it.
+/// Prints a table, and stores it.
 fn write(text: &str, file: &str) -> Result<(), String> {
     print!("{text}");
     std::fs::write(file, text).map_err(|error| format!("cannot write {file}: {error}"))
 }
 
-/// The sample of the test: every so many; and what of its stalls must be named right at the ends, in a hundred.
+/// Sampling interval of the test; then the minimum percentage of stalls that must be named right at the ends.
 const EVERY: usize = 37;
 const ENOUGH: usize = 97;
-/// And of savings, what must come true.
+/// Minimum percentage of right savings.
 const KEPT: usize = 85;
 
 fn the_sample_is_good_enough(cases: Vec<Case>) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! What `diagnose` says a fix would save, and what it does save: the same run again with the cause mended.
+//! Savings: `diagnose`'s prediction, and the real saving of the same run without the cause.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,10 +12,10 @@ use wire::{Bytes, Duration};
 use crate::cases::Case;
 use crate::vantage::{self, How, Vantage};
 
-/// What is predicted and what is saved, in milliseconds, of one run.
+/// Predicted and real saving of one run, in milliseconds.
 pub(crate) struct Saving {
     case: usize,
-    /// Where what predicts it was captured.
+    /// Vantage point of the prediction's capture.
     vantage: Vantage,
     cause: Cause,
     predicted_ms: f64,
@@ -33,19 +33,19 @@ impl Saving {
         Self { case, vantage, cause, predicted_ms: predicted.as_millis_f64(), saved_ms }
     }
 
-    /// As a table has them.
+    /// Order in the table.
     pub(crate) const fn order(&self) -> (usize, Vantage) {
         (self.case, self.vantage)
     }
 
-    /// Within a tenth, or two milliseconds.
+    /// Whether the error is within a tenth, or two milliseconds.
     pub(crate) fn is_right(&self) -> bool {
         let Self { case: _, vantage: _, cause: _, predicted_ms, saved_ms } = self;
         (predicted_ms - saved_ms).abs() <= (saved_ms.abs() / 10.0).max(2.0)
     }
 }
 
-/// Each run whose cause can be mended, seen at the client, at the server and half-way in turn.
+/// Each run whose cause has a fix, seen at the client, at the server and halfway in turn.
 pub(crate) fn savings(cases: &[Case]) -> Vec<Saving> {
     cases.iter().enumerate().filter_map(|(number, case)| saving(number, case)).collect()
 }
@@ -68,14 +68,14 @@ fn saving(number: usize, case: &Case) -> Option<Saving> {
     let predicted: Duration =
         findings.filter(|finding| finding.cause == cause).filter_map(|finding| finding.saving).sum();
     let saved_ms = before.elapsed?.as_millis_f64() - after.elapsed?.as_millis_f64();
-    // Of less than a finding is worth nothing is said.
+    // Shorter findings get no prediction.
     if predicted == Duration::ZERO {
         return None;
     }
     Some(Saving::new(number, how.vantage, cause, predicted, saved_ms))
 }
 
-/// What the case was made to show, and the same without it.
+/// The cause that the case provokes, and the same scenario without it.
 fn mended(case: &Case) -> Option<(Cause, Scenario)> {
     let mut scenario = case.scenario.clone();
     let Scenario { stack, programs, .. } = &mut scenario;
@@ -122,7 +122,7 @@ fn mended(case: &Case) -> Option<(Cause, Scenario)> {
     Some((cause, scenario))
 }
 
-/// Every one, and how many are right.
+/// All of them, with the number of right ones.
 pub(crate) fn table(savings: &[Saving]) -> String {
     let mut text = "cause,case,place,predicted_ms,saved_ms,right\n".to_owned();
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

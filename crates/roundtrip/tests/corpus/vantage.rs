@@ -1,5 +1,5 @@
-//! Captures of one run: at either end or half-way, whole or 68 bytes of each packet, segments as they are or merged as a
-//! network card is given them.
+//! Captures of one run: at either end or halfway, whole or 68 bytes of each packet, segments as sent or merged as
+//! before a network card's segmentation.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use trace::capture::Reader;
 use wire::packet::Packet;
 use wire::{Duration, Time};
 
-/// Where a capture is taken.
+/// Place of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Vantage {
     /// At the client.
     Client,
     /// At the server.
     Server,
-    /// Half-way.
+    /// Halfway.
     Middle,
 }
 
 impl Vantage {
-    /// Every one.
+    /// Every place.
     pub(crate) const ALL: [Self; 3] = [Self::Client, Self::Server, Self::Middle];
 
-    /// As a table has it.
+    /// Name in a table.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -36,34 +36,34 @@ impl Vantage {
     }
 }
 
-/// How a capture is taken.
+/// Properties of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct How {
-    /// Where.
+    /// Its place.
     pub(crate) vantage: Vantage,
-    /// From one end to the other.
+    /// One-way delay of the path.
     pub(crate) way: Duration,
-    /// Only the first 68 bytes of each packet, its Ethernet header among them.
+    /// Whether it has only the first 68 bytes of each packet, including the Ethernet header.
     pub(crate) is_cut: bool,
-    /// Segments that leave together are one.
+    /// Whether segments that leave together are one.
     pub(crate) is_offloaded: bool,
-    /// Each connection's packets have numbers in IP, as Linux counts them.
+    /// Whether each connection's packets have an IP ID, as Linux counts them.
     pub(crate) is_numbered: bool,
 }
 
-/// A packet and its number in IP; 0 where packets have none.
+/// A packet with its IP ID; 0 where packets have none.
 #[derive(Clone, Debug)]
 pub(crate) struct Captured {
     pub(crate) record: Record,
     pub(crate) number: u16,
 }
 
-/// What such a capture tells: stalls, in milliseconds since `began`, and where all time went.
+/// Stalls in such a capture, in milliseconds since `began`, and its account of time.
 pub(crate) fn found(records: &[Record], how: How, began: Time) -> (Vec<Stall>, Account) {
     told(reports(records, how), began)
 }
 
-/// The same of reports.
+/// The same from reports.
 pub(crate) fn told(reports: Vec<FlowReport>, began: Time) -> (Vec<Stall>, Account) {
     let stall = |finding: Finding| Stall {
         cause: finding.cause.name().to_owned(),
@@ -78,7 +78,7 @@ pub(crate) fn told(reports: Vec<FlowReport>, began: Time) -> (Vec<Stall>, Accoun
     (stalls, account)
 }
 
-/// What is reported of each connection in such a capture.
+/// Reports on each connection in such a capture.
 pub(crate) fn reports(records: &[Record], how: How) -> Vec<FlowReport> {
     let packets = captured(records, how);
     let numbers: Vec<u16> = packets.iter().map(|packet| packet.number).collect();
@@ -107,7 +107,7 @@ pub(crate) fn captured(records: &[Record], how: How) -> Vec<Captured> {
     seen
 }
 
-/// Each packet with its number, that tells of those before it even if they are lost.
+/// Each packet with its IP ID, which reveals earlier packets even if they are lost.
 fn numbered(records: &[Record]) -> Vec<Captured> {
     let mut next: BTreeMap<Address, u16> = BTreeMap::new();
     let mut on_their_way: Vec<(&Record, u16)> = Vec::new();
@@ -138,11 +138,11 @@ fn at_end(packets: &[Captured], is_client: bool) -> Vec<Captured> {
     packets.iter().filter(is_here).cloned().collect()
 }
 
-/// Each packet in the middle of its way, behind the queues; of those that are lost every second one before.
+/// Each packet halfway along the path, after the queues; of lost packets every second one before the loss.
 fn half_way(packets: &[Captured], way: Duration) -> Vec<Captured> {
     let mut lost = 0_u32;
     let mut passed = Vec::new();
-    // When what was sent before would have arrived: up, down.
+    // Time at which the previous packet would have arrived: up, down.
     let mut arrived = [Time::ZERO; 2];
     for (place, sent) in packets.iter().enumerate() {
         if sent.record.seen != SeenAt::Sent {
@@ -167,7 +167,7 @@ fn half_way(packets: &[Captured], way: Duration) -> Vec<Captured> {
             *before = end.at;
         }
         let at = Time::ZERO + before.since(Time::ZERO).saturating_sub(way / 2);
-        // All on one interface.
+        // All packets are on one interface.
         let seen = if is_clients { SeenAt::Sent } else { SeenAt::Received };
         passed.push(Captured { record: Record { at, seen, ..sent.record.clone() }, number: sent.number });
     }
@@ -175,9 +175,9 @@ fn half_way(packets: &[Captured], way: Duration) -> Vec<Captured> {
     passed
 }
 
-/// What a card cuts into segments is seen before that at its own end, with the number of the first.
+/// Packets that a card segments are seen unsegmented at their own end, with the IP ID of the first.
 fn merged(packets: Vec<Captured>, is_client: bool) -> Vec<Captured> {
-    /// As the kernel gives it at most.
+    /// Maximum size that the kernel passes to the card, in bytes.
     const MOST: usize = 45_000;
     let mut merged: Vec<Captured> = Vec::new();
     for packet in packets {
@@ -203,7 +203,7 @@ fn merged(packets: Vec<Captured>, is_client: bool) -> Vec<Captured> {
 }
 
 fn diagnosed(capture: &[u8], numbers: &[u16], is_cut: bool) -> Vec<FlowReport> {
-    /// Of 68 bytes Ethernet takes 14.
+    /// 68 bytes without the 14 of Ethernet.
     const CUT: usize = 54;
     let mut reader = Reader::new(capture).expect("it was just written");
     let mut diagnosis = Diagnosis::new(Options::default());

@@ -1,6 +1,6 @@
-//! A server as a weapon: connections to somebody who never asked (RFC 2577), and what they tell whoever aims them.
+//! A server as a weapon: connections to hosts that requested nothing (RFC 2577), and what they reveal to an attacker.
 //!
-//! The victim is the test: it sees each SYN. How many bytes that makes is in [`super::reflection`].
+//! The victim is the test: it sees each SYN. The number of bytes is in [`super::reflection`].
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use wire::packet::Flags;
 use super::host::{Host, Sent, allowed};
 use super::{AT_LAST, PORT, SERVER, SOON, address, fill, request, serve, token};
 
-/// Asks in somebody's name for what only fits a connection, and for that connection to this port.
+/// Sends a request with a forged source for a response that only fits a connection, and for that connection to this port.
 fn aim(host: &Host, victim: SocketAddr, id: u64, port: u16, more: &str) {
     host.receives_datagram(victim, PORT, &request(id, port, 100_000, more));
 }
@@ -45,7 +45,7 @@ fn services_that_never_asked_are_not_connected_to() {
         ("Memcached", 11_211),
         ("MongoDB", 27_017),
     ];
-    // Their own clients may not have it done either.
+    // Their own clients cannot have it done either.
     let own = address([23, 0, 0, 1], 40_000);
     let proved = token(&host, own);
     for (id, (_, port)) in (0_u8..).zip(services) {
@@ -139,12 +139,13 @@ fn who_refuses_is_not_asked_again_and_the_attacker_is_not_told() {
             let from = SocketAddr::new(victim.ip(), 40_001);
             host.receives_segment((from, segment.source_port), (0, segment.seq + 1), reset, b"");
         }
-        // The attacker asks for himself meanwhile: what he gets says nothing of the victim.
+        // The attacker sends requests of its own meanwhile: the responses reveal nothing about the victim.
         host.receives_datagram(address([23, 0, 0, 1], 40_000), PORT, &request(2, 0, 10, &fill(200)));
         let sent = host.until_silent(SOON);
         let (own, others): (Vec<_>, Vec<_>) =
             sent.iter().map(|sent| (sent.to().ip(), sent.bytes())).partition(|(to, _)| *to != victim.ip());
-        // The one who refused is told to use plain HTTP, within the budget: eight bytes, which the attacker never sees.
+        // The host that refused gets the fallback message for plain HTTP, within the budget: eight bytes, which the
+        // attacker never sees.
         assert!(others.iter().all(|(_, bytes)| *bytes == 20 + 8 + 8) && others.len() <= 1, "{others:?}");
         own
     });

@@ -1,6 +1,6 @@
-//! Programs that are killed while others count on them.
+//! Programs that are killed while others depend on them.
 //!
-//! Not a graceful stop, which is tested where it belongs. No time is judged, but that all ends.
+//! Not a graceful stop, which is tested elsewhere. No time is judged; everything must end.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -14,7 +14,7 @@ use super::network::{Network, Weather};
 use super::weather::{CLIENT, Done, SHORT, ask, client, counting};
 use super::{PORT, SERVER, address};
 
-/// A folder with an answer of each size, by the names that [`ask`] knows; gone when dropped.
+/// A directory with a file of each size, by the names that [`ask`] knows; removed when dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -37,7 +37,7 @@ impl Drop for Folder {
     }
 }
 
-/// `roundtrip serve`, with so many descriptors.
+/// `roundtrip serve`, with a limit of file descriptors.
 pub(crate) fn serve(host: &Host, folder: &Folder, descriptors: u32) -> Killed {
     let program = env!("CARGO_BIN_EXE_roundtrip");
     let listen = host.socket(PORT);
@@ -66,7 +66,7 @@ impl Drop for Killed {
     }
 }
 
-/// Asks for everything in the folder.
+/// Requests for every file of the directory.
 pub(crate) fn everything(sizes: &[usize]) -> Vec<(Method, String)> {
     sizes
         .iter()
@@ -74,7 +74,7 @@ pub(crate) fn everything(sizes: &[usize]) -> Vec<(Method, String)> {
         .collect()
 }
 
-/// Lets a moment pass.
+/// A short pause.
 fn pause() {
     let (_keep, never) = mpsc::channel::<()>();
     let _ = never.recv_timeout(Wait::from_millis(50));
@@ -97,13 +97,13 @@ fn of_a_client_that_is_killed_or_cut_off_nothing_stays() {
         let url = format!("dhttp://{}/60000000/1", address(SERVER, PORT));
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         command.args(["get", &url]).env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-killed"));
-        // Nobody reads what it writes, so that it is in the middle of it until it dies.
+        // No one reads its output, so that it blocks in a write until it is killed.
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let client = Killed(here.does(move || command.spawn()).unwrap());
         while !is_open(1) {
             pause();
         }
-        // Cut off, it cannot even say that it is gone: then the server's patience ends.
+        // A client that is cut off cannot even close: then the server's timeout ends the connection.
         let network = (!is_cut_off).then_some(network);
         drop(client);
         while !is_open(0) {
@@ -128,7 +128,7 @@ fn a_server_that_is_killed_under_load_and_comes_back_is_found_again() {
     let network = Network::between(&here, &there, Weather { loss: 2, ..Weather::FINE });
     let client = client(&here);
     let mut server = serve(&there, &folder, 1_000);
-    // Each round it dies a little later in the midst of it; of each request somebody is told.
+    // Each round kills it a little later during the load; each request must be resolved.
     for round in 0..4 {
         let fates = std::thread::scope(|scope| {
             let asking = scope.spawn(|| ask(&client, &everything(&sizes)));

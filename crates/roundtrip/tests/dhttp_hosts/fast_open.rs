@@ -1,7 +1,7 @@
-//! TCP Fast Open the other way: a server's connection to a client that it knows brings the first bytes in its SYN, so
-//! that what fits one is there after one round trip, with no connection open (RFC 7413).
+//! TCP Fast Open in the reverse direction: a server's connection to a known client carries the first bytes in its SYN,
+//! so that a small response arrives after one round trip, without an open connection (RFC 7413).
 //!
-//! Round trips are shown, not judged: what is judged is what the kernel says of the connection.
+//! Round trips are shown, not judged: the kernel's state of the connection is.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,9 +15,9 @@ use super::network::{Network, Weather};
 use super::weather::CLIENT;
 use super::{PORT, SERVER, address};
 
-/// There and back.
+/// Round-trip time.
 const RTT: Duration = Duration::from_millis(50);
-/// Too large for a datagram of today, head and all, and small enough for a SYN.
+/// Too large for a datagram, including the header section, and small enough for a SYN.
 const FITTING: usize = 1_150;
 /// Too large for both.
 const LARGE: usize = 9_000;
@@ -26,11 +26,11 @@ struct Setting {
     clock: Clock,
     client: Client,
     notes: Arc<Mutex<Vec<Note>>>,
-    // What they live on is dropped behind them.
+    // Values that the others need, dropped after them.
     _rest: (Server<super::Handler>, Network, [Host; 2]),
 }
 
-/// A client whose host says so about Fast Open, and a server that does not keep connections.
+/// A client whose host has this setting of Fast Open, and a server without keep-alive.
 fn setting(fast_open: &'static str) -> Setting {
     let hosts = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     hosts[0].does(move || std::fs::write("/proc/sys/net/ipv4/tcp_fastopen", fast_open)).unwrap();
@@ -55,9 +55,9 @@ fn setting(fast_open: &'static str) -> Setting {
 }
 
 impl Setting {
-    /// Asks for so much when no connection is open; round trips, and whether the connection came with data.
+    /// Requests `size` bytes without an open connection; round trips, and whether the SYN carried data.
     fn cold(&self, size: usize) -> (f64, bool) {
-        // The server has closed the last one after its patience, and the client knows by now.
+        // The server closed the last one after its timeout, and the client has seen that by now.
         while self.is_open() {
             std::thread::yield_now();
         }
@@ -79,7 +79,7 @@ impl Setting {
         count(|note| matches!(note, Note::Connected(..))) > count(|note| matches!(note, Note::Ended(_)))
     }
 
-    /// A small answer, by which the server comes to know the client.
+    /// Requests a small response, by which the server learns the client's address.
     fn met(&self) {
         let url = format!("dhttp://{}/10", address(SERVER, PORT)).parse().unwrap();
         assert_eq!(self.client.get(&url).unwrap().whole().unwrap().0, Via::Udp);
@@ -87,7 +87,7 @@ impl Setting {
 }
 
 #[test]
-fn a_client_that_is_known_gets_the_first_bytes_with_the_syn() {
+fn a_known_client_gets_the_first_bytes_with_the_syn() {
     if !allowed() {
         return;
     }
@@ -100,7 +100,7 @@ fn a_client_that_is_known_gets_the_first_bytes_with_the_syn() {
 }
 
 #[test]
-fn where_the_kernel_does_not_allow_it_there_is_a_handshake_and_it_is_said() {
+fn without_kernel_support_there_is_a_handshake_and_it_is_reported() {
     if !allowed() {
         return;
     }

@@ -1,6 +1,6 @@
-//! Links and routes that go and come back under a gateway: no wrong bytes, nothing hangs, and all is well afterwards.
+//! Links and routes that fail and return under a gateway: no wrong bytes, nothing hangs, and all works afterwards.
 //!
-//! Not how much is lost meanwhile: whoever asks while there is no way to the server may be told so.
+//! Losses meanwhile are not judged: a request without a route to the server may fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,21 +15,21 @@ use super::network::{Network, Weather};
 use super::weather::{CLIENT, Done, SHORT, counting};
 use super::{PORT, SERVER, address};
 
-/// What is not there for a while.
+/// Component that fails for a while.
 #[derive(Clone, Copy, Debug)]
 enum Gone {
-    /// Whatever leaves is lost on its way.
+    /// The link: all packets are lost in flight.
     TheLink,
-    /// The client's own kernel knows no way, and says so to whoever sends.
+    /// The route: the client's own kernel reports an error to senders.
     TheRoute,
 }
 
-/// Each is there for a moment, and then gone for so many milliseconds.
+/// A failed component, with the duration of its failures in milliseconds; it works briefly in between.
 type Flap = (Gone, u64);
 
 const A_MOMENT: Duration = Duration::from_millis(300);
 
-/// What became of all that was asked meanwhile, by eight programs at once: whole, refused, broken off.
+/// Outcomes of all requests meanwhile, by eight concurrent programs: complete, refused, truncated.
 fn through(flaps: &[Flap], patience: Patience) -> [usize; 3] {
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     let network = Network::between(&here, &there, Weather::FINE);
@@ -88,7 +88,7 @@ fn flap(client: &Host, network: &Network, gone: Gone, away: Duration) {
 }
 
 #[test]
-fn a_gateway_outlives_links_and_routes_that_go_and_come_back() {
+fn a_gateway_survives_links_and_routes_that_fail_and_return() {
     if allowed() {
         let [whole, ..] = through(&[(Gone::TheLink, 1_000), (Gone::TheRoute, 1_000)], Patience::Short);
         assert!(whole > 0, "not one came");
@@ -98,7 +98,7 @@ fn a_gateway_outlives_links_and_routes_that_go_and_come_back() {
 /// Takes a minute or two; the figures are in docs/gateway.md.
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip --test dhttp_hosts -- --ignored --nocapture goes_and_comes"]
-fn nobody_gets_wrong_bytes_while_a_link_or_a_route_goes_and_comes_back() {
+fn no_response_has_wrong_bytes_while_a_link_or_a_route_fails_and_returns() {
     if allowed() {
         println!("| gone | whole | refused | broken off |\n| --- | --- | --- | --- |");
         for gone in [Gone::TheLink, Gone::TheRoute] {

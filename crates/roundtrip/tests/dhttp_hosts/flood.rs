@@ -1,4 +1,4 @@
-//! Many spoofed sources: what each network gets, what everybody else still gets, and what the server keeps of it.
+//! Many spoofed sources: the share of each network, service for all others, and the server's memory.
 //!
 //! Speeds are not judged.
 
@@ -11,7 +11,7 @@ use super::deaths::Killed;
 use super::host::{Host, Sent, allowed};
 use super::{PORT, SERVER, SOON, address, fill, request, serve, token};
 
-/// Answers proper, and answers of eight bytes.
+/// Full responses, and fallback messages of eight bytes.
 fn count(sent: &[Sent]) -> (usize, usize) {
     let eight =
         sent.iter().filter(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)).count();
@@ -27,7 +27,7 @@ fn each_network_has_its_share_and_every_second_of_the_rest_is_told_to_use_plain_
     let server = serve(&host);
     let own = address([23, 0, 0, 1], 40_000);
     let proved = token(&host, own);
-    // (how many addresses, how many requests, the share: docs/dhttp.md)
+    // (number of addresses, number of requests, the share: docs/dhttp.md)
     for (network, addresses, share) in [(1, 1, 100_u16), (2, 200, 500), (3, 50_000, 2_000)] {
         let (clock, mut answers, mut referred) = (Clock::start(), 0, 0);
         for id in 0..6_000_u32 {
@@ -41,7 +41,7 @@ fn each_network_has_its_share_and_every_second_of_the_rest_is_told_to_use_plain_
         }
         let (more, eight) = count(&host.until_silent(SOON));
         (answers, referred) = (answers + more, referred + eight);
-        // What fades while they come in is on top: half of what there is in a second.
+        // The limit decays while requests arrive, by half of it in a second, which adds to the share.
         let took = clock.now().since(Time::ZERO).as_secs_f64();
         let most = f64::from(share) * (1.0 + took);
         assert!(
@@ -51,7 +51,7 @@ fn each_network_has_its_share_and_every_second_of_the_rest_is_told_to_use_plain_
         let limited = 6_000 - answers;
         assert!(referred.abs_diff(limited / 2) <= 100, "{referred} of {limited} were told");
     }
-    // Neither who has proved his address nor who lives elsewhere notices.
+    // Clients with a proved address and those elsewhere are not affected.
     for id in 0..300 {
         host.receives_datagram(own, PORT, &request(id, 0, 10, &proved));
     }
@@ -82,7 +82,7 @@ fn spoofed(number: u32) {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("index.html"), "<p>small</p>").unwrap();
     let server = started(&host, &folder);
-    // Whatever is made at first use is there: every counter of the limiter's table, room for many at once.
+    // Memory of the first use is allocated already: every counter of the limiter's table, capacity for many requests.
     let mut answers = flood(&host, 0..20_000);
     let before = resident_kib(&server);
     answers += flood(&host, 20_000..20_000 + number);
@@ -100,12 +100,12 @@ fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
     let datagram = request(1, 0, 0, &fill(300));
     let datagram = String::from_utf8_lossy(&datagram).replace("/0 ", "/ ").into_bytes();
     for number in numbers {
-        // Odd, so that no address comes twice; below 1.0.0.0 and above 223 nobody lives.
+        // An odd factor, so that no address repeats; addresses below 1.0.0.0 and above 223 are not used.
         let mixed = number.wrapping_mul(0x9e37_79b1);
         let [a, b, c, d] = mixed.to_be_bytes();
         let source = address([20 + a % 70, b, c, d], 40_000);
         host.receives_datagram(source, PORT, &datagram);
-        // No more at once than its socket holds.
+        // No more at a time than its socket buffers.
         if number % 32 == 31 {
             answers += (0..32).map_while(|_| host.next(SOON)).count();
         }
@@ -113,7 +113,7 @@ fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
     answers
 }
 
-/// `roundtrip serve`, by itself, so that its memory is nobody else's.
+/// `roundtrip serve`, in a process of its own, so that its memory is measurable.
 fn started(host: &Host, folder: &std::path::Path) -> Killed {
     let address = host.socket(PORT).to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
@@ -127,7 +127,7 @@ fn started(host: &Host, folder: &std::path::Path) -> Killed {
     Killed(child)
 }
 
-/// What it has made: of its program, too, pages come when they are first needed.
+/// Resident memory: pages of its program, too, are mapped on first use.
 fn resident_kib(Killed(child): &Killed) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();

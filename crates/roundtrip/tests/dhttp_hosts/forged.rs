@@ -1,8 +1,6 @@
-//! Answers that the server did not give: somebody off the path writes the server's address on them, against
-//! `roundtrip get`.
+//! Forged responses: an off-path attacker sends packets with the server's address, against `roundtrip get`.
 //!
-//! The forger here is luckier than one can be: he knows the client's ports and that it waits; only the id he does not
-//! know.
+//! The attacker here has more knowledge than a real one: it knows the client's ports and that it waits; only the id is unknown.
 
 use std::process::{Child, Command, Stdio};
 
@@ -14,7 +12,7 @@ use super::{AT_LAST, PORT, SERVER, SOON, address, serve};
 
 const CLIENT: [u8; 4] = [23, 0, 0, 7];
 
-/// `roundtrip get`, and its first request.
+/// `roundtrip get`, with its first request.
 fn asking(host: &Host, path: &str) -> (Child, Sent) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
     command.args(["get", "-v", &format!("dhttp://{}{path}", address(SERVER, PORT))]);
@@ -44,7 +42,7 @@ fn a_forger_off_the_path_is_not_believed() {
     for id in 0..20_000 {
         client.receives_datagram(address(SERVER, PORT), port, &forged(id));
     }
-    // He may connect from his own address, and from the server's only if he sees what the client answers.
+    // The attacker may connect from its own address, and from the server's only if it sees the client's replies.
     let own = address([66, 0, 0, 1], 50_000);
     client.receives_segment((own, listens), (1_000, 0), Flags::SYN, b"");
     client.receives_segment((address(SERVER, 50_001), listens), (1_000, 0), Flags::SYN, b"");
@@ -66,7 +64,7 @@ fn a_forger_off_the_path_is_not_believed() {
             &forged(4),
         );
     }
-    // At last what was asked reaches the server, and the true answer the client.
+    // Finally the request reaches the server, and the real response the client.
     far.receives(&asked.0);
     carry(&client, &far);
     let output = child.wait_with_output().unwrap();
@@ -92,7 +90,7 @@ fn a_client_answers_nothing() {
         client.receives_datagram(address(SERVER, PORT), port, datagram);
         client.receives_datagram(address([66, 0, 0, 1], 53), port, datagram);
     }
-    // It may be time to ask again, also past what seems to be a cache; nothing else leaves it.
+    // It may retry, also past a supposed cache; it sends nothing else.
     let head =
         |datagram: &[u8]| String::from_utf8_lossy(&datagram[11..]).replace("DHTTP-Past: caches\r\n", "");
     for said in client.until_silent(SOON) {
@@ -102,7 +100,7 @@ fn a_client_answers_nothing() {
     drop(Killed(child));
 }
 
-/// Carries packets both ways until neither has more.
+/// Carries packets both ways until neither end has more.
 fn carry(left: &Host, right: &Host) {
     loop {
         let (from_left, from_right) = (left.until_silent(SOON), right.until_silent(SOON));

@@ -1,7 +1,6 @@
-//! Programs that know only HTTP, through a gateway on their host, over bad networks: each gets its whole answer, or is told
-//! that there is none.
+//! HTTP programs through a gateway on their host, over bad networks: each gets its complete response, or an error.
 //!
-//! Not how long it takes, but that it ends.
+//! Durations are not judged; everything must end.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,25 +18,25 @@ use super::network::{Network, Weather};
 use super::weather::{CLIENT, Done, SHORT, counting, expected};
 use super::{PORT, SERVER, address};
 
-/// Far longer than everything that is waited for.
+/// Far longer than any timeout.
 const LONG: std::time::Duration = std::time::Duration::from_secs(600);
 
-/// How long everybody waits.
+/// Timeouts of all programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// For a test: the gateway for one side 8 seconds, the client and the server for the other 4.
+    /// For a test: 8 seconds for each side of the gateway, 4 for the client and the server.
     Short,
-    /// As by default.
+    /// The defaults.
     Usual,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Whole,
     /// 502 or 504.
     Refused,
-    /// The connection ended before the answer did.
+    /// The connection was closed before the end of the response.
     BrokenOff,
 }
 
@@ -59,7 +58,7 @@ pub(crate) fn gateway(host: &Host, patience: Patience) -> Gateway {
     })
 }
 
-/// Asks by a connection of its own, in the calling thread's network; fails if what comes is somebody else's.
+/// Sends a request on a connection of its own, in the calling thread's network; fails if the response is another request's.
 pub(crate) fn ask(gateway: SocketAddr, path: &str) -> Fate {
     let server = address(SERVER, PORT);
     let mut stream = TcpStream::connect(gateway).unwrap();
@@ -80,12 +79,12 @@ pub(crate) fn ask(gateway: SocketAddr, path: &str) -> Fate {
     }
     assert!(expected.starts_with(body), "{path}: another's answer");
     let is_whole = read.is_ok() && body.len() == expected.len();
-    // Whoever counts is never told by an end that he has it all.
+    // A response without Content-Length never ends in a way that looks complete.
     assert!(is_whole || read.is_err() || head.contains("Content-Length: "), "{path} looks whole: {head}");
     if is_whole { Fate::Whole } else { Fate::BrokenOff }
 }
 
-/// Of so many requests, eight at a time: how many came whole, were refused, broke off.
+/// Sends `count` requests, eight at a time: how many responses are complete, refused, truncated.
 fn through(weather: Weather, count: usize, patience: Patience) -> [usize; 3] {
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     let network = Network::between(&here, &there, weather);
@@ -100,7 +99,7 @@ fn through(weather: Weather, count: usize, patience: Patience) -> [usize; 3] {
             thread::spawn(move || {
                 for number in (worker..count).step_by(8) {
                     let size = [10, 700, 1_100, 3_000, 20_000, 60_000][number % 6];
-                    // Whoever listened has failed already.
+                    // If the receiver is gone the test has failed already.
                     let _ = tell.send(ask(at, &format!("/{size}/{number}")));
                 }
             });
@@ -114,7 +113,7 @@ fn through(weather: Weather, count: usize, patience: Patience) -> [usize; 3] {
 }
 
 #[test]
-fn through_a_gateway_every_answer_comes_whole_in_fine_weather_and_whole_or_not_where_a_third_is_lost() {
+fn through_a_gateway_every_response_is_complete_without_loss_and_complete_or_an_error_with_a_third_lost() {
     if allowed() {
         assert_eq!(through(Weather::FINE, 24, Patience::Short), [24, 0, 0]);
         let [whole, ..] = through(Weather { loss: 30, ..Weather::FINE }, 24, Patience::Short);
@@ -125,7 +124,7 @@ fn through_a_gateway_every_answer_comes_whole_in_fine_weather_and_whole_or_not_w
 /// Takes some minutes; the figures are in docs/gateway.md.
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip --test dhttp_hosts -- --ignored --nocapture through_a_gateway"]
-fn through_a_gateway_nobody_gets_wrong_bytes_whatever_is_lost() {
+fn through_a_gateway_no_response_has_wrong_bytes_whatever_is_lost() {
     if allowed() {
         println!("| loss | whole | refused | broken off |\n| --- | --- | --- | --- |");
         for loss in [1, 10, 30] {

@@ -1,7 +1,7 @@
-//! A host whose only link ends in the test's hands: the test is the attacker, the victims and the network between.
+//! A host whose only link ends in the test: the test is the attacker, the victims and the network between.
 //!
-//! Not a link: nothing takes time and nothing is lost. Every packet that the host sends to anybody is seen here, which
-//! is what an interface at each victim would count, and any address can be written as a packet's source.
+//! Not an emulated link: nothing takes time and nothing is lost. The test sees every packet that the host sends, as an
+//! interface at each destination would, and can send packets with any source address.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd;
@@ -13,7 +13,7 @@ use measure::tun::Tun;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use wire::packet::{Flags, Packet, TcpBuilder, Transport, UdpBuilder};
 
-/// A host with one address, to which everything else is the Internet.
+/// A host with one address, whose default route is the test.
 pub(crate) struct Host {
     namespace: Namespace,
     tun: Arc<Tun>,
@@ -23,10 +23,10 @@ pub(crate) struct Host {
 /// A packet that the host sent.
 pub(crate) struct Sent(pub(crate) Vec<u8>);
 
-/// The device must never lose what is to be counted.
+/// The device must never drop packets that are counted.
 const LINK: Link = Link { mtu: 1_500, tx_queue_length: 100_000, gso_max_segments: 1 };
 
-/// Whether there can be hosts here. Where `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, there must.
+/// Whether such hosts are possible here. Where `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, they must be.
 pub(crate) fn allowed() -> bool {
     let Err(missing) = measure::available() else { return true };
     skip::refused(&missing.to_string());
@@ -37,7 +37,7 @@ impl Host {
     pub(crate) fn new(name: &'static str, address: [u8; 4]) -> Self {
         let (namespace, address) = (Namespace::new(name).unwrap(), Ipv4Addr::from(address));
         let tun = namespace.run(move || {
-            // Its own attempts to find neighbours and routers would be counted with the rest.
+            // Its own neighbour and router discovery would be counted with the rest.
             let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
             let tun = Tun::open(name)?;
             let mut netlink = Netlink::open()?;
@@ -59,17 +59,17 @@ impl Host {
         SocketAddr::V4(SocketAddrV4::new(self.address, port))
     }
 
-    /// Does something on the host; threads that it starts are there, too.
+    /// Runs a job on the host; its child threads are there, too.
     pub(crate) fn does<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         self.namespace.start(job).wait().unwrap()
     }
 
-    /// A packet arrives at the host.
+    /// Delivers a packet to the host.
     pub(crate) fn receives(&self, packet: &[u8]) {
         self.tun.write(packet).unwrap();
     }
 
-    /// A datagram arrives that says it is from there; returns the bytes it took on the network.
+    /// Delivers a datagram with this source address; returns its bytes on the network.
     pub(crate) fn receives_datagram(&self, from: SocketAddr, port: u16, payload: &[u8]) -> u64 {
         let mut packet = Vec::with_capacity(1_500);
         UdpBuilder { source: from, destination: self.socket(port) }.write(payload, &mut packet).unwrap();
@@ -77,7 +77,7 @@ impl Host {
         packet.len() as u64
     }
 
-    /// A segment arrives that says it is from there.
+    /// Delivers a segment with this source address.
     pub(crate) fn receives_segment(
         &self,
         (source, port): (SocketAddr, u16),
@@ -92,7 +92,7 @@ impl Host {
         self.receives(&packet);
     }
 
-    /// The next packet that the host sends, if one comes soon enough.
+    /// The next packet that the host sends within this time, if any.
     pub(crate) fn next(&self, within_ms: u16) -> Option<Sent> {
         let mut room = [0; 2_048];
         loop {
@@ -106,7 +106,7 @@ impl Host {
         }
     }
 
-    /// Everything that the host sends until it has been silent for so long.
+    /// Everything that the host sends until it has sent nothing for `silence_ms`.
     pub(crate) fn until_silent(&self, silence_ms: u16) -> Vec<Sent> {
         std::iter::from_fn(|| self.next(silence_ms)).collect()
     }
@@ -125,7 +125,7 @@ impl Sent {
         self.packet().tcp().is_some()
     }
 
-    /// What it carries, if it is a datagram.
+    /// The payload, if it is a datagram.
     pub(crate) fn datagram(&self) -> Option<&[u8]> {
         match self.packet().transport {
             Transport::Udp(datagram) => Some(datagram.payload),
@@ -133,7 +133,7 @@ impl Sent {
         }
     }
 
-    /// As many bytes as it takes on the network.
+    /// Its bytes on the network.
     pub(crate) fn bytes(&self) -> u64 {
         self.packet().ip_length.get()
     }

@@ -2,18 +2,18 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `host` | a host whose only link ends in the test's hands |
+//! | `host` | a host whose only link ends in the test |
 //! | `network` | a bad network between two of them |
-//! | `reflection`, `bounce`, `flood`, `forged` | what an attacker would do who writes any address on what he sends |
+//! | `reflection`, `bounce`, `flood`, `forged` | attacks with spoofed source addresses |
 //! | `fast_open` | data in the SYNs of the server |
-//! | `weather` | what bad networks do: the caller is told of every request what became of it |
-//! | `gateway` | the same of programs that a gateway asks for |
-//! | `flaps` | the same where links and routes go and come back |
-//! | `deaths`, `shortage` | the same where programs are killed, and where descriptors and ports are used up |
+//! | `weather` | bad networks: every request gets its outcome |
+//! | `gateway` | the same for programs behind a gateway |
+//! | `flaps` | the same with links and routes that fail and return |
+//! | `deaths`, `shortage` | the same with killed programs, and with exhausted descriptors and ports |
 //!
-//! Not what can be tried without other people's addresses: that is in `crates/dhttp/tests` and `crates/dhttp-proxy/tests`. The tables in
-//! docs/dhttp-server.md say which rule is tried where. Where the system gives no such hosts, the tests say that they
-//! were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
+//! Not tests that need no spoofed addresses: those are in `crates/dhttp/tests` and `crates/dhttp-proxy/tests`. The
+//! tables in docs/dhttp-server.md list the test of each rule. Where the system allows no such hosts, the tests report
+//! that they were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
 
 mod bounce;
 mod deaths;
@@ -37,16 +37,16 @@ use host::Host;
 
 type Handler = fn(&Request<'_>) -> Answer;
 
-/// An address of the whole Internet: the profile of today connects to no other.
+/// A public address: the default profile connects to no other.
 const SERVER: [u8; 4] = [9, 9, 0, 1];
 const PORT: u16 = 8_080;
 
-/// Longer than a server thinks about anything that needs no timer, though others want the processor.
+/// Maximum time in milliseconds of a reaction without a timer, also on a busy machine.
 const SOON: u16 = 500;
-/// So long is waited for what must come.
+/// Maximum waiting time for required events, in milliseconds.
 const AT_LAST: u16 = 20_000;
 
-/// A server with all protections on, whose answers have as many bytes as the path says.
+/// A server with all protections on, which responds with as many bytes as the path states.
 fn serve(host: &Host) -> Server<Handler> {
     serve_at(host, PORT)
 }
@@ -63,7 +63,7 @@ fn serve_at(host: &Host, port: u16) -> Server<Handler> {
     })
 }
 
-/// A datagram that asks for so many bytes.
+/// A datagram that requests this many bytes.
 fn request(id: u64, port: u16, size: usize, more: &str) -> Vec<u8> {
     let mut bytes = id.to_be_bytes().to_vec();
     bytes.extend(port.to_be_bytes());
@@ -72,18 +72,18 @@ fn request(id: u64, port: u16, size: usize, more: &str) -> Vec<u8> {
     bytes
 }
 
-/// The same, sent again.
+/// The same as a resend.
 fn resend(mut datagram: Vec<u8>) -> Vec<u8> {
     datagram[10] = 1;
     datagram
 }
 
-/// A field of that many bytes that says nothing.
+/// A padding field of this many bytes.
 fn fill(length: usize) -> String {
     format!("DHTTP-Fill: {}\r\n", "x".repeat(length))
 }
 
-/// What proves the address to the server, as a field, got from it.
+/// A token that proves the address to the server, as a field, fetched from it.
 fn token(host: &Host, of: SocketAddr) -> String {
     host.receives_datagram(of, PORT, &request(1, 0, 10, &fill(200)));
     let answer = host.next(AT_LAST).expect("an answer with a token");

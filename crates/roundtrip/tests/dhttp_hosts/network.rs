@@ -1,7 +1,7 @@
-//! A bad network between two hosts: packets are lost, doubled, overtaken, and changed.
+//! A bad network between two hosts: packets are lost, duplicated, reordered, and corrupted.
 //!
-//! Not the emulated link of the laboratory, which has a rate and a queue and changes no bit: what counts here is what may
-//! happen to a packet, not when.
+//! Not the laboratory's emulated link, which has a rate and a queue and corrupts nothing: these tests are about the
+//! fate of packets, not about timing.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -15,19 +15,19 @@ use wire::{Duration, Probability, Seed};
 
 use super::host::Host;
 
-/// What may happen to a packet.
+/// Faults of the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weather {
     pub(crate) seed: u64,
-    /// What each packet takes.
+    /// Delay of each packet.
     pub(crate) delay: Duration,
-    /// How often one is lost, in hundredths.
+    /// Probability of loss, in percent.
     pub(crate) loss: u32,
-    /// How often one comes twice.
+    /// Probability of duplication, in percent.
     pub(crate) copies: u32,
-    /// How often one takes four times as long, and 10 ms more.
+    /// Probability of reordering, in percent: four times the delay plus 10 ms.
     pub(crate) falls_behind: u32,
-    /// How often one bit of one is turned over.
+    /// Probability of a flipped bit, in percent.
     pub(crate) flips: u32,
 }
 
@@ -79,7 +79,7 @@ impl Network {
                 while let Some(entry) = travelling.first_entry().filter(|entry| entry.key().0 <= clock.now())
                 {
                     let (to, packet) = entry.remove();
-                    // What begins with no IP header any more is refused, and so is lost.
+                    // A packet without a valid IP header is refused, and so is lost.
                     let _ = links[to].write(&packet);
                 }
             }
@@ -87,7 +87,7 @@ impl Network {
         Self { stop, away, thread: Some(thread) }
     }
 
-    /// From now on everything is lost, or no longer.
+    /// Switches the loss of all packets on or off.
     pub(crate) fn set_away(&self, is_away: bool) {
         self.away.store(is_away, Ordering::Relaxed);
     }

@@ -1,7 +1,6 @@
-//! A server as a mirror: how much reaches a victim for each byte that the attacker sent in its name.
+//! A server as a reflector: the bytes that reach a victim for each byte sent in its name.
 //!
-//! Bytes are those of IP packets, SYNs and what repeats them included. What reaches victims that say something is in
-//! [`super::bounce`].
+//! Bytes are those of IP packets, including SYNs and retransmissions. Victims that reply are in [`super::bounce`].
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,7 +10,7 @@ use wire::Seed;
 use super::host::{Host, Sent, allowed};
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve, serve_at, token};
 
-/// `TCP_SYNCNT` 1: two SYNs within a second, and two seconds of waiting.
+/// `TCP_SYNCNT` 1: two SYNs within a second, then a timeout of two seconds.
 const SYNS_ARE_OVER: u16 = 1_500;
 
 #[test]
@@ -91,7 +90,7 @@ fn mutated(number: u32) {
                 _ => datagram[place] = b"\r\n: \0/"[draw(6)],
             }
         }
-        // A new victim for every hundred, so that the limiter does not hide what the budget lets through.
+        // A new victim for every hundred, so that the limiter does not hide excesses of the budget.
         let [_, a, b, c] = (turn / 100).to_be_bytes();
         let victim = address([60 + a, b, c, 1], 40_000);
         *spent.entry(victim.ip()).or_default() += host.receives_datagram(victim, PORT, &datagram);
@@ -115,7 +114,7 @@ fn two_servers_aimed_at_each_other_fall_silent() {
     if !allowed() {
         return;
     }
-    // A port that a connection may go to: each may open one to the other.
+    // A port to which a connection is permitted: each may open one to the other.
     let port = 40_000;
     let [left, right] = [Host::new("left", SERVER), Host::new("right", [9, 9, 0, 2])];
     let servers = [serve_at(&left, port), serve_at(&right, port)];

@@ -1,6 +1,6 @@
-//! Where there are no more descriptors, no more ports, or no more room: nothing hangs, and whoever goes without is told.
+//! Exhausted descriptors, ports or buffers: nothing hangs, and every failure is reported.
 //!
-//! Not memory: that a server keeps nothing of who is not there is in [`super::flood`].
+//! Not memory: [`super::flood`] tests that spoofed clients leave no state.
 
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ fn failed(fates: &[Fate]) -> Vec<&Fate> {
     fates.iter().filter(|(_, outcome)| outcome.is_err()).collect()
 }
 
-/// The host has these ports for connections of its own.
+/// Sets the host's range of local ports.
 fn with_ports(host: &Host, range: &'static str) {
     host.does(move || std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", range)).unwrap();
 }
@@ -37,7 +37,7 @@ fn a_server_without_descriptors_says_so_and_recovers() {
     let server = serve(&there, &folder, 64);
     let client = client(&here);
     let idlers: Vec<_> = here.does(|| (0..100).map(|_| TcpStream::connect(address(SERVER, PORT))).collect());
-    // A file takes one to be opened, and a connection one: who has none is told by 503, or by how plain HTTP ends.
+    // A file needs a descriptor to be opened, and a connection one: without them the client gets 503, or plain HTTP's error.
     let fates = ask(&client, &everything(&[10, 20_000]));
     for (what, outcome) in failed(&fates) {
         let why = outcome.as_ref().unwrap_err();
@@ -45,7 +45,7 @@ fn a_server_without_descriptors_says_so_and_recovers() {
     }
     assert!(!failed(&fates).is_empty(), "there was no shortage");
     drop(idlers);
-    // What was held by idlers is free again, as soon as the server has heard of it.
+    // Descriptors of idle clients are free again, as soon as the server has seen the close.
     let again = || ask(&client, &everything(&[20_000]));
     let still = (0..20).map(|_| again()).find(|fates| failed(fates).is_empty());
     assert!(still.is_some(), "the idlers are gone, and still: {:?}", failed(&again()));
@@ -76,7 +76,7 @@ fn a_client_without_descriptors_says_so_and_ends() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         match output.status.code() {
             Some(0) => assert_eq!(output.stdout.len(), 20_000, "{told}"),
-            // The loader needs some for itself, and says so in its own words.
+            // The dynamic loader needs some for itself, and has its own error.
             Some(code) => {
                 assert!(code == 127 || told.contains("Too many open files"), "{descriptors}: {code}, {told}")
             }
@@ -115,7 +115,7 @@ fn a_client_without_ports_is_told_so() {
     let done = Done::default();
     let server = counting(&there, &done, Some(SHORT));
     let client = client(&here);
-    // By DHTTP it needs none but those it has, once it has proved its address; what may change something takes one each.
+    // DHTTP needs only those it has, once it has proved its address; an unsafe request takes one each.
     assert!(failed(&ask(&client, &mixed(1, 0))).is_empty());
     let gets: Vec<_> = mixed(60, 0).into_iter().filter(|(method, _)| *method == Method::Get).collect();
     assert!(failed(&ask(&client, &gets)).is_empty());

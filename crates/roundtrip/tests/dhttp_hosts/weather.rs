@@ -1,8 +1,8 @@
-//! Requests over bad networks, on the kernel: none is lost without its caller being told, none comes to another's
-//! answer, and none that may change something is done twice.
+//! Requests over bad networks, on the kernel: every request is resolved, no response is mixed up, and no unsafe request
+//! is performed twice.
 //!
-//! Thousands of seeds in virtual time are in `crates/simulate/tests/faults`; here are few, on real sockets. No time is
-//! judged, but that all ends.
+//! Thousands of seeds in virtual time are in `crates/simulate/tests/faults`; these are few, on real sockets. No time is
+//! judged; everything must end.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -20,11 +20,11 @@ use super::{PORT, SERVER};
 
 pub(crate) const CLIENT: [u8; 4] = [23, 0, 0, 7];
 
-/// How often each was done: method and path.
+/// Number of times each request was performed, by method and path.
 pub(crate) type Done = Arc<Mutex<BTreeMap<String, u32>>>;
 
-/// A server whose answer is as long as the first part of the path says and filled with the second, and which counts
-/// what it did, and waits for its clients as long as it is told, or as servers do.
+/// A server that responds with the length and the contents in the path, counts the requests it performs, and has the
+/// given timeouts or the defaults.
 pub(crate) fn counting(
     host: &Host,
     done: &Done,
@@ -50,14 +50,14 @@ pub(crate) fn counting(
 
 pub(crate) const SHORT: Duration = Duration::from_secs(4);
 
-/// What `/LENGTH/NUMBER` is answered with.
+/// Body of the response to `/LENGTH/NUMBER`.
 pub(crate) fn expected(path: &str) -> Vec<u8> {
     let mut parts = path.split('/').skip(1).map(|part| part.parse().unwrap_or(0));
     let (length, number): (usize, usize) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     (0..length).map(|at| u8::try_from((at / 7 + number) % 251).unwrap()).collect()
 }
 
-/// A client that does not wait long for anything.
+/// A client with short timeouts.
 pub(crate) fn client(host: &Host) -> Client {
     host.does(|| {
         let mut config = ClientConfig { patience: SHORT, ..ClientConfig::internet() };
@@ -75,11 +75,10 @@ pub(crate) fn client(host: &Host) -> Client {
     })
 }
 
-/// What became of a request: true if it has its answer.
+/// Outcome of a request: `Ok` if it has its response.
 pub(crate) type Fate = (String, Result<(), String>);
 
-/// Asks for all of these at once and waits for what becomes of each; fails if of one nothing becomes, or what is not
-/// its answer.
+/// Sends all of these concurrently and waits for their outcomes; fails if one has none, or a wrong response.
 pub(crate) fn ask(client: &Client, requests: &[(Method, String)]) -> Vec<Fate> {
     let (tell, told) = mpsc::channel();
     for (method, path) in requests {
@@ -94,7 +93,7 @@ pub(crate) fn ask(client: &Client, requests: &[(Method, String)]) -> Vec<Fate> {
                 }
                 status => Err(format!("status {status}")),
             });
-            // Whoever waited has failed already.
+            // If the receiver is gone the test has failed already.
             let _ = tell.send((name, outcome));
         });
     }
@@ -105,7 +104,7 @@ pub(crate) fn ask(client: &Client, requests: &[(Method, String)]) -> Vec<Fate> {
     fates
 }
 
-/// Requests for answers of all sizes, numbered from there; every fifth may change something.
+/// Requests for responses of all sizes, numbered from `from`; every fifth is unsafe.
 pub(crate) fn mixed(count: usize, from: usize) -> Vec<(Method, String)> {
     (from..from + count)
         .map(|number| {
@@ -116,14 +115,14 @@ pub(crate) fn mixed(count: usize, from: usize) -> Vec<(Method, String)> {
         .collect()
 }
 
-/// Nothing that may change something was done twice.
+/// Checks that no unsafe request was performed twice.
 pub(crate) fn nothing_twice(done: &Done) {
     let done = done.lock().unwrap();
     let twice: Vec<_> = done.iter().filter(|(what, times)| what.starts_with("POST") && **times > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
 }
 
-/// How many had their answer, of how many.
+/// Number of requests with a response, and number of requests.
 fn through(weather: Weather, count: usize) -> (usize, usize) {
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     let network = Network::between(&here, &there, weather);
@@ -134,7 +133,7 @@ fn through(weather: Weather, count: usize) -> (usize, usize) {
     nothing_twice(&done);
     let came: Vec<_> = fates.iter().filter(|(_, outcome)| outcome.is_ok()).collect();
     for (what, outcome) in &fates {
-        // Whoever has his answer was served; who has none was told why.
+        // A client with a response was served; one without got the reason.
         let was_done = done.lock().unwrap().contains_key(what);
         assert!(outcome.as_ref().map_or_else(|why| !why.is_empty(), |()| was_done), "{what}: {outcome:?}");
     }
@@ -144,7 +143,7 @@ fn through(weather: Weather, count: usize) -> (usize, usize) {
 }
 
 #[test]
-fn in_fine_weather_everything_comes() {
+fn without_faults_every_request_gets_its_response() {
     if allowed() {
         assert_eq!(through(Weather::FINE, 60), (60, 60));
     }
@@ -170,7 +169,7 @@ fn what_is_lost_or_changed_is_asked_for_again_or_told() {
 /// Takes some minutes; the figures are in docs/dhttp-server.md.
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip --test dhttp_hosts -- --ignored --nocapture every_kind"]
-fn in_every_kind_of_weather_everybody_is_told() {
+fn with_every_kind_of_fault_every_request_is_resolved() {
     if !allowed() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Two hosts that know nothing but each other, and an emulated link between them: for tests of whole programs.
+//! Two hosts connected by an emulated link: for tests of whole programs.
 //!
 //! Not the programs: those are started in the namespaces by each test.
 
@@ -20,7 +20,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// With this link up and down, for packets of so many bytes at most.
+    /// With this link up and down, for packets of at most `mtu` bytes.
     pub(crate) fn new(up: &Config, down: &Config, mtu: u32, options: &Options) -> Self {
         let [client, server] = ["client", "server"].map(|name| Namespace::new(name).unwrap());
         let ends = [(&client, CLIENT, &[SERVER][..]), (&server, SERVER, &[CLIENT])];
@@ -29,7 +29,7 @@ impl Hosts {
     }
 }
 
-/// One end of a link: where, its address, and whoever is reached by it.
+/// One end of a link: namespace, address, and addresses reached through it.
 pub(crate) type End<'a> = (&'a Namespace, Ipv4Addr, &'static [Ipv4Addr]);
 
 /// A link of this name at both ends.
@@ -44,7 +44,7 @@ pub(crate) fn wire(
     Emulator::start(one, other, up, down, options).unwrap()
 }
 
-/// Whether namespaces can be made; if not, says so, unless they must be.
+/// Whether namespaces can be made; if not, a message, or a failure where they are required.
 pub(crate) fn can_be() -> bool {
     let Err(missing) = measure::available() else { return true };
     skip::refused(&missing.to_string());

@@ -1,12 +1,12 @@
-//! A load over an emulated link, and a server of our own behind it. Not the link: `measure` tests that.
+//! A load over an emulated link, with a server of our own behind it. Not the link: `measure` tests that.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// 89 ms, and room for 1.06 Mbit/s: no answer comes before a round trip, and by HTTP none on a new connection before two.
+/// 89 ms and 1.06 Mbit/s: no response takes less than a round trip, and over HTTP none on a new connection less than two.
 #[test]
-fn answers_over_an_emulated_link_take_its_round_trips() {
+fn responses_over_an_emulated_link_take_its_round_trips() {
     for protocol in ["http11", "dhttp"] {
         let words = "load --network fast-internet --users 10 --for 2s --cap 5000 --format json --protocol";
         let said = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
@@ -29,7 +29,7 @@ fn answers_over_an_emulated_link_take_its_round_trips() {
 }
 
 #[test]
-fn what_cannot_be_asked_over_an_emulated_link_is_said_before_anything_is_made() {
+fn unsupported_protocols_over_an_emulated_link_are_refused_before_setup() {
     let refused = |words: &str| {
         let said = Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(words.split(' ')).output().unwrap();
         assert_eq!(said.status.code(), Some(2));

@@ -1,4 +1,4 @@
-//! A load while it goes on: what a terminal shows of it, and what is said if somebody ends it. Not the lines: `loading::view` tests those.
+//! A load in progress: its terminal display, and its output when it is interrupted. Not the lines: `loading::view` tests those.
 
 use std::process::{Command, Stdio};
 use std::thread;
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::{Served, planned_at, roundtrip};
 
-/// By `script`, which has a terminal for whoever has none; not at all where there is no such program.
+/// Run by `script`, which provides a terminal; skipped where that is not installed.
 #[test]
-fn a_load_is_shown_in_a_terminal_while_it_goes_on_and_leaves_nothing_of_that() {
+fn a_terminal_shows_a_load_in_progress_and_is_cleared_afterwards() {
     if !skip::has("script") {
         return;
     }
@@ -36,7 +36,7 @@ fn a_load_is_shown_in_a_terminal_while_it_goes_on_and_leaves_nothing_of_that() {
 }
 
 #[test]
-fn a_run_that_is_interrupted_says_what_came_of_it_until_then() {
+fn an_interrupted_run_prints_its_results_so_far() {
     let folder = planned_at("load-cut", "50", "60s");
     let served = Served::folder(&folder);
     let target = format!("http://{}/", served.address);

@@ -1,4 +1,4 @@
-//! `load` and its plans, by the command line. Not the laws: `scenario` tests those.
+//! `load` and its plans, by the command line. Not the distributions: `scenario` tests those.
 
 mod emulated;
 mod live;
@@ -19,7 +19,7 @@ fn roundtrip(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_plan_is_written_and_the_files_it_asks_for() {
+fn a_plan_is_written_with_the_files_it_requests() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("load-plan");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -40,7 +40,7 @@ fn a_plan_is_written_and_the_files_it_asks_for() {
 }
 
 #[test]
-fn what_is_no_plan_is_refused_with_its_line() {
+fn an_invalid_plan_is_refused_with_its_line() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("load-refused");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("cut.txt"), "roundtrip-plan 1\nset surge-1998\n").unwrap();
@@ -68,7 +68,7 @@ struct Served {
 }
 
 impl Served {
-    /// Our own server of a folder, in the papers' profile: it limits nobody.
+    /// Our own server of a directory, in the papers' profile: it has no limits.
     fn folder(folder: &Path) -> Self {
         let arguments = ["serve", "www", "--listen", "127.0.0.1:0", "--profile", "paper"];
         let mut child = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
@@ -96,12 +96,12 @@ impl Drop for Served {
     }
 }
 
-/// A folder with a plan of 60 requests in a second, and its files.
+/// A directory with a plan of 60 requests in a second, and its files.
 fn planned(name: &str) -> PathBuf {
     planned_at(name, "60", "1s")
 }
 
-/// A folder with a plan of so many requests a second for so long, and its files.
+/// A directory with a plan of this rate and duration, and its files.
 fn planned_at(name: &str, rate: &str, lasts: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -126,7 +126,7 @@ fn load(folder: &Path, address: &str, more: &[&str]) -> Value {
 }
 
 #[test]
-fn every_request_of_a_plan_is_answered_by_every_protocol() {
+fn every_request_of_a_plan_gets_a_response_with_every_protocol() {
     let folder = planned("load-answered");
     let served = Served::folder(&folder);
     for (protocol, connections) in
@@ -142,7 +142,7 @@ fn every_request_of_a_plan_is_answered_by_every_protocol() {
     }
 }
 
-/// nginx is asked with prior knowledge, as it comes from Debian without HTTP/3; not at all where it is not installed.
+/// nginx gets HTTP/2 with prior knowledge, because Debian's has no HTTP/3; skipped where it is not installed.
 #[test]
 fn nginx_answers_every_request_by_http2() {
     if !skip::has("nginx") {
@@ -150,7 +150,7 @@ fn nginx_answers_every_request_by_http2() {
     }
     let folder = planned("load-http2");
     let place = folder.display();
-    // Taken and given back: nginx cannot be asked which ports the kernel gave it.
+    // Bound and released: nginx cannot report ports that the kernel chose.
     let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (port, old) = (port(), port());
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
@@ -181,14 +181,14 @@ fn nginx_answers_every_request_by_http2() {
     assert!(said.contains("does not speak HTTP/2 here; switch it on there"), "{said}");
 }
 
-/// What a server does that is none, with each of its connections.
+/// A faulty server that handles each of its connections with this function.
 fn odd_server(does: fn(TcpStream)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
         for (number, stream) in listener.incoming().flatten().enumerate() {
             thread::spawn(move || match number {
-                // The look whether anybody is there.
+                // The preflight connection.
                 0 => drop(reply(stream, b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")),
                 _ => does(stream),
             });
@@ -204,7 +204,7 @@ fn reply(mut stream: TcpStream, answer: &[u8]) -> io::Result<TcpStream> {
 }
 
 #[test]
-fn what_a_bad_server_does_is_counted_by_its_kind() {
+fn faults_of_a_server_are_counted_by_kind() {
     let folder = planned("load-bad");
     type Does = fn(TcpStream);
     let cases: [(Does, &str); 5] = [
@@ -239,7 +239,7 @@ fn what_a_bad_server_does_is_counted_by_its_kind() {
 }
 
 #[test]
-fn regress_of_a_server_that_takes_all_sockets_of_its_clients_and_their_processor() {
+fn regress_a_server_that_exhausts_sockets_does_not_cause_busy_waiting() {
     let folder = planned("load-sockets");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -252,7 +252,7 @@ fn regress_of_a_server_that_takes_all_sockets_of_its_clients_and_their_processor
     thread::spawn(move || {
         let (mut room, mut held) = ([0; 2_048], Vec::new());
         while let Ok((length, from)) = port.recv_from(&mut room) {
-            // The port that a request may be answered at stands after its id.
+            // The port for the response follows the request's id.
             let Some(asked) = room.get(8..10).filter(|_| length > 10) else { continue };
             let to = SocketAddr::new(from.ip(), u16::from_be_bytes([asked[0], asked[1]]));
             held.extend((0..30).map_while(|_| TcpStream::connect(to).ok()));
@@ -268,12 +268,12 @@ fn regress_of_a_server_that_takes_all_sockets_of_its_clients_and_their_processor
     let run = serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take();
     assert_eq!((&run["answered"], &run["failed"]), (&json!(0), &json!(60)), "{run}");
     let busy = run["seconds"].as_array().unwrap().iter().map(|second| second["generator_share"].as_f64());
-    // Waiting for sockets is nothing to do; it was all of a processor.
+    // Waiting for sockets needs no CPU time; it once took all of a CPU.
     assert!(busy.flatten().fold(0.0, f64::max) < 0.4, "{run}");
 }
 
 #[test]
-fn a_server_that_is_not_there_or_not_near_is_refused_before_anything_is_sent() {
+fn an_unreachable_or_remote_server_is_refused_before_the_run() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for (target, says) in [
         ("http://127.0.0.1:1/", "127.0.0.1:1 does not answer"),
@@ -292,7 +292,7 @@ fn a_server_that_is_not_there_or_not_near_is_refused_before_anything_is_sent() {
 #[test]
 fn a_plan_that_needs_more_than_this_machine_has_is_refused_with_the_figure() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    // More than there are ports, whatever this machine allows.
+    // More than the number of ports, whatever this machine allows.
     let many = ["--rate", "200", "--share", "100", "--connections", "1000", "--for", "1s"];
     let refused = roundtrip(folder, &[&["load", "http://127.0.0.1:1/"], &many[..]].concat());
     let said = String::from_utf8_lossy(&refused.stderr);
@@ -314,7 +314,7 @@ fn a_plan_that_needs_more_memory_than_a_process_may_have_is_refused_with_the_fig
     assert!(said.contains("drawing the plan needs about 1554 MB of memory and "), "{said}");
     let said = limited("load http://127.0.0.1:1/ --rate 20000 --share 40000 --for 1s --protocol http2");
     assert!(said.contains("at once and may have") || said.contains("of memory and "), "{said}");
-    // A file of nothing, as long as a plan for which there is no memory.
+    // A sparse file, as long as a plan that exceeds the memory.
     fs::File::create(folder.join("long.txt")).unwrap().set_len(200_000_000).unwrap();
     let said = limited("load http://127.0.0.1:1/ --plan long.txt");
     assert!(said.contains("reading the plan needs about 2000 MB of memory and "), "{said}");
@@ -333,7 +333,7 @@ fn a_log_that_cannot_be_written_is_refused_before_the_run() {
 }
 
 #[test]
-fn what_is_encrypted_and_what_is_not_is_said_before_anything_is_sent() {
+fn a_mismatch_of_encryption_is_refused_before_the_run() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for (arguments, says) in [
         (&["https://127.0.0.1/", "--protocol", "dhttp"][..], "DHTTP is not encrypted"),
@@ -354,7 +354,7 @@ fn what_is_encrypted_and_what_is_not_is_said_before_anything_is_sent() {
 }
 
 #[test]
-fn connections_end_when_users_say_and_are_counted_over_time() {
+fn connections_close_as_configured_and_are_counted_over_time() {
     let folder = planned("load-kept");
     let served = Served::folder(&folder);
     let most = |run: &Value| run["most_open"].as_u64().unwrap();
@@ -362,7 +362,7 @@ fn connections_end_when_users_say_and_are_counted_over_time() {
         (&["--keep-alive", "0s"][..], 60..=60, 1..=6),
         (&["--keep-alive", "10s"], 6..=6, 6..=6),
         (&["--early-close"], 60..=60, 1..=6),
-        // Whether the server lets requests leave with the SYN or not.
+        // Whether the server allows requests with the SYN or not.
         (&["--keep-alive", "0s", "--fast-open"], 60..=60, 1..=6),
     ] {
         let run = load(&folder, &served.address, flags);
@@ -376,7 +376,7 @@ fn connections_end_when_users_say_and_are_counted_over_time() {
 }
 
 #[test]
-fn a_connection_with_nothing_to_do_is_closed_by_its_user() {
+fn an_idle_connection_is_closed_by_its_user() {
     let folder = planned_at("load-idle", "2", "2s");
     let served = Served::folder(&folder);
     let run = load(&folder, &served.address, &["--share", "1", "--keep-alive", "50ms"]);
@@ -384,7 +384,7 @@ fn a_connection_with_nothing_to_do_is_closed_by_its_user() {
 }
 
 #[test]
-fn parts_of_a_plan_run_apart_and_are_put_together() {
+fn shards_of_a_plan_run_independently_and_are_merged() {
     let folder = planned("load-parts");
     let served = Served::folder(&folder);
     let mut answered = 0;
@@ -420,7 +420,7 @@ fn parts_of_a_plan_run_apart_and_are_put_together() {
 }
 
 #[test]
-fn a_log_is_done_again_faster() {
+fn a_log_is_replayed_faster() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("load-replay");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{Served, roundtrip};
 
-/// A server that keeps connections and responds by path and method; the request lines and bodies it has seen.
+/// A server with keep-alive that responds by path and method; the request lines and bodies it has seen.
 struct Api {
     address: String,
     seen: Arc<Mutex<Vec<String>>>,
@@ -60,7 +60,7 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>) {
                 "/made" => "201 Created",
                 _ => "200 OK",
             };
-            // A body of another length each time, and none of a HEAD.
+            // A body of another length each time, and none for HEAD.
             let count = if line.starts_with("HEAD") { 0 } else { seen.lock().unwrap().len() % 7 };
             let answer = "x".repeat(count);
             let length = if line.starts_with("HEAD") { 5 } else { answer.len() };
@@ -120,14 +120,14 @@ fn an_open_schedule_sends_a_method_fields_and_a_body() {
         let words = ["load", &url, "--rate", "50", "--even", "--for", "1s", "--format", "json"];
         let said = roundtrip(&folder, &[&words, flags].concat());
         let run = json_of(&said);
-        // As many as are due, and one beforehand.
+        // All requests of the schedule, and the preflight request.
         assert_eq!((said.status.code(), &run["answered"]), (Some(0), &json!(50)), "{run}");
         assert_eq!(api.seen().iter().filter(|seen| *seen == line).count(), 51, "{line}: {:?}", api.seen());
     }
 }
 
 #[test]
-fn a_file_of_requests_is_sent_in_turn_and_told_apart() {
+fn a_file_of_requests_is_sent_in_turn_with_separate_results() {
     let (api, folder) = (Api::start(), place("load-file"));
     fs::write(folder.join("order.txt"), "12 apples").unwrap();
     let text = format!("GET {}\nX-Mark: a\n\nPOST /made\n@order.txt\n\nGET /missing\n", api.url("/api"));
@@ -174,7 +174,7 @@ fn a_file_of_requests_is_sent_in_turn_and_told_apart() {
 }
 
 #[test]
-fn what_a_preflight_request_finds_is_said_with_its_remedy() {
+fn errors_of_the_preflight_request_come_with_a_remedy() {
     let (api, folder) = (Api::start(), place("load-preflight"));
     for (path, says) in [
         ("/missing", "/missing responds with 404; check the path, or pass --expect-status 404"),

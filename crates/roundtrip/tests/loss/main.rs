@@ -1,8 +1,8 @@
-//! What loss costs: every network and page of the model paper under 0.1%, 1% and 5%, over many runs of the simulator.
+//! Cost of loss: every network and page of the model paper under 0.1%, 1% and 5%, over many runs of the simulator.
 //!
-//! As a test it computes a sample again and holds it to what is kept in `studies/loss`, byte by byte;
-//! `cargo test --release -p roundtrip --test loss -- all FILE.csv` computes everything and sums it up. Not a comparison:
-//! no paper here has such figures.
+//! As a test it computes a sample again and compares it with the one in `studies/loss`, byte by byte; `cargo test
+//! --release -p roundtrip --test loss -- all FILE.csv` computes and summarises everything. Not a comparison: no paper
+//! here has such figures.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let told = match words.as_slice() {
         ["all", file] => compute_all(file),
-        // What the test harness would be told (filters, `--nocapture`) means nothing here.
+        // Arguments of the test harness (filters, `--nocapture`) are ignored.
         _ => the_sample_is_as_kept(),
     };
     match told {
@@ -38,19 +38,19 @@ fn compute_all(file: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Of both directions, each packet by itself, in thousandths; the first is what the others are held against.
+/// Loss rates of both directions, each packet independently, in thousandths; the first is the baseline.
 const PER_MILLE: [u32; 4] = [0, 1, 10, 50];
-/// Enough that one run in a hundred is seen twice.
+/// Enough that an event in one run of a hundred is seen twice.
 const RUNS: u32 = 200;
-/// The paper's machines, and today's.
+/// The paper's hosts, and today's.
 const STACKS: [&str; 2] = ["period", "linux"];
 const PROTOCOLS: [Protocol; 2] = [Protocol::Http10, Protocol::Http10KeepAlive];
-/// Networks of the paper's own tables, and its pages without the one of another paper.
+/// Number of networks of the paper's own tables; the paper's pages exclude the one of another paper.
 const NETWORKS: usize = 10;
 const PAGES: usize = 6;
 const HEADING: &str = "network,page,protocol,stack,loss_percent,least_ms,p10_ms,median_ms,mean_ms,p90_ms,p99_ms,over_no_loss,lost_packets,gave_up\n";
 
-/// One network, page, protocol and stack: a line for each loss.
+/// One network, page, protocol and stack: a line for each loss rate.
 #[derive(Clone)]
 struct Case {
     network: Network,
@@ -73,7 +73,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Every line, whatever the number of processors.
+/// Every line, independent of the number of CPUs.
 fn everything() -> String {
     let cases = cases();
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -87,8 +87,8 @@ fn everything() -> String {
     HEADING.to_owned() + &lines.into_values().collect::<String>()
 }
 
-/// For each stack, protocol and loss, the geometric means over networks and pages of what the median, the mean and the
-/// 99th of a hundred runs are to the median without loss.
+/// For each stack, protocol and loss rate, the geometric means over networks and pages of the ratios of the median, the
+/// mean and the 99th percentile to the median without loss.
 fn summary(text: &str) -> String {
     let mut logarithms: BTreeMap<[&str; 3], Vec<[f64; 3]>> = BTreeMap::new();
     let mut without = f64::NAN;
@@ -130,7 +130,7 @@ fn the_sample_is_as_kept() -> Result<(), String> {
 }
 
 impl Case {
-    /// One line for each loss, in order.
+    /// One line for each loss rate, in order.
     fn lines(&self) -> String {
         let Self { network, page, protocol, stack } = self;
         let mut without = None;
@@ -182,10 +182,10 @@ impl Case {
     }
 }
 
-/// What the runs took.
+/// Times of the runs.
 #[derive(Default)]
 struct Found {
-    /// Of the runs that ended well; sorted.
+    /// Times of the successful runs; sorted.
     elapsed_ms: Vec<f64>,
     lost: u64,
     gave_up: u32,
@@ -200,7 +200,7 @@ impl Found {
         }
     }
 
-    /// The time that so many runs in a thousand did not reach; not a number where none ended well.
+    /// The time below which this many runs in a thousand are; not a number if none was successful.
     fn at(&self, per_mille: usize) -> f64 {
         let place = (self.elapsed_ms.len() * per_mille / 1_000).min(self.elapsed_ms.len().saturating_sub(1));
         self.elapsed_ms.get(place).copied().unwrap_or(f64::NAN)

@@ -1,4 +1,4 @@
-//! What somebody would try against a router with the helper (notes of the paper's section IV-C), each tried, each failing.
+//! Attacks on a router with the helper (notes of the paper's section IV-C): each must fail.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -13,7 +13,7 @@ use crate::translation;
 
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The client's end, under our own hand: what it asks by, and what it listens at.
+/// The client's end, controlled by the test: its request socket and its listener.
 struct Victim {
     udp: UdpSocket,
     listener: TcpListener,
@@ -21,7 +21,7 @@ struct Victim {
     neighbour: TcpListener,
 }
 
-/// A server under our own hand.
+/// A server controlled by the test.
 struct Attacker(UdpSocket);
 
 fn setting(flags: &[&str]) -> (Lab, Running, Victim, Attacker) {
@@ -51,7 +51,7 @@ impl Victim {
         self.udp.send_to(&request(id, port), (SERVER, 80)).unwrap();
     }
 
-    /// What connected, if something does.
+    /// The accepted connection, if there is one.
     fn accepts(&self) -> Option<TcpStream> {
         let mut events = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
         poll(&mut events, 300_u16).unwrap();
@@ -63,7 +63,7 @@ impl Victim {
 }
 
 impl Attacker {
-    /// Where a request came from, and which port it names.
+    /// Source address of a request, and the port that it names.
     fn hears(&self) -> Option<(SocketAddr, u16)> {
         let mut room = [0; 2_048];
         let (length, from) = self.0.recv_from(&mut room).ok()?;
@@ -72,7 +72,7 @@ impl Attacker {
     }
 }
 
-/// A connection to a port of the router's from an address of the world.
+/// A connection to a port of the router from an outside address.
 fn connect(world: &Namespace, from: &'static str, port: u16) -> std::io::Result<TcpStream> {
     connect_to(world, from, SocketAddr::new(ROUTER.parse().unwrap(), port))
 }
@@ -122,7 +122,7 @@ fn what_is_no_request_from_inside_to_the_servers_port_opens_nothing() {
     for to in [(ROUTER, 80), (CLIENT, 80)] {
         attacker.0.send_to(&request(1, 50_000), to).unwrap();
     }
-    // To another port, or broken: it goes as it is.
+    // To another port, or invalid: it passes unchanged.
     let other = inside(&lab.world, || UdpSocket::bind((SERVER, 8_080)).unwrap());
     other.set_read_timeout(Some(PATIENCE)).unwrap();
     victim.udp.send_to(&request(2, 50_000), (SERVER, 8_080)).unwrap();
@@ -157,7 +157,7 @@ fn a_hole_lets_in_one_connection_of_one_server_to_one_host_for_thirty_seconds() 
     assert!(connect(&lab.world, SERVER, port).is_err(), "not a second time");
     assert!(victim.accepts().is_none());
     assert_eq!(victim.neighbour.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
-    // An answer by a datagram closes the hole.
+    // A response in a datagram closes the hole.
     victim.asks(2, 50_000);
     let (from, port) = attacker.hears().unwrap();
     attacker.0.send_to(&[&2_u64.to_be_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat(), from).unwrap();
@@ -206,10 +206,10 @@ fn caches_of_some_networks_come_through_and_nobody_else() {
         let (lab, nat, victim, attacker) = setting(flags);
         sh(&lab.world, "ip addr add 11.0.100.4/24 dev eth0; ip route add 10.0.0.0/24 via 11.0.100.1");
         if flags.len() > 2 {
-            // Addresses stay as they are, and only the helper keeps out.
+            // Without translation: only the helper filters.
             sh(&lab.router, "nft delete table ip nat; nft delete table inet filter");
         } else {
-            // New datagrams for the helper's ports are the router's owner's to let in.
+            // The router's owner must admit new datagrams to the helper's ports.
             sh(&lab.router, "nft add rule inet filter input udp dport 61000-65535 accept");
         }
         assert!(!nat.first.contains("WARNING"), "{}", nat.first);
@@ -241,7 +241,7 @@ fn paper_section_iv_c_without_the_id_a_connection_says_nothing() {
         let (_, port) = attacker.hears().unwrap();
         let mut stream = connect(&lab.world, SERVER, port).unwrap();
         let mut accepted = victim.accepts().unwrap();
-        // Byte by byte does not help either.
+        // Sending byte by byte does not help either.
         if !passes {
             stream.write_all(&[0]).unwrap();
             assert!(accepted.read(&mut [0; 1]).is_err());
@@ -264,8 +264,8 @@ fn paper_figure_4_connections_that_others_were_made_to_open_reach_nobody_inside(
     let (lab, _nat, victim, attacker) = setting(&[]);
     victim.asks(1, 50_000);
     let (_, port) = attacker.hears().unwrap();
-    // A server that believes every address is asked for something large in the router's name, at a port that leads
-    // inside for another server.
+    // A server that trusts every address gets a request for something large in the router's name, with a port that
+    // leads inside for another server.
     drop(attacker);
     let www = lab.folder.join("www").display().to_string();
     let listen = format!("{OTHER}:80");

@@ -1,17 +1,17 @@
-//! What goes wrong around a helper: packets that are lost, ways that come and go, a helper that is killed.
+//! Faults around a helper: lost packets, routes that fail and return, a killed helper.
 //!
-//! No wrong bytes, and nothing hangs: an answer comes whole, or it is said that it did not. The long forms count how many;
-//! docs/nat.md has the figures.
+//! No wrong bytes, and nothing hangs: a response is complete, or its failure is reported. The long variants count the
+//! failures; docs/nat.md has the figures.
 
 use crate::lab::{Fetch, Lab, granted, sh};
 use crate::translation;
 
-/// How many of them came whole.
+/// Number of complete responses.
 fn whole(fetches: Vec<Fetch>) -> usize {
     fetches.into_iter().filter_map(|fetch| fetch.came_whole().then_some(())).count()
 }
 
-/// Every packet in or out of the router is lost with this chance, in percent.
+/// Loses every packet in or out of the router with this probability, in percent.
 fn lossy(percent: u32) -> String {
     format!(
         "table inet loss {{ chain every {{ type filter hook prerouting priority -450; iifname {{ \"lan\", \"wan\" }} \
@@ -19,7 +19,7 @@ fn lossy(percent: u32) -> String {
     )
 }
 
-/// The way to the server is lost and found again, for so many times 0.3 seconds.
+/// Removes and restores the route to the server, `times` times for 0.3 seconds.
 fn flap(lab: &Lab, times: u32) {
     let way = "blackhole 11.0.100.2/32";
     sh(
@@ -79,7 +79,7 @@ fn with_flapping(count: usize, times: u32) -> usize {
 }
 
 #[test]
-fn a_way_that_comes_and_goes_costs_no_answer() {
+fn a_route_that_fails_and_returns_costs_no_response() {
     if !granted() {
         return;
     }
@@ -88,7 +88,7 @@ fn a_way_that_comes_and_goes_costs_no_answer() {
 
 #[test]
 #[ignore = "the same for longer; docs/nat.md has what it counted"]
-fn a_way_that_comes_and_goes_for_thirty_seconds() {
+fn a_route_that_fails_and_returns_for_thirty_seconds() {
     if !granted() {
         return;
     }
@@ -110,14 +110,14 @@ fn with_killing(count: usize, times: usize) -> usize {
         nat = lab.nat(&[]);
         came += whole(fetches);
     }
-    // The last one leaves nothing of those before it either.
+    // The last helper removes the state of its predecessors, too.
     assert!(nat.stop().0);
     assert_eq!(lab.router_state(), before);
     came
 }
 
 #[test]
-fn a_helper_that_is_killed_in_the_middle_and_started_again_costs_no_answer() {
+fn a_helper_that_is_killed_and_restarted_costs_no_response() {
     if !granted() {
         return;
     }

@@ -1,6 +1,6 @@
-//! The same by IPv6: firewalls, which it has as often as IPv4, translation, which it seldom has, and the relay.
+//! The same over IPv6: firewalls, which are as common as with IPv4, translation, which is rare, and the relay.
 //!
-//! Not again what does not depend on addresses: that is in `main` and `attacks`.
+//! Not tests that are independent of addresses: those are in `main` and `attacks`.
 
 use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::lab::{Lab, OTHER6, SERVER6, granted, inside};
 
-/// A router that only keeps out, and whose rules know the mark.
+/// A router that only filters, with rules for the mark.
 const FIREWALL: &str = "table ip6 filter {
   chain forward { type filter hook forward priority filter; policy drop
     ct state established,related accept
@@ -17,7 +17,7 @@ const FIREWALL: &str = "table ip6 filter {
   }
 }";
 
-/// A router that translates addresses of IPv6 (RFC 6296 has another way, which keeps ports), and keeps out.
+/// A router that translates IPv6 addresses (not by RFC 6296, which keeps ports), and filters.
 const TRANSLATION: &str = "table ip6 nat {
   chain post { type nat hook postrouting priority srcnat; oifname \"wan\" masquerade
   }
@@ -31,7 +31,7 @@ table ip6 filter {
 }";
 
 #[test]
-fn a_firewall_of_ipv6_lets_the_answer_in_and_nothing_else() {
+fn an_ipv6_firewall_admits_the_response_and_nothing_else() {
     if !granted() {
         return;
     }
@@ -61,14 +61,14 @@ fn a_firewall_of_ipv6_lets_the_answer_in_and_nothing_else() {
 }
 
 #[test]
-fn one_helper_for_each_family_work_side_by_side() {
+fn helpers_for_both_families_work_side_by_side() {
     if !granted() {
         return;
     }
     let lab = Lab::new().with_ipv6();
     lab.rules(&crate::translation("port-restricted"));
     lab.rules(TRANSLATION);
-    // Without neighbour discovery nothing of IPv6 goes anywhere.
+    // Without neighbour discovery IPv6 does not work.
     crate::lab::sh(&lab.router, "nft insert rule inet filter input meta l4proto ipv6-icmp accept");
     let _servers = (lab.serve(&[]), lab.serve_at(SERVER6, &[]));
     let (four, six) = (lab.nat(&[]), lab.nat(&["--ipv6"]));
@@ -79,19 +79,19 @@ fn one_helper_for_each_family_work_side_by_side() {
     assert!(six.stop().0);
     assert!(lab.router_state().contains("table ip roundtrip_nat"));
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
-    // Without its own helper a large answer takes the way that every program has.
+    // Without its own helper a large response takes the fallback of every program.
     assert_eq!(lab.channels_at(SERVER6), ("udp".to_owned(), "tcp-client".to_owned()));
     assert!(four.stop().0);
 }
 
 #[test]
-fn that_nobody_listens_is_heard_at_once_by_ipv6_too() {
+fn a_closed_port_is_reported_immediately_over_ipv6_too() {
     if !granted() {
         return;
     }
     let lab = Lab::new().with_ipv6();
     lab.rules(TRANSLATION);
-    // A server that speaks only HTTP: nobody at its UDP port.
+    // A server with HTTP only: nothing listens at its UDP port.
     let listener = inside(&lab.world, || TcpListener::bind("[2600:db8:1::2]:80").unwrap());
     crate::answer_plainly(listener);
     let _nat = lab.nat(&["--ipv6"]);
@@ -101,7 +101,7 @@ fn that_nobody_listens_is_heard_at_once_by_ipv6_too() {
 }
 
 #[test]
-fn a_relay_serves_networks_of_ipv6() {
+fn a_relay_serves_ipv6_networks() {
     if !granted() {
         return;
     }

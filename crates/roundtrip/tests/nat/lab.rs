@@ -4,7 +4,7 @@
 //! client 10.0.0.2 (and .3) ── lan [router] wan 11.0.100.1 ── 11.0.100.2 (and .3) world
 //! ```
 //!
-//! Nothing has a name: all of it is gone with the test.
+//! Nothing has a name: everything is removed with the test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ pub(crate) const OTHER: &str = "11.0.100.3";
 pub(crate) const SERVER6: &str = "[2600:db8:1::2]";
 pub(crate) const OTHER6: &str = "[2600:db8:1::3]";
 
-/// Whether the tests may run here; said loudly when they may not.
+/// Whether the tests may run here; a message if they may not.
 pub(crate) fn granted() -> bool {
     if let Err(missing) = measure::available() {
         skip::refused(&missing.to_string());
@@ -34,7 +34,7 @@ pub(crate) fn granted() -> bool {
     skip::has_all(&["nft", "ip", "sysctl"])
 }
 
-/// The three of them.
+/// The three namespaces.
 pub(crate) struct Lab {
     pub(crate) client: Namespace,
     pub(crate) router: Namespace,
@@ -45,7 +45,7 @@ pub(crate) struct Lab {
 static LABS: AtomicU32 = AtomicU32::new(0);
 
 impl Lab {
-    /// Wired, and without any translation.
+    /// Connected, without translation.
     pub(crate) fn new() -> Self {
         let [client, router, world] = ["client", "router", "world"].map(|name| Namespace::new(name).unwrap());
         let thread = |namespace: &Namespace| inside(namespace, || nix::unistd::gettid().to_string());
@@ -81,10 +81,10 @@ impl Lab {
         Self { client, router, world, folder }
     }
 
-    /// The same wires with addresses of IPv6: clients in 2600:db8:2::/64, and the world in 2600:db8:1::/64.
+    /// The same links with IPv6 addresses: clients in 2600:db8:2::/64, and the world in 2600:db8:1::/64.
     pub(crate) fn with_ipv6(self) -> Self {
         for namespace in [&self.client, &self.router, &self.world] {
-            // Nobody else is there whose addresses these could be.
+            // No other host could have these addresses.
             sh(namespace, "sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.all.disable_ipv6=0");
         }
         sh(
@@ -104,16 +104,16 @@ impl Lab {
         self
     }
 
-    /// Rules of the router's owner.
+    /// Adds rules of the router's owner.
     pub(crate) fn rules(&self, text: &str) {
         std::fs::write(self.folder.join("rules"), text).unwrap();
         sh(&self.router, &format!("nft -f {}", self.folder.join("rules").display()));
     }
 
-    /// Everything that the router's kernel has in the way of rules, without what changes by itself.
+    /// All rules of the router's kernel, without counters and timers.
     pub(crate) fn router_state(&self) -> String {
         let state = "nft -s list ruleset; ip -4 rule; ip -4 route show table all; ip -6 rule";
-        // A busy machine takes its time to see that a link is up.
+        // On a busy machine it takes a while until a link is up.
         sh(&self.router, state).replace(" linkdown", "")
     }
 
@@ -137,7 +137,7 @@ impl Lab {
         Running::start(&self.router, &[&["nat", "--inside", "lan", "--outside", "wan"], flags].concat())
     }
 
-    /// A gateway in the world, for those addresses. The server is on the same host, which takes `--force`.
+    /// A gateway in the world, for these clients. The server is on the same host, which needs `--force`.
     pub(crate) fn relay(&self, allowed: &str) -> Running {
         self.relay_at(OTHER, allowed, &["--force"])
     }
@@ -152,7 +152,7 @@ impl Lab {
         )
     }
 
-    /// What the relay answers to a program at the client.
+    /// The relay's response to a program at the client.
     pub(crate) fn ask_relay(&self, path: &str) -> Vec<u8> {
         self.ask_relay_at(OTHER, SERVER, path)
     }
@@ -163,7 +163,7 @@ impl Lab {
         self.say_to_relay_at(relay, format!("{head}Connection: close\r\n\r\n"))
     }
 
-    /// In the program's own words.
+    /// The same with a given request.
     pub(crate) fn say_to_relay(&self, request: String) -> Vec<u8> {
         self.say_to_relay_at(OTHER, request)
     }
@@ -173,7 +173,7 @@ impl Lab {
         inside(&self.client, move || {
             let mut stream = TcpStream::connect(relay).unwrap();
             let mut answer = Vec::new();
-            // Whoever is not allowed finds it closed, or reset.
+            // A client that is not allowed finds it closed, or reset.
             let _ = stream.write_all(request.as_bytes());
             let _ = stream.read_to_end(&mut answer);
             answer
@@ -199,7 +199,7 @@ impl Lab {
         Got { body: output.stdout, channel: channel.unwrap_or_else(|| panic!("{said}")), said }
     }
 
-    /// Many `roundtrip get` at once, which are not waited for.
+    /// Starts many concurrent `roundtrip get`, without waiting for them.
     pub(crate) fn begin(&self, count: usize) -> Vec<Fetch> {
         let (www, cache) = (self.folder.join("www"), self.folder.join("cache"));
         std::fs::write(www.join("medium"), vec![8; 20_000]).unwrap();
@@ -222,7 +222,7 @@ impl Lab {
         })
     }
 
-    /// A small and a large answer, whole, and how they came.
+    /// Channels of a small and a large response, both complete.
     pub(crate) fn channels(&self) -> (String, String) {
         self.channels_at(SERVER)
     }
@@ -236,15 +236,15 @@ impl Lab {
     }
 }
 
-/// What came of fetching something.
+/// Result of a fetch.
 pub(crate) struct Got {
     pub(crate) body: Vec<u8>,
     pub(crate) channel: String,
-    /// Every datagram and connection.
+    /// Log of every datagram and connection.
     pub(crate) said: String,
 }
 
-/// A `roundtrip get` that has begun.
+/// A running `roundtrip get`.
 pub(crate) struct Fetch {
     child: Child,
     file: PathBuf,
@@ -252,7 +252,7 @@ pub(crate) struct Fetch {
 }
 
 impl Fetch {
-    /// Whether the answer came whole. It must end in time; wrong bytes are never to be there.
+    /// Whether the response is complete. It must end in time, and never have wrong bytes.
     pub(crate) fn came_whole(mut self) -> bool {
         let status = self.child.wait().unwrap();
         assert_ne!(status.code(), Some(124), "it hangs");
@@ -269,7 +269,7 @@ impl Drop for Lab {
     }
 }
 
-/// A program of ours in a namespace, which is gone when this is.
+/// A program of ours in a namespace, killed when this is dropped.
 pub(crate) struct Running {
     child: Child,
     told: BufReader<ChildStderr>,
@@ -299,14 +299,14 @@ impl Running {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
-    /// The next line that it says.
+    /// The next line of its output.
     pub(crate) fn says(&mut self) -> String {
         let mut line = String::new();
         self.told.read_line(&mut line).unwrap();
         line
     }
 
-    /// Ends it as an administrator would; whether it ended well, and what it said since it began.
+    /// Stops it as an administrator would; whether it succeeded, and its output since the start.
     pub(crate) fn stop(mut self) -> (bool, String) {
         self.signal("TERM");
         let mut rest = String::new();
@@ -322,7 +322,7 @@ impl Drop for Running {
     }
 }
 
-/// Does something in a namespace.
+/// Runs a job in a namespace.
 pub(crate) fn inside<T: Send + 'static>(
     namespace: &Namespace,
     job: impl FnOnce() -> T + Send + 'static,
@@ -330,7 +330,7 @@ pub(crate) fn inside<T: Send + 'static>(
     namespace.start(job).wait().unwrap()
 }
 
-/// What these commands write; all must succeed.
+/// Output of these commands; all must succeed.
 pub(crate) fn sh(namespace: &Namespace, script: &str) -> String {
     let script = format!("set -e; PATH=$PATH:/usr/sbin:/sbin\n{script}");
     let output = inside(namespace, move || Command::new("sh").args(["-c", &script]).output().unwrap());

@@ -1,6 +1,6 @@
-//! `roundtrip nat` on a router of this kernel: what it lets through, what it leaves alone, and what it keeps out.
+//! `roundtrip nat` on a router with this kernel: what it admits, what it leaves alone, and what it blocks.
 //!
-//! Not the decisions, which are tested where they are made (`dhttp_proto::translator`).
+//! Not the decisions, which are tested in `dhttp_proto::translator`.
 
 mod attacks;
 mod faults;
@@ -10,22 +10,22 @@ mod operation;
 
 use lab::{Lab, granted};
 
-/// A router's translation, as one configures it, and a filter that lets in only what was asked for.
+/// A typical translation on a router, with a filter that admits only responses.
 fn translation(kind: &str) -> String {
     let (how, more) = match kind {
-        // Whoever sends there reaches the client.
+        // Any host that sends there reaches the client.
         "full-cone" => (
             "persistent",
             "chain in { type nat hook prerouting priority dstnat; iifname \"wan\" udp dport 1024-60999 dnat to 10.0.0.2; }",
         ),
-        // Whoever was sent something does, from any port.
+        // Any host that was sent something does, from any port.
         "address-restricted" => (
             "persistent",
             "set asked { type ipv4_addr; flags dynamic,timeout; timeout 60s; }
              chain out { type filter hook forward priority 0; oifname \"wan\" update @asked { ip daddr }; }
              chain in { type nat hook prerouting priority dstnat; iifname \"wan\" udp dport 1024-60999 ip saddr @asked dnat to 10.0.0.2; }",
         ),
-        // Only from the port that was sent to: what Linux does.
+        // Only from the port that was sent to: Linux's way.
         "port-restricted" => ("", ""),
         // And another port for every server.
         "symmetric" => ("fully-random", ""),
@@ -53,7 +53,7 @@ fn translation(kind: &str) -> String {
 }
 
 #[test]
-fn paper_section_iv_d_with_the_helper_every_kind_of_translation_lets_both_channels_through() {
+fn paper_section_iv_d_with_the_helper_both_channels_pass_every_kind_of_translation() {
     if !granted() {
         return;
     }
@@ -67,7 +67,7 @@ fn paper_section_iv_d_with_the_helper_every_kind_of_translation_lets_both_channe
 }
 
 #[test]
-fn without_the_helper_small_answers_come_through_and_for_large_ones_the_server_says_at_once_what_to_do() {
+fn without_the_helper_small_responses_pass_and_large_ones_fall_back_immediately() {
     if !granted() {
         return;
     }
@@ -85,7 +85,7 @@ fn without_the_helper_small_answers_come_through_and_for_large_ones_the_server_s
 }
 
 #[test]
-fn by_a_relay_outside_every_kind_of_translation_has_dhttp_from_there_on() {
+fn through_a_relay_outside_every_kind_of_translation_has_dhttp_beyond_it() {
     if !granted() {
         return;
     }
@@ -130,7 +130,7 @@ fn whom_a_relay_no_longer_allows_it_serves_no_longer_and_no_slip_opens_it_to_all
     assert!(lab.ask_relay("/small").ends_with(b"small"));
     for (text, wanted) in [
         ("listen = \"11.0.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "read the configuration again"),
-        // It would be judged as one for its own machine, and goes on listening for others.
+        // It would be judged as one for its own machine, and would keep listening for others.
         ("listen = \"127.0.0.1:3128\"\n", "takes a restart"),
         ("listen = \"11.0.100.3:3128\"\n", "--allow"),
     ] {
@@ -197,7 +197,7 @@ fn a_relay_leads_nobody_to_what_only_its_own_machine_can_reach() {
 }
 
 #[test]
-fn a_connection_that_begins_with_the_id_is_let_in() {
+fn a_connection_that_begins_with_the_id_is_admitted() {
     if !granted() {
         return;
     }
@@ -208,7 +208,7 @@ fn a_connection_that_begins_with_the_id_is_let_in() {
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
 }
 
-/// A router that only keeps out, and whose rules know the mark.
+/// A router that only filters, with rules for the mark.
 const FIREWALL: &str = "table inet filter {
   chain forward { type filter hook forward priority filter; policy drop
     ct state established,related accept
@@ -218,7 +218,7 @@ const FIREWALL: &str = "table inet filter {
 }";
 
 #[test]
-fn paper_section_iv_c_a_firewall_lets_the_answer_in_and_nothing_else() {
+fn paper_section_iv_c_a_firewall_admits_the_response_and_nothing_else() {
     if !granted() {
         return;
     }
@@ -243,7 +243,7 @@ fn paper_section_iv_c_a_firewall_lets_the_answer_in_and_nothing_else() {
     }
 }
 
-/// A server that speaks only HTTP.
+/// A server with HTTP only.
 fn answer_plainly(listener: std::net::TcpListener) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
@@ -257,13 +257,13 @@ fn answer_plainly(listener: std::net::TcpListener) {
 }
 
 #[test]
-fn that_nobody_listens_there_is_heard_at_once_behind_the_helper_too() {
+fn a_closed_port_is_reported_immediately_behind_the_helper_too() {
     if !granted() {
         return;
     }
     let lab = Lab::new();
     lab.rules(&translation("port-restricted"));
-    // A server that speaks only HTTP: nobody at its UDP port.
+    // A server with HTTP only: nothing listens at its UDP port.
     answer_plainly(lab::inside(&lab.world, || std::net::TcpListener::bind("11.0.100.2:80").unwrap()));
     let _nat = lab.nat(&[]);
     let got = lab.get("small", &[]);

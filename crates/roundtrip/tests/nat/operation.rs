@@ -1,4 +1,4 @@
-//! How the helper begins and ends: whole or not at all, and without a trace in other programs' rules.
+//! Start and stop of the helper: complete or not at all, and without a trace in other programs' rules.
 
 use std::io::{Read, Write};
 use std::process::Command;
@@ -13,7 +13,7 @@ fn refusal(lab: &Lab, flags: &'static [&'static str]) -> String {
 }
 
 #[test]
-fn rules_of_others_are_as_before_when_it_has_ended() {
+fn rules_of_others_are_unchanged_after_it_stops() {
     if !granted() {
         return;
     }
@@ -33,7 +33,7 @@ fn rules_of_others_are_as_before_when_it_has_ended() {
 }
 
 #[test]
-fn what_one_that_was_killed_has_left_is_named_and_removed() {
+fn rules_of_a_killed_helper_are_reported_and_removed() {
     if !granted() {
         return;
     }
@@ -55,12 +55,12 @@ fn what_one_that_was_killed_has_left_is_named_and_removed() {
 }
 
 #[test]
-fn what_is_refused_in_the_middle_leaves_nothing_half_installed() {
+fn a_refusal_during_installation_leaves_nothing_half_installed() {
     if !granted() {
         return;
     }
     let lab = Lab::new();
-    // Another program has the number that our routes would have.
+    // Another program has the routing rule number that ours would have.
     sh(&lab.router, "ip route add local default dev lo table 29808");
     let before = lab.router_state();
     let said = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
@@ -69,13 +69,13 @@ fn what_is_refused_in_the_middle_leaves_nothing_half_installed() {
 }
 
 #[test]
-fn a_kernel_without_the_module_is_told_in_one_sentence_and_nothing_is_left() {
+fn a_kernel_without_the_module_is_one_sentence_and_nothing_is_left() {
     if !granted() {
         return;
     }
     let lab = Lab::new();
     let before = lab.router_state();
-    // What such a kernel says to the rule that needs it; all else is the real program's.
+    // Such a kernel's error for the rule that needs the module; the real program handles everything else.
     let script = "#!/bin/sh\nPATH=/usr/sbin:/usr/bin:/sbin:/bin\ntext=$(cat)\ncase \"$text\" in *tproxy*) echo \
                   '/dev/stdin:9:3-8: Error: Could not process rule: No such file or directory' >&2; exit 1;; esac\n\
                   printf '%s' \"$text\" | nft \"$@\"\n";
@@ -96,7 +96,7 @@ fn a_kernel_without_the_module_is_told_in_one_sentence_and_nothing_is_left() {
 }
 
 #[test]
-fn a_file_says_the_same_as_flags_and_counters_say_what_was_done() {
+fn a_file_is_equivalent_to_flags_and_counters_report_the_work() {
     if !granted() {
         return;
     }
@@ -125,7 +125,7 @@ fn a_file_says_the_same_as_flags_and_counters_say_what_was_done() {
 }
 
 #[test]
-fn a_file_that_has_changed_is_in_force_after_a_signal_and_at_no_time_is_there_no_table() {
+fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
     if !granted() {
         return;
     }
@@ -157,7 +157,7 @@ fn a_file_that_has_changed_is_in_force_after_a_signal_and_at_no_time_is_there_no
     assert!(lab.router_state().contains("set ids"), "{}", lab.router_state());
     let large = lab.get("large", &[]);
     assert!(large.channel == "tcp-opened" && large.body == vec![7; 100_000], "{}", large.said);
-    // Somebody who takes all rules away takes ours too; the same signal brings them back, and only them.
+    // Flushing all rules removes ours too; the same signal restores them, and only them.
     sh(&lab.router, "nft flush ruleset");
     lab.rules(&translation("port-restricted"));
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-client".to_owned()), "as without a helper");
@@ -173,7 +173,7 @@ fn a_file_that_has_changed_is_in_force_after_a_signal_and_at_no_time_is_there_no
 }
 
 #[test]
-fn slips_are_told_in_one_sentence() {
+fn invalid_settings_are_one_sentence() {
     if !granted() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Documents point at what exists: links between files, and the papers' tables and figures by their anchors.
+//! Documents refer to existing targets: links between files, and the papers' tables and figures by their anchors.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 #[test]
-fn every_link_in_a_document_leads_somewhere() {
+fn every_link_in_a_document_has_a_target() {
     let mut complaints = Vec::new();
     for document in tree::files("", &[".md"]) {
         let folder = Path::new(&document).parent().unwrap_or(Path::new("")).to_owned();
@@ -24,10 +24,10 @@ fn every_link_in_a_document_leads_somewhere() {
     tree::expect_none("Links that lead nowhere:", &complaints);
 }
 
-/// A mention of a paper's place, such as `papers/w3c` + `#table-3`, must be listed in papers/anchors.txt, so that
-/// a slip of the pen in a doc comment is found.
+/// A reference to a paper's place, such as `papers/w3c` + `#table-3`, must be listed in papers/anchors.txt, so that a
+/// typing error in a doc comment is found.
 #[test]
-fn every_mention_of_a_paper_names_a_place_that_it_has() {
+fn every_reference_to_a_paper_names_an_existing_anchor() {
     let list = tree::text("papers/anchors.txt");
     let known: BTreeSet<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let mut complaints = Vec::new();

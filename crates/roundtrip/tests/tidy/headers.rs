@@ -1,9 +1,9 @@
-//! Every source file says at its head what it is. That it also says what it is not is for the reader to judge.
+//! Every source file begins with a description of itself.
 
 use crate::tree;
 
 #[test]
-fn every_source_file_opens_with_what_it_is() {
+fn every_source_file_begins_with_a_description() {
     let complaints: Vec<String> = tree::files("", &[".rs"])
         .into_iter()
         .filter(|file| !tree::text(file).starts_with("//! "))

@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md's table of crates against the manifests: who may import whom, and that the table is whole.
+//! ARCHITECTURE.md's table of crates against the manifests: the permitted imports, and that the table is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ fn no_crate_imports_what_the_architecture_table_forbids() {
 }
 
 #[test]
-fn the_architecture_table_allows_nothing_that_is_not_used() {
+fn the_architecture_table_allows_no_unused_import() {
     let built = manifests();
     let complaints: Vec<String> = permitted()
         .iter()
@@ -66,7 +66,7 @@ fn permitted() -> Imports {
         .collect()
 }
 
-/// What each manifest below crates/ imports of ours, for building or for testing. A crate is named as its directory.
+/// Imports of our crates in each manifest below crates/, for building or for testing. A crate is named as its directory.
 fn manifests() -> Imports {
     let tables: BTreeMap<String, toml::Table> = tree::files("crates", &["Cargo.toml"])
         .into_iter()

@@ -1,4 +1,4 @@
-//! The root of the checkout stays short: a newcomer reads it in one look.
+//! The root of the checkout stays short, so that a newcomer can survey it.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The tree as the tests see it: tracked places only, in order. Not a copy of git: `target` and hidden folders
-//! are passed over by name.
+//! The tree as the tests see it: tracked paths only, sorted. Not a copy of git: `target` and hidden directories are
+//! skipped by name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a crate is two levels down").to_owned()
 }
 
-/// Every file below `folder` (relative to the root) with one of these endings, as paths relative to the root.
+/// Every file below `folder` (relative to the root) with one of these extensions, as paths relative to the root.
 pub(crate) fn files(folder: &str, endings: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     walk(&root().join(folder), &mut |path| {
@@ -22,7 +22,7 @@ pub(crate) fn files(folder: &str, endings: &[&str]) -> Vec<String> {
     found
 }
 
-/// The text of a file named relative to the root; what is no text in it (some inputs of tests are not) is marked.
+/// The text of a file named relative to the root; bytes that are not text (in some inputs of tests) are marked.
 pub(crate) fn text(relative: &str) -> String {
     let bytes = fs::read(root().join(relative)).unwrap_or_else(|error| panic!("{relative}: {error}"));
     String::from_utf8_lossy(&bytes).into_owned()

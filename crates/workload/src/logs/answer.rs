@@ -1,35 +1,35 @@
-//! What is answered: statuses and sizes, by the figures that the DHTTP paper goes by.
+//! Synthetic responses: statuses and sizes, by the figures that the DHTTP paper uses.
 //!
-//! 26% of answers say "not modified" (its section I); the others have a median of 3,450 bytes (the same section), and
-//! with a deviation of 1.8 (of the logarithm) the mean of all answers comes to the 13 kB of its log
-//! (`papers/dhttp#section-vi-a`). So the share of small answers is not a finding about a log that was made up so.
+//! 26% of responses are "not modified" (its section I). The others have a median of 3,450 bytes (the same section);
+//! with a deviation of 1.8 (of the logarithm) the mean of all responses comes to the 13 kB of its log
+//! (`papers/dhttp#section-vi-a`). So the share of small responses in a synthetic log is an assumption, not a finding.
 
 use wire::Seed;
 use wire::seed::Random;
 
-/// Answers without a body.
+/// Share of responses without a body.
 const NOT_MODIFIED: f64 = 0.26;
-/// Bytes of the others: the median.
+/// Median size of the others, in bytes.
 const MEDIAN: f64 = 3_450.0;
-/// And the deviation of their logarithm.
+/// Standard deviation of the logarithm of their size.
 const DEVIATION: f64 = 1.8;
-/// No answer is larger.
+/// Maximum size, in bytes.
 const LARGEST: f64 = 1e9;
 
-/// Draws answers.
+/// Generator of responses.
 pub struct Answers {
     random: Random,
-    /// Normal numbers are drawn in pairs.
+    /// The second of a pair: normal numbers are generated in pairs.
     second: Option<f64>,
 }
 
 impl Answers {
-    /// By this seed.
+    /// A generator with this seed.
     pub fn new(seed: Seed) -> Self {
         Self { random: seed.stream("answers", 0), second: None }
     }
 
-    /// The next one's status and size.
+    /// Status and size of the next response.
     pub fn next(&mut self) -> (u16, u64) {
         if self.random.unit() < NOT_MODIFIED {
             return (304, 0);
@@ -41,7 +41,7 @@ impl Answers {
         (200, size)
     }
 
-    /// A number from the standard normal law (Box and Muller 1958).
+    /// A number from the standard normal distribution (Box and Muller 1958).
     fn normal(&mut self) -> f64 {
         if let Some(second) = self.second.take() {
             return second;
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paper_answers_have_the_paper_s_median_and_mean() {
+    fn paper_responses_have_the_paper_s_median_and_mean() {
         let mut answers = Answers::new(Seed::default());
         let drawn: Vec<(u16, u64)> = (0..400_000).map(|_| answers.next()).collect();
         let mut sizes: Vec<u64> =

@@ -1,7 +1,7 @@
-//! How busy a server is: so many requests in each minute, from a file or a day that is made up.
+//! Request rate of a server: the number of requests in each minute, from a file or a synthetic day.
 //!
 //! A file has lines of a time (`1998-04-30 21:30`) and the requests of the minute that begins then, and anything after
-//! a second comma, as the WorldCup98 logs were summed up.
+//! a second comma, as in the summaries of the WorldCup98 logs.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,26 +9,26 @@ use std::io::{self, BufRead, BufReader, Read};
 use accesslog::clock;
 use wire::Time;
 
-/// Minutes since 1970, ascending, and how busy each is beside the others.
+/// Minutes since 1970, ascending, with the relative request rate of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curve {
     minutes: Vec<(u64, u64)>,
 }
 
-/// A weekday in 1998 on which the made-up day falls: 1998-07-01, in minutes since 1970.
+/// The date of the synthetic day: 1998-07-01, in minutes since 1970.
 const A_DAY: u64 = 10_408 * 1_440;
 
 impl Curve {
-    /// A day, four times as busy in its middle as at its ends: nobody's in particular.
+    /// A day, four times as busy in its middle as at its ends: not a measured one.
     pub fn day() -> Self {
         let busy = |minute: u64| 1_000 + 3_000 * minute.min(1_439 - minute) / 720;
         Self { minutes: (0..1_440).map(|minute| (A_DAY + minute, busy(minute))).collect() }
     }
 
-    /// The curve of a file's text.
+    /// The curve in a file's text.
     ///
     /// # Errors
-    /// When it cannot be read, or a line of it (the first may be a heading) is no time and number.
+    /// When it cannot be read, or a line of it (the first may be a heading) is not a time and a number.
     pub fn read(bytes: impl Read) -> Result<Self, CurveError> {
         let mut minutes = Vec::new();
         for (number, line) in (1..).zip(BufReader::new(bytes.take(LARGEST)).lines()) {
@@ -45,10 +45,10 @@ impl Curve {
         Ok(Self { minutes })
     }
 
-    /// `requests` laid out like this: each minute's beginning, in seconds since 1970, and how many it gets.
+    /// Distributes `requests` over the minutes: each minute's beginning, in seconds since 1970, with its number of requests.
     pub fn of(&self, requests: u64) -> impl Iterator<Item = (u64, u64)> {
         let all: u128 = self.minutes.iter().map(|(_, busy)| u128::from(*busy)).sum();
-        // What is left over of one minute goes to the next.
+        // The remainder of one minute is carried to the next.
         let mut before = 0_u128;
         let share = move |busy: u128| u64::try_from(busy * u128::from(requests) / all).unwrap_or(u64::MAX);
         self.minutes.iter().map(move |(minute, busy)| {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_request_is_laid_out() {
+    fn every_request_is_assigned_to_a_minute() {
         for requests in [0, 1, 7, 1_000_003] {
             assert_eq!(Curve::day().of(requests).map(|(_, count)| count).sum::<u64>(), requests);
         }

@@ -1,6 +1,6 @@
-//! The lines of a made-up log, in order of time.
+//! The lines of a synthetic log, sorted by time.
 //!
-//! Within a minute, requests fall on its seconds by chance. Clients have addresses below 10.0.0.0/8.
+//! Within a minute, requests fall on random seconds. Clients have addresses below 10.0.0.0/8.
 
 use std::io::{self, Write};
 
@@ -10,33 +10,33 @@ use super::answer::Answers;
 use super::curve::Curve;
 use super::visitor::Visitors;
 
-/// What to make up.
+/// Options of a synthetic log.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// How busy the server is.
+    /// Request rate over time.
     pub curve: Curve,
-    /// How many lines.
+    /// Number of lines.
     pub requests: u64,
-    /// How many clients there are; some may not come.
+    /// Number of clients; some may have no request.
     pub clients: u32,
-    /// What makes it repeatable.
+    /// Random seed.
     pub seed: Seed,
 }
 
-/// A line, before it is written.
+/// A line of the log, before it is formatted.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     /// Seconds since 1970.
     pub second: u64,
-    /// Who asked, from 0.
+    /// Index of the client, from 0.
     pub client: u32,
-    /// What was answered.
+    /// Status of the response.
     pub status: u16,
-    /// And how many bytes.
+    /// Size of the response, in bytes.
     pub size: u64,
 }
 
-/// Gives every line to `sink`.
+/// Passes every line to `sink`.
 ///
 /// # Errors
 /// Those of `sink`.
@@ -62,7 +62,7 @@ pub fn each<E>(wanted: &Wanted, mut sink: impl FnMut(Line) -> Result<(), E>) -> 
     Ok(())
 }
 
-/// Lines are written by so much, in bytes.
+/// Size of the output buffer, in bytes.
 const BUFFER: usize = 1 << 20;
 
 /// Writes the lines.
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_read_back_and_time_does_not_run_backwards() {
+    fn every_line_can_be_parsed_and_times_ascend() {
         let wanted = Wanted { curve: Curve::day(), requests: 20_000, clients: 500, seed: Seed::default() };
         let write = || {
             let mut text = Vec::new();

@@ -1,30 +1,30 @@
-//! Who asks: visits of a few requests, which overlap, by clients some of whom come far more often than others.
+//! Clients of the requests: visits of a few requests, which overlap, by clients of very unequal frequency.
 //!
-//! A request belongs to a new visit with a chance of one in [`REQUESTS`], else to one of those that began within
-//! [`LASTS_S`] seconds. Visitors are drawn by a power law, which is how popularity is usually found to fall.
+//! A request belongs to a new visit with a probability of one in [`REQUESTS`], else to one of those that began within
+//! [`LASTS_S`] seconds. Clients are sampled from a power law, the usual shape of popularity.
 
 use std::collections::VecDeque;
 
 use wire::Seed;
 use wire::seed::Random;
 
-/// Requests of a visit, in the mean: a page with its images.
+/// Mean number of requests of a visit: a page with its images.
 const REQUESTS: f64 = 8.0;
-/// How long a visit lasts.
+/// Duration of a visit, in seconds.
 const LASTS_S: u64 = 20;
-/// The k-th most frequent visitor comes in proportion to k to the power of minus this.
+/// Exponent of the power law: the k-th most frequent client comes in proportion to k to the power of minus this.
 const POWER: f64 = 0.8;
 
 /// Visits in progress.
 pub struct Visitors {
     clients: f64,
     random: Random,
-    /// When each began, in seconds, and by whom.
+    /// The visits: time of the beginning in seconds, and client.
     visits: VecDeque<(u64, u32)>,
 }
 
 impl Visitors {
-    /// So many clients, nobody there yet.
+    /// A state of `clients` clients without visits.
     pub fn new(clients: u32, seed: Seed) -> Self {
         Self {
             clients: f64::from(clients.max(1)),
@@ -33,7 +33,7 @@ impl Visitors {
         }
     }
 
-    /// Who asks at this second, from 0.
+    /// The client of a request at this second, from 0.
     pub fn next(&mut self, second: u64) -> u32 {
         while self.visits.front().is_some_and(|(began, _)| began + LASTS_S < second) {
             self.visits.pop_front();
@@ -53,7 +53,7 @@ impl Visitors {
         }
     }
 
-    /// By the inverse of the power law's sum, taken as an integral.
+    /// A sample from the power law, by the inverse of its cumulative sum, taken as an integral.
     fn newcomer(&mut self) -> u32 {
         let rest = 1.0 - POWER;
         let rank = (self.random.unit() * (self.clients.powf(rest) - 1.0) + 1.0).powf(1.0 / rest);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_come_often_and_none_is_unknown() {
+    fn few_clients_come_often_and_every_index_is_valid() {
         let mut visitors = Visitors::new(1_000, Seed::default());
         let mut visits: BTreeMap<u32, u32> = BTreeMap::new();
         for request in 0..200_000 {

@@ -1,8 +1,8 @@
-//! Huffman codes of JPEG, made for what is written with them (T.81, annexes C and K.2), and the bits of a file.
+//! Huffman codes of JPEG, optimised for the symbols to encode (T.81, annexes C and K.2), and the bit stream of a file.
 //!
 //! No code has more than 16 bits, and none is all ones.
 
-/// A symbol, and bits behind it that say which of its numbers is meant.
+/// A symbol, and extra bits that select one of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Coded {
     pub(super) symbol: u8,
@@ -15,32 +15,32 @@ impl Coded {
         Self { symbol, extra: 0, length: 0 }
     }
 
-    /// A number of at most 15 bits behind at most 15 zeros (T.81, section F.1.2.1).
+    /// A value of at most 15 bits after at most 15 zeros (T.81, section F.1.2.1).
     pub(super) fn number(zeros: u8, number: i32) -> Self {
         let length = u32::BITS - number.unsigned_abs().leading_zeros();
         let mask = (1_u32 << length) - 1;
-        // A negative number is its complement: a first bit of zero.
+        // A negative value is stored as its one's complement: its first bit is zero.
         let extra = if number < 0 { !number.unsigned_abs() & mask } else { number.unsigned_abs() };
         let symbol = zeros << 4 | u8::try_from(length & 15).expect("four bits");
         Self { symbol, extra, length }
     }
 }
 
-/// A code.
+/// A Huffman table.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// How many codes have each length from 1.
+    /// Number of codes of each length, from 1.
     counts: [u8; 16],
-    /// Symbols, by the length of their codes.
+    /// Symbols, sorted by the length of their codes.
     symbols: Vec<u8>,
     /// Code and length of each symbol.
     codes: [(u32, u32); 256],
 }
 
 impl Table {
-    /// The shortest for symbols that are as frequent as these.
+    /// The optimal table for these symbols.
     pub(super) fn of(symbols: impl IntoIterator<Item = u8>) -> Self {
-        // The last stands for the code of all ones, which is left out.
+        // The last entry stands for the code of all ones, which is left out.
         let mut frequencies = [0_u64; 257];
         frequencies[256] = 1;
         symbols.into_iter().for_each(|symbol| frequencies[usize::from(symbol)] += 1);
@@ -60,7 +60,7 @@ impl Table {
         Self { counts, symbols, codes }
     }
 
-    /// As a file has it.
+    /// The table in the file's format.
     pub(super) fn written(&self) -> Vec<u8> {
         [&self.counts[..], &self.symbols].concat()
     }
@@ -72,13 +72,13 @@ impl Table {
     }
 }
 
-/// How long each symbol's code is: the two least frequent get a bit more, and are one from then on.
+/// Code length of each symbol: the two least frequent get one more bit, and are merged.
 fn lengths(mut frequencies: [u64; 257]) -> [usize; 257] {
     let mut lengths = [0; 257];
     let mut together: Vec<Vec<usize>> = (0..257).map(|symbol| vec![symbol]).collect();
     loop {
         let mut there: Vec<usize> = (0..257).filter(|symbol| frequencies[*symbol] > 0).collect();
-        // Of equals the last first, so that the code of all ones is among the longest.
+        // Of equal frequencies the last comes first, so that the code of all ones is among the longest.
         there.sort_by_key(|symbol| (frequencies[*symbol], std::cmp::Reverse(*symbol)));
         let [least, next, ..] = there[..] else { return lengths };
         frequencies[least] += std::mem::take(&mut frequencies[next]);
@@ -88,14 +88,14 @@ fn lengths(mut frequencies: [u64; 257]) -> [usize; 257] {
     }
 }
 
-/// How many codes have each length, none above 16 (T.81, figure K.3), without the code of all ones.
+/// Number of codes of each length, at most 16 bits (T.81, figure K.3), without the code of all ones.
 fn limited(lengths: &[usize; 257]) -> [u8; 16] {
     let mut counts = [0_u32; 258];
     lengths.iter().filter(|length| **length > 0).for_each(|length| counts[*length] += 1);
     for long in (17..counts.len()).rev() {
         while counts[long] > 0 {
             let Some(short) = (1..long - 1).rev().find(|length| counts[*length] > 0) else { break };
-            // Two of the longest become one a bit shorter, and another shorter one two.
+            // Two of the longest codes become one that is a bit shorter, and a shorter code is split in two.
             counts[long] -= 2;
             counts[long - 1] += 1;
             counts[short + 1] += 2;
@@ -108,7 +108,7 @@ fn limited(lengths: &[usize; 257]) -> [u8; 16] {
     std::array::from_fn(|length| u8::try_from(counts[length + 1]).expect("a byte has so many symbols"))
 }
 
-/// A file to which bits are added.
+/// Bit stream of a file.
 pub(super) struct Bits {
     out: Vec<u8>,
     held: u64,
@@ -120,7 +120,7 @@ impl Bits {
         Self { out, held: 0, count: 0 }
     }
 
-    /// The lowest `length` bits, at most 16.
+    /// Appends the lowest `length` bits, at most 16.
     fn push(&mut self, bits: u32, length: u32) {
         self.held = self.held << length | u64::from(bits);
         self.count += length;
@@ -128,7 +128,7 @@ impl Bits {
             self.count -= 8;
             let byte = (self.held >> self.count).to_le_bytes()[0];
             self.out.push(byte);
-            // What looks like a marker is none with a zero behind it.
+            // A zero byte after 0xff distinguishes it from a marker.
             if byte == 0xff {
                 self.out.push(0);
             }
@@ -136,7 +136,7 @@ impl Bits {
         self.held &= (1 << self.count) - 1;
     }
 
-    /// The file, its last byte filled with ones.
+    /// The file, its last byte padded with ones.
     pub(super) fn end(mut self) -> Vec<u8> {
         let missing = (8 - self.count % 8) % 8;
         self.push((1 << missing) - 1, missing);
@@ -149,8 +149,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_code_begins_another_and_none_is_all_ones_or_longer_than_sixteen_bits() {
-        // Each as frequent as the two before it together: without a limit, codes of 24 bits.
+    fn codes_are_prefix_free_never_all_ones_and_at_most_sixteen_bits() {
+        // Each is as frequent as the two before it together: without a limit, codes would have 24 bits.
         let (mut symbols, mut one, mut other) = (Vec::new(), 1, 1);
         for symbol in 0..24 {
             symbols.extend(std::iter::repeat_n(symbol, one));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_as_in_the_standard() {
+    fn values_are_encoded_as_in_the_standard() {
         let coded = |number| {
             let Coded { symbol, extra, length } = Coded::number(2, number);
             (symbol, extra, length)

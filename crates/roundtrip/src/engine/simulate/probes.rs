@@ -1,6 +1,6 @@
-//! How a simulated run's connections were, as comma-separated values: a line for each change, at either end.
+//! State of a simulated run's connections, as comma-separated values: a line for each change, at either end.
 //!
-//! Not what was sent: that is in the capture.
+//! Not the packets: those are in the capture.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use wire::{Duration, Time};
 
 use super::first_run;
 
-/// The lines of each scenario's first run, under one heading. What cannot be simulated has none.
+/// The lines of each scenario's first run, under one heading. A scenario that cannot be simulated has none.
 pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{HEADING}")?;
     for scenario in &plan.scenarios {
@@ -28,8 +28,8 @@ pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
 const HEADING: &str = "network,page,protocol,stack,at_ms,end,connection,state,limit,cwnd,ssthresh,in_flight,peer_window,\
                        srtt_ms,rto_ms,retransmits_at_ms,acknowledges_at_ms";
 
-/// Windows are bytes; times count from the first packet of the page; a connection is named by the port of the end that
-/// opened it. What is not known, or not running, is empty.
+/// One line. Windows are in bytes; times count from the first packet of the page; a connection is named by the port of
+/// the end that opened it. An unknown value, or a timer that is not running, is empty.
 fn line(out: &mut dyn Write, scenario: &Scenario, began: Time, probe: &Probe) -> io::Result<()> {
     let Probe { at, local, peer: _, vitals } = probe;
     let Vitals {

@@ -11,7 +11,7 @@ use wire::{Duration, Time};
 
 use crate::plot::time_sequence::{CongestionWindow, End, Packet, Panel, Seen, Stall};
 
-/// The panel of one run that kept its packets.
+/// The panel of one run that captured its packets.
 pub fn panel(title: String, experiment: &Experiment, fetched: &Fetched) -> Panel {
     let mut scales: BTreeMap<Flow, Scales> = BTreeMap::new();
     let mut datagrams = Datagrams::default();
@@ -32,15 +32,15 @@ fn window_of(probe: &Probe, began: Time) -> CongestionWindow {
     CongestionWindow { at: Time::ZERO + at.since(began), connection, bytes: vitals.cwnd }
 }
 
-/// What the SYNs of a connection have said of shifting windows: client, server.
+/// Window scales in the SYNs of a connection: client, server.
 type Scales = [Option<Option<u8>>; 2];
 
-/// Datagrams on their way. They have no numbers: here each end's lie one behind the other.
+/// Datagrams in flight. They have no sequence numbers: each end's get consecutive ones here.
 #[derive(Default)]
 struct Datagrams {
-    /// Of the client's and the server's, with the number of its first byte.
+    /// The client's and the server's datagrams, with the sequence number of each first byte.
     sent: [Vec<(Payload, u64)>; 2],
-    /// The number of the next.
+    /// Next sequence number of each end.
     next: [u64; 2],
 }
 
@@ -57,7 +57,7 @@ impl Datagrams {
                 self.sent[end].push((segment.payload.clone(), sequence));
                 sequence
             }
-            // What was sent twice is told apart by nobody.
+            // Identical datagrams are indistinguishable.
             SeenAt::Received | SeenAt::Lost => {
                 let place = self.sent[end].iter().position(|(payload, _)| *payload == segment.payload);
                 place.map_or(self.next[end], |place| self.sent[end].remove(place).1)
@@ -106,7 +106,7 @@ fn packet(record: &Record, began: Time, scales: &mut BTreeMap<Flow, Scales>) -> 
     }
 }
 
-/// Windows are shifted only where both ends said that they can, and never in a SYN.
+/// Windows are scaled only if both ends sent the option, and never in a SYN.
 fn window(field: u16, is_syn: bool, scales: Scales, is_client: bool) -> Option<u64> {
     let [client, server] = scales;
     let shift = match (client?, server?) {

@@ -1,6 +1,6 @@
-//! Simulated runs as visits: what the robot tells, and when its connections began by their packets.
+//! Simulated runs as visits: the robot's reports, and the packets that opened its connections.
 //!
-//! Not the exchanges, which [`crate::engine::visits`] makes of that for every engine.
+//! Not the exchanges, which [`crate::engine::visits`] derives for every engine.
 
 use ::simulate::Fetched;
 use ::simulate::page::CLIENT;
@@ -32,8 +32,8 @@ pub fn file(plan: &Plan, outcomes: &[Outcome]) -> String {
 /// 24 June 1997.
 const DAY: Duration = Duration::from_secs(867_110_400);
 
-/// When each connection was asked for: the first packet from each of the client's ports. Under DHTTP nothing waits for
-/// one before it is asked for.
+/// Time at which each connection was requested: the first packet from each of the client's ports. Under DHTTP a
+/// connection is never waited for before its request.
 fn connects(scenario: &Scenario, fetched: &Fetched) -> Vec<Time> {
     if scenario.protocol == Protocol::Dhttp {
         return Vec::new();

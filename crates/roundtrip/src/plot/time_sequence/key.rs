@@ -1,19 +1,19 @@
-//! The signs in a plot, and what they stand for.
+//! The symbols of a plot, and their legend.
 //!
-//! Not where they stand.
+//! Not their positions.
 
 use crate::plot::palette;
 use crate::plot::svg::{Anchor, Font, Point, Stroke, Svg};
 
-/// What a stall is shaded with.
+/// Shading of a stall.
 pub const STALL: &str = "#fbe3d3";
 
-/// How far the congestion window reaches.
+/// Line of the congestion window.
 pub const CONGESTION: Stroke<'static> = Stroke { colour: palette::PURPLE, width: 1.0, dashes: "1.5 2.5" };
 
-/// A segment, upright with a hat and a foot.
+/// A segment: a vertical bar with a cap at both ends.
 pub fn bar(svg: &mut Svg, x: f64, (low, high): (f64, f64), colour: &str) {
-    // One over the other, the hats of many small segments would be a block.
+    // The caps of many small segments on top of each other would be a block.
     let has_hat = low - high >= 4.0;
     let stroke = Stroke::solid(colour, if has_hat { 1.5 } else { 3.0 });
     svg.line(&[(x, low), (x, high.min(low - 1.2))], stroke);
@@ -23,26 +23,26 @@ pub fn bar(svg: &mut Svg, x: f64, (low, high): (f64, f64), colour: &str) {
     }
 }
 
-/// Something lost.
+/// A lost segment.
 pub fn cross(svg: &mut Svg, (x, y): Point, colour: &str) {
     let stroke = Stroke::solid(colour, 1.8);
     svg.line(&[(x - 4.0, y - 4.0), (x + 4.0, y + 4.0)], stroke);
     svg.line(&[(x - 4.0, y + 4.0), (x + 4.0, y - 4.0)], stroke);
 }
 
-/// A request, below the height of what it follows.
+/// A request, just below the bytes before it.
 pub fn triangle(svg: &mut Svg, (x, y): Point) {
     let corners = [(x, y + 2.5), (x - 4.5, y + 10.5), (x + 4.5, y + 10.5)];
     svg.polygon(&corners, palette::PURPLE, Stroke::solid("#ffffff", 0.8));
 }
 
-/// What signs in the picture have to be explained.
+/// Legend of the symbols that occur.
 #[derive(Default)]
 pub struct Key {
     shown: [bool; Meaning::ALL.len()],
 }
 
-/// What a sign stands for.
+/// Meaning of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     Segment,
@@ -94,12 +94,12 @@ impl Meaning {
 }
 
 impl Key {
-    /// Takes note that there is such a sign.
+    /// Adds a symbol to the legend.
     pub fn shows(&mut self, meaning: Meaning) {
         self.shown[meaning as usize] = true;
     }
 
-    /// All signs there are in a row, from this place.
+    /// All symbols that occur, in a row from this position.
     pub fn draw(&self, svg: &mut Svg, (mut x, y): Point) {
         for meaning in Meaning::ALL.into_iter().filter(|meaning| self.shown[*meaning as usize]) {
             let words = meaning.words();
@@ -109,7 +109,7 @@ impl Key {
         }
     }
 
-    /// Draws it, and says how much room it took.
+    /// Draws a symbol, and returns the width that it took.
     fn sign(svg: &mut Svg, meaning: Meaning, (x, y): Point) -> f64 {
         let letter = |svg: &mut Svg, letter| {
             let font = Font::new(12.0, palette::PURPLE, Anchor::Start);

@@ -1,4 +1,4 @@
-//! The plot as SVG: one panel below the other, on one scale of time.
+//! The plot as SVG: panels below one another, on one time scale.
 
 use wire::Time;
 
@@ -11,33 +11,33 @@ use crate::plot::palette;
 use crate::plot::scale::{Scale, multiples};
 use crate::plot::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
 
-/// Several runs or captures, to be looked at together.
+/// Several runs or captures in one picture.
 #[derive(Clone, Debug)]
 pub struct Picture<'a> {
-    /// What all have in common.
+    /// Title for all panels.
     pub title: &'a str,
-    /// The rest of what a reader must know.
+    /// Further facts, below the title.
     pub subtitle: &'a str,
-    /// From the top.
+    /// Panels, from the top.
     pub panels: &'a [Panel],
-    /// Whether all have one scale of time.
+    /// Whether all share one time scale.
     pub is_one_time: bool,
-    /// Where it comes from.
+    /// Source of the packets.
     pub source: &'a str,
 }
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = WIDTH - 28.0;
-/// Title and subtitle.
+/// Height of title and subtitle, in pixels.
 const HEAD: f64 = 78.0;
-/// Below the last panel: the axis' title, the key, the source.
+/// Height below the last panel: the axis' title, the key, the source.
 const FOOT: f64 = 100.0;
-/// A panel's title, and the most rows of names of stalls.
+/// Height of a panel's title, then the maximum number of rows of stall names.
 const PANEL_TITLE: f64 = 24.0;
 const ROWS: usize = 3;
 const ROW: f64 = 15.0;
-/// What a panel has below its axis.
+/// Height below a panel's axis line.
 const AXIS: f64 = 34.0;
 
 impl Picture<'_> {
@@ -84,13 +84,13 @@ impl Picture<'_> {
     }
 }
 
-/// How many rows of names a panel has.
+/// Number of rows of stall names of a panel.
 fn rows(stalls: &[Stall], time: Clock) -> usize {
     let labels = labels(stalls, |millis| time.place(millis), (LEFT, RIGHT), ROWS);
     labels.iter().map(|label| label.row + 1).max().unwrap_or_default()
 }
 
-/// Milliseconds as a reader wants them.
+/// Milliseconds in a readable form.
 pub fn millis(millis: f64) -> String {
     match millis {
         ..10.0 => format!("{millis:.1} ms"),
@@ -99,7 +99,7 @@ pub fn millis(millis: f64) -> String {
     }
 }
 
-/// The axis of time.
+/// The time axis.
 #[derive(Clone, Copy)]
 struct Clock {
     scale: Scale,
@@ -117,33 +117,33 @@ impl Clock {
     }
 }
 
-/// A round step that makes at most so many ticks.
+/// A round step that makes at most `most` ticks.
 fn step(range: f64, most: f64) -> f64 {
     let least = range / most;
     let decade = 10_f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0].map(|times| times * decade).into_iter().find(|step| *step >= least).unwrap_or(least)
 }
 
-/// Where a panel's packets are drawn.
+/// Plot area of a panel.
 struct Frame {
     top: f64,
     bottom: f64,
     time: Clock,
     bytes: Scale,
-    /// With fewer packets than this there is room for words on each.
+    /// Whether the packets are few enough for labels on each.
     is_sparse: bool,
 }
 
 impl Frame {
     fn new(top: f64, height: f64, time: Clock, track: &Track) -> Self {
         let sent = track.height.max(1) as f64;
-        // The window is shown where that does not dwarf what was sent.
+        // The window is shown where that does not dwarf the data.
         let allowed =
             track.connections.iter().flat_map(|line| &line.allowed).map(|(_, allowed)| *allowed).max();
         let allowed = allowed.map_or(0.0, |allowed| allowed as f64);
         let is_near = (sent..=1.6 * sent).contains(&allowed);
         let most = if is_near { allowed } else { 1.12 * sent };
-        // Below the first byte there is room for the sign of its request.
+        // Below the first byte there is space for the symbol of its request.
         let bytes = Scale::linear(-12.0 / height * most, most * 1.04);
         Self { top, bottom: top + height, time, bytes, is_sparse: track.segments.len() <= SPARSE }
     }
@@ -164,7 +164,7 @@ impl Frame {
         svg.within(corner, (RIGHT - LEFT, self.bottom - self.top), |svg| {
             let mut name_y = f64::MAX;
             for (number, connection) in (1..).zip(&track.connections) {
-                // Names that would lie on one another are left out.
+                // Names that would overlap are left out.
                 let y = self.y(connection.base as f64);
                 let is_named = name_y - y >= NAME_HEIGHT;
                 name_y = if is_named { y } else { name_y };
@@ -216,7 +216,7 @@ impl Frame {
         }
         let labels = labels(stalls, |millis| self.time.place(millis), (LEFT, RIGHT), ROWS);
         let base = |row: usize| self.top - 6.0 - row as f64 * ROW;
-        // All leaders lie below all names.
+        // All leader lines are below all names.
         for Label { text: _, x: _, row, points_to } in &labels {
             svg.line(&[(*points_to, self.top), (*points_to, base(*row) + 3.0)], Stroke::solid(LEADER, 0.8));
         }
@@ -258,7 +258,7 @@ impl Frame {
         }
     }
 
-    /// A line that keeps its height until the next value.
+    /// A step line: each value holds until the next.
     fn steps(&self, values: &[(Time, u64)]) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::with_capacity(2 * values.len());
         for (at, bytes) in values {
@@ -287,7 +287,7 @@ impl Frame {
         if self.is_sparse { svg.named(&words, draw) } else { draw(svg) }
     }
 
-    /// A letter over what is sent again, as far as there is room.
+    /// A letter above each retransmission, where there is space.
     fn repeats(&self, svg: &mut Svg, segments: &[Segment]) {
         let mut free_from = f64::NEG_INFINITY;
         for segment in segments.iter().filter(|segment| segment.kind == Kind::Again) {
@@ -320,18 +320,18 @@ impl Frame {
     }
 }
 
-/// With more segments than this, words and hats would only cover each other.
+/// Maximum number of segments with labels and caps; with more they would cover each other.
 const SPARSE: usize = 1_500;
-/// Of a connection's name.
+/// Height of a connection's name, in pixels.
 const NAME_HEIGHT: f64 = 12.0;
-/// What leads to a stall's name.
+/// Colour of the leader line to a stall's name.
 const LEADER: &str = "#e9b995";
 
 fn millis_exact(at: Time) -> String {
     format!("{:.3} ms:", at.as_millis_f64())
 }
 
-/// A tick's number, without the noise of arithmetic.
+/// A tick's number, without rounding noise.
 fn grouped(value: f64) -> String {
     match value.fract().abs() < 1e-9 {
         true => number::count(value),

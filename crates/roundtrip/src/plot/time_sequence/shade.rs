@@ -1,23 +1,23 @@
-//! Where the names of stalls stand: in rows over the picture, none over another.
+//! Placement of the names of stalls: in rows above the picture, without overlaps.
 //!
 //! Not the shading itself.
 
 use super::Stall;
 
-/// A name over a stretch of the picture.
+/// Label of a part of the picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Label {
-    /// What it says.
+    /// Text.
     pub text: String,
-    /// Its middle, in pixels from the left.
+    /// Its centre, in pixels from the left.
     pub x: f64,
-    /// Counted from the picture upwards.
+    /// Row, counted from the picture upwards.
     pub row: usize,
-    /// The middle of what it names.
+    /// Centre of the stall.
     pub points_to: f64,
 }
 
-/// Names for the stalls that are long enough to be worth one, as far as there is room between `left` and `right`.
+/// Labels for the stalls that are long enough, as far as they fit between `left` and `right`.
 pub fn labels(
     stalls: &[Stall],
     place: impl Fn(f64) -> f64,
@@ -35,7 +35,7 @@ pub fn labels(
             to - from >= LEAST_SHARE * (right - left)
         })
         .collect();
-    // Where there is not room for all, the longest are named.
+    // Where not all fit, the longest are labelled.
     longest.sort_by(|one, other| other.lost.cmp(&one.lost).then(one.at.cmp(&other.at)));
     let mut taken: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rows];
     let mut labels = Vec::new();
@@ -57,9 +57,9 @@ pub fn labels(
     labels
 }
 
-/// The least part of the picture's width that gets a name.
+/// Minimum share of the picture's width for a label.
 const LEAST_SHARE: f64 = 0.012;
-/// How wide a letter is, about, and what stays free on either side of a name.
+/// Approximate width of a letter, then the space on either side of a label, in pixels.
 const LETTER: f64 = 5.9;
 const GAP: f64 = 5.0;
 
@@ -69,7 +69,7 @@ mod tests {
     use wire::{Duration, Time};
 
     #[test]
-    fn neighbours_stand_in_different_rows_and_the_shortest_go_first_where_there_is_no_room() {
+    fn neighbours_get_different_rows_and_the_shortest_lose_their_labels_first() {
         let stall = |at: u64, lost: u64| Stall {
             name: "slow-start".to_owned(),
             at: Time::from_nanos(at * 1_000_000),

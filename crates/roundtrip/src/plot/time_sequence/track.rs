@@ -1,6 +1,6 @@
-//! What follows from packets: segments, what was sent again, how far it was acknowledged and allowed.
+//! Values derived from packets: segments, retransmissions, acknowledged bytes, windows.
 //!
-//! Not a picture: heights are bytes. Connections lie one above the other, in the order in which they appear.
+//! Not a picture: heights are bytes. Connections are stacked in the order of their first packets.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use wire::packet::Flags;
 
 use super::{End, Packet, Panel, Seen};
 
-/// Everything that there is to draw of a panel.
+/// Everything to draw of a panel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Track {
-    /// What the sender sends.
+    /// Segments of the sender.
     pub segments: Vec<Segment>,
-    /// A line each.
+    /// Lines of each connection.
     pub connections: Vec<Connection>,
     /// Requests and signs of opening and closing.
     pub marks: Vec<Mark>,
-    /// Everything that was sent, one connection over the other.
+    /// Bytes sent by all connections, stacked.
     pub height: u64,
     /// The end of the exchange: its last data and stall, and packets without data that follow soon.
     pub end: Time,
@@ -26,73 +26,73 @@ pub struct Track {
     pub closed: Option<Time>,
 }
 
-/// A piece of what the sender sends, from one height to another.
+/// A segment of the sender, as a range of heights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// When it was seen.
+    /// Time at which it was seen.
     pub at: Time,
-    /// Its first byte.
+    /// Height of its first byte.
     pub from: u64,
-    /// The byte after its last.
+    /// Height of the byte after its last.
     pub to: u64,
-    /// What there is to say of it.
+    /// First transmission, retransmission or loss.
     pub kind: Kind,
-    /// Its number in its connection.
+    /// Sequence number in its connection.
     pub sequence: u64,
 }
 
-/// What there is to say of a segment.
+/// Kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing.
+    /// First transmission.
     First,
-    /// It, or a part of it, had been seen before.
+    /// Retransmission of at least a part of it.
     Again,
-    /// It was lost.
+    /// Lost.
     Lost,
 }
 
-/// One connection's lines.
+/// Lines of one connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Connection {
-    /// The height of its first byte.
+    /// Height of its first byte.
     pub base: u64,
-    /// When it was first seen.
+    /// Time of its first packet.
     pub began: Time,
-    /// How far the receiver has acknowledged, from each time on.
+    /// Bytes acknowledged by the receiver, from each time on.
     pub acknowledged: Vec<(Time, u64)>,
-    /// How far the receiver lets the sender go, from each time on.
+    /// Right edge of the receive window, from each time on.
     pub allowed: Vec<(Time, u64)>,
-    /// How far the sender lets itself go, from each time on, where that is known.
+    /// Right edge of the congestion window, from each time on, where that is known.
     pub congestion: Vec<(Time, u64)>,
 }
 
-/// A sign at a height.
+/// A symbol at a height.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When.
+    /// Time.
     pub at: Time,
-    /// Where.
+    /// Height.
     pub height: u64,
-    /// What.
+    /// Symbol.
     pub sign: Sign,
 }
 
-/// What a mark says.
+/// Symbol of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sign {
-    /// A connection is asked for.
+    /// SYN: a connection is requested.
     Syn,
-    /// The receiver sends data: a request, mostly.
+    /// Data of the receiver: usually a request.
     Request,
-    /// The sender will send no more.
+    /// FIN: the sender will send no more.
     Fin,
-    /// Somebody gives up.
+    /// RST: an end aborts the connection.
     Reset,
 }
 
 impl Track {
-    /// What follows from a panel.
+    /// Derives the values of a panel.
     pub fn of(panel: &Panel) -> Self {
         let seen = || panel.packets.iter().filter(|packet| packet.is_seen_by(panel.seen_by));
         let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
@@ -126,7 +126,7 @@ impl Track {
         track
     }
 
-    /// Finds where the exchange ends, so that a close after an idle time-out does not take the picture's width.
+    /// Finds the end of the exchange, so that a close after an idle time-out does not stretch the picture.
     fn close(&mut self, panel: &Panel) {
         let seen = || panel.packets.iter().filter(|packet| packet.is_seen_by(panel.seen_by));
         let last = seen().map(|packet| packet.at).max().unwrap_or_default();
@@ -189,18 +189,18 @@ impl Track {
     }
 }
 
-/// Connections were idle before a packet without data that comes later than this part of the exchange's time. Its
-/// acknowledgements come within a round trip, and a handshake and a request take two at the least.
+/// Minimum idle time before a late packet without data, as a share of the exchange's time. Acknowledgements come within
+/// a round trip, and a handshake and a request take at least two.
 const IDLE: f64 = 0.7;
 
-/// What must be known of a connection while its packets are gone through.
+/// State of a connection while its packets are processed.
 struct Line {
-    /// In the order in which connections appear.
+    /// Index, in the order in which connections appear.
     place: usize,
-    /// The number of the first byte that is known, and the one after the last.
+    /// Lowest known sequence number, then the one after the highest.
     lowest: u64,
     highest: u64,
-    /// The number after the highest that the sender has sent so far.
+    /// Sequence number after the highest that the sender has sent so far.
     next: u64,
     /// Its congestion window, where that is known.
     windows: Vec<(Time, u64)>,
@@ -211,7 +211,7 @@ impl Line {
         Self { place, lowest: u64::MAX, highest: 0, next: 0, windows: Vec::new() }
     }
 
-    /// Takes note of the sender's bytes that a packet tells of. The SYN's number is that of no byte.
+    /// Extends the range by the sender's bytes in a packet. The SYN's number is not that of a byte.
     fn measure(&mut self, packet: &Packet, sender: End) {
         let is_syn = packet.flags.contains(Flags::SYN);
         let is_own = packet.sender == sender;
@@ -223,7 +223,7 @@ impl Line {
             },
         };
         self.lowest = self.lowest.min(low);
-        // A FIN is acknowledged, too, and is no byte.
+        // A FIN is acknowledged, too, and is not a byte.
         self.highest = if is_own { self.highest.max(high) } else { self.highest };
     }
 
@@ -238,7 +238,7 @@ impl Line {
     }
 }
 
-/// How far a window reaches: what is acknowledged and the window, at each change of either.
+/// Right edge of a window: acknowledged bytes plus the window, at each change of either.
 fn edge(acknowledged: &[(Time, u64)], windows: &[(Time, u64)]) -> Vec<(Time, u64)> {
     let mut changes: Vec<Time> = acknowledged.iter().chain(windows).map(|(at, _)| *at).collect();
     changes.sort();
@@ -252,7 +252,7 @@ fn edge(acknowledged: &[(Time, u64)], windows: &[(Time, u64)]) -> Vec<(Time, u64
 }
 
 impl Packet {
-    /// The number after its last byte.
+    /// Sequence number after its last byte.
     fn end(&self) -> u64 {
         self.sequence.saturating_add(self.bytes)
     }
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_is_sent_again_and_connections_lie_one_over_the_other() {
+    fn retransmissions_are_recognised_and_connections_are_stacked() {
         use End::{Client, Server};
         let first = [
             packet(0, Client, Seen::Sent, 0, 0),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_congestion_window_lies_on_what_is_acknowledged() {
+    fn the_congestion_window_starts_at_the_acknowledged_bytes() {
         let at = Time::from_nanos;
         let edge = edge(&[(at(1), 10), (at(4), 20)], &[(at(0), 5), (at(2), 6), (at(4), 7)]);
         assert_eq!(edge, [(at(1), 15), (at(2), 16), (at(4), 27)]);

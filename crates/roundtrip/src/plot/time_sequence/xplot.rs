@@ -1,6 +1,6 @@
-//! The plot for xplot (Tim Shepard, 1990) and its kin, in the colours that tcptrace gives it.
+//! The plot for xplot (Tim Shepard, 1990) and compatible programs, in the colours of tcptrace.
 //!
-//! A panel a file: xplot shows one. Heights are bytes, times are seconds.
+//! One file for each panel: xplot shows one. Heights are bytes, times are seconds.
 
 use std::fmt::Write;
 
@@ -54,7 +54,7 @@ pub fn file(panel: &Panel) -> String {
     out + "go\n"
 }
 
-/// xplot has no areas: a stall is a line along the bottom between two uprights, with its name.
+/// xplot has no areas: a stall is a line along the bottom between two vertical lines, with its name.
 fn shade(out: &mut String, stall: &Stall, height: u64) {
     let (from, to) = (seconds(stall.at), seconds(stall.at + stall.lost));
     line(
@@ -71,7 +71,7 @@ fn steps(out: &mut String, colour: &str, values: &[(Time, u64)]) {
         let [(from, low), (to, high)] = [pair[0], pair[1]];
         let (from, to) = (seconds(from), seconds(to));
         line(out, format_args!("{colour}\nline {from} {low} {to} {low}\nline {to} {low} {to} {high}"));
-        // An acknowledgement that moves nothing has a mark of its own.
+        // A duplicate acknowledgement has a mark of its own.
         if low == high {
             line(out, format_args!("dtick {to} {low}"));
         }
@@ -82,7 +82,7 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     writeln!(out, "{text}").expect("text grows without fail");
 }
 
-/// To the microsecond, as captures have them.
+/// Seconds with microseconds, as in captures.
 fn seconds(at: Time) -> String {
     format!("{:.6}", at.as_millis_f64() / 1e3)
 }

@@ -1,4 +1,4 @@
-//! Users behind a line that they may fill (`papers/dhttp#section-vi-b`, B.2): Table I, simulated and measured, and Figure 13.
+//! Users behind a bottleneck (`papers/dhttp#section-vi-b`, B.2): Table I, simulated and measured, and Figure 13.
 //!
 //! Not the simulation, which is [`simulate::town`], nor the measurement: `contest::crowd`.
 
@@ -10,13 +10,13 @@ use crate::plot::svg::{Point, Stroke};
 use crate::reproduce::measured::{Bouts, Measured};
 use crate::reproduce::published::Cell;
 
-/// Our value, or why it could not be had.
+/// Our value, or why it is not available.
 type Ours = Result<Option<f64>, String>;
 
-/// How many machines ask.
+/// Numbers of hosts of users.
 const MACHINES: [u32; 3] = [1, 2, 3];
 
-/// The first label is the number of machines. Columns that end in `-kernel` are measured, the others simulated.
+/// The first label is the number of hosts. Columns that end in `-kernel` are measured, the others simulated.
 pub fn table_1(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     let machines = cell.label(0).parse().unwrap_or(1);
     if let Some(column) = cell.column.name.strip_suffix("-kernel") {
@@ -42,8 +42,8 @@ fn counted(column: &str, counted: Counted) -> f64 {
     }
 }
 
-/// What the text says of DHTTP beside Apache, and what either leaves of the line to a download. The column is the number of
-/// machines.
+/// Claims of the text on DHTTP compared with Apache, and on the bandwidth that either leaves to a download. The column
+/// is the number of hosts.
 pub fn figure_13(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     let machines = cell.column.name.parse().unwrap_or(1);
     let (claim, beside) = match cell.label(0).strip_suffix("-beside-a-download") {
@@ -60,19 +60,19 @@ pub fn figure_13(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     }))
 }
 
-/// Neighbours run beside one another: those that take equally long.
+/// All runs, sorted so that concurrent ones take equally long.
 fn all(beside: bool) -> Vec<Crowd> {
     let both = |machines| [Kind::Dhttp, Kind::Prefork].map(|kind| Crowd { kind, machines, beside });
     MACHINES.into_iter().flat_map(both).collect()
 }
 
-/// In pixels.
+/// Width of a curve, in pixels.
 const WIDTH: f64 = 1.8;
 
 /// A quantity of a curve.
 type Value = fn(&Outcome) -> f64;
 
-/// Throughput and latency alone with the line; below, what users and a download get of it side by side.
+/// Throughput and latency alone on the bottleneck; below, the bandwidths of users and a competing download.
 pub fn draw_13(found: &Bouts) -> Option<String> {
     let panel = |title: &str, beside, curves: &[(&'static str, Stroke<'static>, Kind, Value)]| {
         let mut drawn = Vec::new();

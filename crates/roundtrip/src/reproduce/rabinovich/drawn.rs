@@ -1,4 +1,4 @@
-//! Figures 6 to 9 of `papers/dhttp#section-vi-a` for the logs that there are: connections over time-outs.
+//! Figures 6 to 9 of `papers/dhttp#section-vi-a` for the available logs: connections over time-outs.
 //!
 //! The paper's own curves have no numbers in print, and are not drawn.
 
@@ -24,7 +24,7 @@ pub fn figure_6(counted: &CountedLogs) -> Option<String> {
     )
 }
 
-/// What each carries.
+/// Bytes of each connection, with three per client.
 pub fn figure_7(counted: &CountedLogs) -> Option<String> {
     draw(
         counted,
@@ -46,7 +46,7 @@ pub fn figure_8(counted: &CountedLogs) -> Option<String> {
     )
 }
 
-/// What each carries.
+/// Bytes of each connection, with one per client.
 pub fn figure_9(counted: &CountedLogs) -> Option<String> {
     draw(
         counted,
@@ -83,7 +83,7 @@ fn draw(
         for log in Log::ALL {
             let counted = counted.of(log)?;
             let mut curves = curves(&counted.least_recently_used, limit, *value, "");
-            // With one connection there is only one to take.
+            // With one connection per client both readings of "oldest" are the same.
             if limit > 1 {
                 curves.extend(self::curves(&counted.first_created, limit, *value, DASHES));
             }
@@ -121,7 +121,7 @@ fn called(log: Log) -> &'static str {
     }
 }
 
-/// One for each threshold.
+/// One curve for each threshold.
 fn curves<'a>(counts: &Counts, limit: usize, value: Value, dashes: &'a str) -> Vec<Curve<'a>> {
     let curve = |stream: &Stream| {
         let line: &Line = stream.lines.iter().find(|line| line.limit == limit)?;
@@ -133,10 +133,10 @@ fn curves<'a>(counts: &Counts, limit: usize, value: Value, dashes: &'a str) -> V
     counts.streams.iter().filter_map(curve).collect()
 }
 
-/// From so many time-outs on, what lies between them is seen.
+/// Minimum number of time-outs for curves whose points are joined.
 const MANY: usize = 10;
 
-/// A threshold as it is called and drawn.
+/// Name and line style of a threshold.
 fn drawn(threshold: u64, dashes: &str) -> (&'static str, Stroke<'_>) {
     let (name, colour) = match threshold {
         0 => ("HTTP", palette::INK),
@@ -146,6 +146,6 @@ fn drawn(threshold: u64, dashes: &str) -> (&'static str, Stroke<'_>) {
     (name, Stroke { colour, width: WIDTH, dashes })
 }
 
-/// Of a curve, in pixels.
+/// Width of a curve, in pixels.
 const WIDTH: f64 = 1.8;
 const DASHES: &str = "5 4";

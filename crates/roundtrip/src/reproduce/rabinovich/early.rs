@@ -1,8 +1,8 @@
-//! Figure 14 of `papers/dhttp#section-vi-b`: DHTTP beside requests that leave in the first packet of a connection, by T/TCP's
-//! relative of today, TCP Fast Open, and by HTTP/3 with 0-RTT; and what encryption has to do with it.
+//! Figure 14 of `papers/dhttp#section-vi-b`: DHTTP compared with requests in the first packet of a connection, by TCP
+//! Fast Open (T/TCP's successor) and by HTTP/3 with 0-RTT; and the cost of encryption.
 //!
-//! Not the servers (`contest`). Users close early, which the paper found best for TCP, and they have been everywhere before. A
-//! claim is judged at the largest number of users; the picture has all.
+//! Not the servers (`contest`). Users close early, which the paper found best for TCP, and are returning clients of
+//! every server. A claim is judged at the maximum number of users; the figure has all.
 
 use super::servers::{ALTRUISTIC, Arm, DHTTP, Named, Value, WIDTH, arm, bouts, draw, slower, throughput};
 use crate::contest::bout::Outcome;
@@ -27,7 +27,7 @@ const HTTP2: Arm = altruistic(Kind::Nginx, 1, How::Http2);
 const HTTP2_TLS: Arm = altruistic(Kind::Nginx, 1, How::Http2Tls);
 const HTTP3: Arm = altruistic(Kind::Quinn, 1, How::Http3);
 const HTTP3_EARLY: Arm = altruistic(Kind::Quinn, 1, How::Http3Early);
-/// Kept as long as users look at a page: what is left of encryption without handshakes.
+/// Kept alive while users look at a page: the cost of encryption without handshakes.
 const HTTP2_KEPT: Arm = Arm { how: How::Http2, ..arm(Kind::Nginx, 15, 1) };
 const HTTP2_TLS_KEPT: Arm = Arm { how: How::Http2Tls, ..arm(Kind::Nginx, 15, 1) };
 const HTTP3_KEPT: Arm = Arm { how: How::Http3, ..arm(Kind::Quinn, 15, 1) };
@@ -47,9 +47,9 @@ const ARMS: [Arm; 12] = [
     HTTP3_KEPT,
 ];
 
-/// What the text says of T/TCP, asked of those who came after it.
+/// Claims of the text about T/TCP, for its successors.
 pub fn figure_14(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
-    // Which of them, and the same where nothing is early, or nothing is encrypted.
+    // The other arm, and the same without early requests, or without encryption.
     let (other, plain) = match cell.column.name.as_str() {
         "prefork" => (PREFORK_FAST, ALTRUISTIC),
         "nginx" => (NGINX_FAST, NGINX),
@@ -69,12 +69,12 @@ pub fn figure_14(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     })
 }
 
-/// Milliseconds of a processor that the server's host took for an answer.
+/// CPU time of the server's host for each response, in milliseconds.
 fn work(bouts: &Bouts, arm: Arm) -> Option<f64> {
     bouts.of(&arm.bout(*bouts.users.last()?))?.server_ms()
 }
 
-/// All of them.
+/// The figure with all arms.
 pub fn draw_14(bouts: &Bouts) -> Option<String> {
     let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));
     let dashed = |name, colour| (name, Stroke { colour, width: WIDTH, dashes: "5 4" });
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     #[ignore = "runs servers of others for some minutes: as root, with Apache and nginx"]
-    fn what_a_first_packet_costs() {
+    fn only_fast_open_and_0_rtt_send_early_requests() {
         let bouts: Vec<Bout> = ARMS.into_iter().map(|arm| arm.bout(1_000)).collect();
         let outcomes = run(&bouts, Extent::QUICK, &|_| ()).unwrap();
         for (bout, outcome) in bouts.iter().zip(outcomes) {

@@ -1,7 +1,7 @@
-//! The logs that stand in for the paper's, and what is counted of each: NASA's day, and three months that are made up.
+//! Substitutes for the paper's log, with their counts: NASA's day, and three synthetic months.
 //!
-//! Made up as busy as WorldCup98's servers were, with the paper's sizes (`logs::answer`): what it says of sizes is what
-//! was put in; what it says of connections follows from how clients come, which is made up too.
+//! The synthetic log has the request rate of WorldCup98's servers and the paper's sizes (`logs::answer`). Its sizes are
+//! therefore an assumption; its connections follow from the clients' behaviour, which is an assumption too.
 
 use std::path::Path;
 
@@ -20,15 +20,15 @@ use crate::reproduce::measured::Counted;
 pub enum Log {
     /// A day of NASA's server, 1995-08-01.
     Nasa,
-    /// WorldCup98's 88 days, a request in 450 of them.
+    /// WorldCup98's 88 days, one request of every 450.
     MadeUp,
 }
 
 impl Log {
-    /// Both.
+    /// Both logs.
     pub const ALL: [Self; 2] = [Self::Nasa, Self::MadeUp];
 
-    /// As the data calls it.
+    /// Name in the data.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nasa => "nasa",
@@ -36,10 +36,10 @@ impl Log {
         }
     }
 
-    /// Counts it, in the folder of logs.
+    /// Counts it, in the directory of logs.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     pub fn count(self, folder: &Path) -> Result<Counted, String> {
         match self {
             Self::Nasa => nasa(&folder.join("nasa_19950801.clf")),
@@ -48,15 +48,15 @@ impl Log {
     }
 }
 
-/// What figures are drawn over.
+/// Time-outs of the figures.
 const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60];
-/// What the text speaks of, and the end: the slow rule takes its time for each.
+/// Time-outs that the text mentions, and the last: the slow rule takes long for each.
 const FEW_TIMEOUTS_S: [u64; 3] = [1, 15, 60];
 /// HTTP, and the paper's two.
 pub const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];
-/// Requests that are made up.
+/// Number of synthetic requests.
 const MADE_UP: u64 = 3_000_000;
-/// And clients.
+/// Number of synthetic clients.
 const CLIENTS: u32 = 100_000;
 
 fn nasa(log: &Path) -> Result<Counted, String> {
@@ -95,10 +95,10 @@ fn made_up(curve: &Path) -> Result<Counted, String> {
     Ok(Counted { least_recently_used: least_recently_used.finish(), first_created: first_created.finish() })
 }
 
-/// Requests that are counted together.
+/// Number of requests that are counted together.
 const FLOCK: usize = 1 << 13;
 
-/// What the line would be read as.
+/// The record that a reader would parse from the line.
 fn record(line: Line) -> Record {
     let Line { second, client, status, size } = line;
     Record {

@@ -1,7 +1,7 @@
-//! Round trips to the last byte: DHTTP beside HTTP/1.1, Transaction TCP and its modern relative (`papers/dhttp#figure-1`,
-//! section VI-B.3), over a path on which nothing else takes time.
+//! Round trips to the last byte: DHTTP compared with HTTP/1.1, Transaction TCP and its modern successor
+//! (`papers/dhttp#figure-1`, section VI-B.3), over a path on which nothing else takes time.
 //!
-//! Not what servers can bear: section VI-B.3 measured throughput, and here hosts take no time.
+//! Not the capacity of servers: section VI-B.3 measured throughput, and here hosts take no time.
 
 use dhttp_proto::ServerConfig;
 use scenario::dhttp::Dhttp;
@@ -12,16 +12,16 @@ use wire::{Bytes, Duration, Rate};
 use crate::reproduce::measured::Measured;
 use crate::reproduce::published::Cell;
 
-/// There and back.
+/// Round-trip time.
 const RTT: Duration = Duration::from_millis(50);
-/// A body that fits a datagram, and a SYN.
+/// A body that fits a datagram and a SYN, in bytes.
 const SMALL: u64 = 1_000;
-/// A body that fits neither, and any initial window.
+/// A body that fits neither, and any initial window, in bytes.
 const LARGE: u64 = 3_000;
-/// Longer than a server keeps a connection: a client that is known, and has none.
+/// Longer than a server's idle timeout: a returning client without a connection.
 const THINK: Duration = Duration::from_secs(60);
 
-/// Protocol, size of the answer, and what is there of an earlier one: nothing, a connection, or memory.
+/// Protocol, size of the response, and state from an earlier one: nothing, a connection, or cached state.
 pub fn figure_1(cell: &Cell, measured: &mut Measured<'_>) -> Result<Option<f64>, String> {
     let (scenario, hosts) = asked(cell)?;
     match cell.column.name.as_str() {
@@ -41,7 +41,7 @@ pub fn figure_1(cell: &Cell, measured: &mut Measured<'_>) -> Result<Option<f64>,
     }
 }
 
-/// What a row asks for.
+/// Scenario of a row.
 fn asked(cell: &Cell) -> Result<(Scenario, Hosts), String> {
     let [protocol, answer, before] = [0, 1, 2].map(|place| cell.label(place));
     let mut hosts = Hosts::default();
@@ -52,7 +52,7 @@ fn asked(cell: &Cell) -> Result<(Scenario, Hosts), String> {
         }
         "dhttp-fast-open" => {
             hosts.fast_open = true;
-            // Of what fits a SYN, some fits no datagram of today.
+            // Some bodies that fit a SYN do not fit one of today's datagrams.
             let paper = Dhttp::paper();
             let server = ServerConfig { threshold: SMALL, ..paper.server };
             hosts.dhttp = Some(Dhttp { server, ..paper });
@@ -64,7 +64,7 @@ fn asked(cell: &Cell) -> Result<(Scenario, Hosts), String> {
     let page = Page::from_sizes(answer, [size]).map_err(|error| error.to_string())?;
     let rate = Rate::from_bits_per_second(1_000_000_000).expect("above zero");
     let network = Network::new("50ms".to_owned(), RTT, rate, Bytes::new(1_460));
-    // No system of today has T/TCP.
+    // No current system has T/TCP.
     let stack = if protocol == Protocol::Ttcp { "period" } else { "linux" };
     let stack = Stack::named(stack).map_err(|unknown| unknown.to_string())?;
     let mut scenario = Scenario { runs: 5, ..Scenario::new(network, page, protocol, stack) };

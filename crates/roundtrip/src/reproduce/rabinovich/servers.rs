@@ -1,6 +1,6 @@
 //! Figures 10 to 12 of `papers/dhttp#section-vi-b`: servers under SURGE's users, on this machine.
 //!
-//! Not the servers (`contest`). A claim is judged at the largest number of users; the pictures have all.
+//! Not the servers (`contest`). A claim is judged at the maximum number of users; the figures have all.
 
 use crate::contest::bout::{Bout, Outcome};
 use crate::contest::how::How;
@@ -14,7 +14,7 @@ use crate::reproduce::published::Cell;
 /// Our value, or why it could not be measured.
 type Ours = Result<Option<f64>, String>;
 
-/// A server and how it is asked: a curve.
+/// A server with its configuration and transport: one curve.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arm {
     pub(super) kind: Kind,
@@ -28,7 +28,7 @@ pub(super) const fn arm(kind: Kind, idle_s: u64, connections: usize) -> Arm {
     Arm { kind, idle_s, connections, closes_early: false, how: How::Usual }
 }
 
-/// The one time-out by which DHTTP is compared: Apache's best in the paper.
+/// The one time-out with which DHTTP is compared: Apache's best in the paper.
 pub(super) const DHTTP: Arm = arm(Kind::Dhttp, 1, 3);
 pub(super) const ALTRUISTIC: Arm = Arm { closes_early: true, ..arm(Kind::Prefork, 1, 3) };
 
@@ -68,7 +68,7 @@ const TODAY: [Arm; 13] = {
     ]
 };
 
-/// What the text says of Apache.
+/// Claims of the text about Apache.
 pub fn figure_10(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     let connections = if cell.column.name == "three" { 3 } else { 1 };
     let apache = |idle_s| arm(Kind::Prefork, idle_s, connections);
@@ -82,7 +82,7 @@ pub fn figure_10(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     Ok(throughput(bouts, over).zip(throughput(bouts, under)).map(|(over, under)| over / under))
 }
 
-/// What it says of DHTTP beside Apache.
+/// Claims about DHTTP compared with Apache.
 pub fn figure_11(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     let apache = arm(
         Kind::Prefork,
@@ -104,7 +104,7 @@ pub fn figure_11(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     })
 }
 
-/// What it says of users who close early, and Figure 11's claim beside other servers.
+/// Claims about users who close early, and Figure 11's claim for other servers.
 pub fn figure_12(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     let kind = match cell.column.name.as_str() {
         "prefork" => Kind::Prefork,
@@ -127,7 +127,8 @@ pub fn figure_12(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     })
 }
 
-/// How many times DHTTP has the throughput, or the other the latency, if it is known whether that is as much as `claimed`.
+/// Ratio of the throughput of DHTTP, or of the latency of the other; `None` if the generator decides whether it reaches
+/// `claimed`.
 fn beside(bouts: &Bouts, claim: &str, other: Arm, claimed: f64) -> Option<f64> {
     match claim {
         "throughput" => Some(throughput(bouts, DHTTP)? / throughput(bouts, other)?),
@@ -135,8 +136,8 @@ fn beside(bouts: &Bouts, claim: &str, other: Arm, claimed: f64) -> Option<f64> {
     }
 }
 
-/// How many times one latency is the other; `None` if what may be the generator's own of either decides whether that is as much
-/// as `claimed`: three orders of magnitude are none the less because users asked a tenth of a millisecond late.
+/// Ratio of two latencies; `None` if the generator's possible share of either decides whether the ratio reaches
+/// `claimed`. Three orders of magnitude remain valid although requests were a tenth of a millisecond late.
 pub(super) fn slower(bouts: &Bouts, one: Arm, other: Arm, claimed: f64) -> Option<f64> {
     times(outcome(bouts, one)?, outcome(bouts, other)?, claimed)
 }
@@ -147,7 +148,7 @@ fn times(one: &Outcome, other: &Outcome, claimed: f64) -> Option<f64> {
     ((least >= claimed) == (most >= claimed)).then_some(one.mean_ms / other.mean_ms)
 }
 
-/// What DHTTP has for each of the most users over what it has for each of the fewest.
+/// Ratio of DHTTP's throughput per user at the maximum number of users to that at the minimum.
 fn scales(bouts: &Bouts) -> Option<f64> {
     let (few, most) = (*bouts.users.first()?, *bouts.users.last()?);
     let each = |users: u32| Some(bouts.of(&DHTTP.bout(users))?.throughput()? / f64::from(users));
@@ -159,7 +160,7 @@ fn least_over_most(all: &[f64]) -> f64 {
     all.iter().copied().fold(f64::INFINITY, f64::min) / most
 }
 
-/// What came of the most users.
+/// Outcome at the maximum number of users.
 fn outcome(bouts: &Bouts, arm: Arm) -> Option<&Outcome> {
     bouts.of(&arm.bout(*bouts.users.last()?))
 }
@@ -175,7 +176,7 @@ impl Arm {
     }
 }
 
-/// What came of these arms for every number of users.
+/// Outcomes of these arms for every number of users.
 pub(super) fn bouts<'a>(arms: &[Arm], measured: &'a mut Measured<'_>) -> Result<Option<&'a Bouts>, String> {
     let of = |users: &u32| arms.iter().map(|arm| arm.bout(*users)).collect::<Vec<_>>();
     let wanted: Vec<Bout> = measured.users().iter().flat_map(of).collect();
@@ -198,7 +199,7 @@ pub fn draw_10(bouts: &Bouts) -> Option<String> {
     )
 }
 
-/// DHTTP's.
+/// DHTTP's throughput and latency.
 pub fn draw_11(bouts: &Bouts) -> Option<String> {
     let curves = |connections: usize| {
         let arms = OURS.into_iter().filter(move |arm| arm.connections == connections);
@@ -214,7 +215,7 @@ pub fn draw_11(bouts: &Bouts) -> Option<String> {
     )
 }
 
-/// Those of servers of today.
+/// The same of today's servers.
 pub fn draw_12(bouts: &Bouts) -> Option<String> {
     use Kind::{Event, Hyper, Nginx, NginxFew, Ours};
     let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));
@@ -236,7 +237,7 @@ pub fn draw_12(bouts: &Bouts) -> Option<String> {
     draw(bouts, title, &BOTH, [("Apache prefork, 1 s", paper), ("servers of today, 15 s", today)], "Fig. 12")
 }
 
-/// In pixels.
+/// Width of a curve, in pixels.
 pub(super) const WIDTH: f64 = 1.8;
 
 pub(super) type Named = ((&'static str, Stroke<'static>), Arm);
@@ -308,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_is_told_where_the_generators_own_part_does_not_decide_the_claim() {
+    fn a_ratio_is_given_only_if_the_generators_share_does_not_decide_the_claim() {
         let took = |mean_ms: f64, own_ms: f64| Outcome { mean_ms, own_ms, ..Outcome::default() };
         let dhttp = took(0.6, 0.2);
         assert_eq!(times(&took(6_000.0, 0.2), &dhttp, 10.0), Some(10_000.0));

@@ -1,7 +1,7 @@
 //! Ours for Tables 10 and 11: a browser over the modem (`papers/w3c#table-10`), measured.
 //!
-//! Not the browsers of 1997: Chromium stands in the place of both, nginx in that of Jigsaw, and a kernel of today at either
-//! end. What each cell comes to is said in the data.
+//! Not the browsers of 1997: Chromium replaces both, nginx replaces Jigsaw, and both ends have today's kernel. The data
+//! explains each cell.
 
 use measure::Peers;
 use measure::peers::{ClientProgram, ServerProgram};
@@ -40,7 +40,7 @@ fn of(server: ServerProgram, cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     })
 }
 
-/// The browser has its own requests and as many connections as it likes.
+/// The browser chooses its requests and its number of connections.
 fn scenario(visit: Visit) -> Result<Scenario, String> {
     let told = |unknown: quantity::names::Unknown| unknown.to_string();
     Ok(Scenario {

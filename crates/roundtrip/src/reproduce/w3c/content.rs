@@ -1,9 +1,9 @@
-//! Ours for what the note says of its document and its images: what deflate makes of the one, and what case tags are in
-//! (`papers/w3c#compression`), how large the others are (`papers/w3c#microscape`), what other formats make of them
-//! (`papers/w3c#content`), and what an image of a word takes as a word (the same).
+//! Ours for the note's results on its document and its images: deflate's effect on the document, and the effect of the
+//! tags' case (`papers/w3c#compression`); the sizes of the images (`papers/w3c#microscape`) and of their other formats
+//! (`papers/w3c#content`), and the size of a word that replaces its image (the same).
 //!
-//! Not the note's files: Microscape is made up to the published sizes. Its own are exact because of that, and what is made
-//! of them is what tells something.
+//! Not the note's files: Microscape is generated with the published sizes. Its own sizes are exact because of that;
+//! only those of other forms are results.
 
 use std::sync::LazyLock;
 
@@ -57,7 +57,7 @@ struct Sum {
     converted: f64,
 }
 
-/// Of the static images and of the animations.
+/// Sums of the static images and of the animations.
 fn sums() -> [Sum; 2] {
     let mut sums = [Sum::default(); 2];
     for gif in plain().contents.objects.iter().skip(1) {
@@ -71,7 +71,7 @@ fn sums() -> [Sum; 2] {
     sums
 }
 
-/// What a rewritten document has in the place of an image of a word.
+/// Replacement of an image of a word in a rewritten document.
 pub fn style_sheet(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     const TAG: &str = "<img src=solutions.gif alt=solutions>";
     if cell.column.name != "html-and-css" {
@@ -104,8 +104,8 @@ fn word() -> Result<Vec<u8>, gif::EncodingError> {
 /// "42KB".
 const KILOBYTE: f64 = 1024.0;
 
-/// The same document as if nobody had minded: each tag and each attribute in lower case, in upper case or with a capital, by
-/// chance. Values and text stay.
+/// The same document with arbitrary case: each tag and each attribute in lower case, in upper case or capitalised, at
+/// random. Values and text stay.
 fn mixed(lower: &[u8]) -> Vec<u8> {
     let mut random = Seed::default().stream("case of tags", 0);
     let (mut out, mut place, mut hand) = (lower.to_vec(), Place::Text, 0);
@@ -135,7 +135,7 @@ fn mixed(lower: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where in a document a byte stands.
+/// Context of a byte in a document.
 #[derive(Clone, Copy)]
 enum Place {
     Text,

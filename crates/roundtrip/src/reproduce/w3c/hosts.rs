@@ -1,8 +1,8 @@
-//! The note's machines: what it says of them, what its byte counts say, and what had to be fitted
+//! The note's hosts: stated properties, properties derived from its byte counts, and fitted ones
 //! (`papers/w3c#networks`, its Table 2).
 //!
-//! Not TCP: stacks are `scenario`'s profiles, with what the note changed. Times that no cell was fitted to are not here:
-//! connections cost a server nothing, and disks do not exist.
+//! Not TCP: stacks are `scenario`'s profiles, with the note's changes. Only fitted times are included: connections cost
+//! a server nothing, and there are no disks.
 
 use std::num::NonZeroUsize;
 
@@ -21,12 +21,12 @@ pub enum Software {
     Apache,
 }
 
-/// Where the client was.
+/// Location of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// On the server's Ethernet.
     Lan,
-    /// At the other coast.
+    /// On the other coast.
     Wan,
     /// Behind a modem.
     Ppp,
@@ -36,9 +36,9 @@ pub enum Place {
 pub const REQUEST: Bytes = Bytes::new(190);
 
 impl Software {
-    /// What is left of the bytes of Tables 4 and 5 without the page and requests of 190 bytes, for each of 43 answers:
-    /// of HTTP/1.0 in revalidation (61,117 and 60,605 with the document), of HTTP/1.1 in the first visit (191,843 and
-    /// 189,023) and in revalidation (17,694 and 14,009).
+    /// Sizes of response heads: bytes of Tables 4 and 5 without the page and requests of 190 bytes, for each of 43
+    /// responses: of HTTP/1.0 in revalidation (61,117 and 60,605 with the document), of HTTP/1.1 in the first visit
+    /// (191,843 and 189,023) and in revalidation (17,694 and 14,009).
     pub fn heads(self, is_http10: bool) -> HeadSizes {
         let (object, unchanged) = match (self, is_http10) {
             (Self::Jigsaw, true) => (231, 221),
@@ -49,7 +49,7 @@ impl Software {
         HeadSizes { object: Some(object), unchanged: Some(unchanged) }
     }
 
-    /// What an answer takes it: fitted to the seconds of pipelined revalidation on the LAN.
+    /// Processing time of a response: fitted to the seconds of pipelined revalidation on the LAN.
     pub const fn times(self) -> ServerTimes {
         let request = match self {
             Self::Jigsaw => Duration::from_micros(12_000),
@@ -58,7 +58,7 @@ impl Software {
         ServerTimes { connection: Duration::ZERO, request, write: Duration::ZERO }
     }
 
-    /// What a client of it takes: before each write of requests, fitted to the seconds of unpipelined revalidation on the
+    /// Times of its client: before each write of requests, fitted to the seconds of unpipelined revalidation on the
     /// LAN, for each server; for each kilobyte, to those of Apache's unpipelined first visit; for each connection, to
     /// those of Apache's revalidation by HTTP/1.0.
     pub const fn client_times(self) -> BrowserTimes {
@@ -75,8 +75,7 @@ impl Software {
 }
 
 impl Place {
-    /// The path. Bandwidths are those that the model's authors found for it (`papers/heidemann-model#table-2`), round
-    /// trips the note's own.
+    /// The path. Bandwidths are those of the model's authors (`papers/heidemann-model#table-2`), round trips the note's own.
     pub fn network(self) -> Network {
         let (name, rtt) = match self {
             Self::Lan => ("n-ethernet", Duration::from_micros(700)),
@@ -95,8 +94,7 @@ impl Place {
         network
     }
 
-    /// Both ends, with what the note says it changed: "we turned the Nagle algorithm off in both the client and the
-    /// server".
+    /// Both ends, with the changes that the note states: "we turned the Nagle algorithm off in both the client and the server".
     pub fn stacks(self) -> Stacks {
         let client = match self {
             // "UNIX 4.0" of Digital, whose TCP is 4.4BSD's.
@@ -106,12 +104,12 @@ impl Place {
         let mut stacks = Stacks { client: named(client), server: named("solaris-2.5") };
         stacks.client.nagle = false;
         stacks.server.nagle = false;
-        // "Working around the TCP problems we uncovered": Solaris 2.5 sent segments again too early (Sun's bug 1233827),
-        // and the remedy of May 1996 was `tcp_rexmit_interval_min` and `_initial` of 3 s.
+        // "Working around the TCP problems we uncovered": Solaris 2.5 retransmitted too early (Sun's bug 1233827), and
+        // the fix of May 1996 was `tcp_rexmit_interval_min` and `_initial` of 3 s.
         stacks.server.packets.rto.initial = PATIENT;
         stacks.server.packets.rto.least = PATIENT;
-        // Of what NT does with its first estimates nothing is published but where it begins, 3 s; the bytes of Tables 8
-        // and 9 say that it sent nothing twice.
+        // Of NT's first retransmission timeouts only the initial value is published, 3 s. The bytes of Tables 8 and 9
+        // show that it retransmitted nothing.
         if self == Self::Ppp {
             stacks.client.packets.rto.least = PATIENT;
         }
@@ -131,11 +129,11 @@ pub struct Stacks {
 
 /// "28.8k modem line".
 pub const LINE: Rate = Rate::from_bits_per_second(28_800).expect("above zero");
-/// It corrects errors and compresses nothing: what Tables 8 and 9 and the note's test of compression took is what so many
-/// bytes take at 28.8 kbit/s. 67 packets of 42 kB take 12.5 s there, and took 12.2 s.
+/// It corrects errors and does not compress: the times of Tables 8 and 9 and of the note's compression test are those
+/// of their bytes at 28.8 kbit/s. 67 packets of 42 kB take 12.5 s there, and took 12.2 s.
 pub const MODEM: modem::Config = modem::Config { dictionary: None, port: None };
 
-/// Apache's buffer (`papers/p-http#section-2-3`), and no reason to think that Jigsaw's was another.
+/// Apache's buffer (`papers/p-http#section-2-3`); nothing suggests that Jigsaw's was another.
 pub fn writes() -> WritePolicy {
     let size = NonZeroUsize::new(4096);
     WritePolicy { head_apart: false, buffer: size, gather: size }

@@ -1,8 +1,8 @@
 //! Ours for Table 3: the robot and Jigsaw before they were tuned (`papers/w3c#table-3`).
 //!
-//! Six connections, HEAD for everything but the document whatever the protocol, Nagle's algorithm on, and an output
-//! buffer that leaves when it is full or after a second and is never flushed. Nothing is fitted to it: the hosts take what
-//! they take in Table 4.
+//! Six connections, HEAD for everything but the document with every protocol, Nagle's algorithm on, and an output
+//! buffer that is sent when it is full or after a second and is never flushed. Nothing is fitted to it: host times are
+//! those of Table 4.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ use super::{Ours, RUNS, microscape, tuned};
 use crate::reproduce::measured::Measured;
 use crate::reproduce::published::Cell;
 
-/// What the table says of a protocol: means of the runs.
+/// Values of the table for a protocol: means of the runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Initial {
     sockets: f64,
@@ -43,7 +43,7 @@ pub fn table_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     })
 }
 
-/// Each protocol is run once, whatever the number of cells it fills.
+/// Each protocol runs once, for any number of cells.
 fn found(protocol: Protocol) -> Result<Initial, String> {
     static KNOWN: Mutex<Vec<(Protocol, Initial)>> = Mutex::new(Vec::new());
     let known =
@@ -63,7 +63,7 @@ fn experiment(protocol: Protocol) -> Result<Experiment, String> {
     let (mut scenario, mut hosts) = tuned(Software::Jigsaw, Place::Lan, protocol, Visit::Revalidate, real);
     // "In the initial tests": conditional requests came with the final ones.
     hosts.validation = Some(Validation::Heads);
-    // "Initially we used a 1 second delay"; the explicit flush is what was learnt from this table.
+    // "Initially we used a 1 second delay"; the explicit flush was a conclusion from this table.
     hosts.pipelining =
         Pipelining { flush: Flush::Never, flush_after: Duration::from_secs(1), ..Pipelining::default() };
     scenario.programs = Programs { nagle: Some(true), ..Programs::default() };
@@ -87,7 +87,7 @@ fn run(experiment: &Experiment) -> Result<Initial, String> {
     Ok(mean)
 }
 
-/// How many connections the client opened.
+/// Number of connections that the client opened.
 fn sockets(records: &[Record]) -> usize {
     let opens = |record: &&Record| record.to.host == SERVER && record.segment.flags.syn;
     records.iter().filter(opens).map(|record| record.from).collect::<BTreeSet<_>>().len()

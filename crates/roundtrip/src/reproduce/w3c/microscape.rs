@@ -1,7 +1,7 @@
-//! Microscape as it is sent: its real files, plain or with the document deflated, and where the document names each
-//! image.
+//! Microscape as transferred: its real files, plain or with the document deflated, and the position of each image's
+//! name in the document.
 //!
-//! Not the generator: that is `scenario`'s. What the original's images were is not known (`papers/w3c#microscape`).
+//! Not the generator: that is `scenario`'s. The contents of the original's images are unknown (`papers/w3c#microscape`).
 
 use std::io::Write;
 use std::sync::{Arc, LazyLock};
@@ -14,7 +14,7 @@ use scenario::{Object, Page, Site};
 use simulate::page::Contents;
 use wire::{Bytes, Seed};
 
-/// A page, and what it really is.
+/// A page with its real contents.
 #[derive(Clone, Debug)]
 pub struct Real {
     /// Its sizes; of the deflated one, after deflate.
@@ -35,7 +35,7 @@ pub fn plain() -> &'static Real {
     &PLAIN
 }
 
-/// The same with a document that was deflated beforehand, by zlib as it comes (`papers/w3c`, on changing content).
+/// The same with a document deflated beforehand, by zlib's defaults (`papers/w3c`, on changing content).
 pub fn deflated() -> &'static Real {
     static DEFLATED: LazyLock<Real> = LazyLock::new(|| {
         let Real { page: _, contents: Contents { mut objects, mut named_at } } = plain().clone();
@@ -57,7 +57,7 @@ pub fn document(real: &Real) -> Real {
 
 impl Real {
     fn of(objects: Vec<Arc<[u8]>>, named_at: Vec<Bytes>) -> Self {
-        // Which of the two it is, the contents say: its sizes are those that are sent.
+        // The contents determine which of the two it is: the sizes are those on the wire.
         let object = |bytes: &Arc<[u8]>| {
             let size = Bytes::new(bytes.len() as u64);
             Object { size, deflated: Some(size) }
@@ -67,14 +67,14 @@ impl Real {
     }
 }
 
-/// How much of the document has come when a client knows of each image: the robot's own answer, image by image.
+/// Bytes of the document received when a client discovers each image: the robot's own result, image by image.
 fn named(coding: Coding, document: &[u8]) -> impl Iterator<Item = Bytes> {
     let named =
         named_at("server", "/index.html", coding, document).expect("it was deflated here, or not at all");
     named.into_iter().map(|(_, at)| at)
 }
 
-/// As zlib comes.
+/// zlib's default level.
 pub fn deflate(plain: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(plain).and_then(|()| encoder.finish()).expect("memory takes everything")
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn deflate_lets_a_client_know_of_images_three_times_as_early() {
+    fn deflate_reveals_images_to_a_client_three_times_as_early() {
         let [plain, deflated] = [plain(), deflated()].map(|real| &real.contents.named_at);
         assert_eq!((plain.len(), deflated.len()), (43, 43));
         assert!(plain.is_sorted() && deflated.is_sorted());

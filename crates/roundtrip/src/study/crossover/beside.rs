@@ -1,7 +1,8 @@
-//! The cells of the crossover map that were measured, over Linux and an emulated link, beside the same simulated.
+//! The measured cells of the crossover map, over Linux and an emulated link, beside the same simulated.
 //!
-//! Not the measurement: `benches/crossover --measure`, as root, makes the file that is read here. Two thousand runs of a
-//! single request with loss know a 99.9th percentile; four hundred of ten requests, which take seconds, a 99th.
+//! Not the measurement: `benches/crossover --measure`, as root, writes the file that this module reads. Two thousand
+//! runs of a single request with loss determine a 99.9th percentile; four hundred of ten requests, which take seconds,
+//! a 99th.
 
 use super::{CELL, Column, EVEN, Place, ratio, ratio_in, table};
 use crate::plot::palette;
@@ -14,12 +15,12 @@ const REQUESTS: [&str; 2] = ["1", "10"];
 const RTT_MS: [&str; 2] = ["5", "50"];
 const LOSS: [&str; 2] = ["0", "1"];
 
-/// What is drawn, in pixels.
+/// Height of the panels, in pixels.
 pub const HEIGHT: f64 = 4.0 * CELL.1 + 126.0;
-/// Before each panel, for the rows' names.
+/// Width of the rows' names before each panel, in pixels.
 const NAMES: f64 = 104.0;
 
-/// Panels for each loss and number of requests, below what is drawn already.
+/// Panels for each loss and number of requests, below the existing picture.
 pub fn draw(svg: &mut Svg, top: f64) {
     let bold = Font { bold: true, ..Font::new(14.0, palette::INK, Anchor::Start) };
     svg.text((24.0, top), "Kernels over an emulated link, and the same cells simulated", bold);
@@ -43,7 +44,7 @@ pub fn draw(svg: &mut Svg, top: f64) {
     }
 }
 
-/// The furthest percentile that the runs of a cell with loss know.
+/// The highest percentile that the runs of a cell with loss determine.
 fn tail(requests: &str) -> Column {
     if requests == "1" { Column::P999 } else { Column::P99 }
 }
@@ -52,7 +53,7 @@ fn measured(place: Place<'_>, column: Column) -> Option<f64> {
     ratio_in(MEASURED, place, column)
 }
 
-/// In how many cells both say the same.
+/// Number of cells in which both agree, in a sentence.
 pub fn said() -> String {
     let count = |column: Column| {
         let both: Vec<_> =
@@ -68,7 +69,7 @@ pub fn said() -> String {
     )
 }
 
-/// Who is faster is the same, or the difference is none that matters.
+/// Whether the same protocol is faster in both, or the difference is negligible.
 fn is_same(kernel: f64, simulated: f64) -> bool {
     let side = |ratio: f64| (ratio > 1.0 + EVEN, ratio < 1.0 - EVEN);
     side(kernel) == side(simulated) || (kernel / simulated - 1.0).abs() <= NEAR

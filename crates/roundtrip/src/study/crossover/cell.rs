@@ -6,29 +6,29 @@ use scenario::{Network, Page, Protocol, Scenario, Stack};
 use wire::link::Loss;
 use wire::{Bytes, Duration, Probability, Rate};
 
-/// Of the bottleneck, in bits per second: more than any of these windows needs.
+/// Rate of the bottleneck, in bits per second: more than any of these windows needs.
 const RATE: u64 = 100_000_000;
 
-/// A client that the server has never seen before.
+/// A client without state from earlier requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// Of each answer.
+    /// Bytes of each response.
     pub bytes: u64,
-    /// That the client makes.
+    /// Number of requests.
     pub requests: usize,
-    /// There and back, without loss and queues.
+    /// Round-trip time without loss and queues, in milliseconds.
     pub rtt_ms: u64,
-    /// Packets that are lost of a hundred, each by itself, in both directions.
+    /// Percentage of packets lost, independently, in both directions.
     pub loss_percent: u32,
-    /// How it asks.
+    /// Protocol of the requests.
     pub protocol: Protocol,
 }
 
 impl Cell {
-    /// The scenario, to be run so often.
+    /// The scenario, with `runs` repetitions.
     ///
     /// # Errors
-    /// What is wrong with it, in a sentence.
+    /// The error in the scenario, in a sentence.
     pub fn scenario(&self, runs: u32) -> Result<Scenario, String> {
         let Self { bytes, requests, rtt_ms, loss_percent, protocol } = *self;
         let rate = Rate::from_bits_per_second(RATE).expect("above zero");
@@ -45,6 +45,6 @@ impl Cell {
     }
 }
 
-/// HTTP's three ways, of which the fastest counts, and DHTTP.
+/// HTTP's three variants, of which the fastest counts, and DHTTP.
 pub const PROTOCOLS: [Protocol; 4] =
     [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined, Protocol::Dhttp];

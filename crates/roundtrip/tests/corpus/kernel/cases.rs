@@ -1,6 +1,6 @@
-//! The runs over real kernels: families that each provoke a cause, over round trips, rates, windows, congestion controls,
-//! with SACK and without, with segments cut by the host and left to its card. What is found, and what is true, is said
-//! elsewhere.
+//! The runs over real kernels: families that each provoke a cause, over round trips, rates, windows, congestion
+//! controls, with SACK and without, with segmentation by the host and by its card. Findings and true causes are in
+//! other modules.
 
 use wire::link::{Config, Loss};
 use wire::{Duration, Probability, Rate};
@@ -8,62 +8,62 @@ use wire::{Duration, Probability, Rate};
 /// One run.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// Which family, and where in it.
+    /// Family, and index in it.
     pub(crate) name: String,
     pub(crate) rtt: Duration,
     pub(crate) rate: Rate,
-    /// Of what the server sends, how likely each packet is lost.
+    /// Probability of loss of the server's packets.
     pub(crate) loss: Option<Probability>,
     pub(crate) tuning: Tuning,
     pub(crate) play: Play,
     pub(crate) seed: u64,
 }
 
-/// What the hosts' kernels are told.
+/// Settings of the hosts' kernels.
 #[derive(Clone, Debug)]
 pub(crate) struct Tuning {
     pub(crate) congestion: &'static str,
     pub(crate) sack: bool,
     /// Whether the cards cut and merge segments (TSO, GSO, GRO).
     pub(crate) offload: bool,
-    /// In segments, of the server.
+    /// Initial window of the server, in segments.
     pub(crate) initial_window: u32,
     /// `net.ipv4.tcp_slow_start_after_idle`.
     pub(crate) restarts_after_idle: bool,
 }
 
-/// What the programs do.
+/// Behaviour of the programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Play {
-    /// Bytes of each answer's body.
+    /// Bytes of each response's body.
     pub(crate) answers: Vec<usize>,
-    /// Before each request but the first, and before each answer.
+    /// Time before each request except the first, and before each response.
     pub(crate) client_think: Duration,
     pub(crate) server_think: Duration,
-    /// Only before the first answer.
+    /// Whether the server takes this time before the first response only.
     pub(crate) thinks_once: bool,
-    /// The head of an answer is a write of its own.
+    /// Whether the header section of a response is a write of its own.
     pub(crate) head_apart: bool,
     pub(crate) nagle: bool,
     pub(crate) send_buffer: Option<usize>,
     pub(crate) receive_buffer: Option<usize>,
     pub(crate) acks: Acks,
     pub(crate) asking: Asking,
-    /// Requests have a body, and the client asks whether it may send that.
+    /// Whether requests have a body, which the client announces with `Expect: 100-continue`.
     pub(crate) uploads: bool,
     pub(crate) expects: bool,
-    /// After so many bytes of each answer the client does not read for so long.
+    /// Bytes of each response after which the client stops reading, and for how long.
     pub(crate) rests: Option<(usize, Duration)>,
-    /// After so many answers the server closes at once.
+    /// Number of responses after which the server closes.
     pub(crate) closes_after: Option<usize>,
 }
 
-/// How the client's kernel acknowledges.
+/// Acknowledgements of the client's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acks {
-    /// Everything at once (the route's `quickack`).
+    /// Every segment immediately (the route's `quickack`).
     Quick,
-    /// As if it had long been connected: the second segment at once, one alone late (`TCP_QUICKACK` 0).
+    /// As on an old connection: every second segment immediately, a single one delayed (`TCP_QUICKACK` 0).
     Delayed,
 }
 
@@ -98,7 +98,7 @@ const ROUND_TRIPS_MS: [u64; 8] = [1, 5, 12, 30, 60, 100, 200, 400];
 const CONGESTIONS: [&str; 3] = ["reno", "cubic", "bbr"];
 const INITIAL_WINDOWS: [u32; 2] = [2, 10];
 
-/// All of them, in an order that never changes.
+/// All cases, in a fixed order.
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     for family in FAMILIES {
@@ -107,7 +107,7 @@ pub(crate) fn all() -> Vec<Case> {
                 for initial_window in INITIAL_WINDOWS {
                     for sack in [true, false] {
                         let number = cases.len();
-                        // Every value of these meets every value of the others.
+                        // Every value of these is combined with every value of the others.
                         let offload = (number + number / 4 + number / 12).is_multiple_of(2);
                         let mbps = if (number / 2 + number / 12).is_multiple_of(2) { 20 } else { 100 };
                         let tuning =
@@ -198,7 +198,7 @@ fn provoke(family: &str, case: &mut Case) {
             (play.head_apart, play.nagle, play.answers) = (true, true, vec![300; 4]);
             play.acks = if family == "nagle" { Acks::Quick } else { Acks::Delayed };
         }
-        // With two segments or more the head alone uses nothing up.
+        // With two segments or more the head alone does not exhaust the window.
         "short-initial-segment" => {
             (play.head_apart, play.acks, play.answers) = (true, Acks::Delayed, vec![10_000; 2]);
             tuning.initial_window = 1;

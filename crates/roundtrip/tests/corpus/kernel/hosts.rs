@@ -1,8 +1,8 @@
 //! Two hosts with Ethernet cards, two routers, and the emulated link between these.
 //!
-//! `client` c0 - c1 `router` TUN = link = TUN `router` s1 - s0 `server`: c0 and s0 are pairs of veth, which leave the
-//! cutting of segments to the card (TSO, GSO) and merge them (GRO), or not, as `ethtool -K` tells them. A TUN device alone
-//! is always given what is cut already. Built by ip(8) and ethtool(8), in namespaces without a name.
+//! `client` c0 - c1 `router` TUN = link = TUN `router` s1 - s0 `server`: c0 and s0 are ends of veth pairs, which leave
+//! segmentation to the card (TSO, GSO) and merge segments (GRO), or not, as `ethtool -K` configures them. A TUN device
+//! always gets segmented packets. Configured by ip(8) and ethtool(8), in namespaces without a name.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ use super::cases::{Acks, Case, Tuning};
 
 pub(crate) const SERVER: &str = "10.2.0.1:80";
 
-/// A client's host, a server's, and what is between them.
+/// The client's host, the server's, and the path between them.
 pub(crate) struct Hosts {
     pub(crate) client: Namespace,
     pub(crate) server: Namespace,
@@ -30,7 +30,7 @@ struct HostAndRouter {
     tun: Tun,
 }
 
-/// What becomes of the sentences of ip(8), and of our own errors.
+/// Converts an error to text.
 pub(crate) fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
@@ -103,7 +103,7 @@ fn side(
     Ok(HostAndRouter { host, router, tun })
 }
 
-/// In a namespace: what a thread starts is where the thread is.
+/// Runs a script in a namespace: child processes inherit that of their thread.
 fn shell(namespace: &Namespace, script: String) -> Result<(), String> {
     let pending = namespace.start(move || {
         let output =
@@ -116,7 +116,7 @@ fn shell(namespace: &Namespace, script: String) -> Result<(), String> {
     pending.wait().map_err(told)?
 }
 
-/// What it needs beside the laboratory.
+/// A missing program, if any, besides the laboratory's.
 pub(crate) fn missing() -> Option<&'static str> {
     ["ip", "ethtool"].into_iter().find(|program| !skip::has(program))
 }

@@ -1,5 +1,4 @@
-//! A run as it is kept: a capture at each place as pcapng, which any program reads, and beside them a file that says what is
-//! true.
+//! A stored run: a capture at each place as pcapng, which any program reads, and a file with the true causes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,11 +26,11 @@ pub(crate) struct Kept {
     pub(crate) name: String,
     pub(crate) rtt_ms: f64,
     pub(crate) truth: Truth,
-    /// In the order of [`Vantage::ALL`].
+    /// Captures in the order of [`Vantage::ALL`].
     pub(crate) captures: Vec<Vec<u8>>,
 }
 
-/// A quarter of the captures keep 68 bytes of a packet.
+/// Whether a capture has 68 bytes of each packet only, as a quarter of them do.
 pub(crate) const fn is_cut(number: usize, place: usize) -> bool {
     (number / 4 + number + place) % 4 == 1
 }
@@ -51,7 +50,7 @@ impl Kept {
         Self { number, name, rtt_ms, truth: truth::of(case, run), captures }
     }
 
-    /// What is found in one of its captures.
+    /// Findings in one of its captures.
     pub(crate) fn found(&self, place: usize) -> Vec<FlowReport> {
         let mut reader = Reader::new(self.captures[place].as_slice()).expect("it was written as a capture");
         let mut diagnosis = Diagnosis::new(Options::default());
@@ -80,7 +79,7 @@ impl Kept {
         fs::write(folder.join(format!("{number}.csv")), text)
     }
 
-    /// `None`: that one is not there.
+    /// Reads a run; `None` if it does not exist.
     pub(crate) fn load(folder: &Path, number: usize) -> Result<Option<Self>, String> {
         let Ok(text) = fs::read_to_string(folder.join(format!("{number}.csv"))) else { return Ok(None) };
         let mut kept =
@@ -122,7 +121,7 @@ impl Kept {
 }
 
 fn written(frames: &[Frame], is_cut: bool) -> io::Result<Vec<u8>> {
-    /// Of 68 bytes Ethernet takes 14.
+    /// 68 bytes without the 14 of Ethernet.
     const CUT: usize = 54;
     let mut writer = pcapng::Writer::new(Vec::new(), "roundtrip", None)?;
     let interface = writer.interface("card")?;
@@ -139,7 +138,7 @@ fn written(frames: &[Frame], is_cut: bool) -> io::Result<Vec<u8>> {
     writer.finish()
 }
 
-/// Each packet in the middle of its way, behind the link's queue; of those that are lost every second one before.
+/// Each packet halfway along the path, after the link's queue; of lost packets every second one before the loss.
 fn half_way(capture: &Capture, way: Duration) -> Vec<Frame> {
     let mut lost = 0_u32;
     let mut frames: Vec<Frame> = Vec::new();

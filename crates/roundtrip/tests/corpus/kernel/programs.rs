@@ -1,7 +1,7 @@
-//! The programs on the hosts, and what each wrote down of itself: when it asked, when it read, when it answered.
+//! The programs on the hosts, and their logs: times of requests, reads and responses.
 //!
-//! Heads have one length, so that neither has to look for their end. Not our own server and client, which do none of
-//! these things wrong.
+//! Header sections have a fixed length, so that neither end has to parse them. Not our own server and client, which
+//! have none of these faults.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -23,7 +23,7 @@ pub(crate) const UPLOAD: usize = 3_000;
 pub(crate) const HEAD: usize = 200;
 pub(crate) const PERMISSION: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What the client wrote down.
+/// Log of the client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visit {
     pub(crate) connections: Vec<Connected>,
@@ -39,32 +39,32 @@ pub(crate) struct Connected {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
-    /// Of `connections`.
+    /// Index in `connections`.
     pub(crate) connection: usize,
     pub(crate) at: Time,
-    /// When it was told to send its body.
+    /// Time of the permission to send its body.
     pub(crate) permitted: Option<Time>,
-    /// When it had read the answer; `None`: that never came whole.
+    /// Time at which it had read the response; `None` if that is incomplete.
     pub(crate) finished: Option<Time>,
 }
 
-/// What the server wrote down of an answer.
+/// Log of the server for a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     pub(crate) began: Time,
-    /// When the kernel had taken all of it.
+    /// Time at which the kernel had accepted all of it.
     pub(crate) ended: Time,
 }
 
 pub(crate) fn wait(span: Duration) {
     let millis = i32::try_from(span.as_nanos() / 1_000_000).unwrap_or(i32::MAX);
-    // Nothing is waited for: it can only run out.
+    // There is nothing to wait for: it can only time out.
     let _ = poll(&mut [], PollTimeout::try_from(millis).unwrap_or(PollTimeout::NONE));
 }
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Answers every request of a visit. Each connection is told to `watched` when it is there.
+/// Responds to every request of a visit. `watched` gets each new connection.
 pub(crate) fn serve(
     listener: &TcpListener,
     play: &Play,
@@ -84,7 +84,7 @@ pub(crate) fn serve(
         if let Some(size) = play.send_buffer {
             setsockopt(&stream, SndBuf, &size)?;
         }
-        // Nobody may be watching any more.
+        // The receiver may be gone.
         let _ = watched.send((stream.local_addr()?, peer));
         while answered.len() < play.answers.len() && play.closes_after != Some(answered.len()) {
             answered.push(answer(&mut stream, play, answered.len(), clock)?);
@@ -93,7 +93,7 @@ pub(crate) fn serve(
             }
         }
         if play.closes_after == Some(answered.len()) {
-            // What the client sent beside is unread, so that the kernel resets.
+            // The client's extra data stays unread, so that the kernel resets.
             continue;
         }
         stream.shutdown(Shutdown::Write)?;
@@ -123,7 +123,7 @@ fn answer(stream: &mut TcpStream, play: &Play, number: usize, clock: Clock) -> i
             stream.write_all(&body)?;
         }
         (false, None) => stream.write_all(&[head, body].concat())?,
-        // One large write would be taken as a whole, whatever the buffer's size.
+        // One large write would be accepted as a whole, whatever the buffer's size.
         (false, Some(_)) => {
             let all = [head, body].concat();
             all.chunks(8_192).try_for_each(|part| stream.write_all(part))?;
@@ -132,7 +132,7 @@ fn answer(stream: &mut TcpStream, play: &Play, number: usize, clock: Clock) -> i
     Ok(Answered { began, ended: clock.now() })
 }
 
-/// Asks for everything, and reads the answers. A server that resets ends it, and is no error.
+/// Sends all requests, and reads the responses. A reset by the server ends it, and is not an error.
 pub(crate) fn visit(play: &Play, clock: Clock) -> io::Result<Visit> {
     let mut visit = Visit::default();
     match play.asking {
@@ -197,7 +197,7 @@ impl Visit {
         let connection = self.connections.len() - 1;
         self.asked.push(Asked { connection, at: clock.now(), permitted: None, finished: None });
         match stream.write_all(&padded(&what, REQUEST)) {
-            // Whom a server has reset finds out when reading.
+            // A client learns of the reset when it reads.
             Err(error) if play.closes_after.is_none() => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
@@ -239,7 +239,7 @@ fn open(play: &Play, clock: Clock, visit: &mut Visit) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// A head of exactly so many bytes.
+/// A header section of exactly `length` bytes.
 fn padded(lines: &str, length: usize) -> Vec<u8> {
     let padding = length.saturating_sub(lines.len() + "P: \r\n\r\n".len());
     format!("{lines}P: {}\r\n\r\n", "p".repeat(padding)).into_bytes()

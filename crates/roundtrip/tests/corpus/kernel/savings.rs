@@ -1,7 +1,7 @@
-//! What `diagnose` says a fix would save over real kernels, and what it does save: the same visit again, mended.
+//! Savings over real kernels: `diagnose`'s prediction, and the real saving of the same visit without the fault.
 //!
-//! Both are made on this machine, whose times are real: what a busy one adds to either is in the difference. So each is made
-//! five times, and the one that took the least counts.
+//! Both run on this machine in real time: load on the machine adds to their difference. So each runs five times, and
+//! the minimum counts.
 
 use std::fs;
 use std::path::Path;
@@ -17,8 +17,7 @@ use super::{AT_ONCE, in_turn, run};
 use crate::savings::Saving;
 use crate::vantage::Vantage;
 
-/// Which visits: no part has a visit of another. Rules are mended by the first; what the others show at first sight is how good
-/// they are.
+/// Disjoint parts of the visits. Rules may be improved by the first; the others show how good they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     First,
@@ -36,8 +35,8 @@ impl Part {
         }
     }
 
-    /// Of those that can be mended two of each twelve. In the first part an old Reno and a new CUBIC, always; in the others
-    /// each congestion control, window and offload in turn, over other paths, answers of other sizes, other losses.
+    /// Two of each twelve that have a fix. In the first part always an old Reno and a new CUBIC; in the others each
+    /// congestion control, window and offload in turn, over other paths, response sizes and losses.
     pub(crate) fn of(self, cases: Vec<Case>) -> Vec<(usize, Case)> {
         let numbered = that_can_be_mended(cases.into_iter().enumerate().collect());
         let in_turn = |number: usize, places: [usize; 2]| {
@@ -52,7 +51,7 @@ impl Part {
     }
 }
 
-/// The same fault elsewhere: over a path that is so many times as long, with answers so many times as large.
+/// The same fault elsewhere: with a path and responses scaled by these ratios.
 fn moved(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> Case {
     let Case { rtt, play, seed, .. } = &mut case;
     *rtt = *rtt * path.0 / path.1;
@@ -64,12 +63,12 @@ fn moved(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> 
     case
 }
 
-/// Those of `cases` that can be mended.
+/// Those of `cases` that have a fix.
 pub(crate) fn that_can_be_mended(cases: Vec<(usize, Case)>) -> Vec<(usize, Case)> {
     cases.into_iter().filter(|(_, case)| mended(case).is_some()).collect()
 }
 
-/// Runs each with its fault and without, and says what comes of it, or keeps it; says what could not be run.
+/// Runs each with its fault and without, and returns the savings; prints a sentence for those that could not be run.
 pub(crate) fn savings(cases: &[(usize, Case)]) -> Vec<Saving> {
     let all = Mutex::new(Vec::new());
     in_turn(AT_ONCE, cases, |(number, case)| match Pair::run(*number, case) {
@@ -84,7 +83,7 @@ fn sorted(mut all: Vec<Saving>) -> Vec<Saving> {
     all
 }
 
-/// Runs all that are not kept yet, and keeps them.
+/// Runs and stores all that are not stored yet.
 pub(crate) fn keep(cases: &[(usize, Case)], folder: &Path) -> Result<(), String> {
     let folders = ["faulty", "mended"].map(|name| folder.join(name));
     folders.iter().try_for_each(fs::create_dir_all).map_err(told)?;
@@ -103,7 +102,7 @@ pub(crate) fn keep(cases: &[(usize, Case)], folder: &Path) -> Result<(), String>
     Ok(())
 }
 
-/// What comes of those that were kept.
+/// Savings of stored runs.
 pub(crate) fn judge_kept(cases: &[(usize, Case)], folder: &Path) -> Result<Vec<Saving>, String> {
     let mut all = Vec::new();
     for (number, case) in cases {
@@ -130,7 +129,7 @@ impl Pair {
         Ok(Self { causes, runs })
     }
 
-    /// At each place where whole packets were captured.
+    /// Savings at each place where whole packets were captured.
     fn savings(&self) -> Vec<Saving> {
         let Self { causes, runs: [before, after] } = self;
         let saved_ms = before.truth.elapsed_ms - after.truth.elapsed_ms;
@@ -139,7 +138,7 @@ impl Pair {
             let findings = before.found(place).into_iter().flat_map(|flow| flow.findings);
             let of_it = findings.filter(|finding| causes.contains(&finding.cause));
             let predicted: Duration = of_it.filter_map(|finding| finding.saving).sum();
-            // Of less than a finding is worth nothing is said.
+            // Shorter findings get no prediction.
             (predicted > Duration::ZERO)
                 .then(|| Saving::new(before.number, vantage, causes[0], predicted, saved_ms))
         };
@@ -155,7 +154,7 @@ fn least_disturbed(number: usize, case: &Case) -> Result<Kept, String> {
     Ok(runs?.into_iter().min_by(least).expect("there are some"))
 }
 
-/// What the case was made to show, by all its names, and the same without it.
+/// The causes that the case provokes, and the same case without them.
 fn mended(case: &Case) -> Option<(&'static [Cause], Case)> {
     let mut case = case.clone();
     let Case { name, tuning, play, loss, .. } = &mut case;
@@ -198,7 +197,7 @@ fn mended(case: &Case) -> Option<(&'static [Cause], Case)> {
         }
         "loss-of-short-answers" => {
             *loss = None;
-            // What losses cost beside repairs: a smaller window.
+            // Losses cost more than repairs: they also reduce the window.
             &[
                 Cause::RetransmissionTimeout,
                 Cause::TailLossProbe,

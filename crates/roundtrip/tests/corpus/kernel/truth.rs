@@ -1,11 +1,11 @@
-//! What is true of a run, out of what the programs wrote down, what the link carried, and what the sender's kernel said of
-//! itself (TCP_INFO): pauses and their causes. The rules of `diagnose` have no part in it.
+//! True pauses of a run with their causes, derived from the programs' logs, the packets on the link, and the sender's
+//! TCP_INFO. The rules of `diagnose` have no part in it.
 //!
-//! While a server has an answer to send, what it waits for is what its kernel says: that it is limited by the receiver's
-//! window or by its own buffer (the clocks `tcpi_rwnd_limited` and `tcpi_sndbuf_limited` run), that it repairs a loss
-//! (`tcpi_ca_state`), that everything is sent while its program cannot write more, that as much is on its way as its congestion window lets it, or that it holds back something short
-//! though there is room, which is Nagle's rule. How late an acknowledgement left the client, the link has seen. Pauses
-//! of which none of this is true have no name and are not judged.
+//! While a server has a response to send, its kernel reports the reason of a pause: it is limited by the receiver's
+//! window or by its own buffer (the clocks `tcpi_rwnd_limited` and `tcpi_sndbuf_limited` run), it repairs a loss
+//! (`tcpi_ca_state`), everything is sent while its program cannot write more, the data in flight fills its congestion
+//! window, or it holds back a partial segment though the windows allow it, which is Nagle's rule. Delays of the
+//! client's acknowledgements are seen on the link. Pauses without any of these reasons have no name and are not judged.
 
 use std::collections::BTreeMap;
 
@@ -24,26 +24,26 @@ use super::watch::Sample;
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) began: Time,
-    /// When the client had everything.
+    /// Time at which the client had everything.
     pub(crate) elapsed_ms: f64,
     pub(crate) stalls: Vec<Stall>,
-    /// What was sent again: from when it was first sent.
+    /// Retransmissions: from the first transmission.
     pub(crate) repairs: Vec<Stall>,
-    /// Pauses that nothing explains.
+    /// Pauses without explanation.
     pub(crate) unexplained: Vec<Stall>,
-    /// Pauses in which the kernel was not asked, because the machine was busy with others: nothing is known of them.
+    /// Pauses in which the kernel was not sampled, because the machine was busy: their causes are unknown.
     pub(crate) unwatched: Vec<Stall>,
 }
 
-/// Longer than this after the data an acknowledgement is late, whatever the round trip.
+/// An acknowledgement is late if it comes this long after the data, whatever the round trip.
 const LATE: Duration = Duration::from_millis(20);
-/// What an acknowledgement lets go leaves within this.
+/// Maximum time until an acknowledgement releases data.
 const AT_ONCE: Duration = Duration::from_millis(2);
-/// Ten ticks of a slow kernel, of which `tcpi_rwnd_limited` and its like are counted in.
+/// Ten ticks of a slow kernel, the granularity of `tcpi_rwnd_limited` and similar clocks.
 const TICKS: Duration = Duration::from_millis(40);
 /// The payload of a full segment, with timestamps.
 const SEGMENT: u64 = 1_448;
-/// Shorter pauses are the machine's.
+/// Shorter pauses are attributed to the machine.
 const LEAST: Duration = Duration::from_millis(3);
 
 pub(crate) fn of(case: &Case, run: &Run) -> Truth {
@@ -55,7 +55,7 @@ pub(crate) fn of(case: &Case, run: &Run) -> Truth {
     let mut truth = Truth { began, elapsed_ms: ended.since(began).as_millis_f64(), ..Truth::default() };
     for (number, connected) in run.visit.connections.iter().enumerate() {
         let Some(line) = lines.0.get(&connected.port) else { continue };
-        // A SYN that is sent again is answered again.
+        // A retransmitted SYN gets another SYN-ACK.
         let again = line.openings.iter().filter_map(|sent| sent.get(1..)?.first()).min();
         let again = again.copied().unwrap_or(connected.began);
         truth.stall("retransmission-timeout", connected.began, again);
@@ -80,42 +80,42 @@ impl Truth {
     }
 }
 
-/// What the link has seen of each connection, by the client's port.
+/// Packets on the link, by the client's port.
 #[derive(Debug, Default)]
 struct Lines(BTreeMap<u16, Line>);
 
 #[derive(Debug, Default)]
 struct Line {
-    /// When a SYN or the answer to one was sent.
+    /// Times at which SYNs and SYN-ACKs were sent.
     openings: [Vec<Time>; 2],
-    /// The numbers before the first byte: of the client, of the server.
+    /// Initial sequence numbers: of the client, of the server.
     first: [Option<u32>; 2],
-    /// When the client had the answer to its SYN.
+    /// Time at which the client received the SYN-ACK.
     answered: Option<Time>,
-    /// Data that the server sent.
+    /// Data segments of the server.
     sent: Vec<Sent>,
-    /// Up to which byte everything had arrived, and when: at the server, at the client.
+    /// Contiguous bytes received over time: at the server, at the client.
     arrived: [Reach; 2],
-    /// Acknowledgements of the client: when sent, when received, up to which byte.
+    /// Acknowledgements of the client: time sent, time received, acknowledged byte.
     acks: Vec<(Time, Option<Time>, u64)>,
     reset: Option<Time>,
 }
 
-/// A segment of the server's: its bytes, counted from 0.
+/// A segment of the server: its bytes, counted from 0.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
     from: u64,
     until: u64,
-    /// Whether all of it had been sent before.
+    /// Whether all of it is a retransmission.
     is_again: bool,
 }
 
-/// Bytes in order.
+/// Contiguous bytes received.
 #[derive(Debug, Default)]
 struct Reach {
     steps: Vec<(Time, u64)>,
-    /// When anything came, in order or not.
+    /// Times at which anything arrived, in order or not.
     came: Vec<Time>,
     beyond: BTreeMap<u64, u64>,
 }
@@ -138,12 +138,12 @@ impl Reach {
         }
     }
 
-    /// When everything up to this byte was there.
+    /// Time at which everything up to this byte had arrived.
     fn when(&self, byte: u64) -> Option<Time> {
         self.steps.iter().find(|(_, reached)| *reached >= byte).map(|(at, _)| *at)
     }
 
-    /// When something last came before that.
+    /// Time of the last arrival before that.
     fn last_before(&self, at: Time) -> Option<Time> {
         self.came.iter().rev().find(|came| **came <= at).copied()
     }
@@ -166,7 +166,7 @@ impl Lines {
 }
 
 impl Line {
-    /// When the client could use it: its program may have been told later.
+    /// Time at which the client could use the connection: its program may have been notified later.
     fn opened(&self, told: Time) -> Time {
         self.answered.map_or(told, |answered| answered.min(told))
     }
@@ -253,7 +253,7 @@ impl One<'_> {
             }
             let Some(answered) = run.answered.get(number) else { break };
             let received = line.arrived[0].when(up).unwrap_or(answered.began);
-            // Before that it was busy with the answer before.
+            // Before that it was busy with the previous response.
             let could = received.max(busy_until);
             if !*expects {
                 truth.stall("server-think", could, answered.began);
@@ -272,7 +272,7 @@ impl One<'_> {
                 busy_until = busy_until.max(sent.at) + time;
             }
             down = until;
-            // What is there and not read yet waits for the client.
+            // Data that has arrived and is not read yet waits for the client.
             let arrived = line.arrived[1].when(until);
             free = asked.finished.map_or(free, |read| arrived.map_or(read, |arrived| arrived.min(read)));
         }
@@ -282,7 +282,7 @@ impl One<'_> {
         }
     }
 
-    /// The time before a segment of an answer that the kernel had taken as a whole when it was `written`.
+    /// The pause before a segment of a response that the kernel had accepted completely at `written`.
     fn pause(&self, from: Time, sent: &Sent, written: Time, has_lost: &mut bool, truth: &mut Truth) {
         let until = sent.at;
         if sent.is_again {
@@ -294,12 +294,12 @@ impl One<'_> {
             let first =
                 self.line.sent.iter().find(|earlier| earlier.from <= sent.from && earlier.until > sent.from);
             let first = first.map_or(from, |first| first.at);
-            // It is repaired when it has arrived, behind what lay in the link's queue.
+            // It is repaired when the retransmission has arrived, after the link's queue.
             let way = self.case.rtt / 2;
             let arrived = self.line.arrived[1].when(sent.until).filter(|arrived| *arrived > until + way);
             let repaired = arrived.map_or(until, |arrived| until + (arrived.since(until) - way));
             truth.repairs.push(truth.span(cause, first, repaired));
-            // What follows in a repair leaves as acknowledgements let it.
+            // Further segments of a repair are released by acknowledgements.
             let is_next = was_repairing && self.is_let_go(until);
             truth.stall(if is_next { "congestion-window" } else { cause }, from, until);
             *has_lost = true;
@@ -311,7 +311,7 @@ impl One<'_> {
         match self.held_by(from, until, written, *has_lost) {
             Some(cause) => {
                 truth.stall(cause, from, until);
-                // What both windows forbid has two names.
+                // A pause forced by both windows has two names.
                 if matches!(cause, "slow-start" | "slow-start-restart" | "congestion-window")
                     && self.leaves_no_room(from, until)
                 {
@@ -325,16 +325,16 @@ impl One<'_> {
         }
     }
 
-    /// What made it send again.
+    /// Trigger of a retransmission.
     fn repair(&self, at: Time) -> &'static str {
-        // It cannot have been acknowledged in half a round trip: until then the kernel is at what made it send.
+        // It cannot have been acknowledged in half a round trip: until then the kernel's state is that of the trigger.
         let soon = (self.case.rtt / 2).max(Duration::from_millis(4));
         let after = self.samples.iter().filter(|sample| sample.at >= at && sample.at.since(at) < soon);
         let mut standings = after.map(|sample| sample.info.sending.standing);
         match standings.find(|standing| matches!(standing, Standing::Recovery | Standing::Loss)) {
             Some(Standing::Recovery) => "fast-retransmit",
             Some(Standing::Loss) => "retransmission-timeout",
-            // A probe goes out in silence (RFC 8985, section 7.2); the kernel may not have been asked in time for the rest.
+            // A tail loss probe does not change the state (RFC 8985, section 7.2); for the others the sample may be late.
             Some(Standing::Open | Standing::Disorder | Standing::Reduced) | None => {
                 if self.is_let_go(at) {
                     "fast-retransmit"
@@ -345,12 +345,12 @@ impl One<'_> {
         }
     }
 
-    /// Whether the kernel was asked in a pause.
+    /// Whether the kernel was sampled during a pause.
     fn is_watched(&self, from: Time, until: Time) -> bool {
         self.samples.iter().any(|sample| sample.at > from && sample.at <= until)
     }
 
-    /// What kept it from sending something new.
+    /// The reason why it sent nothing new.
     fn held_by(&self, from: Time, until: Time, written: Time, has_lost: bool) -> Option<&'static str> {
         let Play { nagle, head_apart, .. } = &self.case.play;
         let before = self.samples.iter().rev().find(|sample| sample.at <= from);
@@ -363,7 +363,7 @@ impl One<'_> {
         let of = |clock: fn(&TcpInfo) -> Duration| clock(&last.info) - clock(&first.info) >= half;
         // The kernel's clocks tick every few milliseconds.
         if of(|info| info.receive_window_limited) || (is_short && self.leaves_no_room(from, until)) {
-            // With less room than a segment nothing is sent.
+            // With a window of less than a segment nothing is sent.
             let is_closed = within.iter().any(|sample| sample.info.sending.peer_window.get() < SEGMENT);
             return Some(if is_closed { "zero-window" } else { "receive-window-limited" });
         }
@@ -379,7 +379,7 @@ impl One<'_> {
             peer_window: _,
         } = middle.info.sending;
         match standing {
-            // The repair takes what the window allows.
+            // The repair uses up the window.
             Standing::Recovery | Standing::Loss => return Some("congestion-window"),
             Standing::Open | Standing::Disorder | Standing::Reduced => {}
         }
@@ -388,7 +388,7 @@ impl One<'_> {
             return Some("send-buffer-limited");
         }
         let is_late = self.acknowledged_late(from, until);
-        // The kernel waits with a third of its window, to send more at once (tcp_tso_win_divisor).
+        // The kernel waits with a third of its window, to send more together (tcp_tso_win_divisor).
         let is_full = unacknowledged * 3 >= congestion_window * 2;
         if *nagle && not_sent.get() > 0 && not_sent.get() < SEGMENT && unacknowledged < congestion_window {
             return Some(if is_late { "nagle-delayed-ack" } else { "nagle" });
@@ -407,7 +407,7 @@ impl One<'_> {
         Some(if largest > congestion_window { "slow-start-restart" } else { "slow-start" })
     }
 
-    /// Whether the receiver's window has no room for another segment.
+    /// Whether the receiver's window does not allow another segment.
     fn leaves_no_room(&self, from: Time, until: Time) -> bool {
         let mut within = self.samples.iter().filter(|sample| sample.at > from && sample.at <= until);
         within.any(|sample| {
@@ -416,7 +416,7 @@ impl One<'_> {
         })
     }
 
-    /// Whether what the server sent on was sent late by the client.
+    /// Whether the client acknowledged late what let the server continue.
     fn acknowledged_late(&self, from: Time, until: Time) -> bool {
         let mut came = self.line.acks.iter().filter_map(|(left, received, _)| Some((left, (*received)?)));
         let last = came.rfind(|(_, received)| *received > from && *received <= until);
@@ -426,7 +426,7 @@ impl One<'_> {
         })
     }
 
-    /// Whether it was let go by an acknowledgement that had just come.
+    /// Whether an acknowledgement that had just arrived released it.
     fn is_let_go(&self, at: Time) -> bool {
         let mut came = self.line.acks.iter().filter_map(|(_, received, _)| *received);
         came.rfind(|received| *received <= at).is_some_and(|received| at.since(received) <= AT_ONCE)

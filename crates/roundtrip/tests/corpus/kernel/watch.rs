@@ -1,4 +1,4 @@
-//! What is seen of a run: packets at either host's card, and what the server's kernel says of its sockets meanwhile.
+//! Observations of a run: packets at either host's card, and TCP_INFO of the server's sockets.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -23,20 +23,20 @@ pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Told when a run is over.
+/// Set when a run is over.
 pub(crate) type Over = Arc<AtomicBool>;
 
-/// Begins to look at the calling thread's interfaces.
+/// Starts a capture on the calling thread's interfaces.
 pub(crate) fn sniff(clock: Clock, over: Over) -> Result<JoinHandle<Vec<Frame>>, String> {
     let (begun, begins) = mpsc::channel();
-    // A thread is where the one is that started it; the memory shared with the kernel stays with its thread.
+    // A thread inherits the network namespace of its parent; the memory shared with the kernel stays with its thread.
     let thread = std::thread::spawn(move || {
         let opened = Sniffer::open(None).map_err(told);
         let (mut sniffer, begun_with) = match opened {
             Ok(sniffer) => (Some(sniffer), Ok(())),
             Err(error) => (None, Err(error)),
         };
-        // Whoever started it waits for this.
+        // The parent waits for this.
         let _ = begun.send(begun_with);
         sniffer.as_mut().map_or_else(Vec::new, |sniffer| frames(sniffer, clock, &over))
     });
@@ -46,7 +46,7 @@ pub(crate) fn sniff(clock: Clock, over: Over) -> Result<JoinHandle<Vec<Frame>>, 
 
 fn frames(sniffer: &mut Sniffer, clock: Clock, over: &Over) -> Vec<Frame> {
     let mut frames = Vec::new();
-    // A packet is shown when its block is 20 ms old.
+    // A packet becomes visible when its block is 20 ms old.
     let mut after_it = 4;
     while after_it > 0 {
         if over.load(Ordering::Acquire) {
@@ -61,7 +61,7 @@ fn frames(sniffer: &mut Sniffer, clock: Clock, over: &Over) -> Vec<Frame> {
     frames
 }
 
-/// What the kernel said of a sender.
+/// A sender's TCP_INFO.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) at: Time,
@@ -70,7 +70,7 @@ pub(crate) struct Sample {
     pub(crate) info: TcpInfo,
 }
 
-/// Asks every millisecond for the connection that was last told, in the calling thread's namespace.
+/// Samples the latest connection every millisecond, in the calling thread's network namespace.
 pub(crate) fn sample(
     clock: Clock,
     over: Over,
