@@ -32,28 +32,28 @@ use crate::terminal::Terminal;
 #[command(name = "roundtrip", version, about)]
 #[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs")]
 pub struct Cli {
-    /// What to do.
+    /// Verb to run.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// What to do.
+/// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// What the papers' formulas say
+    /// Page load times predicted by the papers' formulas
     ///
-    /// With no flags: every protocol, small-cluster over fast-internet, all requests sent at once and answered
-    /// without delay, as in the papers' basic model.
+    /// With no flags: every protocol, small-cluster over fast-internet, all requests sent together and answered without
+    /// delay, as in the papers' basic model.
     Predict(Predict),
-    /// What TCP does packet by packet, in virtual time
+    /// Page load times simulated with TCP, packet by packet, in virtual time
     ///
-    /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after the
-    /// other. It needs no privileges and no time, and the same seed gives the same packets.
+    /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after another.
+    /// It needs no privileges and hardly any time, and the same seed gives the same packets.
     Simulate(Simulate),
-    /// What this machine's kernel does over an emulated link
+    /// Page load times measured on this machine's kernel, over an emulated link
     ///
-    /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after the
-    /// other. The network lives in namespaces of its own and leaves nothing behind.
+    /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after another.
+    /// The network lives in namespaces of its own and leaves nothing behind.
     Measure(Measure),
     /// All three, side by side
     ///
@@ -62,22 +62,23 @@ pub enum Verb {
     Compare(Compare),
     /// Connections that a server would hold with other keep-alive time-outs, from its access logs
     ///
-    /// Counts the connections that a server would hold and open, for every time-out and limit at once, in one pass over
-    /// its logs; with --dhttp also those of a DHTTP server.
+    /// Counts the connections that a server would hold and open, for all time-outs and limits in one pass over its
+    /// logs; with --dhttp also those of a DHTTP server.
     Connections(Connections),
-    /// What a page's content would cost in other forms: compressed, as PNG or WebP, with CSS for images
+    /// Size and load time of a page's content in other forms: compressed, as PNG or WebP, with CSS for images
     ///
-    /// Makes every form of every file, without loss, and fetches the page in each by the simulator. What is larger in
-    /// another form stays as it is.
+    /// Makes every lossless form of every file, and loads the page in each with the simulator. A file that would be
+    /// larger in another form stays as it is.
     Content(Content),
     /// Requests for a server: a URL, a file of requests, an access log, or SURGE's users
     ///
-    /// Sends requests in a closed loop or at a rate, reports latencies from when they were due, and names the bottleneck of
-    /// every second: generator, network or server. Exit status 1 if too many requests fail or a threshold is missed.
+    /// Sends requests in a closed loop or at a rate, reports latencies from their scheduled times, and names the
+    /// bottleneck of every second: generator, network or server. Exit status 1 if too many requests fail or a threshold
+    /// is missed.
     Load(Load),
-    /// Access logs that are made up
+    /// Synthetic access logs
     Logs(Logs),
-    /// Why something was slow, from a capture of its packets
+    /// Causes of stalls, from a packet capture
     ///
     /// Names the cause of every stall, the packets that show it, what to change and what that would save. Reads pcap and
     /// pcapng, also compressed by gzip or zstd; `-` is standard input. The exit status is 1 when something worth fixing
@@ -85,52 +86,51 @@ pub enum Verb {
     Diagnose(Diagnose),
     /// The papers' tables and figures beside ours, with a verdict for each number
     ///
-    /// With no keys: all of them. The exit status is 1 when a verdict is worse than the one on record. Figures are
+    /// With no keys: all of them. The exit status is 1 when a verdict is worse than the recorded one. Figures are
     /// written as SVG files.
     Reproduce(Reproduce),
-    /// The files below a folder, over DHTTP and HTTP on one port
+    /// The files of a directory, over DHTTP and HTTP on one port
     ///
-    /// Small answers go in one UDP datagram, large ones over TCP connections that the server opens to its clients; plain
-    /// HTTP/1.1 is on the same TCP port. SIGTERM ends it when what was begun is finished; SIGHUP reads the
-    /// configuration and opens the log again.
+    /// Small responses go in one UDP datagram, large ones over TCP connections that the server opens to its clients;
+    /// plain HTTP/1.1 is on the same TCP port. SIGTERM stops it after the pending responses; SIGHUP reloads the
+    /// configuration and reopens the log.
     Serve(Serve),
 
-    /// A proxy on this machine by which programs that know only HTTP use DHTTP
+    /// A local proxy that lets HTTP programs use DHTTP
     #[command(
-        long_about = "A proxy on this machine by which programs that know only HTTP use DHTTP\n\nServers that say that \
-                      they speak it (Alt-Svc: dhttp), and paths below /_dhttp_/, are asked by DHTTP: small answers come \
-                      in one datagram. Everything else goes over plain HTTP, and https through tunnels (CONNECT) that \
-                      it does not look into."
+        long_about = "A local proxy that lets HTTP programs use DHTTP\n\nServers that announce it (Alt-Svc: dhttp), and \
+                      paths below /_dhttp_/, get requests over DHTTP: small responses come in one datagram. Everything \
+                      else goes over plain HTTP, and https through tunnels (CONNECT) without inspection."
     )]
     Gateway(Gateway),
-    /// A cache, before an HTTP server or on the way to all: answers are kept as long as they may be
+    /// A cache in front of an HTTP server, or on the path to all of them
     ///
-    /// Asked over DHTTP and plain HTTP on one port, it keeps the rules of RFC 9111 for caches that many share: freshness,
-    /// validators, Vary, ranges, stale answers while it asks again or when the server fails. Cache-Status in each answer
-    /// says how it came.
+    /// Serves DHTTP and plain HTTP on one port, by the rules of RFC 9111 for shared caches: freshness, validators,
+    /// Vary, ranges, stale responses during revalidation or when the server fails. Cache-Status in each response
+    /// reports a hit or a miss.
     Cache(Cache),
-    /// A helper on a router, so that DHTTP's answers find their way through address translation or a firewall
+    /// A helper on a router that lets DHTTP's responses pass address translation or a firewall
     ///
-    /// Rewrites the port in each request and lets one connection in for it: from the server that was asked, to the host
-    /// that asked, for 30 seconds. Takes and returns its own rules of nftables; needs root. SIGTERM ends it; SIGHUP opens
-    /// the log again.
+    /// Rewrites the port in each request and admits one connection for it: from the requested server to the requesting
+    /// host, for 30 seconds. Adds and removes its own nftables rules; needs root. SIGTERM stops it; SIGHUP reopens the
+    /// log.
     Nat(Nat),
-    /// Fetches something over DHTTP, or over HTTP where that is not spoken
+    /// Fetch a URL over DHTTP, or over HTTP from servers without DHTTP
     ///
-    /// An address dhttp://... says that the server speaks DHTTP; of others it is found out by the first answer, and
-    /// remembered. The exit status is 1 when the answer is an error.
+    /// A URL dhttp://... means that the server speaks DHTTP; for others the first response shows it, and the server is
+    /// remembered. The exit status is 1 for a status of 400 or above.
     Get(Get),
-    /// A site in files, to serve or to give as a page
+    /// A site as files, to serve or to use as a page
     ///
-    /// `microscape` is the page that the W3C note measured: HTML of 42 kB that deflates to 11, 40 images of 103,299 bytes
-    /// and 2 animations of 24,988, real GIF files, the same bytes from the same seed. `surge` are the files that a plan of
-    /// `roundtrip load plan` asks for.
+    /// `microscape` is the page that the W3C note measured: HTML of 42 kB that deflates to 11, 40 images of 103,299
+    /// bytes and 2 animations of 24,988, real GIF files, the same bytes from the same seed. `surge` is the files that a
+    /// plan of `roundtrip load plan` requests.
     Site(Site),
     /// The names of networks, pages, protocols and stacks, with their sources
     List(List),
-    /// Completions for a shell
+    /// Shell completions
     Completions {
-        /// Which shell
+        /// Shell
         shell: Shell,
     },
     /// The manual page of the program or of one verb
@@ -157,23 +157,23 @@ pub struct Predict {
 pub struct Simulate {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
-    /// How often to fetch the page, with other clocks and other losses each time
+    /// Runs, each with other clocks and other losses
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
-    /// Draw packets in time, each scenario's first run below the one before: FILE.svg, FILE.png, or one run for xplot,
-    /// FILE.xpl
+    /// Plot packets in time, the first run of each scenario in a panel: FILE.svg, FILE.png, or for one scenario
+    /// FILE.xpl (xplot)
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
-    /// Write how the connections were, at every change of each scenario's first run: windows, round trip, timers
+    /// Write the state of connections at every change in each scenario's first run: windows, round trip, timers
     #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
     pub probe: Option<PathBuf>,
-    /// Write what was fetched in each scenario's first run, for browsers' network tools
+    /// Write each scenario's first run as a HAR file, for browsers' network tools
     #[arg(long, value_name = "FILE.har", value_hint = clap::ValueHint::FilePath)]
     pub har: Option<PathBuf>,
     /// Write the packets of each scenario's first run, for Wireshark and `roundtrip diagnose`
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
     pub pcap: Option<PathBuf>,
-    /// Where --pcap captures; Wireshark takes the packets of both ends in one file for retransmissions
+    /// Capture point of --pcap; Wireshark reports both ends' packets in one file as retransmissions
     #[arg(long, value_name = "END", default_value = "client", requires = "pcap")]
     pub pcap_at: PcapAt,
     #[command(flatten)]
@@ -185,9 +185,9 @@ pub struct Simulate {
 /// An end of the path, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PcapAt {
-    /// As the client sees them
+    /// At the client
     Client,
-    /// As the server sees them
+    /// At the server
     Server,
     /// At both, an interface each
     Both,
@@ -198,19 +198,19 @@ pub enum PcapAt {
 pub struct Measure {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
-    /// How often to fetch the page
+    /// Runs
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
-    /// Who serves: ours, nginx, apache, caddy or python
+    /// Server program: ours, nginx, apache, caddy or python
     #[arg(long, value_name = "NAME", default_value = "ours", hide_default_value = true)]
     pub server: String,
-    /// Who asks: ours, curl, wget or chromium
+    /// Client program: ours, curl, wget or chromium
     #[arg(long, value_name = "NAME", default_value = "ours", hide_default_value = true)]
     pub client: String,
-    /// Write what was fetched in the first run of each scenario, for browsers' network tools
+    /// Write the first run of each scenario as a HAR file, for browsers' network tools
     #[arg(long, value_name = "FILE.har", value_hint = clap::ValueHint::FilePath)]
     pub har: Option<PathBuf>,
-    /// Keep the packets of both ends of the first run; of several scenarios, a section each
+    /// Write the packets of both ends of the first run; several scenarios get a section each
     #[arg(long, value_name = "FILE.pcapng")]
     pub pcap: Option<std::path::PathBuf>,
     #[command(flatten)]
@@ -227,7 +227,7 @@ pub struct Compare {
     /// An engine; repeat it for more: model, simulate, measure
     #[arg(long = "engine", value_name = "NAME", value_delimiter = ',')]
     pub engines: Vec<String>,
-    /// How often to fetch the page, where it is simulated or measured
+    /// Runs, where simulated or measured
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
     #[command(flatten)]
@@ -246,16 +246,16 @@ pub struct Diagnose {
     /// Run the command that follows `--`, capture meanwhile, and diagnose the connections that were opened then
     #[arg(long, requires = "command")]
     pub run: bool,
-    /// What to run; its output goes to stderr
+    /// Command to run; its output goes to stderr
     #[arg(value_name = "COMMAND", last = true, requires = "run", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
     /// Capture live, only packets from or to this port; until Ctrl-C, or see --for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// Capture live for so long, such as 30s
+    /// Duration of a live capture, such as 30s
     #[arg(long = "for", id = "span", value_name = "TIME")]
     pub span: Option<String>,
-    /// Keep what was captured live; with --run, --port or --for
+    /// Write the packets captured live; with --run, --port or --for
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
     pub write: Option<PathBuf>,
     /// Only connections whose ADDRESS:PORT pairs contain this; repeat it for more
@@ -264,10 +264,10 @@ pub struct Diagnose {
     /// Only findings of this cause, such as nagle-delayed-ack; repeat it for more
     #[arg(long = "cause", value_name = "NAME", value_delimiter = ',')]
     pub causes: Vec<String>,
-    /// Only what happened later than this after the first packet, such as 2.5s; accounts begin there, too
+    /// Only events later than this after the first packet, such as 2.5s; accounts begin there, too
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Write a time-sequence plot of each connection with findings here
+    /// Write a time-sequence plot of each connection with findings to this directory
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub svg: Option<PathBuf>,
     /// The same as PNG files
@@ -286,16 +286,16 @@ pub struct Reproduce {
     /// A table or a figure, as PAPER/TABLE, or a paper for all of its
     #[arg(value_name = "KEY")]
     pub keys: Vec<String>,
-    /// Measure what the papers measured, too: minutes
+    /// Also run the papers' measurements: minutes
     #[arg(long)]
     pub measure: bool,
-    /// For as long as they did, where that is longer: an hour or more
+    /// Run them as long as the papers did: an hour or more
     #[arg(long, requires = "measure")]
     pub full: bool,
-    /// Where to write figures
+    /// Output directory of figures
     #[arg(long, value_name = "DIR", default_value = "figures")]
     pub figures: PathBuf,
-    /// How to print it
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: flags::Format,
 }
@@ -303,16 +303,16 @@ pub struct Reproduce {
 /// `roundtrip site`
 #[derive(Debug, Args)]
 pub struct Site {
-    /// Which: microscape, or surge
+    /// Site: microscape, or surge
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Where its files go: a folder that is empty, or not there yet
+    /// Output directory, empty or new
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub folder: PathBuf,
-    /// What words and pixels are drawn by; the sizes are always the same
+    /// Random seed of words and pixels; the sizes are always the same
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "plan")]
     pub seed: u64,
-    /// surge: whose files; without it, those of `load plan` with the same seed and no other flags
+    /// surge: plan whose files to write [default: that of `load plan` with the same seed and no other flags]
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
 }
@@ -320,10 +320,10 @@ pub struct Site {
 /// `roundtrip content`
 #[derive(Debug, Args)]
 pub struct Content {
-    /// A folder with the page's files, a browser's FILE.har with bodies, or microscape
+    /// A directory with the page's files, a browser's FILE.har with bodies, or microscape
     #[arg(value_name = "PAGE", value_hint = clap::ValueHint::DirPath)]
     pub page: String,
-    /// Images also at a quality of 1 to 100, as JPEG, WebP and AVIF: smaller, and not the same to the pixel
+    /// Also images at a quality of 1 to 100, as JPEG, WebP and AVIF: smaller, but with loss
     #[arg(long, value_name = "QUALITY", value_parser = clap::value_parser!(u8).range(1..=100))]
     pub quality: Option<u8>,
     #[command(flatten)]
@@ -340,21 +340,21 @@ pub struct List {
     /// One kind of name
     #[arg(value_name = "KIND")]
     pub kind: Option<Kind>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: flags::Format,
 }
 
-/// What has names.
+/// Kinds of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// Paths between client and server
     Networks,
-    /// What is fetched
+    /// Web pages
     Pages,
-    /// How it is fetched
+    /// Protocols that fetch them
     Protocols,
-    /// How TCP behaves
+    /// TCP behaviour
     Stacks,
 }
 
@@ -385,7 +385,7 @@ pub fn is_verbose_version(arguments: impl Iterator<Item = OsString>) -> bool {
     version && verbose
 }
 
-/// The one definition, each verb with its examples first, as wide as the terminal.
+/// The command-line definition, each verb with its examples first, as wide as the terminal.
 pub fn command() -> Command {
     let width = Terminal::of_stdout().prose_width();
     with_examples(Cli::command(), None, width).term_width(width).mut_subcommands(|verb| {
@@ -413,7 +413,7 @@ fn with_examples(command: Command, verb: Option<&str>, width: usize) -> Command 
     }
 }
 
-/// A value may begin with a hyphen: whoever reads it says better than clap what is wrong with `-1ms`.
+/// Lets a value begin with a hyphen: our parser's error for `-1ms` is better than clap's.
 fn with_hyphens(command: Command) -> Command {
     command.mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
         true => arg,
@@ -421,10 +421,10 @@ fn with_hyphens(command: Command) -> Command {
     })
 }
 
-/// What it is, examples, then the rest.
+/// Layout of a help text: description, examples, then the rest.
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
-/// Help or version, asked for: a result, so on stdout.
+/// Prints requested help or version to stdout.
 pub fn print_help(asked: &clap::Error) -> ExitCode {
     let help = asked.render();
     let text = if Terminal::of_stdout().colour { help.ansi().to_string() } else { help.to_string() };
@@ -443,7 +443,7 @@ mod tests {
         command().debug_assert();
     }
 
-    /// Splits a command line at blanks that stand in no single quotes, as a shell does.
+    /// Splits a command line at spaces outside single quotes, as a shell does.
     fn words(line: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         for (number, piece) in line.split('\'').enumerate() {
@@ -467,7 +467,7 @@ mod tests {
         for verb in verbs.map(Some).chain([None]) {
             let examples = examples::of(verb.as_deref());
             assert!(!examples.is_empty(), "{verb:?} has no example");
-            // Others' programs may be shown beside ours.
+            // External programs may be shown beside ours.
             for example in examples.iter().filter(|example| example.command.starts_with("roundtrip ")) {
                 let typed = example.command.split(['>', '|']).next().unwrap_or_default();
                 if let Err(failure) = parse_from(words(typed).into_iter().map(OsString::from)) {

@@ -1,6 +1,6 @@
 //! Flags of `roundtrip cache`, and of `roundtrip gateway` where it is one, too.
 //!
-//! Values stay text, as elsewhere: what reads them says what is wrong with them.
+//! Values stay text, as elsewhere: their parsers report errors.
 
 use std::path::PathBuf;
 
@@ -11,23 +11,23 @@ use crate::cli::dhttp::Operation;
 /// `roundtrip cache`
 #[derive(Debug, Args)]
 pub struct Cache {
-    /// The HTTP server whose answers are kept: http://127.0.0.1:3000
+    /// HTTP server whose responses are cached: http://127.0.0.1:3000
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
     pub origin: Option<String>,
 
-    /// On a router: take DHTTP's requests to these ports on their way to servers, such as 80,8080; TCP passes
+    /// On a router: intercept DHTTP requests to these ports, such as 80,8080; TCP passes
     #[arg(long, value_name = "PORTS", conflicts_with = "origin")]
     pub intercept: Option<String>,
 
-    /// Show the rules of nftables that this takes, and end
+    /// Print the nftables rules that this adds, and exit
     #[arg(long, requires = "intercept")]
     pub print_rules: bool,
 
-    /// Take away the rules that a cache has left which was killed, and end
+    /// Remove the rules of a killed cache, and exit
     #[arg(long)]
     pub clean: bool,
 
-    /// Where to listen, by UDP and TCP [default: 127.0.0.1:8080, or 0.0.0.0:3129 with --intercept]
+    /// Listening address, by UDP and TCP [default: 127.0.0.1:8080, or 0.0.0.0:3129 with --intercept]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<String>,
 
@@ -37,7 +37,7 @@ pub struct Cache {
     #[command(flatten)]
     pub operation: Operation,
 
-    /// How many threads [default: one for each processor]
+    /// Threads [default: one for each CPU]
     #[arg(long, value_name = "N")]
     pub threads: Option<String>,
 
@@ -46,18 +46,18 @@ pub struct Cache {
     pub reach_private: bool,
 }
 
-/// Where answers are kept, and how many.
+/// Storage of cached responses.
 #[derive(Debug, Args)]
 pub struct Keeping {
-    /// How much is kept in memory [default: 256MiB]
+    /// Size of the cache in memory [default: 256MiB]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
 
-    /// Also keep answers in this file: they are there again after a restart, or a crash
+    /// Also store responses in this file, which survives a restart or a crash
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub disk: Option<PathBuf>,
 
-    /// How much is kept there [default: 4GiB]
+    /// Size of this file [default: 4GiB]
     #[arg(long, value_name = "SIZE")]
     pub disk_size: Option<String>,
 

@@ -1,6 +1,6 @@
 //! Flags of `roundtrip connections` and `roundtrip logs`.
 //!
-//! Values stay text, as elsewhere: what reads them says what is wrong with them.
+//! Values stay text, as elsewhere: their parsers report errors.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use super::flags::OutputFlags;
 /// `roundtrip connections`
 #[derive(Debug, Args)]
 pub struct Connections {
-    /// Access logs: files, packed ones too, folders, patterns, addresses such as s3://bucket/logs/*.gz, or - for standard
-    /// input; several are merged by time
+    /// Access logs: files, also compressed, directories, patterns, URLs such as s3://bucket/logs/*.gz, or - for
+    /// standard input; several are merged by time
     #[arg(value_name = "LOG", value_hint = clap::ValueHint::AnyPath)]
     pub logs: Vec<PathBuf>,
 
@@ -20,7 +20,7 @@ pub struct Connections {
     #[arg(long = "timeout", value_name = "TIME", value_delimiter = ',', help_heading = QUESTION)]
     pub timeouts: Vec<String>,
 
-    /// The most connections that a client opens [default: 1,3]
+    /// Maximum number of connections that a client opens [default: 1,3]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = QUESTION)]
     pub per_client: Vec<String>,
 
@@ -32,23 +32,23 @@ pub struct Connections {
     #[arg(long = "threshold", value_name = "SIZE", value_delimiter = ',', help_heading = QUESTION)]
     pub thresholds: Vec<String>,
 
-    /// What a client does when it asks: least-recently-used, first-created or idle-first
+    /// Connection that a client uses: least-recently-used, first-created or idle-first
     #[arg(long, value_name = "RULE", help_heading = QUESTION)]
     pub rule: Option<String>,
 
-    /// A connection is busy for as long as the log says that its answer took
+    /// Count a connection as busy for the response time in the log
     #[arg(long, help_heading = QUESTION)]
     pub durations: bool,
 
-    /// Also how bytes and requests are spread over connections
+    /// Also print the distribution of bytes and requests over connections
     #[arg(long, help_heading = QUESTION)]
     pub distribution: bool,
 
-    /// What heads add to each answer: a size, or by-status
+    /// Bytes that a header section adds to each response: a size, or by-status
     #[arg(long, value_name = "SIZE", help_heading = READING)]
     pub header_bytes: Option<String>,
 
-    /// Answers whose size is not in the log: leave-out, zero or large
+    /// Responses without a size in the log: leave-out, zero or large
     #[arg(long, value_name = "POLICY", help_heading = READING)]
     pub missing_size: Option<String>,
 
@@ -60,7 +60,7 @@ pub struct Connections {
     #[arg(long, value_name = "ROLE=NAME", value_delimiter = ',', help_heading = READING)]
     pub columns: Vec<String>,
 
-    /// Leading bits of an address that make a client: 24, or 24,64 with those of IPv6
+    /// Leading bits of an address that identify a client: 24, or 24,64 with those of IPv6
     #[arg(long, value_name = "BITS", help_heading = READING)]
     pub client_prefix: Option<String>,
 
@@ -68,19 +68,19 @@ pub struct Connections {
     #[arg(long, value_name = "NAME", help_heading = READING)]
     pub client_field: Option<String>,
 
-    /// How far apart lines may be that are not in order of time [default: 2mib]
+    /// Window within which lines are sorted by time [default: 2mib]
     #[arg(long, value_name = "SIZE", help_heading = READING)]
     pub window: Option<String>,
 
-    /// How many threads read and count [default: one for each processor]
+    /// Threads that read and count [default: one for each CPU]
     #[arg(long, value_name = "N", help_heading = READING)]
     pub threads: Option<String>,
 
-    /// Write the rows as a Parquet table as well
+    /// Also write the rows as a Parquet table
     #[arg(long, value_name = "FILE.parquet", value_hint = clap::ValueHint::FilePath)]
     pub out: Option<PathBuf>,
 
-    /// Write the most connections of each minute, as CSV or Parquet; with the time-out nearest to 15 s
+    /// Write the maximum number of connections in each minute, as CSV or Parquet; with the time-out nearest to 15 s
     #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
     pub over_time: Option<PathBuf>,
 
@@ -89,45 +89,45 @@ pub struct Connections {
 }
 
 const QUESTION: &str = "What is counted";
-/// Only `--help` shows these.
+/// Heading of flags that only `--help` shows.
 pub const READING: &str = "How the logs are read";
 
 /// `roundtrip logs`
 #[derive(Debug, Args)]
 pub struct Logs {
-    /// What to do.
+    /// Subcommand of `logs`.
     #[command(subcommand)]
     pub verb: LogsVerb,
 }
 
-/// What to do with logs.
+/// Subcommands of `logs`.
 #[derive(Debug, Subcommand)]
 pub enum LogsVerb {
-    /// Make up an access log
+    /// Generate an access log
     Synthesize(Synthesize),
 }
 
 /// `roundtrip logs synthesize`
 #[derive(Debug, Args)]
 pub struct Synthesize {
-    /// How many requests
+    /// Number of requests
     #[arg(long, value_name = "N", default_value = "1000000")]
     pub requests: String,
 
-    /// How busy the server is: lines of a time and the requests in the minute after it, as CSV; packed or not
-    /// [default: a day, busiest at its middle]
+    /// Request rate over time: lines of a time and the number of requests in the minute after it, as CSV; also
+    /// compressed [default: a day, busiest at its middle]
     #[arg(long, value_name = "FILE.csv")]
     pub curve: Option<PathBuf>,
 
-    /// How many clients there are; a few of them come often
+    /// Number of clients; a few of them come often
     #[arg(long, value_name = "N", default_value = "100000")]
     pub clients: String,
 
-    /// What makes it repeatable
+    /// Random seed
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,
 
-    /// Where to write it [default: standard output]
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `roundtrip diagnose` with a command or an address where a capture belongs: the command line that was meant.
+//! Suggestion for `roundtrip diagnose` with a command or an address where a capture belongs.
 //!
 //! Not the running of commands: that is `diagnosis::live`.
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn other_mistakes_are_left_to_their_own_sentences() {
+    fn other_mistakes_keep_their_own_errors() {
         for typed in [
             "roundtrip",
             "roundtrip predict -- sh",

@@ -1,13 +1,13 @@
-//! The examples each `--help` and each manual page begins with.
+//! The examples at the beginning of each `--help` and each manual page.
 //!
-//! Data, so that a test can parse every one of them: help that has gone stale does not pass.
+//! Data, so that a test can parse every one of them: outdated examples do not pass.
 
 /// A command line and what it gives.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// As typed in a shell.
     pub command: &'static str,
-    /// What comes of it, in a few words.
+    /// Its result, in a few words.
     pub gives: &'static str,
 }
 
@@ -42,7 +42,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
     }
 }
 
-/// Examples that `-h` shows.
+/// Maximum number of examples that `-h` shows.
 pub const SHORT: usize = 6;
 
 /// The first `count` examples of a verb as the text above its usage; `None` if it has none.
@@ -52,7 +52,7 @@ pub fn text(verb: Option<&str>, width: usize, count: usize) -> Option<String> {
     if examples.is_empty() {
         return None;
     }
-    // A column of commands, where both columns fit; longer commands have their words on a line of their own.
+    // Two columns, where they fit; a longer command has its description on a line of its own.
     let words = examples.iter().map(|example| example.gives.len()).max().unwrap_or(0);
     let longest = width.saturating_sub(words + 4);
     let lengths = examples.iter().map(|example| example.command.len());

@@ -1,6 +1,6 @@
-//! Flags that several verbs share: the scenario, and how results are shown.
+//! Flags that several verbs share: the scenario, and the output.
 //!
-//! Values stay text: `scenario` reads them, and says what is wrong with them.
+//! Values stay text: `scenario` parses them, and reports errors.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use super::connections::READING;
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Scenario")]
 pub struct ScenarioFlags {
-    /// A scenario in TOML; flags win over what it says
+    /// A scenario in TOML; flags override its values
     #[arg(value_name = "FILE.toml", help_heading = None::<&str>, value_hint = clap::ValueHint::FilePath)]
     pub file: Option<PathBuf>,
 
@@ -26,7 +26,7 @@ pub struct ScenarioFlags {
           value_parser = NameOf(|| scenario::Network::listings().collect()))]
     pub networks: Vec<String>,
 
-    /// A page by name, or all, or sizes such as 6651+3883+1866, a folder, or a browser's FILE.har; repeat it for more
+    /// A page by name, or all, or sizes such as 6651+3883+1866, a directory, or a browser's FILE.har; repeat it for more
     #[arg(long = "page", value_name = "PAGE", value_delimiter = ',', hide_possible_values = true,
           value_parser = NameOf(|| scenario::Page::listings().collect()))]
     pub pages: Vec<String>,
@@ -36,25 +36,25 @@ pub struct ScenarioFlags {
           value_parser = NameOf(|| scenario::Protocol::ALL.map(scenario::Protocol::listing).to_vec()))]
     pub protocols: Vec<String>,
 
-    /// How TCP behaves at both ends; repeat it for more (see `roundtrip list stacks`; default: period on the papers'
+    /// TCP stack of both ends; repeat it for more (see `roundtrip list stacks`; default: period on the papers'
     /// networks, linux on others)
     #[arg(long = "stack", visible_alias = "profile", value_name = "NAME", value_delimiter = ',',
           hide_possible_values = true, value_parser = NameOf(|| scenario::Stack::listings().collect()))]
     pub stacks: Vec<String>,
 
-    /// Has the client seen the page before: first or revalidate
+    /// Visit: first, or revalidate for a page in the client's cache
     #[arg(long, value_name = "VISIT")]
     pub visit: Option<String>,
 
-    /// Connections open at once, of http10 (default: 1) and http11-parallel (default: 6); others refuse it
+    /// Parallel connections, for http10 (default: 1) and http11-parallel (default: 6); others refuse it
     #[arg(long, value_name = "N")]
     pub parallel: Option<String>,
 
-    /// What makes a run repeatable
+    /// Random seed
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,
 
-    /// There and back, without the time to send anything: 89ms; repeat it for more networks
+    /// Round-trip time, without transmission times: 89ms; repeat it for more networks
     #[arg(long = "rtt", value_name = "TIME", value_delimiter = ',', help_heading = PATH)]
     pub rtts: Vec<String>,
 
@@ -62,22 +62,22 @@ pub struct ScenarioFlags {
     #[arg(long = "rate", value_name = "RATE", value_delimiter = ',', help_heading = PATH)]
     pub rates: Vec<String>,
 
-    /// The largest segment (default: 1460)
+    /// Maximum segment size (default: 1460)
     #[arg(long, value_name = "SIZE", help_heading = PATH)]
     pub mss: Option<String>,
 
-    /// What may wait: 20p packets, or 64kib
+    /// Queue limit: 20p packets, or 64kib
     #[arg(long, value_name = "LIMIT", help_heading = PATH)]
     pub queue: Option<String>,
 
-    /// The packets lost: 0.1%
+    /// Packets lost: 0.1%
     #[arg(long, value_name = "SHARE", help_heading = PATH)]
     pub loss: Option<String>,
 }
 
-/// Above the flags that make a network, or change those that are named.
+/// Heading of the flags that make a network, or change a named one.
 const PATH: &str = "A network of your own, or changes to those named";
-/// Above the flags that only `--help` shows.
+/// Heading of the flags that only `--help` shows.
 pub const ADVANCED: &str = "Advanced";
 /// Heading of the flags of SURGE's workload.
 pub const SURGE: &str = "SURGE";
@@ -86,58 +86,58 @@ pub const SURGE: &str = "SURGE";
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = ADVANCED)]
 pub struct AdvancedFlags {
-    /// Requests leave independent of one another, or dependent: each after the object before it (default:
-    /// independent to predict or with --parallel, else dependent)
+    /// Order of requests: independent, or dependent, each after the object before it (default: independent to predict
+    /// or with --parallel, else dependent)
     #[arg(long, value_name = "ORDER")]
     pub requests: Option<String>,
 
-    /// The first request finds the connection cold (none) or warm (open, its window open)
+    /// State of the connection at the first request: none (cold) or warm (open, with an open window)
     #[arg(long, value_name = "STATE")]
     pub connection: Option<String>,
 
-    /// What the server takes to answer: 3.7ms
+    /// Processing time of the server for each response: 3.7ms
     #[arg(long, value_name = "TIME")]
     pub processing: Option<String>,
 
-    /// Each request, head and all: 256
+    /// Size of each request with its header section: 256
     #[arg(long, value_name = "SIZE")]
     pub request_size: Option<String>,
 
-    /// What connections learn from one another: none, temporal (a new one begins where the last ended) or ensemble
-    /// (those open at once have one window together; RFC 2140)
+    /// State that connections share: none, temporal (a new one begins with the values of the last) or ensemble
+    /// (concurrent ones have one window together; RFC 2140)
     #[arg(long, value_name = "SHARING")]
     pub sharing: Option<String>,
 
-    /// When the model's receiver acknowledges: every-segment, delayed or no-delayed (default: as the stack you
-    /// name does; every-segment for predict without one)
+    /// Acknowledgements of the model's receiver: every-segment, delayed or no-delayed (default: as the named stack;
+    /// every-segment for predict without one)
     #[arg(long, value_name = "POLICY")]
     pub acks: Option<String>,
 
-    /// The rate towards the server, where it differs
+    /// Rate towards the server, where it differs
     #[arg(long, value_name = "RATE")]
     pub rate_up: Option<String>,
 
-    /// The part of the round trip towards the server, where it is not half
+    /// One-way delay towards the server, where it is not half of the round-trip time
     #[arg(long, value_name = "TIME")]
     pub delay_up: Option<String>,
 
-    /// The largest packet: 552
+    /// Maximum packet size: 552
     #[arg(long, value_name = "SIZE")]
     pub mtu: Option<String>,
 
-    /// A modem: v42bis compresses, v42bis/57.6kbit behind such a serial port, v42 does not
+    /// Modem: v42bis compresses, v42bis/57.6kbit behind a serial port of this rate, v42 does not compress
     #[arg(long, value_name = "MODEM")]
     pub modem: Option<String>,
 
-    /// Delay that varies by up to so much: 5ms
+    /// Maximum random delay: 5ms
     #[arg(long, value_name = "TIME")]
     pub jitter: Option<String>,
 
-    /// Packets that fall behind
+    /// Packets reordered, and their delay: 1%/5ms
     #[arg(long, value_name = "SHARE")]
     pub reordering: Option<String>,
 
-    /// Packets that arrive twice: 0.1%
+    /// Packets duplicated: 0.1%
     #[arg(long, value_name = "SHARE")]
     pub duplication: Option<String>,
 
@@ -151,7 +151,7 @@ pub fn is_advanced(heading: &str) -> bool {
 }
 
 impl ScenarioFlags {
-    /// What was said, piece by piece.
+    /// Returns the given values, piece by piece.
     pub fn pieces<'a>(&'a self, advanced: &'a AdvancedFlags) -> Vec<(Key, &'a str)> {
         let Self {
             file: _,
@@ -221,90 +221,89 @@ impl ScenarioFlags {
     }
 }
 
-/// Above the flags for the programs at both ends.
+/// Heading of the flags for the programs at both ends.
 const PROGRAMS: &str = "Programs at both ends (advanced)";
 
-/// How the programs at both ends work. The model leaves them out, and a kernel's programs take what they take.
+/// Behaviour of the programs at both ends. The model leaves them out, and real programs have their own.
 #[derive(Debug, Default, Args)]
 pub struct ProgramFlags {
-    /// What the client takes before a connection is asked for: 2ms
+    /// Client's time before it opens a connection: 2ms
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub client_setup: Option<String>,
 
-    /// What it takes before each request: 500us
+    /// Client's time before each request: 500us
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub client_think: Option<String>,
 
-    /// What it takes for each KiB it reads: 100us
+    /// Client's time for each KiB it reads: 100us
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub client_reading: Option<String>,
 
-    /// How much of pipelined requests leaves together: 1024
+    /// Output buffer of pipelined requests: 1024
     #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
     pub client_buffer: Option<String>,
 
-    /// How long pipelined requests wait for one another: 50ms
+    /// Maximum time that pipelined requests wait in the buffer: 50ms
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub client_flush: Option<String>,
 
-    /// When the client itself says that pipelined requests are to leave: never, first (behind the page's first), or idle
-    /// (whenever none can follow before something has arrived; default)
+    /// Explicit flush of pipelined requests: never, first (after the page's first), or idle (whenever no other can
+    /// follow before something has arrived; default)
     #[arg(long, value_name = "WHEN", help_heading = PROGRAMS)]
     pub client_flush_explicit: Option<String>,
 
-    /// So many bytes of every object are asked for before the rest of any, by ranges: 512 (512/together: not so, but
-    /// told when they have come)
+    /// First bytes of every object, requested by ranges before the rest of any: 512 (512/together: no ranges, only
+    /// report when they have arrived)
     #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
     pub client_first_bytes: Option<String>,
 
-    /// How client and server behave under DHTTP: paper (default) or internet, and what goes beyond the paper:
-    /// internet+parts
+    /// DHTTP profile of client and server: paper (default) or internet, and extensions of the paper: internet+parts
     #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
     pub dhttp: Option<String>,
 
-    /// How it asks whether a page that it has seen is still the same: by entity-tags, dates, or heads (default: entity
-    /// tags, in HTTP/1.0 dates)
+    /// Validators of conditional requests: entity-tags, dates, or heads, for HEAD requests (default: entity tags, in
+    /// HTTP/1.0 dates)
     #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
     pub client_validation: Option<String>,
 
-    /// What it says it takes bodies coded in, of a page that is real: gzip+br (of deflate, gzip, br and zstd)
+    /// Accept-Encoding of the client, for a page with real contents: gzip+br (of deflate, gzip, br and zstd)
     #[arg(long, value_name = "CODINGS", help_heading = PROGRAMS)]
     pub client_codings: Option<String>,
 
-    /// What the server takes for each connection before its first request is read: 2ms
+    /// Server's time for each connection before it reads the first request: 2ms
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub server_setup: Option<String>,
 
-    /// What it takes for each write of a body: 500us
+    /// Server's time for each write of a body: 500us
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub server_write: Option<String>,
 
-    /// The head of an answer leaves together with its body, or apart, in a write of its own
+    /// Write the header section of a response together with its body, or apart
     #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
     pub server_head: Option<String>,
 
-    /// The most a write of the server has: 4096 (default: an answer is one write)
+    /// Maximum size of a server's write: 4096 (default: a response is one write)
     #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
     pub server_buffer: Option<String>,
 
-    /// The server compresses what is text beforehand, on-the-fly for each answer, or not at all: none (default:
-    /// beforehand, for a client that takes codings)
+    /// Compression of text by the server: beforehand, on-the-fly for each response, or none (default: beforehand, for a
+    /// client that accepts codings)
     #[arg(long, value_name = "WHEN", help_heading = PROGRAMS)]
     pub server_compression: Option<String>,
 
-    /// Requests answered on one connection: 5 (default: as many as come)
+    /// Maximum number of requests on a connection: 5 (default: unlimited)
     #[arg(long, value_name = "N", help_heading = PROGRAMS)]
     pub server_requests: Option<String>,
 
-    /// The server ends a connection by halves (careful), or at once and loses answers (naive)
+    /// Close of a connection by the server: careful (half-close first), or naive (both directions, which loses responses)
     #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
     pub server_close: Option<String>,
 
-    /// Nagle's algorithm, on or off at both ends (default: as the stack has it)
+    /// Nagle's algorithm at both ends, on or off (default: as the stack has it)
     #[arg(long, value_name = "ON|OFF", help_heading = PROGRAMS)]
     pub nagle: Option<String>,
 
-    /// What a program may write before it waits: 8192 (default: as the stack has it)
+    /// Send buffer of a program: 8192 (default: as the stack has it)
     #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
     pub send_buffer: Option<String>,
 }
@@ -358,22 +357,22 @@ impl ProgramFlags {
     }
 }
 
-/// How results are shown.
+/// Output flags.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// How to print the results
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
-    /// Write a page with tables, charts and provenance as well
+    /// Also write a page with tables, charts and provenance
     #[arg(long, value_name = "FILE.html", value_hint = clap::ValueHint::FilePath)]
     pub report: Option<PathBuf>,
 }
 
-/// How results are printed.
+/// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people: rounded, as wide as the terminal; in a pipe as wide as it needs to be, or as COLUMNS says
+    /// For people: rounded, as wide as the terminal; in a pipe as wide as needed, or as COLUMNS says
     #[default]
     Table,
     /// For programs: every field, in full precision
@@ -382,7 +381,7 @@ pub enum Format {
     Csv,
 }
 
-/// Offers names to shells for completion, and accepts any text: `scenario` knows the nearest name to a wrong one.
+/// Offers names to shells for completion, and accepts any text: `scenario` suggests the nearest name for a wrong one.
 #[derive(Clone, Copy)]
 struct NameOf(fn() -> Vec<Listing>);
 
@@ -395,7 +394,7 @@ impl TypedValueParser for NameOf {
         _: Option<&Arg>,
         value: &std::ffi::OsStr,
     ) -> Result<String, clap::Error> {
-        // What is not UTF-8 is no name; it is shown as far as it can be.
+        // A name that is not UTF-8 is invalid; it is shown as far as possible.
         Ok(value.to_string_lossy().into_owned())
     }
 

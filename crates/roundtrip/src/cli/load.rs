@@ -19,14 +19,14 @@ pub struct Load {
     pub run: LoadRun,
 }
 
-/// What to do with load.
+/// Subcommands of `load`.
 #[derive(Debug, Subcommand)]
 pub enum LoadVerb {
-    /// Draw a plan: every page, every object and every intended time, as a file
+    /// Generate a plan: every page, every object and every scheduled time, as a file
     Plan(Box<LoadPlan>),
-    /// Put together what several generators came to with the parts of one plan
+    /// Merge results of several shards
     Merge(LoadMerge),
-    /// Draw what came of a load, or of several side by side, as a page of one file
+    /// Plot results of one run, or of several side by side, as an HTML page of one file
     Page(LoadPage),
 }
 
@@ -66,11 +66,11 @@ pub struct LoadRun {
     #[arg(help_heading = flags::ADVANCED, long)]
     pub early_close: bool,
 
-    /// Requests leave with the SYN where the server lets them (TCP Fast Open); HTTP/1
+    /// Send requests with the SYN where the server allows it (TCP Fast Open); HTTP/1
     #[arg(help_heading = flags::ADVANCED, long)]
     pub fast_open: bool,
 
-    /// Users of HTTP/3 who come back ask in their first datagrams (0-RTT)
+    /// Returning users of HTTP/3 send requests in their first datagrams (0-RTT)
     #[arg(help_heading = flags::ADVANCED, long)]
     pub early_data: bool,
 
@@ -78,11 +78,11 @@ pub struct LoadRun {
     #[arg(help_heading = flags::ADVANCED, long, value_name = "TIME")]
     pub keep_alive: Option<String>,
 
-    /// Users who take the requests of --rate in turn
+    /// Number of users that share --rate
     #[arg(help_heading = flags::ADVANCED, long, value_name = "N", default_value = "100")]
     pub share: String,
 
-    /// Threads [default: one for every second processor]
+    /// Threads [default: half of the CPUs]
     #[arg(help_heading = flags::ADVANCED, long, value_name = "N")]
     pub threads: Option<String>,
 
@@ -90,11 +90,11 @@ pub struct LoadRun {
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub timeout: String,
 
-    /// Run only the I-th of N parts of the plan, on one of N machines: the users are dealt out
+    /// Run only the I-th of N shards of the plan, on one of N hosts; each gets its share of the users
     #[arg(help_heading = flags::ADVANCED, long, value_name = "I/N", default_value = "1/1")]
     pub shard: String,
 
-    /// Begin at this time, in seconds since 1970: the same for all parts
+    /// Start at this time, in seconds since 1970: the same for all shards
     #[arg(help_heading = flags::ADVANCED, long, value_name = "SECONDS")]
     pub at: Option<String>,
 
@@ -110,7 +110,7 @@ pub struct LoadRun {
     pub wanted: PlanFlags,
 }
 
-/// The requests of a load that is not SURGE's.
+/// Requests other than SURGE's.
 #[derive(Debug, Args)]
 pub struct RequestFlags {
     /// A file of requests instead of one URL: lines `METHOD URL`, then header fields, then `@FILE` with the body; in turn
@@ -133,7 +133,7 @@ pub struct RequestFlags {
     #[arg(long, value_name = "LIST", conflicts_with_all = ["plan", "surge", "network"])]
     pub expect_status: Option<String>,
 
-    /// Requests of an access log instead, at the times of the log (a file, a directory, or `-`); GET and HEAD only
+    /// Replay an access log instead, at its times (a file, a directory, or `-`); GET and HEAD only
     #[arg(long, value_name = "LOG", conflicts_with_all = ["users", "rate", "method", "body"])]
     pub replay: Vec<PathBuf>,
 
@@ -142,10 +142,10 @@ pub struct RequestFlags {
     pub speed: String,
 }
 
-/// The limits that a run is judged by; exit status 1 beyond one of them.
+/// The thresholds of a run; exit status 1 if one is missed.
 #[derive(Debug, Args)]
 pub struct Goals {
-    /// Share of requests that may fail
+    /// Maximum share of failed requests
     #[arg(long, value_name = "SHARE", default_value = "1%")]
     pub max_failures: String,
 
@@ -173,7 +173,7 @@ pub struct Whom {
     #[arg(long)]
     pub insecure: bool,
 
-    /// Load a server that is neither on this machine nor in a private network: it is yours
+    /// Confirm that you may load a server that is neither on this machine nor in a private network
     #[arg(long)]
     pub i_own_this: bool,
 }
@@ -181,15 +181,15 @@ pub struct Whom {
 /// `roundtrip load merge`
 #[derive(Debug, Args)]
 pub struct LoadMerge {
-    /// Logs that `load --log` wrote, each of another part
+    /// Logs of `load --log`, each of another shard
     #[arg(value_name = "FILE", required = true)]
     pub logs: Vec<PathBuf>,
 
-    /// Where to write the whole as a log
+    /// Output log of the merged results
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// How to print what came of it
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: flags::Format,
 }
@@ -197,11 +197,11 @@ pub struct LoadMerge {
 /// `roundtrip load page`
 #[derive(Debug, Args)]
 pub struct LoadPage {
-    /// Logs that `load --log` or `load merge` wrote; each is called as its file is
+    /// Logs of `load --log` or `load merge`; each is named after its file
     #[arg(value_name = "FILE", required = true)]
     pub logs: Vec<PathBuf>,
 
-    /// Where to write the page
+    /// Output file
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
@@ -212,24 +212,24 @@ pub struct LoadPlan {
     #[command(flatten)]
     pub plan: PlanFlags,
 
-    /// An access log whose requests are to be done again, each path a file of the size it had (a file, a folder, or `-`)
+    /// Replay an access log: each path becomes a file of the size it had (a file, a directory, or `-`)
     #[arg(long, value_name = "LOG", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
     pub replay: Vec<PathBuf>,
 
-    /// How many times as fast as the log says
+    /// Speed of --replay, as a multiple of the log's
     #[arg(long, value_name = "TIMES", default_value = "1", requires = "replay")]
     pub speed: String,
 
-    /// Where to write the plan; without it, only how well it fits is printed
+    /// Output file of the plan; without it, only the goodness of fit is printed
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// How to print how well it fits
+    /// Output format of the goodness of fit
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: flags::Format,
 }
 
-/// What a plan is drawn by.
+/// Distributions and schedule of a plan.
 #[derive(Debug, Args)]
 pub struct PlanFlags {
     /// Distributions of sizes, popularity and pauses: surge-1998 or surge-1999 [default: surge-1998]
@@ -244,11 +244,11 @@ pub struct PlanFlags {
     #[arg(long, value_name = "N", conflicts_with = "rate")]
     pub users: Option<String>,
 
-    /// Requests a second instead, whatever the server does: 100, in steps 100:30s,200:30s, in a ramp 0..1000:60s
+    /// Requests per second instead, whatever the server does: 100, in steps 100:30s,200:30s, in a ramp 0..1000:60s
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
 
-    /// Requests at even distances, not by chance
+    /// Send requests at even intervals, not random ones
     #[arg(help_heading = flags::ADVANCED, long, requires = "rate")]
     pub even: bool,
 

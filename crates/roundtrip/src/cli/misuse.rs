@@ -1,6 +1,6 @@
-//! What clap says in a paragraph, said in one sentence: the culprit and the remedy.
+//! clap's errors in one sentence: the culprit and the remedy.
 //!
-//! Not about values: those are refused by whoever reads them, with a sentence that passes through here unchanged.
+//! Not about values: their parsers report those, with a sentence that passes through here unchanged.
 
 use std::error::Error;
 
@@ -47,7 +47,7 @@ pub fn sentence(error: &clap::Error) -> String {
         ErrorKind::MissingRequiredArgument => {
             format!("{} must be given too", flag_name(&flag))
         }
-        // clap's kinds are open-ended: the rest read well enough as they are.
+        // clap's error kinds are open-ended: the others read well enough as they are.
         _ => first_line(error),
     }
 }
