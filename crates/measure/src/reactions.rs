@@ -6,6 +6,9 @@
 //! program can measure of itself: late wake-ups. The client's *think time* runs from the arrival of a
 //! SYN-ACK, or of the last data, to the departure of the next SYN or request.
 //!
+//! A DHTTP server may open a connection for its response (`docs/dhttp.md`). Its response time then has two parts: from the
+//! request's datagram to the SYN, and from the client's SYN-ACK to the first data.
+//!
 //! Not a diagnosis: it only pairs packets by direction and connection.
 
 use std::collections::BTreeMap;
@@ -25,6 +28,8 @@ pub struct Reactions {
     pub thoughts: Vec<Duration>,
     /// Time at which the last packet of a request arrived, by client's and server's end.
     asked: BTreeMap<(SocketAddr, SocketAddr), Time>,
+    /// Connections that the server opens, by client's and server's end: the time until the SYN, and the arrival of the SYN-ACK.
+    opening: BTreeMap<(SocketAddr, SocketAddr), (Duration, Option<Time>)>,
     /// Time at which the last SYN-ACK or packet of a response arrived, if nothing from the client followed.
     answered: Option<Time>,
 }
@@ -40,7 +45,12 @@ impl Reactions {
             Way::Up if seen.has_data => {
                 self.asked.insert(seen.ends, now);
             }
-            Way::Down if seen.has_data || seen.is_syn => self.answered = Some(now),
+            Way::Up if seen.is_syn => {
+                if let Some((_, accepted)) = self.opening.get_mut(&seen.ends) {
+                    *accepted = Some(now);
+                }
+            }
+            Way::Down if seen.has_data || seen.is_syn_ack => self.answered = Some(now),
             Way::Up | Way::Down => {}
         }
     }
@@ -61,15 +71,42 @@ impl Reactions {
     pub(crate) fn sent(&mut self, now: Time, way: Way, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };
         match way {
-            Way::Up if seen.has_data || seen.is_syn => {
+            Way::Up if seen.has_data || (seen.is_syn && !seen.is_syn_ack) => {
                 note(&mut self.thoughts, self.answered.take(), now);
             }
             Way::Down if seen.has_data => {
                 let (server, client) = seen.ends;
-                note(&mut self.answers, self.asked.remove(&(client, server)), now);
+                if let Some(asked) = self.asked.remove(&(client, server)).or_else(|| {
+                    // On a connection that is open already.
+                    if seen.is_datagram || self.opening.contains_key(&(client, server)) {
+                        return None;
+                    }
+                    self.take_request_of(client)
+                }) {
+                    note(&mut self.answers, Some(asked), now);
+                } else if let Some((first, Some(accepted))) = self.opening.remove(&(client, server)) {
+                    // Two parts, as one span that ends now.
+                    note(&mut self.answers, Some(accepted), now + first);
+                }
+            }
+            Way::Down if seen.is_syn && !seen.is_syn_ack => {
+                let (server, client) = seen.ends;
+                if self.opening.len() < AT_MOST
+                    && let Some(asked) = self.take_request_of(client)
+                {
+                    self.opening.insert((client, server), (now.since(asked), None));
+                }
             }
             Way::Up | Way::Down => {}
         }
+    }
+
+    /// Takes the oldest unanswered request of a client's host.
+    fn take_request_of(&mut self, client: SocketAddr) -> Option<Time> {
+        let of_host = self.asked.iter().filter(|((asking, _), _)| asking.ip() == client.ip());
+        let (ends, _) = of_host.min_by_key(|(_, asked)| **asked)?;
+        let ends = *ends;
+        self.asked.remove(&ends)
     }
 }
 
@@ -84,15 +121,19 @@ struct Seen {
     /// Sender's and receiver's address.
     ends: (SocketAddr, SocketAddr),
     has_data: bool,
+    is_datagram: bool,
     is_syn: bool,
+    is_syn_ack: bool,
 }
 
 impl Seen {
     fn of(packet: &[u8]) -> Option<Self> {
         let packet = Packet::read(packet).ok()?;
-        let is_syn = packet.tcp().is_some_and(|segment| segment.flags.contains(Flags::SYN));
+        let has = |flags| packet.tcp().is_some_and(|segment| segment.flags.contains(flags));
+        let (is_syn, is_syn_ack) = (has(Flags::SYN), has(Flags::SYN | Flags::ACK));
         let has_data = packet.payload_length() > wire::Bytes::ZERO;
-        Some(Self { ends: packet.sockets()?, has_data, is_syn })
+        let is_datagram = packet.tcp().is_none();
+        Some(Self { ends: packet.sockets()?, has_data, is_datagram, is_syn, is_syn_ack })
     }
 }
 
@@ -146,5 +187,40 @@ mod tests {
         reactions.sent(at(250), Way::Up, &packet(Way::Up, Flags::SYN, b""));
         reactions.sent(at(950), Way::Up, &packet(Way::Up, Flags::ACK, b"GET"));
         assert_eq!(reactions.thoughts, [10, 50].map(Duration::from_micros));
+    }
+    #[test]
+    fn a_response_on_a_connection_of_the_server_s_is_timed_in_two_parts() {
+        const LISTENER: ([u8; 4], u16) = ([10, 0, 0, 1], 50_000);
+        const OPENED: ([u8; 4], u16) = ([10, 0, 0, 2], 60_000);
+        let at = |micros| Time::ZERO + Duration::from_micros(micros);
+        let opened = |way, flags, payload: &[u8]| {
+            let (source, destination) = match way {
+                Way::Up => (LISTENER, OPENED),
+                Way::Down => (OPENED, LISTENER),
+            };
+            let (source, destination) = (source.into(), destination.into());
+            let builder =
+                TcpBuilder { source, destination, seq: 1, ack: 1, flags, window: 1_000, options: &[] };
+            let mut bytes = Vec::new();
+            builder.write(payload, &mut bytes).unwrap();
+            bytes
+        };
+        let mut reactions = Reactions::default();
+        for (request, extra) in [(0, 0), (10_000, 7)] {
+            reactions.delivered(at(request), Way::Up, &packet(Way::Up, Flags::ACK, b"GET"));
+            if request == 0 {
+                let syn = opened(Way::Down, Flags::SYN, b"");
+                reactions.sent(at(30), Way::Down, &syn);
+                reactions.delivered(at(100), Way::Down, &syn);
+                let syn_ack = opened(Way::Up, Flags::SYN | Flags::ACK, b"");
+                reactions.sent(at(110), Way::Up, &syn_ack);
+                reactions.delivered(at(180), Way::Up, &syn_ack);
+            }
+            let data = opened(Way::Down, Flags::ACK, b"200");
+            reactions.sent(at(request + 200 + extra), Way::Down, &data);
+            reactions.sent(at(request + 300), Way::Down, &data);
+        }
+        assert_eq!(reactions.answers, [50, 207].map(Duration::from_micros));
+        assert_eq!(reactions.thoughts, []);
     }
 }
