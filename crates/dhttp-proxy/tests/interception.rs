@@ -7,8 +7,8 @@ mod node;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use dhttp_proto::client::Answerers;
 use nix::sched::{CloneFlags, setns};
 use node::Node;
 use roundtrip_dhttp_proxy::cache::onward::Onward;
-use roundtrip_dhttp_proxy::cache::rules::rules;
+use roundtrip_dhttp_proxy::cache::rules::{Interception, rules};
 use roundtrip_dhttp_proxy::nft::Family;
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -176,6 +176,12 @@ fn one(client: &Client, url: &Url, path: &str, fetched: &Fetched) {
     counter.fetch_add(1, Ordering::SeqCst);
 }
 
+/// What is taken on the lower path: whatever comes from the balancer.
+fn interception(listen: SocketAddr) -> Interception<'static> {
+    static INSIDE: LazyLock<[String; 1]> = LazyLock::new(|| ["tolower".to_owned()]);
+    Interception { listen, ports: &[80], inside: &*INSIDE, reaches_private: true }
+}
+
 /// Runs a cache on the lower path for as long as it takes.
 fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
     let runtime = figure.lower.inside(|| {
@@ -188,7 +194,7 @@ fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
         let cache = Cache::new(onward, CacheConfig::default(), handle).unwrap();
         let config = ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet() };
         let server = Server::start(listen, config.reaching_anywhere(), cache, None).unwrap();
-        (server, rules(Family::Ip, listen, &[80]).install().unwrap())
+        (server, rules(Family::Ip, interception(listen)).install().unwrap())
     });
     what()
 }
@@ -279,7 +285,7 @@ fn when_the_cache_is_gone_everything_passes() {
     let _server = figure.serve();
     let listen: SocketAddr = "0.0.0.0:3129".parse().unwrap();
     // The rules stay, as after a kill.
-    let _rules = figure.lower.inside(|| rules(Family::Ip, listen, &[80]).install().unwrap());
+    let _rules = figure.lower.inside(|| rules(Family::Ip, interception(listen)).install().unwrap());
     let fetched = fetch(&figure, Ways::EitherAtRandom, 60);
     assert_eq!(fetched.right.load(Ordering::SeqCst), 60);
     assert_eq!(fetched.from_cache.load(Ordering::SeqCst), 0);

@@ -12,7 +12,7 @@ use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig, Url};
 use dhttp_proto::client::{Answerers, Resend};
 use node::Node;
 use roundtrip_dhttp_proxy::cache::onward::Onward;
-use roundtrip_dhttp_proxy::cache::rules::rules;
+use roundtrip_dhttp_proxy::cache::rules::{Interception, rules};
 use roundtrip_dhttp_proxy::nft::Family;
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
 use tokio::runtime::Builder;
@@ -60,12 +60,14 @@ fn requests_over_ipv6_are_taken_on_their_way_too() {
     let runtime =
         router.inside(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
     let (handle, listen) = (runtime.handle().clone(), "[::]:3129".parse().unwrap());
+    let inside = ["toclient".to_owned()];
+    let taken = Interception { listen, ports: &[80], inside: &inside, reaches_private: true };
     let _cache = router.inside(|| {
         let onward = Onward::start(ClientConfig::internet(), None).unwrap();
         let cache = Cache::new(onward, CacheConfig::default(), handle).unwrap();
         let config = ServerConfig { intercepts: true, ..config() };
         let server = Server::start(listen, config, cache, None).unwrap();
-        (server, rules(Family::Ip6, listen, &[80]).install().unwrap())
+        (server, rules(Family::Ip6, taken).install().unwrap())
     });
     let mut config = ClientConfig::internet();
     config.dhttp.answerers = Answerers::Anybody;

@@ -49,14 +49,17 @@ pub struct Ends {
 /// bound to all of them. Where the kernel does neither, datagrams come one by one and leave as routes would have it.
 pub fn prepare(socket: &UdpSocket) {
     let _ = socket::set(socket, libc::SOL_UDP, libc::UDP_GRO, 1);
+    if socket.local_addr().is_ok_and(|address| address.ip().is_unspecified()) {
+        report_destinations(socket);
+    }
+}
+
+/// Asks the kernel to report which address each datagram was for: where datagrams for others are diverted to the socket.
+pub fn report_destinations(socket: &UdpSocket) {
     let _ = match socket.local_addr() {
-        Ok(SocketAddr::V4(address)) if address.ip().is_unspecified() => {
-            socket::set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)
-        }
-        Ok(SocketAddr::V6(address)) if address.ip().is_unspecified() => {
-            socket::set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)
-        }
-        Ok(_) | Err(_) => Ok(()),
+        Ok(SocketAddr::V4(_)) => socket::set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+        Ok(SocketAddr::V6(_)) => socket::set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+        Err(_) => Ok(()),
     };
 }
 

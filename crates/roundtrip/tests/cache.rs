@@ -27,7 +27,7 @@ fn in_namespace(script: &str) -> Option<Output> {
     let preamble = r#"
         ip link set lo up
         start() {
-            "$ROUNDTRIP" cache --intercept 80,8080 --threads 1 2> "$SAID" &
+            "$ROUNDTRIP" cache --intercept 80,8080 --inside lan0 --threads 1 2> "$SAID" &
             cache=$!
             for _ in $(seq 200); do grep -q "on their way" "$SAID" && return; sleep 0.05; done
         }
@@ -60,7 +60,7 @@ fn rules_exist_while_the_cache_runs() {
 #[test]
 fn rules_of_a_killed_cache_are_reported_and_removed() {
     let script = r#"start; kill -9 $cache; wait $cache; rules
-        "$ROUNDTRIP" cache --intercept 80 2>&1; echo $?
+        "$ROUNDTRIP" cache --intercept 80 --inside lan0 2>&1; echo $?
         "$ROUNDTRIP" cache --clean; rules; "$ROUNDTRIP" cache --clean"#;
     let Some(output) = in_namespace(script) else { return };
     let lines = lines(&output);
@@ -73,7 +73,7 @@ fn rules_of_a_killed_cache_are_reported_and_removed() {
 fn refused_rules_are_one_sentence_and_nothing_is_left() {
     // Another program's route is where ours would be.
     let script = r#"ip -4 route add local default dev lo table 29811
-        "$ROUNDTRIP" cache --intercept 80 2>&1; echo $?; rules"#;
+        "$ROUNDTRIP" cache --intercept 80 --inside lan0 2>&1; echo $?; rules"#;
     let Some(output) = in_namespace(script) else { return };
     let lines = lines(&output);
     assert!(lines[0].starts_with("roundtrip: ip refused the rules"), "{output:?}");
@@ -86,7 +86,7 @@ fn rules_of_other_programs_are_left_alone() {
     let script = r#"for family in ip ip6; do
             nft add table $family roundtrip_cache; nft add chain $family roundtrip_cache theirs; ip rule add fwmark 7 lookup 7
             before="$(nft list ruleset; ip rule show; ip -6 rule show; ip route show table all)"
-            "$ROUNDTRIP" cache --intercept 80 --listen "[::]:3129" 2>&1; echo $?
+            "$ROUNDTRIP" cache --intercept 80 --inside lan0 --listen "[::]:3129" 2>&1; echo $?
             test "$before" = "$(nft list ruleset; ip rule show; ip -6 rule show; ip route show table all)" && echo untouched
             nft delete table $family roundtrip_cache; ip rule del fwmark 7
         done"#;
@@ -116,7 +116,7 @@ fi
 echo "\$text" | $real "\$@"
 WRAPPER
             chmod +x $bin/nft
-            PATH=$bin:$PATH "$ROUNDTRIP" cache --intercept 80 --listen "[::]:3129" 2>&1; echo $?; rules
+            PATH=$bin:$PATH "$ROUNDTRIP" cache --intercept 80 --inside lan0 --listen "[::]:3129" 2>&1; echo $?; rules
             ip -6 rule show | grep -c fwmark
         done; rm -r $bin"#;
     let Some(output) = in_namespace(script) else { return };
@@ -143,14 +143,18 @@ fn flushed_rules_are_restored_by_a_reload_and_their_absence_is_not_an_error() {
 
 #[test]
 fn rules_are_printed_without_being_installed() {
-    let output =
-        Command::new(PROGRAM).args(["cache", "--intercept", "80,8080", "--print-rules"]).output().unwrap();
+    let output = Command::new(PROGRAM)
+        .args(["cache", "--intercept", "80,8080", "--inside", "lan0", "--print-rules"])
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && text.contains("udp dport { 80, 8080 }"), "{text}");
     for (flags, said) in [
-        (&["--intercept", "x"][..], "is no list of ports"),
-        (&["--intercept", "80", "--listen", "127.0.0.1:3129"], "0.0.0.0"),
-        (&["--intercept", "3129"], "none of those of --intercept"),
+        (&["--intercept", "x"][..], "is not a list of ports"),
+        (&["--intercept", "80", "--inside", "lan0", "--listen", "127.0.0.1:3129"], "0.0.0.0"),
+        (&["--intercept", "80"], "--inside: name the network interfaces"),
+        (&["--intercept", "80", "--inside", "a\"b"], "is no network interface"),
+        (&["--intercept", "3129", "--inside", "lan0"], "none of those of --intercept"),
         (&[], "there is nobody to ask"),
         (&["--origin", "http://h/", "--memory", "much"], "is no size"),
     ] {
@@ -162,7 +166,7 @@ fn rules_are_printed_without_being_installed() {
 
 #[test]
 fn a_reload_changes_ports_and_an_invalid_file_changes_nothing() {
-    let script = r#"file=$(mktemp); ports() { echo "intercept = \"$1\"" > $file; }
+    let script = r#"file=$(mktemp); ports() { printf 'intercept = "%s"\ninside = "lan0"\n' "$1" > $file; }
         taken() { nft list ruleset | grep -o "udp dport [{} 0-9,]*@" | tr -d "{}@" | xargs; }
         again() { kill -HUP $cache; for _ in $(seq 200); do grep -q "$1" "$SAID" && return; sleep 0.05; done; }
         start() {
@@ -190,7 +194,7 @@ fn regress_ports_that_one_family_refuses_change_for_neither() {
 #!/bin/sh
 if [ -e $bin/refuse ]; then sed '/^table ip6/,\$ s/udp dport {/udp nonsense {/' | $real "\$@"; else exec $real "\$@"; fi
 WRAPPER
-        chmod +x $bin/nft; ports() { echo "intercept = \"$1\"" > $bin/file; }
+        chmod +x $bin/nft; ports() { printf 'intercept = "%s"\ninside = "lan0"\n' "$1" > $bin/file; }
         taken() { $real list ruleset | grep -o "udp dport [{} 0-9,]*@" | tr -d "{}@" | xargs; }
         again() { kill -HUP $cache; for _ in $(seq 200); do grep -q "$1" "$SAID" && return; sleep 0.05; done; }
         ports 80; PATH=$bin:$PATH "$ROUNDTRIP" cache --config $bin/file --listen "[::]:3129" --threads 1 2> "$SAID" & cache=$!
@@ -235,7 +239,7 @@ fn settings_that_need_a_restart_are_named_and_sizes_do_not_need_one() {
         "roundtrip: read the configuration again; --listen, --disk, --threads have changed and take a restart, and are \
          what they were until then"
     );
-    std::fs::write(&config, "intercept = \"80\"\nlisten = \"0.0.0.0:3129\"\n").unwrap();
+    std::fs::write(&config, "intercept = \"80\"\ninside = \"lan0\"\nlisten = \"0.0.0.0:3129\"\n").unwrap();
     let refused = cache.read_again();
     assert!(
         refused.contains("origin and intercept: ") && refused.ends_with("everything stays as it was"),

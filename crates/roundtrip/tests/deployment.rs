@@ -16,7 +16,7 @@ use dhttp::client::Known;
 use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
 use dhttp_proto::client::{Answerers, Resend};
 use dhttp_proxy::cache::onward::Onward;
-use dhttp_proxy::cache::rules::rules;
+use dhttp_proxy::cache::rules::{Interception, rules};
 use dhttp_proxy::nft::{Family, Installed};
 use dhttp_proxy::{Cache, CacheConfig, Gateway, GatewayConfig};
 use hosts::{CLIENT, Hosts, SERVER};
@@ -264,7 +264,9 @@ fn cache() -> Caching {
         ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet().reaching_anywhere() };
     let listen = (Ipv4Addr::UNSPECIFIED, 3_129).into();
     let server = Server::start(listen, config, cache, None).unwrap();
-    (server, rules(Family::Ip, listen, &[80]).install().unwrap(), runtime)
+    let inside = ["link0".to_owned()];
+    let taken = Interception { listen, ports: &[80], inside: &inside, reaches_private: true };
+    (server, rules(Family::Ip, taken).install().unwrap(), runtime)
 }
 
 /// A client and a server one round trip apart; and the router between them, if there is one, with its very fast link to

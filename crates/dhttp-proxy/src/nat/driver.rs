@@ -151,6 +151,10 @@ impl Driver {
         let now = self.clock.now();
         for index in 0..self.inbox.len() {
             if let Some((Ends { peer: from, local: Some(server) }, datagram)) = self.inbox.datagram(index) {
+                // A program of this machine can send to the loopback address itself; nothing diverted is for that.
+                if server.to_canonical().is_loopback() || from.ip().to_canonical().is_loopback() {
+                    continue;
+                }
                 let to = SocketAddr::new(server, self.port);
                 self.machine.handle(now, Input::Request { from, to, datagram });
                 self.poll();

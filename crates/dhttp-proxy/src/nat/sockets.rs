@@ -12,16 +12,19 @@ use dhttp::batch;
 use dhttp::socket;
 
 /// Where diverted datagrams arrive, and whence answers go, as from whoever sent them: the port is the servers'.
+///
+/// It is bound to a loopback address, to which only the rules divert: what anybody sends to an address of the router
+/// itself does not arrive here.
 pub(super) fn diverted(family: Family, port: u16) -> io::Result<UdpSocket> {
-    let any: IpAddr = match family {
-        Family::Ip => Ipv4Addr::UNSPECIFIED.into(),
-        Family::Ip6 => Ipv6Addr::UNSPECIFIED.into(),
+    let loopback: IpAddr = match family {
+        Family::Ip => Ipv4Addr::LOCALHOST.into(),
+        Family::Ip6 => Ipv6Addr::LOCALHOST.into(),
     };
     let socket = transparent(family)?;
-    socket.bind(&SocketAddr::new(any, port).into())?;
+    socket.bind(&SocketAddr::new(loopback, port).into())?;
     let socket = UdpSocket::from(socket);
-    // It says for whom each datagram was.
     batch::prepare(&socket);
+    batch::report_destinations(&socket);
     Ok(socket)
 }
 

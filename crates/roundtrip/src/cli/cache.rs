@@ -19,6 +19,10 @@ pub struct Cache {
     #[arg(long, value_name = "PORTS", conflicts_with = "origin")]
     pub intercept: Option<String>,
 
+    /// Network interfaces towards the clients of --intercept, such as lan0; with commas
+    #[arg(long, value_name = "INTERFACE")]
+    pub inside: Option<String>,
+
     /// Print the nftables rules that this adds, and exit
     #[arg(long, requires = "intercept")]
     pub print_rules: bool,
@@ -41,7 +45,8 @@ pub struct Cache {
     #[arg(long, value_name = "N")]
     pub threads: Option<String>,
 
-    /// Also open connections to clients at private addresses [default: if it listens at one]
+    /// Also open connections to clients at private addresses [default: if it listens at one]; with --intercept, also take
+    /// requests to servers at private addresses
     #[arg(long)]
     pub reach_private: bool,
 }

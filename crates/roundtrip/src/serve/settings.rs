@@ -280,3 +280,15 @@ pub fn port_list(what: &str, text: &str) -> Result<Vec<u16>, Failure> {
         Failure::Value(format!("--{what}: {} is not a list of ports; pass one such as 80,8080", Quoted(text)))
     })
 }
+
+/// The name of a network interface, as the kernel has it, and nothing that could end a string among rules.
+pub fn interface_name(which: &str, name: &str) -> Result<String, Failure> {
+    let is_name = (1..16).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\/*".contains(&byte));
+    match is_name {
+        true => Ok(name.to_owned()),
+        false => {
+            Err(Failure::Value(format!("--{which}: {} is no network interface; see: ip link", Quoted(name))))
+        }
+    }
+}

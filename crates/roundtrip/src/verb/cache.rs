@@ -15,7 +15,7 @@ use dhttp::{ClientConfig, Server, ServerConfig, Url};
 use dhttp_proto::address::is_private;
 use dhttp_proxy::cache::Upstream;
 use dhttp_proxy::cache::onward::Onward;
-use dhttp_proxy::cache::rules::rules;
+use dhttp_proxy::cache::rules::{Interception, rules};
 use dhttp_proxy::nft::{Family, Installed, Rules};
 use dhttp_proxy::{Cache, CacheConfig, Origin};
 use http1::cache::targeted::CDN_CACHE_CONTROL;
@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
-use crate::serve::settings::{address, open_log, port_list, read_file, thread_count};
+use crate::serve::settings::{address, interface_name, open_log, port_list, read_file, thread_count};
 use crate::serve::signals::Signals;
 use crate::serve::{keeping, metrics};
 
@@ -35,6 +35,7 @@ use crate::serve::{keeping, metrics};
 struct Written {
     origin: Option<String>,
     intercept: Option<String>,
+    inside: Option<String>,
     listen: Option<String>,
     memory: Option<String>,
     disk: Option<PathBuf>,
@@ -50,8 +51,8 @@ struct Written {
 enum Whose {
     /// This server's.
     Origin(Url),
-    /// Those of all to whom requests to these ports are on their way.
-    OnTheirWay(Vec<u16>),
+    /// Those of all to whom requests to these ports are on their way, from behind these interfaces.
+    OnTheirWay(Vec<u16>, Vec<String>),
 }
 
 /// How to run.
@@ -60,6 +61,7 @@ struct Settings {
     listen: SocketAddr,
     cache: CacheConfig,
     server: ServerConfig,
+    reaches_private: bool,
     metrics: Option<SocketAddr>,
     access_log: Option<PathBuf>,
 }
@@ -71,6 +73,7 @@ impl Settings {
         let Written {
             origin,
             intercept,
+            inside,
             listen,
             memory,
             disk,
@@ -91,7 +94,11 @@ impl Settings {
                     url.map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?;
                 (Whose::Origin(url), "127.0.0.1:8080")
             }
-            (None, Some(list)) => (Whose::OnTheirWay(port_list("intercept", &list)?), "0.0.0.0:3129"),
+            (None, Some(list)) => {
+                let inside = flags.inside.as_ref().or(inside.as_ref());
+                let whose = Whose::OnTheirWay(port_list("intercept", &list)?, interfaces(inside)?);
+                (whose, "0.0.0.0:3129")
+            }
             (Some(_), Some(_)) => {
                 return Err(Failure::Value(
                     "origin and intercept: a cache stands before one server or on the way to many; leave one out"
@@ -108,7 +115,7 @@ impl Settings {
         };
         let listen = flags.listen.as_ref().or(listen.as_ref());
         let listen = address("listen", listen.map_or(usual_listen, |text| text))?;
-        if let Whose::OnTheirWay(ports) = &whose
+        if let Whose::OnTheirWay(ports, _) = &whose
             && (!listen.ip().is_unspecified() || ports.contains(&listen.port()))
         {
             return Err(Failure::Value(format!(
@@ -119,13 +126,13 @@ impl Settings {
         // Only a cache in front of one server acts for that server.
         let usual_targets: &[&str] = match whose {
             Whose::Origin(_) => &[CDN_CACHE_CONTROL],
-            Whose::OnTheirWay(_) => &[],
+            Whose::OnTheirWay(..) => &[],
         };
         let written = keeping::Written { memory, disk, disk_size, targets };
         let cache = keeping::config(&flags.keeping, written, usual_targets)?;
         let threads = flags.threads.as_deref().map(thread_count).transpose()?.or(threads);
         let server = ServerConfig::internet();
-        let intercepts = matches!(whose, Whose::OnTheirWay(_));
+        let intercepts = matches!(whose, Whose::OnTheirWay(..));
         let server = ServerConfig { threads: threads.unwrap_or(server.threads), intercepts, ..server };
         let reaches = flags.reach_private || reach_private.unwrap_or(false) || is_private(listen.ip());
         let metrics = flags.operation.metrics.as_ref().or(metrics.as_ref());
@@ -134,6 +141,7 @@ impl Settings {
             listen,
             cache,
             server: if reaches { server.reaching_anywhere() } else { server },
+            reaches_private: reaches,
             metrics: metrics.map(|text| address("metrics", text)).transpose()?,
             access_log: flags.operation.access_log.clone().or(access_log),
         })
@@ -141,7 +149,7 @@ impl Settings {
 
     /// What a reload does not change, and is another now, as flags are called.
     fn differs(&self, now: &Self) -> Vec<&'static str> {
-        let Self { whose: _, listen, cache, server, metrics, access_log: _ } = self;
+        let Self { whose: _, listen, cache, server, reaches_private: _, metrics, access_log: _ } = self;
         let file = |cache: &CacheConfig| cache.disk.as_ref().map(|(path, _)| path.clone());
         let differ = [
             ("--listen", *listen != now.listen),
@@ -161,12 +169,12 @@ impl Settings {
 
     /// For what can come to this address: `[::]` takes both families.
     fn rules(&self, listen: SocketAddr) -> Vec<Rules> {
-        match &self.whose {
-            Whose::Origin(_) => Vec::new(),
-            Whose::OnTheirWay(ports) if listen.is_ipv4() => vec![rules(Family::Ip, listen, ports)],
-            Whose::OnTheirWay(ports) => {
-                [Family::Ip, Family::Ip6].map(|family| rules(family, listen, ports)).into()
-            }
+        let Whose::OnTheirWay(ports, inside) = &self.whose else { return Vec::new() };
+        let reaches_private = self.reaches_private;
+        let interception = Interception { listen, ports, inside, reaches_private };
+        match listen.is_ipv4() {
+            true => vec![rules(Family::Ip, interception)],
+            false => [Family::Ip, Family::Ip6].map(|family| rules(family, interception)).into(),
         }
     }
 
@@ -176,9 +184,10 @@ impl Settings {
                 let origin = url.authority();
                 format!("keeping what http://{origin}/ answers, at http://{listen}/ and dhttp://{listen}/")
             }
-            Whose::OnTheirWay(ports) => {
+            Whose::OnTheirWay(ports, inside) => {
                 let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-                format!("taking DHTTP's requests to UDP {} on their way, at {listen}", ports.join(", "))
+                let (ports, inside) = (ports.join(", "), inside.join(", "));
+                format!("taking DHTTP's requests of {inside} to UDP {ports} on their way, at {listen}")
             }
         }
     }
@@ -188,8 +197,9 @@ impl Settings {
 pub fn run(flags: &Flags) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
     if flags.clean {
-        let [four, six] =
-            [Family::Ip, Family::Ip6].map(|family| rules(family, SocketAddr::from(([0; 4], 0)), &[]));
+        let listen = SocketAddr::from(([0; 4], 0));
+        let nothing = Interception { listen, ports: &[], inside: &[], reaches_private: false };
+        let [four, six] = [Family::Ip, Family::Ip6].map(|family| rules(family, nothing));
         let was_there = four.clean().map_err(|error| Failure::Network(error.to_string()))?;
         // A kernel without IPv6 has none of these.
         let was_there = six.clean().unwrap_or(false) || was_there;
@@ -212,13 +222,15 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
                 let _inside = runtime.enter();
                 Origin::new(url).map_err(network)
             }
-            Whose::OnTheirWay(_) => Err(other_place()),
+            Whose::OnTheirWay(..) => Err(other_place()),
         }),
-        Whose::OnTheirWay(_) => {
-            let onward = Onward::start(ClientConfig::internet(), None).map_err(network)?;
+        Whose::OnTheirWay(..) => {
+            let client =
+                ClientConfig { reaches_private: settings.reaches_private, ..ClientConfig::internet() };
+            let onward = Onward::start(client, None).map_err(network)?;
             serve(flags, &settings, &runtime, &signals, |whose| match whose {
                 Whose::Origin(_) => Err(other_place()),
-                Whose::OnTheirWay(_) => Ok(onward.clone()),
+                Whose::OnTheirWay(..) => Ok(onward.clone()),
             })
         }
     }
@@ -251,7 +263,7 @@ fn serve<U: Upstream>(
     let server = Server::start(listen, settings.server, cache.clone(), log).map_err(|error| {
         let remedy = match settings.whose {
             Whose::Origin(_) => "choose another address with --listen",
-            Whose::OnTheirWay(_) => "choose another address with --listen, and run as root",
+            Whose::OnTheirWay(..) => "choose another address with --listen, and run as root",
         };
         Failure::Network(format!("cannot listen at {listen}: {error}; {remedy}"))
     })?;
@@ -302,4 +314,16 @@ fn told(differ: &[&str]) -> String {
             format!("{READ}; {many} have changed and take a restart, and are what they were until then")
         }
     }
+}
+
+/// `lan0,guest0`
+fn interfaces(list: Option<&String>) -> Result<Vec<String>, Failure> {
+    let list = list.ok_or_else(|| {
+        Failure::Value(
+            "--inside: name the network interfaces behind which clients are, or anybody's requests would be answered from \
+             behind this router's firewall; as in: roundtrip cache --intercept 80 --inside lan0"
+                .to_owned(),
+        )
+    })?;
+    list.split(',').map(|name| interface_name("inside", name.trim())).collect()
 }

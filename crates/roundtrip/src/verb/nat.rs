@@ -37,7 +37,7 @@ use crate::cli::dhttp::Nat as Flags;
 use crate::failure::Failure;
 use crate::serve::metrics;
 use crate::serve::networks;
-use crate::serve::settings::{address, open_log, read_file};
+use crate::serve::settings::{address, interface_name, open_log, read_file};
 use crate::serve::signals::Signals;
 use crate::verb::get::port_range;
 
@@ -200,14 +200,7 @@ fn interface(which: &str, name: Option<&String>) -> Result<String, Failure> {
             "--{which}: name the network interface, as in: roundtrip nat --inside lan0 --outside wan0"
         ))
     })?;
-    // As the kernel has it, and nothing that could end a string among the rules.
-    let is_name = (1..16).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\/*".contains(&byte));
-    if is_name {
-        Ok(name.clone())
-    } else {
-        Err(Failure::Value(format!("--{which}: {} is no network interface; see: ip link", Quoted(name))))
-    }
+    interface_name(which, name)
 }
 
 fn appears_at(address: Option<&String>, outside: &str, family: Family) -> Result<IpAddr, Failure> {

@@ -7,6 +7,7 @@ mod faults;
 mod ipv6;
 mod lab;
 mod operation;
+mod outside;
 
 use lab::{Lab, granted};
 

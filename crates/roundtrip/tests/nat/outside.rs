@@ -1,0 +1,123 @@
+//! Datagrams from outside at a router: neither the helper nor a cache on the way works for those who send them.
+//!
+//! Attacks, in namespaces, over both families; each with the request from inside that must still be served.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::lab::{Lab, ROUTER, Running, SERVER, SERVER6, granted, inside, sh};
+use crate::translation;
+
+/// A DHTTP request for `/`, as the specification has it.
+fn request(id: u64, host: &str) -> Vec<u8> {
+    let head = [&id.to_be_bytes()[..], &40_000_u16.to_be_bytes(), &[0]].concat();
+    [&head[..], format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()].concat()
+}
+
+/// Sends requests from the world, each from a port of its own; the number of replies within a second.
+fn send_from_world(lab: &Lab, from: &'static str, to: String, count: u64) -> usize {
+    inside(&lab.world, move || {
+        let sockets: Vec<UdpSocket> = (0..count).map(|_| UdpSocket::bind((from, 0)).unwrap()).collect();
+        for (id, socket) in (1..).zip(&sockets) {
+            // A router that says that the port is closed is no failure of the attack's.
+            let _ = socket.send_to(&request(id, "h"), &to);
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        let is_answered = |socket: &&UdpSocket| {
+            socket.set_nonblocking(true).unwrap();
+            socket.recv(&mut [0; 2_048]).is_ok()
+        };
+        sockets.iter().filter(is_answered).count()
+    })
+}
+
+/// A web server of an inside host, and how many connections it had.
+fn internal_server(lab: &Lab, address: &'static str) -> Arc<AtomicUsize> {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let (counted, listener) =
+        (Arc::clone(&connections), inside(&lab.client, move || TcpListener::bind((address, 80)).unwrap()));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 2_048]);
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\nConnection: close\r\n\r\ninternal");
+        }
+    });
+    connections
+}
+
+/// The value of a counter that a program at the router has.
+fn counter(lab: &Lab, port: u16, name: &str) -> u64 {
+    let text = inside(&lab.router, move || {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    });
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap()
+}
+
+const FORWARD: &str = "table inet filter {
+  chain forward { type filter hook forward priority filter; policy accept
+    iifname \"wan\" oifname \"lan\" ct state new drop
+  }
+}";
+
+#[test]
+fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new().with_ipv6();
+    lab.rules(FORWARD);
+    sh(&lab.world, "ip route add 10.0.0.0/24 via 11.0.100.1");
+    let pages = [internal_server(&lab, "10.0.0.2"), internal_server(&lab, "2600:db8:2::2")];
+    let flags = ["cache", "--intercept", "80", "--inside", "lan", "--listen", "[::]:3129", "--reach-private"];
+    let cache = Running::start(&lab.router, &flags);
+    assert!(cache.first.contains("of lan to UDP 80"), "{}", cache.first);
+    assert_eq!(send_from_world(&lab, "11.0.100.2", "10.0.0.2:80".to_owned(), 10), 0);
+    assert_eq!(send_from_world(&lab, "2600:db8:1::2", "[2600:db8:2::2]:80".to_owned(), 10), 0);
+    // Nor to the cache's own port, where nothing is on its way.
+    send_from_world(&lab, "11.0.100.2", format!("{ROUTER}:3129"), 10);
+    assert_eq!(pages.map(|count| count.load(Ordering::SeqCst)), [0, 0]);
+    // Requests from inside are taken, of both families.
+    for (server, listen) in [(SERVER, SERVER), (SERVER6, SERVER6)] {
+        let _server = lab.serve_at(listen, &[]);
+        let got = lab.get_at(server, "small", &["--caches", "any"]);
+        assert!(got.body == b"small" && got.said.contains(":3129: answer"), "{}", got.said);
+    }
+}
+
+#[test]
+fn a_flood_from_outside_takes_no_mapping_of_the_helper() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    let _server = lab.serve(&[]);
+    let _nat = lab.nat(&["--metrics", "127.0.0.1:9107"]);
+    assert_eq!(send_from_world(&lab, "11.0.100.3", format!("{ROUTER}:80"), 500), 0);
+    assert_eq!(counter(&lab, 9_107, "nat_mappings"), 0);
+    assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
+}
+
+#[test]
+fn a_flood_from_outside_over_ipv6_takes_no_mapping_of_the_helper() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new().with_ipv6();
+    let _server = lab.serve_at(SERVER6, &[]);
+    let _nat = lab.nat(&["--ipv6", "--firewall", "--metrics", "127.0.0.1:9107"]);
+    assert_eq!(send_from_world(&lab, "2600:db8:1::3", "[2600:db8:1::1]:80".to_owned(), 500), 0);
+    assert_eq!(counter(&lab, 9_107, "nat_mappings"), 0);
+    assert_eq!(lab.channels_at(SERVER6), ("udp".to_owned(), "tcp-opened".to_owned()));
+}
