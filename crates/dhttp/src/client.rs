@@ -213,7 +213,9 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         self.shared.tell(Command::Stop);
-        if let Some(thread) = self.thread.take() {
+        // The last owner may be whoever the client's own thread has just woken: it ends by itself.
+        let is_other = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
+        if let Some(thread) = self.thread.take().filter(is_other) {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
