@@ -141,6 +141,16 @@ pub(crate) fn may_be_a_lost_tail(gap: &Gap) -> bool {
     matches!(gap.end, End::Data) && is_far && gap.trigger.is_none() && gap.continues() && is_timer(gap)
 }
 
+/// Whether the same may be where losses have been seen already: the timer may stand at twice of what the capture shows, by what
+/// the sender alone has measured.
+pub(crate) fn may_be_lost_again(gap: &Gap) -> bool {
+    let expected = gap.usual_timeout;
+    let is_by_timer =
+        gap.silence.is_some_and(|silence| silence + TICK >= expected && silence <= expected * 2);
+    let is_far = gap.path.to_sender.is_some_and(|to| to > NEAR.max(gap.path.round_trip / 10));
+    gap.has_lost && is_far && is_by_timer && gap.trigger.is_none() && gap.continues()
+}
+
 /// Whether the sender was silent for exactly as long as its timer takes.
 fn is_timer(gap: &Gap) -> bool {
     let expected = gap.usual_timeout;

@@ -7,7 +7,8 @@
 //!
 //! **Refuted by**: a window without room or unknown, an acknowledgement that explains the moment, a hole in the sequence
 //! space, a request that is not acknowledged in full, a connection of which only one direction was captured, a timestamp
-//! (TSval) that was not late, a path that varies by as much, and, where messages cannot be read, a small record (TLS alert,
+//! (TSval) that was not late, a path that varies by as much, a silence of one to two of its timer's spans where losses were
+//! seen before (the end of its last flight may have been lost again before it came here), and, where messages cannot be read, a small record (TLS alert,
 //! GOAWAY) or a pause of seconds before what nobody asked for: an idle connection is closed; a stream of events or another
 //! protocol after 101, where the server sends when it likes. Then it is `unknown`, or `idle`.
 
@@ -76,7 +77,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
                 return undecided(gap);
             }
         }
-        Before::Data(_) if retransmission::may_be_a_lost_tail(gap) => return None,
+        Before::Data(_)
+            if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_again(gap) =>
+        {
+            return None;
+        }
         Before::Data(_) => {
             let may_have_waited = gap.room.is_some_and(|room| room < gap.length.min(gap.mss));
             let is_unknown = gap.room.is_none() && gap.flight.bytes >= 2 * gap.mss;
@@ -315,6 +320,17 @@ mod tests {
     fn of_server(lines: &str, place: Place) -> Vec<u64> {
         let found = found(lines, place).into_iter().filter(|(cause, _)| *cause == Cause::ServerThink);
         found.map(|(_, lost)| lost).collect()
+    }
+
+    /// Its timer stands at 230 ms by what the capture shows: one silence is exactly that, and may be a lost tail in any case.
+    #[test]
+    fn where_losses_were_seen_a_silence_of_its_timer_may_be_another() {
+        let lost = "45 S send=1460\n45.1 S send=1460 lost\n45.2 S send=1460\n60.2 C ack=1460\n60.4 C ack=1460\n\
+                    300 S seq=1460 send=1460\n315.1 C ack=4380";
+        let whole = "45 S send=1460\n45.1 S send=1460\n45.2 S send=1460\n60.3 C\n300 S send=1460\n315.1 C";
+        let pauses = "330.2 S send=500\n345.3 C\n660 S send=500\n675.1 C\n1600 S send=500\n1615.1 C";
+        let thinks = |first| of_server(&format!("30 C send=100\n{first}\n{pauses}"), Place::Client);
+        assert_eq!((thinks(lost), thinks(whole)), (vec![940], vec![329, 940]));
     }
 
     const EVERYWHERE: [Place; 3] = [Place::Client, Place::Server, Place::Between];

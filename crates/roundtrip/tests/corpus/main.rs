@@ -4,14 +4,15 @@
 //! As a test it judges a sample. `cargo test --release -p roundtrip --test corpus -- all FILE.csv` judges every capture
 //! and writes the table in `studies/diagnosis`; `-- pairs` shows confusions of causes in the first half, the only one
 //! by which rules may be improved, `-- mistakes` each of its mistakes, `-- case N` (and a place: `client`) one of the
-//! cases, `-- accounts` the accounts of all time, and `-- savings FILE.csv` the savings of the proposed fixes. The
-//! second half is the reported one.
+//! cases, `-- accounts` the accounts of all time, `-- savings FILE.csv` the savings of the proposed fixes, and `-- places`
+//! contradictions between captures at both ends and mid-path. The second half is the reported one.
 //!
 //! The same for real kernels (`kernel`), as root: `-- kernel keep FOLDER` runs 1,632 visits in a laboratory and stores
 //! captures and true causes, `-- kernel judge FOLDER FILE.csv` judges those, `-- kernel case N` shows one, `-- kernel
 //! savings first keep FOLDER` runs some with their fault and without (`second`, `third`: others; and only the named
 //! families), `-- kernel savings first judge FOLDER FILE.csv` compares predicted and real savings.
 
+mod agreement;
 mod cases;
 mod judge;
 mod kernel;
@@ -26,6 +27,7 @@ use std::thread;
 use simulate::stalls::Spent;
 use simulate::{Experiment, Hosts};
 
+use agreement::Agreement;
 use cases::Case;
 use judge::{Judged, Known, accounts, mistakes, mistakes_of, pairs, table};
 use kernel::Kept;
@@ -47,6 +49,11 @@ fn main() -> ExitCode {
         ["savings", file] => write(&savings::table(&savings::savings(&cases)), file),
         ["accounts"] => {
             print!("{}", accounts(&judge(&cases)));
+            Ok(())
+        }
+        ["places"] => {
+            let Agreement { held, contradictions } = agreement(cases.iter());
+            println!("{}\n{} of {held} contradict", contradictions.join("\n"), contradictions.len());
             Ok(())
         }
         ["mistakes"] => {
@@ -179,7 +186,21 @@ const ENOUGH: usize = 97;
 /// Minimum percentage of right savings.
 const KEPT: usize = 85;
 
+/// Of faults named at one place, what another may contradict, in a thousand: two causes of one wait, and tails that were lost before
+/// they came to the place of the capture.
+const CONTRADICTED: usize = 1;
+/// The sample for that.
+const EVERY_FOR_PLACES: usize = 13;
+
+fn the_places_agree(cases: &[Case]) -> Result<(), String> {
+    let Agreement { held, contradictions } = agreement(cases.iter().step_by(EVERY_FOR_PLACES));
+    println!("{} of {held} faults are contradicted at another place", contradictions.len());
+    let is_good = held > 1_000 && contradictions.len() * 1_000 <= held * CONTRADICTED;
+    if is_good { Ok(()) } else { Err(contradictions.join("\n")) }
+}
+
 fn the_sample_is_good_enough(cases: Vec<Case>) -> Result<(), String> {
+    the_places_agree(&cases)?;
     let sample: Vec<Case> = cases.into_iter().step_by(EVERY).collect();
     let (known, right) = at_ends(&judge(&sample));
     println!("{right} of {known} stalls are named as the endpoints name them");
@@ -189,6 +210,18 @@ fn the_sample_is_good_enough(cases: Vec<Case>) -> Result<(), String> {
     let is_good = known > 100 && right * 100 >= known * ENOUGH;
     let is_kept = savings.len() > 10 && kept * 100 >= savings.len() * KEPT;
     if is_good && is_kept { Ok(()) } else { Err("that is too little".to_owned()) }
+}
+
+/// Captures at both ends and half-way, held against one another.
+fn agreement<'a>(cases: impl Iterator<Item = &'a Case>) -> Agreement {
+    let mut all = Agreement::default();
+    for Case { name, scenario } in cases {
+        let experiment =
+            Experiment::new(scenario, Hosts::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let fetched = experiment.run(0, true).unwrap_or_else(|error| panic!("{name}: {error}"));
+        all.add(agreement::of(name, &fetched.records, scenario.network.rtt / 2));
+    }
+    all
 }
 
 fn judge(cases: &[Case]) -> Judged {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::{Account, Diagnosis, Finding, FlowReport, Options, Seen};
+use diagnose::{Account, Cause, Diagnosis, Finding, FlowReport, Options, Seen};
 use simulate::page::CLIENT;
 use simulate::world::{Address, Record, Seen as SeenAt};
 use trace::Stall;
@@ -73,9 +73,14 @@ pub(crate) fn told(reports: Vec<FlowReport>, began: Time) -> (Vec<Stall>, Accoun
     let (mut stalls, mut account) = (Vec::new(), Account::default());
     for flow in reports {
         account.merge(&flow.account);
-        stalls.extend(flow.findings.into_iter().map(stall));
+        // Notes on the path are as long as the connection, and the endpoints know of no path.
+        stalls.extend(flow.findings.into_iter().filter(|finding| !is_of_the_path(finding.cause)).map(stall));
     }
     (stalls, account)
+}
+
+const fn is_of_the_path(cause: Cause) -> bool {
+    matches!(cause, Cause::PathLatency | Cause::BandwidthLimited | Cause::BottleneckQueue)
 }
 
 /// Reports on each connection in such a capture.
