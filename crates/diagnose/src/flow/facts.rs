@@ -40,7 +40,9 @@ impl Flow {
         let talk = self.conversation.talk(from, segment.tcp.payload);
         let patience = self.patience(from);
         let echo = segment.options.stamp.map(|stamp| stamp.echo).filter(|_| segment.has(Flags::ACK));
-        let slack = self.path.slack(from);
+        // What is shorter than the tolerance needs no acknowledgement that came within it.
+        let slack =
+            Some(self.path.slack(from)).filter(|slack| at.since(self.last.at) > *slack).unwrap_or_default();
         let learned = self.ends.of_mut(from).sender.learn(at, away, slack, echo);
         self.goes_on(from, at);
         let sender = &self.ends.of(from).sender;
