@@ -75,15 +75,17 @@ fn token(server: &mut Server, from: SocketAddr) -> String {
     let Verdict::Serve(ticket, _) = server.receive(Time::ZERO, from, &request) else {
         panic!("the first request is served")
     };
-    let token = server.token(Time::ZERO, &ticket).expect("who has none gets one");
+    let token = server.token(Time::ZERO, &ticket, || 60).expect("who has none gets one");
     server.abandon(ticket);
     token.as_str().to_owned()
 }
 
 fn serve(server: &mut Server, request: &[u8], from: impl Fn(u32) -> SocketAddr) {
     for index in 0..REQUESTS {
-        match server.receive(Time::ZERO, from(index), request) {
-            Verdict::Serve(ticket, _) => drop(black_box(server.answer(Time::ZERO, ticket, 1_200))),
+        // Two milliseconds apart, so that one client is within the share of its token.
+        let now = Time::ZERO + wire::Duration::from_millis(2 * u64::from(index));
+        match server.receive(now, from(index), request) {
+            Verdict::Serve(ticket, _) => drop(black_box(server.answer(now, ticket, 1_200))),
             Verdict::Refer(_) | Verdict::Ignore(_) => {}
         }
     }
@@ -95,7 +97,7 @@ fn open(server: &mut Server, from: SocketAddr) -> ConnectionId {
     let Verdict::Serve(ticket, _) = server.receive(Time::ZERO, from, &request) else {
         panic!("it is served")
     };
-    let Channel::Open { connection, client: _, tries: _ } = server.answer(Time::ZERO, ticket, 9_000) else {
+    let Channel::Open { connection, client: _ } = server.answer(Time::ZERO, ticket, 9_000) else {
         panic!("it is large")
     };
     server.handle(Time::ZERO, Input::Opened(connection));

@@ -32,7 +32,7 @@ use http1::message::{Method, RequestHead};
 use in_parts::Aside;
 use incoming::{Answer, Connection};
 use phase::{Event, Phase};
-use servers::{Cache, Servers, past_caches, write_datagram};
+use servers::{Cache, Servers, checked, past_caches, write_datagram};
 use timing::{RoundTrips, Vigil};
 
 pub use config::{Answerers, ClientConfig, Resend};
@@ -154,6 +154,19 @@ impl Client {
         }
         self.send(now, key, None);
         Ok(())
+    }
+
+    /// The TCP port to name in requests over plain HTTP, if they are to name it.
+    pub const fn named_port(&self) -> Option<u16> {
+        if self.config.names_port { Some(self.port) } else { None }
+    }
+
+    /// Stores the token that a server gave in a response over plain HTTP; `server` is where requests to it go. What cannot be
+    /// a token is ignored.
+    pub fn learn_token(&mut self, server: SocketAddr, token: &[u8]) {
+        if let Some(token) = checked(token).filter(|_| self.config.names_port) {
+            self.servers.learn(server).token = Some(token.to_vec());
+        }
     }
 
     /// Gives a request up; nothing more is told of it.

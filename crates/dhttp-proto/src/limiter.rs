@@ -1,9 +1,10 @@
-//! Response rate limiting: how many answers a prefix that has proved nothing gets.
+//! Response rate limiting: how many responses a prefix gets without a token, and how many bytes by UDP with one.
 //!
 //! Counters that decay, in a table of fixed size, for three lengths of prefix: a flood from many addresses of one
 //! network is seen in the longer counters' sum. Modelled on Knot DNS. Two prefixes may share a counter; the key of the
-//! table is the server's secret, so that nobody can choose to share one with a victim for long. Not a limit for
-//! clients that showed a token: a victim of spoofing has none.
+//! table is the server's secret, so that nobody can choose to share one with a victim for long. A server has two of these:
+//! a token only says that somebody at the address has received before, and an attacker behind the same address translator
+//! may have been that.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -19,18 +20,32 @@ pub struct LimiterConfig {
     pub counters: usize,
     /// The time in which a counter that nothing is added to falls to half.
     pub half_life: Duration,
-    /// What the counters of an address, of a site (/24, or /64 of IPv6) and of a network (/16, /48) may hold, in
-    /// answers; a connection's attempt counts as [`ATTEMPT`].
+    /// Capacity of the counters of an address, of a site (/24, or /64 of IPv6) and of a network (/16, /48), in responses or
+    /// in units of [`UNIT_BYTES`]; less than 4,194,304.
     pub most: [u32; 3],
-    /// Every so many limited answers, the client is told to use plain HTTP: a real one gets through, a victim of
-    /// spoofing gets little. 0 never tells it.
+    /// Of this many limited responses one becomes the eight bytes: a real client gets through, a victim of spoofing
+    /// gets little. 0: none.
     pub slip: u32,
     /// Counts, and limits nobody.
     pub is_dry_run: bool,
 }
 
-/// What an attempt to connect weighs, in answers.
-pub const ATTEMPT: u32 = 10;
+/// The unit in which bytes to clients with a token are counted.
+pub const UNIT_BYTES: u64 = 64;
+
+/// The units that so many bytes are.
+pub fn units(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
+}
+
+impl LimiterConfig {
+    /// The limiter of clients with a token, in units of [`UNIT_BYTES`]: bursts of 1 MiB to an address, 4 MiB to a site and
+    /// 16 MiB to a network, and 0.7 of that a second from then on. Beyond it a client gets the eight bytes, always.
+    pub fn for_tokens() -> Self {
+        let [address, site, network] = [1_u64 << 20, 4 << 20, 16 << 20].map(units);
+        Self { most: [address, site, network], slip: 1, ..Self::default() }
+    }
+}
 
 impl Default for LimiterConfig {
     /// 65,536 counters (512 KiB) that halve in a second: about 70 answers a second to an address, 350 to a site,
@@ -210,6 +225,22 @@ mod tests {
         let mut limiter = limiter(LimiterConfig { is_dry_run: true, ..LimiterConfig::default() });
         assert_eq!(granted(&mut limiter, at(0), (0..150).map(|_| "198.51.100.1".to_owned())), 150);
         assert_eq!(limiter.limited(), 50);
+    }
+
+    #[test]
+    fn a_token_is_good_for_a_mebibyte_at_once_and_two_thirds_of_one_a_second() {
+        let mut limiter = limiter(LimiterConfig::for_tokens());
+        let address = "198.51.100.1".parse().unwrap();
+        let weight = units(1_232 + 28);
+        let mut bytes = |from: u64, to: u64| -> u64 {
+            let asked = (from * 10..to * 10).flat_map(|tick| (0..4_000).map(move |_| at(tick * 100)));
+            let granted = asked.filter(|now| limiter.charge(*now, address, weight) == Allowance::Granted);
+            granted.count() as u64 * u64::from(weight) * UNIT_BYTES
+        };
+        let [first, later] = [bytes(0, 1), bytes(1, 11)];
+        assert!((1 << 20..2 << 20).contains(&first), "{first}");
+        assert!((6 << 20..8 << 20).contains(&later), "{later} in ten seconds");
+        assert_eq!(limiter.charge(at(11_000), address, weight), Allowance::Slip);
     }
 
     #[test]

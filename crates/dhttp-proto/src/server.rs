@@ -22,7 +22,7 @@ use core::net::{IpAddr, SocketAddr};
 use wire::Time;
 
 use super::address::{can_be_client, unmapped};
-use super::limiter::{ATTEMPT, Allowance, Limiter};
+use super::limiter::{Allowance, Limiter, units};
 use super::message::{Id, Malformed, Marks, Request};
 use super::parts::{Divisible, Division};
 use super::token::{Key, Token, Tokens, Worth};
@@ -113,20 +113,9 @@ pub enum Channel {
         connection: ConnectionId,
         /// Where to.
         client: SocketAddr,
-        /// How hard to try.
-        tries: Tries,
     },
     /// Send these eight bytes by UDP instead: the client is to ask again, over plain HTTP.
     Refer([u8; Id::BYTES]),
-}
-
-/// How hard to try to open a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tries {
-    /// As TCP does.
-    Usual,
-    /// The least that the system knows (`TCP_SYNCNT` 1 is two SYNs), for nobody knows who is there.
-    Few,
 }
 
 /// What the sockets tell of a connection. One that the server does not know any more may still be spoken of.
@@ -177,26 +166,34 @@ pub struct Server {
     guard: Option<Guard>,
 }
 
-/// What stands between a server and those who have proved nothing.
+/// What stands between a server and addresses of which anybody may write datagrams.
 #[derive(Debug)]
 struct Guard {
     factor: u64,
     tokens: Tokens,
+    /// For clients without a token.
     limiter: Limiter,
+    /// For clients with one.
+    rate: Limiter,
 }
 
-/// Two SYNs of 60 bytes, the largest there are (RFC 9293, section 3.1), and the answer of eight if they are in vain.
-const FEW_TRIES_BYTES: u64 = 128;
+/// The headers of IP and UDP, by the longer of both versions (RFC 8200, section 3; RFC 768).
+const DATAGRAM_HEADERS: u64 = 40 + 8;
+
+/// The SYNs of a connection that is never there: five within ten seconds (Linux from 6.5 on, `tcp_syn_linear_timeouts`),
+/// of 80 bytes.
+const SYNS_BYTES: u64 = 5 * 80;
 
 impl Server {
     /// A server without connections.
     pub fn new(config: ServerConfig, secrets: Secrets) -> Self {
         let guard = match config.validation {
             Validation::Trusting => None,
-            Validation::Tokens { factor, lifetime, limiter } => Some(Guard {
+            Validation::Tokens { factor, lifetime, limiter, rate } => Some(Guard {
                 factor,
                 tokens: Tokens::new(secrets.token, lifetime),
                 limiter: Limiter::new(limiter, secrets.tables),
+                rate: Limiter::new(rate, secrets.tables),
             }),
         };
         Self {
@@ -231,7 +228,8 @@ impl Server {
             Err(why) => return Verdict::Ignore(Ignored::Malformed(why)),
         };
         let Request { header, head, marks } = request;
-        let worth = self.worth(now, source, &marks);
+        let client = SocketAddr::new(source.ip(), header.port);
+        let worth = self.worth(now, client, &marks);
         if let Some(guard) = self.guard.as_mut().filter(|_| worth == Worth::Nothing) {
             match guard.limiter.charge(now, source.ip(), 1) {
                 Allowance::Granted => {}
@@ -257,8 +255,8 @@ impl Server {
         if !self.is_for_datagrams(&head, &marks) {
             return Verdict::Refer(header.id.to_bytes());
         }
-        let client = SocketAddr::new(source.ip(), header.port);
-        let lane = self.reserve(client);
+        // Without a token none of its responses takes a connection, be it open already.
+        let lane = if worth == Worth::Nothing { None } else { self.reserve(client) };
         let ticket = Ticket {
             id: header.id,
             source,
@@ -273,14 +271,23 @@ impl Server {
         Verdict::Serve(ticket, head)
     }
 
-    /// The token to put in the answer's head, in the field [`super::token::TOKEN_FIELD`]: for those who have none, or an old one.
-    pub fn token(&self, now: Time, ticket: &Ticket) -> Option<Token> {
-        match ticket.worth {
-            Worth::Valid => None,
-            Worth::Ageing | Worth::Nothing => {
-                self.guard.as_ref().map(|guard| guard.tokens.make(now, ticket.source.ip()))
-            }
+    /// The token to put in the head of a response of `size` bytes (id, head and body), in the field
+    /// [`super::token::TOKEN_FIELD`]: for a client that has none, or an old one, unless the response fits a datagram without
+    /// the field and not with it.
+    pub fn token(&mut self, now: Time, ticket: &Ticket, size: impl FnOnce() -> u64) -> Option<Token> {
+        if ticket.worth == Worth::Valid {
+            return None;
         }
+        let (guard, size) = (self.guard.as_ref()?, size());
+        let most = self.sizes.most(now, ticket.source.ip()).min(guard.budget(ticket).unwrap_or(u64::MAX));
+        let is_in_the_way = size <= most && size + Token::LINE_BYTES as u64 > most;
+        (!is_in_the_way).then(|| guard.tokens.make(now, ticket.client))
+    }
+
+    /// The token for a client that has sent a request over a TCP connection, which proves its address, and has named the TCP
+    /// port on which it accepts connections.
+    pub fn token_for(&self, now: Time, client: SocketAddr) -> Option<Token> {
+        self.guard.as_ref().map(|guard| guard.tokens.make(now, client))
     }
 
     /// The answer will take a while: resends that come in meanwhile are not served, but lead the answer to TCP.
@@ -301,14 +308,10 @@ impl Server {
         size: u64,
         divisible: impl FnOnce() -> Option<Divisible>,
     ) -> Channel {
-        let Ticket { id, source, client, bytes, is_resend, parts, recovers, worth, lane } = ticket;
+        let budget = self.guard.as_ref().and_then(|guard| guard.budget(&ticket));
+        let is_within = |bytes| budget.is_none_or(|budget| bytes <= budget);
+        let Ticket { id, source, client, bytes: _, is_resend, parts, recovers, worth, lane } = ticket;
         let is_resend = (self.answered.end(global(source, id)) || is_resend) && !recovers;
-        let budget = self
-            .guard
-            .as_ref()
-            .filter(|_| worth == Worth::Nothing)
-            .map(|guard| guard.factor.saturating_mul(bytes));
-        let is_within = |size| budget.is_none_or(|budget| size <= budget);
         let most = self.sizes.most(now, source.ip());
         let parts = parts.min(self.config.parts);
         let division = if size > most && parts > 1 {
@@ -319,28 +322,31 @@ impl Server {
         if is_resend && (size <= most || division.is_some()) && worth != Worth::Nothing {
             self.strike(now, source.ip(), size.min(most));
         }
-        let division = division.filter(|division| !is_resend && is_within(division.bytes()));
+        let division = division.filter(|division| !is_resend && is_within(cost(*division)));
         let is_large = size > most && division.is_none();
         let kind = self.losses.choose(now, source.ip(), is_large, is_resend);
         if kind == Kind::Udp && (division.is_some() || is_within(size)) {
             self.release(lane);
+            let bytes = division.map_or(size, cost) + DATAGRAM_HEADERS;
+            if worth != Worth::Nothing && !self.is_within_rate(now, source.ip(), bytes) {
+                return Channel::Refer(id.to_bytes());
+            }
             if !recovers {
                 self.losses.count_fresh(source.ip());
                 self.sizes.left(source.ip(), size.min(most));
             }
             return division.map_or(Channel::Datagram, Channel::Parts);
         }
-        let Some((connection, tries)) = self.connection(now, client, lane, budget) else {
+        // Whoever is at an address without a token may be anybody: no SYN goes there, and nothing on a connection.
+        let found = if worth == Worth::Nothing { None } else { self.connection(now, client, lane) };
+        let Some((connection, is_new)) = found else {
             return Channel::Refer(id.to_bytes());
         };
         self.connections.carry(now, connection, id);
         if !recovers {
             self.answered.remember(global(source, id));
         }
-        match tries {
-            None => Channel::Connection(connection),
-            Some(tries) => Channel::Open { connection, client, tries },
-        }
+        if is_new { Channel::Open { connection, client } } else { Channel::Connection(connection) }
     }
 
     /// There will be no answer.
@@ -377,9 +383,9 @@ impl Server {
         }
     }
 
-    fn worth(&self, now: Time, source: SocketAddr, marks: &Marks<'_>) -> Worth {
+    fn worth(&self, now: Time, client: SocketAddr, marks: &Marks<'_>) -> Worth {
         let Some(guard) = &self.guard else { return Worth::Valid };
-        let check = |token| guard.tokens.check(now, source.ip(), token);
+        let check = |token| guard.tokens.check(now, client, token);
         match marks.token.map_or(Worth::Nothing, check) {
             Worth::Nothing => marks.other_token.map_or(Worth::Nothing, check),
             worth @ (Worth::Valid | Worth::Ageing) => worth,
@@ -406,39 +412,31 @@ impl Server {
         }
     }
 
-    /// A connection for an answer, and if it is new, how hard to try to open it. `budget` is what may be sent to a
-    /// client that has proved nothing.
+    /// A connection for an answer, and whether it is to be opened.
     fn connection(
         &mut self,
         now: Time,
         client: SocketAddr,
         lane: Option<ConnectionId>,
-        budget: Option<u64>,
-    ) -> Option<(ConnectionId, Option<Tries>)> {
+    ) -> Option<(ConnectionId, bool)> {
         if let Some(id) = lane.filter(|id| self.connections.is_open(*id)) {
-            return Some((id, None));
+            return Some((id, false));
         }
         match self.connections.choose(client) {
-            Choice::Idle(id) | Choice::Fewest(id) => self.connections.assign(id).then_some((id, None)),
+            Choice::Idle(id) | Choice::Fewest(id) => self.connections.assign(id).then_some((id, false)),
             Choice::New => {
-                let tries = self.tries(now, client, budget)?;
-                Some((self.connections.open(now, client), Some(tries)))
+                let is_allowed =
+                    self.config.reach.allows(client) && self.is_within_rate(now, client.ip(), SYNS_BYTES);
+                is_allowed.then(|| (self.connections.open(now, client), true))
             }
             Choice::Nowhere => None,
         }
     }
 
-    /// How hard to try to reach a client; `None` if not at all.
-    fn tries(&mut self, now: Time, client: SocketAddr, budget: Option<u64>) -> Option<Tries> {
-        if !self.config.reach.allows(client) {
-            return None;
-        }
-        let (Some(budget), Some(guard)) = (budget, &mut self.guard) else { return Some(Tries::Usual) };
-        let is_first = !self.connections.has_any(client);
-        let is_allowed = is_first
-            && FEW_TRIES_BYTES <= budget
-            && guard.limiter.charge(now, client.ip(), ATTEMPT) == Allowance::Granted;
-        is_allowed.then_some(Tries::Few)
+    /// Whether so many bytes are within the share of a client with a token; then they are counted.
+    fn is_within_rate(&mut self, now: Time, client: IpAddr, bytes: u64) -> bool {
+        let Some(guard) = &mut self.guard else { return true };
+        unmapped(client).is_loopback() || guard.rate.charge(now, client, units(bytes)) == Allowance::Granted
     }
 
     /// Forgets a connection, and that what may not have arrived was answered.
@@ -448,6 +446,21 @@ impl Server {
             self.answered.forget(global(client, id));
         }
     }
+}
+
+impl Guard {
+    /// The bytes of UDP payload that may go back for a request; `None` with a token.
+    const fn budget(&self, ticket: &Ticket) -> Option<u64> {
+        match ticket.worth {
+            Worth::Valid | Worth::Ageing => None,
+            Worth::Nothing => Some(self.factor.saturating_mul(ticket.bytes)),
+        }
+    }
+}
+
+/// The bytes of UDP payload of all parts, and the headers of each but the first, which is as long as the request's own.
+fn cost(division: Division) -> u64 {
+    division.bytes() + DATAGRAM_HEADERS * (division.count() as u64).saturating_sub(1)
 }
 
 fn global(client: SocketAddr, id: Id) -> GlobalId {

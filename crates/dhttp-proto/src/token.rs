@@ -1,16 +1,27 @@
 //! Tokens: a client that shows one has received at its address before, and the server remembers nothing of it.
 //!
-//! A token is the second in which it was made and a keyed hash over that second and the client's address: SipHash-2-4,
-//! 64 bits, so that a guess succeeds once in 2^64. Not a secret of the client's: whoever sees the path sees it, as he
-//! sees everything else there. Not in the paper, whose server takes every address for real.
+//! A token is the second in which it was made and a keyed hash over that second, the client's address and the TCP port on
+//! which the client accepts connections: SipHash-2-4, 64 bits, so that a guess succeeds once in 2^64. The port is part of it
+//! so that a token leads connections to the one port for which it was issued. Not a secret of the client's: whoever sees the
+//! path sees it, as he sees everything else there. Not in the paper, whose server takes every address for real.
 
-use core::net::IpAddr;
+use core::net::SocketAddr;
 
 use siphasher::sip::SipHasher24;
 use wire::{Duration, Time};
 
 /// The header field that carries a token, in requests and in answers.
 pub const TOKEN_FIELD: &str = "DHTTP-Token";
+
+/// The header field by which a request over plain HTTP names the TCP port on which its client accepts connections; the
+/// response brings a token for that port at the client's address.
+pub const PORT_FIELD: &str = "DHTTP-Port";
+
+/// The port that the value of a [`PORT_FIELD`] names: a decimal number from 0 to 65,535, or nothing.
+pub fn read_port(value: &[u8]) -> Option<u16> {
+    let is_number = (1..=5).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
+    core::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()
+}
 
 /// A key and its number, which is part of every token that is made with it. The bytes come from a generator that
 /// nobody can foresee.
@@ -56,14 +67,14 @@ impl Tokens {
         self.current = key;
     }
 
-    /// A token for whoever receives at this address.
-    pub fn make(&self, now: Time, address: IpAddr) -> Token {
+    /// A token for the client that receives at this address, and accepts connections there on this TCP port.
+    pub fn make(&self, now: Time, client: SocketAddr) -> Token {
         let body = Body { generation: self.current.generation, second: second(now) };
-        Token::encode(body, body.hash(&self.current, address))
+        Token::encode(body, body.hash(&self.current, client))
     }
 
-    /// What the value of a client's [`TOKEN_FIELD`] is worth.
-    pub fn check(&self, now: Time, address: IpAddr, value: &[u8]) -> Worth {
+    /// What the value of a client's [`TOKEN_FIELD`] is worth, for connections to this address and TCP port.
+    pub fn check(&self, now: Time, client: SocketAddr, value: &[u8]) -> Worth {
         let Some((body, mac)) = Token::decode(value) else { return Worth::Nothing };
         let is_current = body.generation == self.current.generation;
         let previous = self.previous.filter(|key| key.generation == body.generation);
@@ -71,7 +82,7 @@ impl Tokens {
             return Worth::Nothing;
         };
         // Both are words: the comparison takes one time whatever they hold.
-        if body.hash(&key, address) ^ mac != 0 {
+        if body.hash(&key, client) ^ mac != 0 {
             return Worth::Nothing;
         }
         let made = Time::ZERO + Duration::from_secs(u64::from(body.second));
@@ -103,18 +114,21 @@ struct Body {
 }
 
 impl Body {
-    fn hash(self, key: &Key, address: IpAddr) -> u64 {
-        let mut message = [0; 1 + 4 + 16];
+    fn hash(self, key: &Key, client: SocketAddr) -> u64 {
+        let mut message = [0; 1 + 4 + 16 + 2];
         message[0] = self.generation;
         message[1..5].copy_from_slice(&self.second.to_be_bytes());
         // An IPv4 address as IPv6 writes it, so that a client is one client on either kind of socket.
-        message[5..].copy_from_slice(&super::address::mapped(address).octets());
+        message[5..21].copy_from_slice(&super::address::mapped(client.ip()).octets());
+        message[21..].copy_from_slice(&client.port().to_be_bytes());
         SipHasher24::new_with_key(&key.secret).hash(&message)
     }
 }
 
 impl Token {
     const DIGITS: usize = 2 * (1 + 4 + 8);
+    /// The length of the field line that carries a token, line end included, in bytes.
+    pub const LINE_BYTES: usize = TOKEN_FIELD.len() + ": \r\n".len() + Self::DIGITS;
 
     /// The value of the field.
     pub fn as_str(&self) -> &str {
@@ -170,9 +184,9 @@ fn second(now: Time) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::{Ipv4Addr, Ipv6Addr};
+    use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+    const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 40_001);
     const LIFETIME: Duration = Duration::from_secs(3_600);
 
     fn at(seconds: u64) -> Time {
@@ -207,13 +221,20 @@ mod tests {
     }
 
     #[test]
-    fn no_other_address_no_other_key_and_no_changed_digit_will_do() {
+    fn no_other_address_no_other_port_no_other_key_and_no_changed_digit_will_do() {
         let tokens = Tokens::new(key(1), LIFETIME);
         let token = tokens.make(at(5), CLIENT).as_str().to_owned();
         let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 8));
-        assert_eq!(tokens.check(at(5), other, token.as_bytes()), Worth::Nothing);
         let mapped = IpAddr::V6(Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0xc000, 0x0207]));
-        assert_eq!(tokens.check(at(5), mapped, token.as_bytes()), Worth::Valid);
+        for (address, port, worth) in [
+            (other, 40_001, Worth::Nothing),
+            (CLIENT.ip(), 40_002, Worth::Nothing),
+            (CLIENT.ip(), 0, Worth::Nothing),
+            (mapped, 40_001, Worth::Valid),
+        ] {
+            let client = SocketAddr::new(address, port);
+            assert_eq!(tokens.check(at(5), client, token.as_bytes()), worth, "{client}");
+        }
         let stranger = Tokens::new(Key { secret: [9; 16], ..key(1) }, LIFETIME);
         assert_eq!(stranger.check(at(5), CLIENT, token.as_bytes()), Worth::Nothing);
         for place in 0..token.len() {
@@ -223,6 +244,14 @@ mod tests {
             assert_eq!(tokens.check(at(5), CLIENT, &token.as_bytes()[..place]), Worth::Nothing);
         }
         assert_eq!(tokens.check(at(5), CLIENT, token.to_uppercase().as_bytes()), Worth::Nothing);
+    }
+
+    #[test]
+    fn a_port_is_a_decimal_number_of_sixteen_bits() {
+        let ports = ["0", "80", "65535", "65536", "", "+1", "000080", " 1", "1 ", "0x1"];
+        let read = ports.map(|text| read_port(text.as_bytes()));
+        assert_eq!(read[..3], [Some(0), Some(80), Some(65_535)]);
+        assert_eq!(read[3..], [None; 7]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use bytes::{Buf, Bytes};
 use http::Uri;
 use http_body::Body as HttpBody;
 use http_body_util::Full;
+use http1::gateway::is_dhttp_field;
 use http1::message::Fields;
 use tokio::runtime::Handle;
 use tower_service::Service;
@@ -113,7 +114,7 @@ fn to_http(request: &Request<'_>) -> Option<http::Request<Full<Bytes>>> {
     builder = builder.extension(ClientAddress(request.client));
     request.each_field(|name, value| {
         // How the body came is over: it is whole.
-        if !name.eq_ignore_ascii_case(b"Transfer-Encoding") {
+        if !name.eq_ignore_ascii_case(b"Transfer-Encoding") && !is_dhttp_field(name) {
             builder = std::mem::take(&mut builder).header(name, value);
         }
     });
@@ -129,7 +130,8 @@ where
     let (head, body) = response.into_parts();
     let mut fields = Fields::new();
     for (name, value) in &head.headers {
-        if !BY_US.iter().any(|by_us| name.as_str().eq_ignore_ascii_case(by_us)) {
+        let is_by_us = BY_US.iter().any(|by_us| name.as_str().eq_ignore_ascii_case(by_us));
+        if !is_by_us && !is_dhttp_field(name.as_str().as_bytes()) {
             copy(&mut fields, name.as_str().as_bytes(), value.as_bytes());
         }
     }

@@ -24,10 +24,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use dhttp_proto::address::is_global;
+use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD};
 use dhttp_proto::{ClientConfig as Machine, Id};
 use http1::message::{Fields, Method, RequestHead, Version};
 use rustix::event::{EventfdFlags, eventfd};
@@ -98,10 +99,14 @@ pub(crate) struct Shared {
     heard: Mutex<BTreeMap<IpAddr, usize>>,
     watch: Option<Watch>,
     config: ClientConfig,
+    /// The TCP port that requests over plain HTTP name, when it is bound.
+    port: OnceLock<u16>,
 }
 
 enum Command {
     Ask(Box<Question>),
+    /// A token, and the server that gave it.
+    Learn(SocketAddr, Vec<u8>),
     Cancel(Id),
     Stop,
 }
@@ -131,6 +136,7 @@ impl Client {
             heard: Mutex::default(),
             watch,
             config: config.clone(),
+            port: OnceLock::new(),
         });
         let mut driver = Driver::new(config.dhttp, config.ports, Arc::clone(&shared))?;
         let thread = thread::Builder::new().name("dhttp-client".to_owned()).spawn(move || driver.run())?;
@@ -191,12 +197,16 @@ impl Client {
         self.shared.dhttp_port(url).is_some()
     }
 
-    /// Learns from a server's field `Alt-Svc` (RFC 7838), which came by another way. `server` is a host, and its port
-    /// unless that is 80.
-    pub fn hear(&self, server: &str, field: &[u8]) {
-        if let Ok(mut known) = self.shared.known.lock() {
-            known.hear(server, field);
-        }
+    /// Learns from the head of a response that came over plain HTTP by another way than this client's: `Alt-Svc` (RFC 7838)
+    /// and the token. `server` is a host, and its port unless that is 80; `address` is where the response came from.
+    pub fn hear(&self, server: &str, address: Option<IpAddr>, fields: &Fields) {
+        self.shared.hear(server, address, None, fields);
+    }
+
+    /// The field by which a request that goes over plain HTTP by another way than this client's names the TCP port on which
+    /// this client accepts connections: name and value.
+    pub fn port_field(&self) -> Option<(&'static str, String)> {
+        self.shared.port_field()
     }
 
     /// So many bytes have come from a server by plain HTTP: an answer by DHTTP may be behind them.
@@ -240,7 +250,7 @@ impl Command {
     fn refuse(self) {
         match self {
             Self::Ask(question) => question.sink.fail(STOPPED.to_owned()),
-            Self::Cancel(_) | Self::Stop => {}
+            Self::Learn(..) | Self::Cancel(_) | Self::Stop => {}
         }
     }
 }
@@ -265,6 +275,24 @@ impl Shared {
             return Some(url.port);
         }
         self.known.lock().ok().and_then(|known| known.port(&url.authority()))
+    }
+
+    fn port_field(&self) -> Option<(&'static str, String)> {
+        self.port.get().map(|port| (PORT_FIELD, port.to_string()))
+    }
+
+    /// Learns from the head of a response over plain HTTP. `dhttp` is the port on which the server is believed to speak
+    /// DHTTP, if it says nothing of that.
+    fn hear(&self, server: &str, address: Option<IpAddr>, dhttp: Option<u16>, fields: &Fields) {
+        let known = self.known.lock().map(|mut known| {
+            fields.all("Alt-Svc").for_each(|field| known.hear(server, field));
+            known.port(server)
+        });
+        let port = known.ok().flatten().or(dhttp);
+        if let (Some(address), Some(port), Some(token)) = (address, port, fields.get(TOKEN_FIELD)) {
+            let server = SocketAddr::new(address.to_canonical(), port);
+            self.tell(Command::Learn(server, token.to_vec()));
+        }
     }
 
     /// The thread is not woken: it asks when it matters.

@@ -6,7 +6,6 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 
-use dhttp_proto::server::Tries;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -73,27 +72,18 @@ pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
 }
 
 /// A connection to a client that has only begun, from the service's own port where that can be had.
-pub(crate) fn connect(
-    local: SocketAddr,
-    to: SocketAddr,
-    tries: Tries,
-    fast_open: bool,
-) -> io::Result<Socket> {
+pub(crate) fn connect(local: SocketAddr, to: SocketAddr, fast_open: bool) -> io::Result<Socket> {
     let to = SocketAddr::new(to.ip().to_canonical(), to.port());
     // Two connections to one client cannot both come from one port.
-    begin(Some(local), to, tries, fast_open).or_else(|_| begin(None, to, tries, fast_open))
+    begin(Some(local), to, fast_open).or_else(|_| begin(None, to, fast_open))
 }
 
-fn begin(local: Option<SocketAddr>, to: SocketAddr, tries: Tries, fast_open: bool) -> io::Result<Socket> {
+fn begin(local: Option<SocketAddr>, to: SocketAddr, fast_open: bool) -> io::Result<Socket> {
     let kind = Type::STREAM.nonblocking().cloexec();
     let socket = Socket::new_raw(Domain::for_address(to), kind, Some(Protocol::TCP))?;
     socket.set_tcp_nodelay(true)?;
     // The answer is here already, and takes the third segment of the handshake along.
     set(&socket, libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0)?;
-    match tries {
-        Tries::Few => set(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1)?,
-        Tries::Usual => {}
-    }
     if fast_open {
         // Where the kernel does not allow it, there is none.
         let _ = set(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1);

@@ -36,6 +36,15 @@ fn request(id: u64, port: u16, http: &str) -> Vec<u8> {
     bytes
 }
 
+/// The token for a client that has named its port over plain HTTP.
+fn token(server: SocketAddr, port: u16) -> String {
+    let mut stream = TcpStream::connect(server).unwrap();
+    write!(stream, "GET / HTTP/1.1\r\nHost: h\r\nDHTTP-Port: {port}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text.lines().find_map(|line| line.strip_prefix("DHTTP-Token: ")).unwrap().to_owned()
+}
+
 fn received(socket: &UdpSocket) -> Option<Vec<u8>> {
     let mut room = [0; 2_048];
     let length = socket.recv(&mut room).ok()?;
@@ -107,11 +116,11 @@ fn no_connection_goes_to_a_port_of_other_services() {
     let server = server();
     let socket = socket(server.address());
     for port in [0, 22, 25, 80, 1_023] {
-        let fill = "x".repeat(300);
+        let token = token(server.address(), port);
         let asked = request(
             u64::from(port),
             port,
-            &format!("GET /50000 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: {fill}\r\n\r\n"),
+            &format!("GET /50000 HTTP/1.1\r\nHost: h\r\nDHTTP-Token: {token}\r\n\r\n"),
         );
         socket.send(&asked).unwrap();
         assert_eq!(received(&socket), Some(u64::from(port).to_be_bytes().to_vec()));

@@ -59,13 +59,53 @@ fn fetch(client: &Client, url: &Url) -> (Via, u16, Vec<u8>) {
     (via, head.status, body)
 }
 
+/// The token that a response over plain HTTP brings for a client that accepts connections on this port.
+fn token(server: SocketAddr, port: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(server).unwrap();
+    write!(stream, "HEAD / HTTP/1.1\r\nHost: a\r\nDHTTP-Port: {port}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut head = String::new();
+    stream.read_to_string(&mut head).unwrap();
+    let line = head.lines().find_map(|line| line.strip_prefix("DHTTP-Token: "));
+    line.map(str::to_owned)
+}
+
+/// A request for something large, from a client that accepts connections on this port.
+fn request(port: u16, token: &str) -> Vec<u8> {
+    let head = [&[0, 0, 0, 0, 0, 0, 0, 7][..], &port.to_be_bytes(), &[0]].concat();
+    let text = format!("GET /middle.txt HTTP/1.1\r\nHost: a\r\nDHTTP-Token: {token}\r\n\r\n");
+    [&head[..], text.as_bytes()].concat()
+}
+
+#[test]
+fn a_token_of_plain_http_is_for_the_port_that_was_named_and_brings_a_connection_to_no_other() {
+    let folder = Folder::new("named");
+    let server = serve(&folder, 1);
+    for none in ["65536", "x", "", "-1"] {
+        assert_eq!(token(server.address(), none), None, "{none:?}");
+    }
+    let [named, other] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [port, elsewhere] = [&named, &other].map(|listener| listener.local_addr().unwrap().port());
+    let token = token(server.address(), &port.to_string()).unwrap();
+    let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
+    asking.send_to(&request(elsewhere, &token), server.address()).unwrap();
+    let mut eight = [0; 100];
+    assert_eq!(asking.recv_from(&mut eight).unwrap(), (8, server.address()));
+    assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
+    asking.send_to(&request(port, &token), server.address()).unwrap();
+    let (mut stream, _) = named.accept().unwrap();
+    let mut head = [0; 23];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"\0\0\0\0\0\0\0\x07HTTP/1.1 200 OK");
+    other.set_nonblocking(true).unwrap();
+    assert!(other.accept().is_err());
+}
+
 #[test]
 fn whoever_no_connection_reaches_is_told_at_once_to_use_plain_http() {
     let folder = Folder::new("unreached");
     let server = serve(&folder, 1);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let head = [&[0, 0, 0, 0, 0, 0, 0, 7][..], &closed.to_be_bytes(), &[0]].concat();
-    let request = [&head[..], b"GET /middle.txt HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
+    let request = request(closed, &token(server.address(), &closed.to_string()).unwrap());
     let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
     asking.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
     asking.send_to(&request, server.address()).unwrap();
@@ -117,18 +157,27 @@ fn who_takes_parts_gets_middling_answers_in_datagrams_and_others_get_them_as_bef
     assert!(
         fetch(&takes_parts, &url("dhttp", server.address(), "/large.bin")) == (Via::TcpOpened, 200, large())
     );
-    let middle = fetch(&client(), &url("dhttp", server.address(), "/middle.txt"));
+    let takes_none = client();
+    assert_eq!(fetch(&takes_none, &url("dhttp", server.address(), "/small.txt")).0, Via::Udp);
+    let middle = fetch(&takes_none, &url("dhttp", server.address(), "/middle.txt"));
     assert_eq!(middle, (Via::TcpOpened, 200, vec![b'm'; 5_000]));
     assert!(server.metrics().contains("dhttp_parts_total 15\n"), "{}", server.metrics());
 }
 
 #[test]
-fn a_first_request_may_be_answered_by_a_connection_too() {
+fn a_first_large_response_comes_over_plain_http_and_the_next_by_a_connection_of_the_server() {
     let folder = Folder::new("first");
     let server = serve(&folder, 1);
-    assert!(
-        fetch(&client(), &url("dhttp", server.address(), "/large.bin")) == (Via::TcpOpened, 200, large())
-    );
+    let client = client();
+    for via in [Via::TcpClient, Via::TcpOpened] {
+        assert!(fetch(&client, &url("dhttp", server.address(), "/large.bin")) == (via, 200, large()));
+    }
+    let discovers = self::client();
+    for via in [Via::TcpClient, Via::TcpOpened] {
+        assert!(fetch(&discovers, &url("http", server.address(), "/large.bin")) == (via, 200, large()));
+    }
+    let metrics = server.metrics();
+    assert!(metrics.contains("dhttp_answers_total{channel=\"overload\"} 1\n"), "{metrics}");
 }
 
 #[test]
@@ -315,6 +364,7 @@ fn an_exchange_that_is_dropped_disturbs_no_other() {
     let server = serve(&folder, 1);
     let client = client();
     let large = url("dhttp", server.address(), "/large.bin");
+    fetch(&client, &url("dhttp", server.address(), "/small.txt"));
     let mut exchange = client.get(&large).unwrap();
     assert!(matches!(exchange.next(), Some(Event::Head(Via::TcpOpened, _))));
     drop(exchange);

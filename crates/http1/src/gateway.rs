@@ -378,6 +378,25 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_dhttp_pass_no_proxy() {
+        let forward = forwarded(
+            "GET http://h/ HTTP/1.1\r\nHost: h\r\nDHTTP-Port: 4000\r\ndhttp-token: a\r\nDHTTP-Fill: 0\r\nDHTTP: x\r\n\
+             DHTTP-Parts: 2\r\nDHTTP-Past: x",
+        );
+        assert_eq!(
+            written(&forward),
+            "GET / HTTP/1.1\r\nHost: h\r\nDHTTP: x\r\nVia: 1.1 roundtrip-1\r\n\r\n"
+        );
+        let mut fields = Fields::new();
+        fields.push("DHTTP-Token", "a").unwrap();
+        fields.push("Age", "1").unwrap();
+        let head = ResponseHead { version: Version::Http11, status: 200, fields };
+        let names: Vec<Vec<u8>> =
+            response(&head, NAME).fields.iter().map(|(name, _)| name.to_vec()).collect();
+        assert_eq!(names, [&b"Age"[..], b"Via"]);
+    }
+
+    #[test]
     fn connection_takes_nothing_away_that_the_server_must_see() {
         let forward = forwarded("GET http://h/ HTTP/1.1\r\nHost: h\r\nConnection: cookie, host\r\nCookie: a");
         assert_eq!(forward.head.fields.get("Cookie"), Some(&b"a"[..]));

@@ -158,7 +158,13 @@ impl Prepared {
         Self { head, encoded, body: request.body.clone() }
     }
 
-    /// Writes header section and body.
+    /// Writes this head, and the body.
+    pub(crate) fn encode_with(&self, head: &RequestHead, out: &mut Vec<u8>) {
+        head.encode(out);
+        out.extend_from_slice(&self.body);
+    }
+
+    /// Writes head and body.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.encoded);
         out.extend_from_slice(&self.body);

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use dhttp_proto::token::TOKEN_FIELD;
 use http1::message::{Event, Framing, Limits, Method, ResponseReader, persists};
 use rustix::event::epoll::EventFlags;
 use wire::Time;
@@ -62,7 +63,9 @@ pub(crate) struct Line {
     asked: VecDeque<Pending>,
     /// The response being received.
     coming: Coming,
-    /// Number of responses received on it.
+    /// A token for requests by DHTTP, which came in a head.
+    token: Option<Vec<u8>>,
+    /// Answers that came on it.
     served: u64,
     /// Time since which it is idle.
     idle: Option<Time>,
@@ -90,6 +93,7 @@ impl Line {
             reader: ResponseReader::new(Limits::default()),
             asked: VecDeque::new(),
             coming: Coming::default(),
+            token: None,
             served: 0,
             idle: None,
             listened: EventFlags::IN | EventFlags::OUT,
@@ -156,7 +160,12 @@ impl Line {
         is_there
     }
 
-    /// Gives all outstanding requests this outcome.
+    /// The token that has come since this was last called.
+    pub(crate) fn take_token(&mut self) -> Option<Vec<u8>> {
+        self.token.take()
+    }
+
+    /// Everything that was asked has come to this.
     pub(crate) fn fail(&mut self, trouble: Trouble, outcomes: &mut Vec<Outcome>) {
         outcomes.extend(self.asked.drain(..).map(|pending| Outcome::Done(pending, Err(trouble))));
     }
@@ -221,6 +230,9 @@ impl Line {
                 Ok(Some(Event::Head(head, framing))) => {
                     let is_last = framing == Framing::UntilClose || !persists(head.version, &head.fields);
                     self.coming = Coming { status: head.status, received: 0, is_last };
+                    if let Some(token) = head.fields.get(TOKEN_FIELD) {
+                        self.token = Some(token.to_vec());
+                    }
                 }
                 Ok(Some(Event::Body(body))) => self.coming.received += body.len() as u64,
                 // An interim response.

@@ -77,7 +77,17 @@ impl Pair {
         self.listener.as_fd()
     }
 
-    /// Sends a request; `false` if it must go over plain HTTP.
+    /// Takes what a response over plain HTTP says: the token, if there is one.
+    pub(crate) fn learn_token(&mut self, token: &[u8]) {
+        self.machine.learn_token(self.server, token);
+    }
+
+    /// The port to name in requests over plain HTTP.
+    pub(crate) const fn named_port(&self) -> Option<u16> {
+        self.machine.named_port()
+    }
+
+    /// Asks; `false` if this must go over plain HTTP.
     pub(crate) fn ask(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
         let is_asked = self.machine.request(now, id, self.server, head).is_ok();
         if is_asked {

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use dhttp_proto::token::PORT_FIELD;
 use http1::message::{Fields, Method, RequestHead};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::{Duration, Time};
@@ -271,7 +272,11 @@ impl User {
         let Some(place) = self.lines.get_mut(slot as usize) else { return };
         let Some(line) = place else { return };
         let mut outcomes = Vec::new();
-        if !line.ready(now, room, &mut outcomes) {
+        let is_there = line.ready(now, room, &mut outcomes);
+        if let (Some(pair), Some(token)) = (&mut self.pair, line.take_token()) {
+            pair.learn_token(&token);
+        }
+        if !is_there {
             *place = None;
         }
         self.settle(outcomes, Channel::TcpClient, common);
@@ -323,7 +328,8 @@ impl User {
                 }
             }
             let Some(line) = self.lines[place].as_mut() else { continue };
-            if !line.ask(pending, |out| common.encode(&pending, out)) {
+            let port = self.pair.as_ref().and_then(Pair::named_port);
+            if !line.ask(pending, |out| common.encode(&pending, port, out)) {
                 let mut outcomes = Vec::new();
                 line.broken(&mut outcomes);
                 self.lines[place] = None;
@@ -373,8 +379,16 @@ fn data(user: u32, slot: impl TryInto<u32>) -> EventData {
 }
 
 impl Common {
-    /// Writes a request of HTTP/1.
-    fn encode(&mut self, pending: &Pending, out: &mut Vec<u8>) {
+    /// Writes a request of HTTP/1; one of DHTTP's user names the TCP port on which it accepts connections.
+    fn encode(&mut self, pending: &Pending, port: Option<u16>, out: &mut Vec<u8>) {
+        if let Some(port) = port {
+            let mut head = self.head(pending).clone();
+            head.fields.push_checked(PORT_FIELD.as_bytes(), port.to_string().as_bytes());
+            if let Some(prepared) = self.list.get(pending.number as usize) {
+                return prepared.encode_with(&head, out);
+            }
+            return head.encode(out);
+        }
         match self.list.get(pending.number as usize) {
             Some(prepared) => prepared.encode(out),
             None => self.head(pending).encode(out),

@@ -17,7 +17,8 @@ use wire::{Duration, Time};
 use crate::robot::{self, Break, ConnectionId, Plan, PlanError, Robot};
 use dhttp_proto::client::{self, Client, ClientConfig, Failure, Reason, Refusal, Source};
 use dhttp_proto::message::{Id, is_resend};
-use http1::message::{Fields, Limits, RequestHead, RequestView, ResponseHead};
+use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD};
+use http1::message::{Fields, Limits, RequestHead, RequestView, ResponseHead, ResponseView};
 
 /// Input from the sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,9 @@ pub struct Visitor {
     exchanges: BTreeMap<ConnectionId, Exchange>,
     /// Open plain HTTP connections, and the timeout of each.
     due: BTreeMap<ConnectionId, Time>,
-    /// The robot's connection for each exchange by DHTTP.
+    /// What has come on each of them of a head that is not complete.
+    heads: BTreeMap<ConnectionId, Vec<u8>>,
+    /// The robot's name for each exchange that goes by DHTTP.
     connections: BTreeMap<Id, ConnectionId>,
     /// Connections whose opening the robot has not been notified of yet.
     promised: VecDeque<ConnectionId>,
@@ -111,6 +114,7 @@ impl Visitor {
             stall,
             exchanges: BTreeMap::new(),
             due: BTreeMap::new(),
+            heads: BTreeMap::new(),
             connections: BTreeMap::new(),
             promised: VecDeque::new(),
             wishes: VecDeque::new(),
@@ -138,24 +142,54 @@ impl Visitor {
                 self.due.insert(connection, now + self.stall);
                 if let Some(Exchange::Plain(request)) = self.exchanges.get_mut(&connection) {
                     let request = std::mem::take(request);
+                    if self.client.named_port().is_some() {
+                        self.heads.insert(connection, Vec::new());
+                    }
                     self.outputs.push_back(Output::Robot(robot::Output::Send(connection, request)));
                 }
             }
             Input::Plain(input @ robot::Input::Received(connection, bytes)) => {
                 self.client.handle(now, client::Input::Heard(self.server.ip(), bytes.len()));
                 self.due.entry(connection).and_modify(|due| *due = now + self.stall);
+                self.learn_token(connection, bytes);
                 self.robot.handle(now, input);
             }
             Input::Plain(
                 input @ (robot::Input::EndOfStream(connection) | robot::Input::Broken(connection, _)),
             ) => {
                 self.due.remove(&connection);
+                self.heads.remove(&connection);
                 self.robot.handle(now, input);
             }
         }
     }
 
-    /// Next output.
+    /// Looks for a token in the head of a response over plain HTTP.
+    fn learn_token(&mut self, connection: ConnectionId, bytes: &[u8]) {
+        let Some(head) = self.heads.get_mut(&connection) else { return };
+        head.extend_from_slice(bytes);
+        loop {
+            let end = head.windows(4).position(|four| four == b"\r\n\r\n");
+            if end.is_none() && head.len() <= self.limits.head_bytes {
+                return;
+            }
+            let mut rest = head.as_slice();
+            match ResponseView::read(&mut rest, &self.limits) {
+                Ok(view) if view.status < 200 => *head = rest.to_vec(),
+                Ok(view) => {
+                    if let Some(token) = view.fields.get(TOKEN_FIELD) {
+                        self.client.learn_token(self.server, token);
+                    }
+                    break;
+                }
+                // The robot says what is wrong with it.
+                Err(_) => break,
+            }
+        }
+        self.heads.remove(&connection);
+    }
+
+    /// The next thing to do.
     pub fn poll(&mut self, now: Time) -> Output {
         loop {
             if let Some(output) = self.outputs.pop_front() {
@@ -205,6 +239,7 @@ impl Visitor {
             robot::Output::Close(connection) | robot::Output::Abort(connection) => {
                 self.wishes.retain(|(other, _)| *other != connection);
                 self.due.remove(&connection);
+                self.heads.remove(&connection);
                 match self.exchanges.remove(&connection) {
                     Some(Exchange::Plain(_)) => self.outputs.push_back(Output::Robot(output)),
                     Some(Exchange::Asked(id, _)) => {
@@ -241,7 +276,7 @@ impl Visitor {
                     | Refusal::Credentials
                     | Refusal::TooLarge
                     | Refusal::Crowded,
-                ) => return self.fall_back(connection, alone(head)),
+                ) => return self.fall_back(connection, self.alone(head)),
             }
         }
     }
@@ -256,6 +291,7 @@ impl Visitor {
     /// more.
     fn give_up(&mut self, now: Time, connection: ConnectionId) {
         self.due.remove(&connection);
+        self.heads.remove(&connection);
         self.exchanges.remove(&connection);
         self.outputs.push_back(Output::Robot(robot::Output::Abort(connection)));
         self.robot.handle(now, robot::Input::Broken(connection, Break::Unreachable));
@@ -292,7 +328,7 @@ impl Visitor {
                 if let Some(connection) = self.connections.remove(&id)
                     && let Some(Exchange::Asked(_, head)) = self.exchanges.remove(&connection)
                 {
-                    self.fall_back(connection, alone(head));
+                    self.fall_back(connection, self.alone(head));
                 }
             }
             client::Output::Close(connection) => self.outputs.push_back(Output::Dismiss(connection)),
@@ -305,14 +341,17 @@ impl Visitor {
             self.robot.handle(now, input(*connection));
         }
     }
-}
 
-/// A request for a connection of its own: the server closes it after the response.
-fn alone(mut head: RequestHead) -> Vec<u8> {
-    head.fields.push_checked(b"Connection", b"close");
-    let mut request = Vec::new();
-    head.encode(&mut request);
-    request
+    /// A request for a connection of its own: the server closes when it has answered, with a token for the port that is named.
+    fn alone(&self, mut head: RequestHead) -> Vec<u8> {
+        head.fields.push_checked(b"Connection", b"close");
+        if let Some(port) = self.client.named_port() {
+            head.fields.push_checked(PORT_FIELD.as_bytes(), port.to_string().as_bytes());
+        }
+        let mut request = Vec::new();
+        head.encode(&mut request);
+        request
+    }
 }
 
 /// The response's headers as on a connection that ends with the response: the client has decoded the coding.

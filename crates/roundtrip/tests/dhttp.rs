@@ -85,9 +85,16 @@ fn a_directory_is_served_and_fetched_and_the_channels_are_shown() {
     );
     let file = served.folder.join("got");
     let large = served.get(&["-v", "-o", file.to_str().unwrap(), "dhttp://HERE/large.bin"]);
-    assert!(stderr(&large).contains("connected to us"), "{}", stderr(&large));
-    assert!(stderr(&large).contains("* 200 by tcp-opened"), "{}", stderr(&large));
+    let (shown, eight) = (stderr(&large), "eight bytes, ask over plain HTTP");
+    assert!(shown.contains(eight) && shown.contains("* 200 by tcp-client"), "{shown}");
     assert_eq!(std::fs::read(file).unwrap(), vec![7; 100_000]);
+    // Both responses, by UDP and over plain HTTP, bring the token without which no server connects.
+    for first in ["dhttp://HERE/", "dhttp://HERE/large.bin"] {
+        let both = served.get(&["-v", first, "dhttp://HERE/large.bin"]);
+        let shown = stderr(&both);
+        assert!(shown.contains("connected to us") && shown.contains("* 200 by tcp-opened"), "{shown}");
+        assert!(both.stdout.ends_with(&[7; 100_000]));
+    }
     let missing = served.get(&["dhttp://HERE/missing"]);
     assert_eq!((missing.status.code(), &*missing.stdout), (Some(1), &b"404 Not Found\n"[..]));
 }
@@ -173,7 +180,7 @@ fn sigterm_stops_it_and_sighup_reopens_the_log() {
     let mut line = String::new();
     served.rest.read_line(&mut line).unwrap();
     assert!(line.contains("read the configuration again"), "{line}");
-    served.get(&["dhttp://HERE/large.bin"]);
+    served.get(&["dhttp://HERE/", "dhttp://HERE/large.bin"]);
     served.signal("TERM");
     assert!(served.child.wait().unwrap().success());
     let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
@@ -185,7 +192,7 @@ fn sigterm_stops_it_and_sighup_reopens_the_log() {
 #[test]
 fn events_are_logged_if_requested() {
     let mut served = Served::start("trace", &["--trace", "debug"]);
-    served.get(&["dhttp://HERE/large.bin"]);
+    served.get(&["dhttp://HERE/", "dhttp://HERE/large.bin"]);
     let mut plain = TcpStream::connect(&served.address).unwrap();
     plain.write_all(b"no request\r\n\r\n").unwrap();
     plain.read_to_end(&mut Vec::new()).unwrap();

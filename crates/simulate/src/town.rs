@@ -226,7 +226,7 @@ impl Application for Inhabitant {
             Self::Web(web) => web.handle(now, input),
             Self::Crowd(crowd) => crowd.handle(now, input),
             Self::Source(next) => {
-                if let Input::Accepted(socket, _) | Input::Written(socket) = input {
+                if let Input::Accepted(socket, ..) | Input::Written(socket) = input {
                     next.push(Action::Write(socket, Payload::from(vec![0; 65_536])));
                 }
             }

@@ -23,6 +23,9 @@ pub struct ClientConfig {
     pub resend: Resend,
     /// In how many datagrams an answer may come, 10 at most; 1: no request says that it takes parts.
     pub parts: u8,
+    /// Whether requests over plain HTTP name the TCP port on which this client accepts connections
+    /// ([`crate::token::PORT_FIELD`]), so that their responses bring tokens.
+    pub names_port: bool,
     /// Whose answers are taken.
     pub answerers: Answerers,
     /// Whether requests with `Authorization` or `Cookie` may go over UDP, where everybody on the path reads them.
@@ -112,6 +115,7 @@ impl ClientConfig {
             // papers/dhttp#section-iii-a: "we use 5 and 10 seconds".
             resend: Resend::Fixed { waits: [Duration::from_secs(5), Duration::from_secs(10)] },
             parts: 1,
+            names_port: false,
             answerers: Answerers::Anybody,
             sends_credentials: true,
             ..Self::internet()
@@ -138,6 +142,7 @@ impl ClientConfig {
                 queued: Duration::from_secs(60),
             },
             parts: 1,
+            names_port: true,
             answerers: Answerers::Server,
             sends_credentials: false,
             outstanding: 1_024,

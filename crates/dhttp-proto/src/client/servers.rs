@@ -173,8 +173,13 @@ pub(super) struct Shown<'a> {
 }
 
 fn token(head: &ResponseHead) -> Option<Vec<u8>> {
-    let token = head.fields.get(TOKEN_FIELD).filter(|token| token.len() <= MOST_TOKEN)?;
-    token.iter().all(u8::is_ascii_graphic).then(|| token.to_vec())
+    checked(head.fields.get(TOKEN_FIELD)?).map(<[u8]>::to_vec)
+}
+
+/// A token, if it can be one: it is shown with every request from now on.
+pub(super) fn checked(token: &[u8]) -> Option<&[u8]> {
+    let is_one = (1..=MOST_TOKEN).contains(&token.len()) && token.iter().all(u8::is_ascii_graphic);
+    is_one.then_some(token)
 }
 
 /// A token of another server than ours may be longer, but not much: it is sent with every request.

@@ -107,14 +107,17 @@ pub struct Patience {
 pub enum Validation {
     /// Everything: every address is taken for real. Such a server reflects 26 bytes for each that it gets.
     Trusting,
-    /// At most `factor` bytes for each byte it sent, and `limiter`'s share.
+    /// Without a token at most `factor` bytes for each byte of the request, by UDP alone, within `limiter`'s share; with one
+    /// everything, within the share of `rate`.
     Tokens {
         /// Bytes for a byte.
         factor: u64,
         /// How long a token is worth something.
         lifetime: Duration,
-        /// How many answers there are for those who have none.
+        /// Responses for clients without a token.
         limiter: LimiterConfig,
+        /// Bytes for clients with one, in units of [`crate::limiter::UNIT_BYTES`]. Loopback addresses have no limit.
+        rate: LimiterConfig,
     },
 }
 
@@ -181,8 +184,10 @@ impl ServerConfig {
             // 3: RFC 9000, section 8.1.
             validation: Validation::Tokens {
                 factor: 3,
-                lifetime: Duration::from_secs(3_600),
+                // Minutes: RFC 9000, section 8.1.3 asks for a short lifetime of tokens that may be shown again.
+                lifetime: Duration::from_secs(600),
                 limiter: LimiterConfig::default(),
+                rate: LimiterConfig::for_tokens(),
             },
             reach: Reach::Internet,
             takes_credentials: false,

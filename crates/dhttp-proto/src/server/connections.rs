@@ -92,10 +92,6 @@ impl Connections {
         fewest.map_or(Choice::Nowhere, |(id, _)| Choice::Fewest(id))
     }
 
-    pub(super) fn has_any(&self, client: SocketAddr) -> bool {
-        self.clients.contains_key(&client)
-    }
-
     pub(super) fn is_open(&self, id: ConnectionId) -> bool {
         self.all.contains_key(&id)
     }

@@ -9,7 +9,7 @@ use roundtrip_dhttp_proto::client::{Answerers, ConnectionId, Discard, Input, Out
 use roundtrip_dhttp_proto::message::Request;
 use roundtrip_dhttp_proto::parts::Divisible;
 use roundtrip_dhttp_proto::prefix::Prefixes;
-use roundtrip_dhttp_proto::server::{Channel, Ignored, Server, Tries, Verdict};
+use roundtrip_dhttp_proto::server::{Channel, Ignored, Server, Verdict};
 use roundtrip_dhttp_proto::{Client, ClientConfig, Extension, Id, Malformed, ServerConfig};
 use wire::Duration;
 
@@ -22,9 +22,17 @@ fn internet() -> Server {
 /// A request with a token that is worth something there.
 fn validated(server: &mut Server, id: u64, from: SocketAddr, is_resend: bool) -> Vec<u8> {
     let first = ticket(server.receive(at(0), from, &get(u64::MAX - id, false)));
-    let token = server.token(at(0), &first).expect("who has none gets one");
+    let token = server.token(at(0), &first, || 60).expect("a client without a token gets one");
     server.abandon(first);
     datagram(id, is_resend, &head(Method::Get, "/", &[("DHTTP-Token", token.as_str())]))
+}
+
+/// The same, where the client accepts connections on this port, which it has named over plain HTTP.
+fn validated_for(server: &Server, id: u64, client: SocketAddr) -> Vec<u8> {
+    let token = server.token_for(at(0), client).expect("this server makes tokens");
+    let mut request = datagram(id, false, &head(Method::Get, "/", &[("DHTTP-Token", token.as_str())]));
+    request[8..10].copy_from_slice(&client.port().to_be_bytes());
+    request
 }
 
 /// An answer of so many bytes that may be divided.
@@ -32,38 +40,46 @@ fn divisible(size: u64) -> Option<Divisible> {
     Divisible::of(200, [(&b"ETag"[..], &b"\"t\""[..])].into_iter(), size.saturating_sub(60))
 }
 
-/// What a server sends for a datagram, in bytes of UDP payload; a connection that is tried counts as two SYNs.
+/// The headers of IP and UDP.
+fn headers(of: SocketAddr) -> u64 {
+    if of.is_ipv4() { 28 } else { 48 }
+}
+
+/// The IP bytes that a server sends for a datagram without a token; its response has `size` bytes.
 fn cost(server: &mut Server, from: SocketAddr, datagram: &[u8], size: u64) -> u64 {
+    let one = |bytes| bytes + headers(from);
     match server.receive(at(0), from, datagram) {
-        Verdict::Serve(ticket, _) => match server.answer_in_parts(at(0), ticket, size, || divisible(size)) {
-            Channel::Datagram => size,
-            Channel::Parts(division) => division.bytes(),
-            Channel::Refer(eight) => eight.len() as u64,
-            Channel::Open { connection: _, client: _, tries } => {
-                assert_eq!(tries, Tries::Few);
-                128
+        Verdict::Serve(ticket, _) => {
+            let more = server.token(at(0), &ticket, || size).map_or(0, |_| 41);
+            let size = size + more;
+            match server.answer_in_parts(at(0), ticket, size, || divisible(size)) {
+                Channel::Datagram => one(size),
+                Channel::Parts(division) => division.bytes() + division.count() as u64 * headers(from),
+                Channel::Refer(eight) => one(eight.len() as u64),
+                channel @ (Channel::Open { .. } | Channel::Connection(_)) => panic!("{channel:?}"),
             }
-            Channel::Connection(_) => 0,
-        },
-        Verdict::Refer(eight) => eight.len() as u64,
+        }
+        Verdict::Refer(eight) => one(eight.len() as u64),
         Verdict::Ignore(_) => 0,
     }
 }
 
 proptest! {
     #[test]
-    fn nobody_gets_more_than_three_bytes_for_one_without_a_token(
-        asked in prop::collection::vec((0_usize..1_200, 0_u64..30_000, any::<bool>(), any::<u16>()), 1..50)
+    fn no_address_gets_more_than_three_bytes_for_one_without_a_token_and_none_by_tcp(
+        asked in prop::collection::vec((0_usize..1_200, 0_u64..30_000, any::<bool>(), any::<u16>()), 1..50),
+        is_six: bool,
     ) {
         // Also in parts: all of them count.
         let mut server = server(ServerConfig::internet().with(Extension::Parts, true));
         let (mut sent, mut received) = (0, 0);
+        let from = if is_six { SocketAddr::from(([0x2600, 0, 0, 0, 0, 0, 0, 7], 50_000)) } else { client_at(50_000) };
         for (id, (padding, size, is_resend, cut)) in asked.into_iter().enumerate() {
             let head = head(Method::Get, "/", &[("DHTTP-Parts", "10"), ("DHTTP-Fill", &"0".repeat(padding))]);
             let mut datagram = datagram(id as u64, is_resend, &head);
             datagram.truncate(usize::from(cut).max(12));
-            received += datagram.len() as u64;
-            sent += cost(&mut server, client_at(50_000), &datagram, size);
+            received += datagram.len() as u64 + headers(from);
+            sent += cost(&mut server, from, &datagram, size);
             prop_assert!(sent <= 3 * received, "{sent} for {received}");
         }
     }
@@ -120,10 +136,14 @@ fn a_token_lifts_the_budget_and_holds_for_its_address_alone() {
     let mut server = internet();
     let request = validated(&mut server, 1, client_at(50_000), false);
     let mine = ticket(server.receive(at(0), client_at(50_001), &request));
-    assert_eq!(server.answer(at(0), mine, 1_232), Channel::Datagram, "another port is the same client");
+    assert_eq!(server.answer(at(0), mine, 1_232), Channel::Datagram, "another UDP port is the same client");
+    let most = 3 * (request.len() as u64 + 28);
     let thief = SocketAddr::from(([8, 8, 4, 5], 50_000));
-    assert!(cost(&mut server, thief, &request, 1_232) <= 3 * request.len() as u64);
-    let late = at(0) + Duration::from_secs(3_601);
+    assert!(cost(&mut server, thief, &request, 1_232) <= most);
+    let mut aimed = request.clone();
+    aimed[8..10].copy_from_slice(&41_000_u16.to_be_bytes());
+    assert!(cost(&mut server, client_at(50_000), &aimed, 9_000) <= most, "another TCP port");
+    let late = at(0) + Duration::from_secs(601);
     let expired = ticket(server.receive(late, client_at(50_000), &request));
     assert_ne!(server.answer(late, expired, 1_232), Channel::Datagram);
 }
@@ -141,37 +161,65 @@ fn what_is_printed_of_machines_holds_no_key() {
 #[test]
 fn connections_do_not_bounce() {
     let mut internet = internet();
-    for (port, address) in [
-        (25, [8, 8, 4, 4]),
-        (0, [8, 8, 4, 4]),
-        (6_000, [8, 8, 4, 4]),
-        (40_001, [127, 0, 0, 1]),
-        (40_001, [10, 0, 0, 1]),
+    for (port, address, is_reached) in [
+        (25, [8, 8, 4, 4], false),
+        (0, [8, 8, 4, 4], false),
+        (6_000, [8, 8, 4, 4], false),
+        (40_001, [127, 0, 0, 1], false),
+        (40_001, [10, 0, 0, 1], false),
+        (40_001, [8, 8, 4, 4], true),
     ] {
         let from = SocketAddr::from((address, 50_000));
-        let mut request = validated(&mut internet, 1, from, false);
-        request[8..10].copy_from_slice(&u16::to_be_bytes(port));
+        let request = validated_for(&internet, 1, SocketAddr::from((address, port)));
         let ticket = ticket(internet.receive(at(0), from, &request));
-        assert!(matches!(internet.answer(at(0), ticket, 9_000), Channel::Refer(_)), "{from} port {port}");
+        assert!(ticket.has_proved_its_address(), "{from}");
+        let channel = internet.answer(at(0), ticket, 9_000);
+        assert_eq!(matches!(channel, Channel::Open { .. }), is_reached, "{from} port {port}: {channel:?}");
     }
-    assert_eq!(internet.connections(), 0);
+    assert_eq!(internet.connections(), 1);
 }
 
 #[test]
-fn who_has_proved_nothing_is_tried_once_and_gently() {
+fn without_a_token_no_connection_is_opened_and_none_that_is_open_is_used() {
     let mut server = internet();
-    let fill = "0".repeat(300);
-    let request = |id| datagram(id, false, &head(Method::Get, "/", &[("DHTTP-Fill", &fill)]));
-    let first = ticket(server.receive(at(0), client_at(50_000), &request(1)));
-    assert!(matches!(server.answer(at(0), first, 9_000), Channel::Open { tries: Tries::Few, .. }));
-    let second = ticket(server.receive(at(0), client_at(50_000), &request(2)));
-    assert!(matches!(server.answer(at(0), second, 9_000), Channel::Refer(_) | Channel::Connection(_)));
+    let ask = |server: &mut Server, request: &[u8], is_late: bool| {
+        let ticket = ticket(server.receive(at(0), client_at(50_000), request));
+        if is_late {
+            server.defer(&ticket);
+        }
+        server.answer(at(0), ticket, 9_000)
+    };
+    let fill = "0".repeat(1_000);
+    let filled = |id, is_resend| datagram(id, is_resend, &head(Method::Get, "/", &[("DHTTP-Fill", &fill)]));
+    for (id, is_resend, is_late) in [(1, false, false), (2, true, false), (3, false, true)] {
+        let channel = ask(&mut server, &filled(id, is_resend), is_late);
+        assert_eq!(channel, Channel::Refer(Id(id).to_bytes()));
+    }
+    assert_eq!(server.connections(), 0);
+    let shown = validated(&mut server, 4, client_at(50_000), false);
+    assert!(matches!(ask(&mut server, &shown, false), Channel::Open { .. }));
+    // The client's own connection, to which somebody else writes a request in its name.
+    assert_eq!(ask(&mut server, &filled(5, false), false), Channel::Refer(Id(5).to_bytes()));
     assert_eq!(server.connections(), 1);
-    let small = ticket(server.receive(at(0), SocketAddr::from(([8, 8, 4, 6], 50_000)), &get(3, false)[..]));
-    // 38 bytes would be allowed 114, and two SYNs with what follows them are 128.
-    let expected = if 3 * get(3, false).len() < 128 { 1 } else { 2 };
-    let _ = server.answer(at(0), small, 9_000);
-    assert_eq!(server.connections(), expected);
+}
+
+#[test]
+fn a_token_is_left_out_of_a_response_that_fits_without_it_alone() {
+    let mut server = internet();
+    let request = get(1, false);
+    let most = 3 * request.len() as u64;
+    for (size, has_token, channel) in [
+        (most - 41, true, Channel::Datagram),
+        (most - 40, false, Channel::Datagram),
+        (most, false, Channel::Datagram),
+        (most + 1, true, Channel::Refer(Id(1).to_bytes())),
+    ] {
+        let ticket = ticket(server.receive(at(0), client_at(50_000), &request));
+        let token = server.token(at(0), &ticket, || size);
+        assert_eq!(token.is_some(), has_token, "{size}");
+        let line = token.map_or(0, |token| format!("DHTTP-Token: {}\r\n", token.as_str()).len() as u64);
+        assert_eq!(server.answer(at(0), ticket, size + line), channel, "{size}");
+    }
 }
 
 #[test]
@@ -182,7 +230,7 @@ fn a_flood_from_spoofed_addresses_is_limited_and_leaves_no_state() {
         .filter(|n| {
             let [_, _, third, fourth] = n.to_be_bytes();
             let from = SocketAddr::from(([100, 200, third, fourth], 50_000));
-            cost(&mut server, from, &request, 60) == 60
+            cost(&mut server, from, &request, 60) > 60
         })
         .count();
     assert!(answered <= 2_000, "{answered} answers into one network");
@@ -190,12 +238,30 @@ fn a_flood_from_spoofed_addresses_is_limited_and_leaves_no_state() {
 }
 
 #[test]
-fn whoever_shows_a_token_is_not_limited() {
+fn a_token_is_worth_a_mebibyte_at_once_and_then_eight_bytes_each() {
+    for (address, is_limited) in [([8, 8, 4, 4], true), ([127, 0, 0, 1], false)] {
+        let mut server = internet();
+        let from = SocketAddr::from((address, 50_000));
+        let request = validated_for(&server, 1, SocketAddr::from((address, 40_001)));
+        let costs: Vec<u64> = (0..10_000).map(|_| cost(&mut server, from, &request, 1_000)).collect();
+        let whole = costs.iter().filter(|cost| **cost == 1_028).count();
+        assert!(costs.iter().all(|cost| [1_028, 36].contains(cost)), "each gets a response");
+        assert!(if is_limited { (900..1_100).contains(&whole) } else { whole == 10_000 }, "{whole}");
+    }
+    // Nor does a flood open connection after connection.
     let mut server = internet();
-    let request = validated(&mut server, 1, client_at(50_000), false);
-    let answered =
-        (0..10_000).filter(|_| cost(&mut server, client_at(50_000), &request, 1_000) == 1_000).count();
-    assert_eq!(answered, 10_000);
+    let request = validated_for(&server, 1, client_at(40_001));
+    let opened = (0..10_000_u64)
+        .filter(|_| {
+            let ticket = ticket(server.receive(at(0), client_at(50_000), &request));
+            let channel = server.answer(at(0), ticket, 9_000);
+            if let Channel::Open { connection, client: _ } = channel {
+                server.handle(at(0), roundtrip_dhttp_proto::server::Input::Broken(connection));
+            }
+            matches!(channel, Channel::Open { .. })
+        })
+        .count();
+    assert!((1..3_000).contains(&opened), "{opened}");
 }
 
 #[test]

@@ -181,7 +181,7 @@ impl World {
         let tag = format!("\"{}\"", body.len());
         let mut fields = Fields::new();
         fields.push("ETag", &tag).expect("digits");
-        if let Some(token) = self.server.token(self.now, &ticket) {
+        if let Some(token) = self.server.token(self.now, &ticket, || body.len() as u64 + 100) {
             fields.push("DHTTP-Token", token.as_str()).expect("digits");
         }
         let (status, body) = match range::wanted(request, Some(&tag), "", body.len() as u64) {
@@ -218,7 +218,7 @@ impl World {
                 *self.by_tcp.entry(id).or_default() += 1;
                 self.write(connection.0, bytes);
             }
-            Channel::Open { connection, client: _, tries: _ } => {
+            Channel::Open { connection, client: _ } => {
                 *self.by_tcp.entry(id).or_default() += 1;
                 self.pipes.insert(connection.0, (false, [bytes].into(), self.now));
                 let rtt = self.up_to(self.weather.jitter) + self.up_to(self.weather.jitter);

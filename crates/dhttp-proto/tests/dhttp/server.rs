@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 
 use http1::message::Method;
 use roundtrip_dhttp_proto::server::{
-    Channel, ConnectionId, Ignored, Input, Output, PerClient, Server, Tries, Verdict,
+    Channel, ConnectionId, Ignored, Input, Output, PerClient, Server, Verdict,
 };
 use roundtrip_dhttp_proto::{Extension, ServerConfig};
 use wire::Time;
@@ -27,8 +27,8 @@ fn ask(server: &mut Server, now: Time, id: u64, size: u64) -> Channel {
 
 fn opened(channel: Channel) -> ConnectionId {
     match channel {
-        Channel::Open { connection, client, tries } => {
-            assert_eq!((client, tries), (client_at(crate::setting::CLIENT_PORT), Tries::Usual));
+        Channel::Open { connection, client } => {
+            assert_eq!(client, client_at(crate::setting::CLIENT_PORT));
             connection
         }
         Channel::Datagram | Channel::Parts(_) | Channel::Connection(_) | Channel::Refer(_) => {

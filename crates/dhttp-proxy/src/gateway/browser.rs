@@ -222,7 +222,7 @@ impl Browser<'_> {
             if server.is_used {
                 count_shared(&self.shared.counters.reused);
             }
-            let sent = upstream::send_head(&server.stream(), forward);
+            let sent = server.send_head(forward);
             let is_stale = sent.is_err() && server.is_used;
             let is_open = sent.is_ok();
             if is_stale || !is_open {
@@ -292,9 +292,6 @@ impl Browser<'_> {
                         (&*program).write_all(&bytes)
                     }
                     Came::Head(answer, framing) => {
-                        if let Some(said) = answer.fields.get("Alt-Svc") {
-                            shared.client().hear(&forward.authority, said);
-                        }
                         let size = match framing {
                             Framing::Length(length) => Size::Known(length),
                             Framing::Chunked | Framing::UntilClose => Size::Unknown,

@@ -12,7 +12,7 @@ use http1::message::{Fields, Framing, RequestHead, ResponseHead};
 use super::Shared;
 use super::browser::{Browser, Ended, conclude};
 use super::reply::{Asked, Reply, Size};
-use super::upstream::{self, Came as Arrived, Upstream};
+use super::upstream::{Came as Arrived, Upstream};
 use crate::cache::passing::{Came, Looked, Passing};
 use dhttp::client::Event;
 use dhttp::fields::copy;
@@ -145,7 +145,7 @@ fn by_dhttp(
 
 fn by_plain_http(shared: &Shared, forward: &Forward, passing: &mut Passing) -> Option<()> {
     let mut server = Upstream::open(shared, forward, false).ok()?;
-    upstream::send_head(&server.stream(), forward).ok()?;
+    server.send_head(forward).ok()?;
     let mut each = |came: Arrived<'_>| -> io::Result<()> {
         match came {
             Arrived::Head(answer, Framing::Length(length)) => {

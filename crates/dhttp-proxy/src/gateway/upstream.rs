@@ -159,6 +159,25 @@ impl Upstream {
         })
     }
 
+    /// Sends a request's head, which names the port on which DHTTP's client accepts connections.
+    ///
+    /// # Errors
+    /// What the connection said.
+    pub(super) fn send_head(&self, forward: &Forward) -> io::Result<()> {
+        let mut head = forward.head.clone();
+        if forward.framing == Framing::Chunked {
+            // Constant, and a valid field; what came with the request was for one hop.
+            let _ = head.fields.push("Transfer-Encoding", "chunked");
+        }
+        if let Some((name, port)) = self.client.port_field() {
+            // A number is a valid field.
+            let _ = head.fields.push(name, &port);
+        }
+        let mut bytes = Vec::with_capacity(1_024);
+        head.encode(&mut bytes);
+        (&*self.incoming.stream).write_all(&bytes)
+    }
+
     /// Its other end, to write to.
     pub(super) fn stream(&self) -> Arc<TcpStream> {
         Arc::clone(&self.incoming.stream)
@@ -197,6 +216,7 @@ impl Upstream {
                     each(Came::Interim(head)).map_err(|_| Broken::program())?;
                 }
                 Some(Event::Head(head, framing)) => {
+                    self.client.hear(&self.authority, self.server, &head.fields);
                     last = Some(persists(head.version, &head.fields));
                     each(Came::Head(head, framing)).map_err(|_| Broken::program())?;
                 }
@@ -269,21 +289,6 @@ impl Broken {
     fn program() -> Self {
         Self { status: 502, why: "the program that asked is gone".to_owned(), is_silent: false }
     }
-}
-
-/// Sends a request's head.
-///
-/// # Errors
-/// What the connection said.
-pub(super) fn send_head(mut stream: &TcpStream, forward: &Forward) -> io::Result<()> {
-    let mut head = forward.head.clone();
-    if forward.framing == Framing::Chunked {
-        // Constant, and a valid field; what came with the request was for one hop.
-        let _ = head.fields.push("Transfer-Encoding", "chunked");
-    }
-    let mut bytes = Vec::with_capacity(1_024);
-    head.encode(&mut bytes);
-    stream.write_all(&bytes)
 }
 
 /// Sends a part of a request's body.

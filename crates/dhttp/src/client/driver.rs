@@ -63,12 +63,17 @@ impl Driver {
             epoll::add(&epoll, socket, EventData::new_u64(number), EventFlags::IN)?;
         }
         let port = listener.local_addr()?.port();
+        let machine = Machine::new(config, port, random::bytes()?);
+        if let Some(port) = machine.named_port() {
+            // It is set here alone.
+            let _ = shared.port.set(port);
+        }
         Ok(Self {
             clock: Clock::start(),
             epoll,
             udp,
             listener,
-            machine: Machine::new(config, port, random::bytes()?),
+            machine,
             inbox: Inbox::default(),
             connections: BTreeMap::new(),
             next: FIRST,
@@ -200,6 +205,7 @@ impl Driver {
         for command in commands.ok().flatten().unwrap_or_default() {
             match command {
                 Command::Ask(question) => self.ask(*question),
+                Command::Learn(server, token) => self.machine.learn_token(server, &token),
                 Command::Cancel(id) => {
                     self.machine.cancel(id);
                     self.questions.remove(&id);

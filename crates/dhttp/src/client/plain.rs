@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use http1::message::{Event as Part, Limits, RequestHead, ResponseReader};
+use http1::message::{Event as Part, Fields, Limits, RequestHead, ResponseReader};
 use wire::{Duration, Time};
 
 use super::exchange::{Event, Sink, Via};
@@ -28,7 +28,7 @@ pub(super) fn ask(shared: &Arc<Shared>, question: Question) {
 }
 
 fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
-    let Question { id: _, url, server, dhttp: _, head, sink } = question;
+    let Question { id: _, url, server, dhttp, head, sink } = question;
     let patience = std::time::Duration::from_nanos(shared.config.patience.as_nanos());
     let failed = |what: &str, error: &io::Error| format!("{what} {server}: {error}");
     shared.note(&Note::Connecting(*server));
@@ -37,29 +37,27 @@ fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
     let set = stream.set_read_timeout(Some(patience)).and_then(|()| stream.set_write_timeout(Some(patience)));
     set.map_err(|error| failed("cannot use the connection to", &error))?;
     let mut bytes = Vec::new();
-    alone(head).encode(&mut bytes);
+    alone(head, shared.port_field()).encode(&mut bytes);
     stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
-    let heard = read(&mut stream, shared, *server, head, sink).map_err(|why| format!("{server}: {why}"))?;
-    if let (Some(heard), Ok(mut known)) = (heard, shared.known.lock()) {
-        known.hear(&url.authority(), &heard);
-    }
+    let hear = |fields: &Fields| shared.hear(&url.authority(), Some(server.ip()), Some(dhttp.port()), fields);
+    read(&mut stream, (shared, *server), head, sink, hear).map_err(|why| format!("{server}: {why}"))?;
     sink.give(Event::End);
     Ok(())
 }
 
-/// Reads the answer, hands it over but for its end, and says what the server told of other ways to ask. The head must
+/// Reads the response and hands it over but for its end; `hear` gets the fields of its head before that. The head must
 /// be whole within `patience`, and then something must come as often as that.
 fn read(
     stream: &mut TcpStream,
-    shared: &Shared,
-    server: SocketAddr,
+    (shared, server): (&Shared, SocketAddr),
     asked: &RequestHead,
     sink: &Sink,
-) -> Result<Option<Vec<u8>>, String> {
+    hear: impl Fn(&Fields),
+) -> Result<(), String> {
     let (clock, patience) = (Clock::start(), shared.config.patience);
     let mut reader = ResponseReader::new(Limits::default());
     let mut room = vec![0; 65_536];
-    let (mut is_final, mut heard, mut interim) = (false, None, 0);
+    let (mut is_final, mut interim) = (false, 0);
     loop {
         if !is_final && clock.now().since(Time::ZERO) > patience {
             return Err(format!("the server's answer has not begun within {patience}"));
@@ -69,7 +67,7 @@ fn read(
         let mut input = room.get(..length).unwrap_or_default();
         if length == 0 {
             return match reader.end_of_stream().map_err(|fault| fault.to_string())? {
-                true => Ok(heard),
+                true => Ok(()),
                 false => Err("the server closed the connection without an answer".to_owned()),
             };
         }
@@ -84,11 +82,11 @@ fn read(
                 }
                 Part::Head(head, _) => {
                     is_final = true;
-                    heard = head.fields.get("Alt-Svc").map(<[u8]>::to_vec);
+                    hear(&head.fields);
                     sink.give(Event::Head(Via::TcpClient, head))
                 }
                 Part::Body(bytes) => sink.give(Event::Body(bytes.to_vec())),
-                Part::End if is_final => return Ok(heard),
+                Part::End if is_final => return Ok(()),
                 Part::End => true,
             };
             if !wanted {
@@ -108,10 +106,13 @@ fn silence(error: &io::Error, patience: Duration) -> String {
     }
 }
 
-/// The only request of its connection.
-fn alone(head: &RequestHead) -> RequestHead {
+/// The only request of its connection, and the port that it names.
+fn alone(head: &RequestHead, port: Option<(&str, String)>) -> RequestHead {
     let mut head = head.clone();
-    // Constant, and a valid field.
+    // Constant, and a valid field; so is a number.
     let _ = head.fields.push("Connection", "close");
+    if let Some((name, port)) = port {
+        let _ = head.fields.push(name, &port);
+    }
     head
 }

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use dhttp_proto::parts::{Divisible, write_head};
-use dhttp_proto::server::{Channel, Ignored, Input, Ticket, Tries, Verdict};
+use dhttp_proto::server::{Channel, Ignored, Input, Ticket, Verdict};
 use dhttp_proto::{Id, Server as Machine};
 use http1::message::RequestHead;
 use wire::Time;
@@ -169,13 +169,17 @@ pub(super) struct Way<'a> {
 
 impl Way<'_> {
     fn answer(&mut self, now: Time, (ends, ticket): (Ends, Ticket), request: &Request<'_>, answer: &Answer) {
-        let token = self.machine.token(now, &ticket);
         // Most heads leave in a datagram: they are written where that is made.
         let slot = self.outbox.slot(ends);
         slot.extend_from_slice(&ticket.id.to_bytes());
-        head::write(slot, answer, self.today, token.as_ref());
+        head::write(slot, answer, self.today);
         let has_body = !request.is_head() && !answer.is_bodiless();
-        let size = slot.len() as u64 + if has_body { answer.body.len() } else { 0 };
+        let body_bytes = if has_body { answer.body.len() } else { 0 };
+        let token = self.machine.token(now, &ticket, || slot.len() as u64 + body_bytes);
+        if let Some(token) = &token {
+            head::add_token(slot, token);
+        }
+        let size = slot.len() as u64 + body_bytes;
         let (id, body) = (ticket.id, has_body.then_some(&answer.body));
         let fields = || head::fields(answer, self.today, token.as_ref());
         let divisible = || Divisible::of(answer.status, fields(), body.map_or(0, Body::len));
@@ -204,12 +208,11 @@ impl Way<'_> {
                 count(&self.counters.tcp_opened);
                 log::Channel::TcpOpened
             }
-            Channel::Open { connection, client, tries } => {
+            Channel::Open { connection, client } => {
                 // From where it was asked, as datagrams are.
                 let local = ends.local.unwrap_or(self.local.ip());
                 let way = (SocketAddr::new(local, self.local.port()), client);
-                let how = (tries, self.fast_open && tries == Tries::Usual);
-                if self.opened.open(self.epoll, connection, way, how).is_ok() {
+                if self.opened.open(self.epoll, connection, way, self.fast_open).is_ok() {
                     count(&self.counters.opened);
                     count(&self.counters.tcp_opened);
                     let message = (slot.clone(), body);
@@ -233,8 +236,7 @@ impl Way<'_> {
             }
         };
         if let Some(log) = self.log {
-            let bytes = if has_body { answer.body.len() } else { 0 };
-            log.line(self.today.second(), ends.peer.ip(), request, answer.status, bytes, way);
+            log.line(self.today.second(), ends.peer.ip(), request, answer.status, body_bytes, way);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::fields::copy;
 use crate::handler::Answer;
 
 /// Writes a head, its empty line included.
-pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, today: &Today, token: Option<&Token>) {
+pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, today: &Today) {
     let Answer { status, fields, body } = answer;
     write_status_line(Version::Http11, *status, out);
     // A cache knows better when an answer was made.
@@ -20,17 +20,20 @@ pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, today: &Today, token: Op
         out.extend_from_slice(today.date.lines());
     }
     out.extend_from_slice(fields.lines());
-    if let Some(token) = token {
-        for part in [TOKEN_FIELD, ": ", token.as_str(), "\r\n"] {
-            out.extend_from_slice(part.as_bytes());
-        }
-    }
     if let Some(length) = body.told_length().filter(|_| !answer.is_bodiless()) {
         out.extend_from_slice(b"Content-Length: ");
         write_decimal(length, out);
         out.extend_from_slice(b"\r\n");
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// Adds a token to the head that ends here.
+pub(super) fn add_token(out: &mut Vec<u8>, token: &Token) {
+    out.truncate(out.len().saturating_sub(2));
+    for part in [TOKEN_FIELD, ": ", token.as_str(), "\r\n\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
 }
 
 /// The fields of an answer, but for its length: what the first of its parts says, if it goes in parts.

@@ -39,7 +39,7 @@ impl Keys {
     pub(super) fn epoch(config: &ServerConfig, now: Time) -> u64 {
         let each = match config.validation {
             Validation::Trusting => USUAL,
-            Validation::Tokens { factor: _, lifetime, limiter: _ } => lifetime.max(USUAL),
+            Validation::Tokens { factor: _, lifetime, limiter: _, rate: _ } => lifetime.max(USUAL),
         };
         now.as_nanos() / each.as_nanos().max(1)
     }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 
-use dhttp_proto::server::{ConnectionId, Input, Tries};
+use dhttp_proto::server::{ConnectionId, Input};
 use dhttp_proto::{Id, Server as Machine};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::Time;
@@ -51,9 +51,9 @@ impl OpenedConnections {
         epoll: &OwnedFd,
         id: ConnectionId,
         (local, client): (SocketAddr, SocketAddr),
-        (tries, fast_open): (Tries, bool),
+        fast_open: bool,
     ) -> io::Result<()> {
-        let stream: TcpStream = socket::connect(local, client, tries, fast_open)?.into();
+        let stream: TcpStream = socket::connect(local, client, fast_open)?.into();
         epoll::add(epoll, &stream, data(id), WATCHED)?;
         let opened = Opened { stream, queue: Queue::default(), is_there: false, asked: Vec::new() };
         tracing::debug!(%client, connection = id.0, "connecting to a client");

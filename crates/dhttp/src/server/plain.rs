@@ -3,13 +3,16 @@
 //! A client that reads slowly is not read from, and one that reads nothing is reset. Not DHTTP: whoever connects is
 //! served as by any other server.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{IpAddr, Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use dhttp_proto::Server as Machine;
+use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
 use http1::message::{Fields, RequestHead, Version};
 use http1::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
 use wire::Time;
@@ -68,6 +71,8 @@ pub(super) struct Around<'a, H> {
     pub(super) handler: &'a mut H,
     /// Fields of every answer.
     pub(super) today: &'a Today,
+    /// What makes tokens for clients that name the port on which they accept connections.
+    pub(super) tokens: &'a Machine,
     /// For what comes in.
     pub(super) room: &'a mut [u8],
     pub(super) body_bytes: usize,
@@ -258,7 +263,7 @@ impl Plain {
         let bytes = if has_body { answer.body.len() } else { 0 };
         (around.answered)(&request, answer.status, bytes);
         if has_body && takes_trailers(head) && trailers.iter().next().is_some() {
-            return self.respond_with(around, id, answer, trailers);
+            return self.respond_with(around, id, head, answer, trailers);
         }
         let (body, rest) = match answer.body {
             Body::Whole(bytes) => (ResponseBody::Whole(bytes), None),
@@ -268,7 +273,8 @@ impl Plain {
             }
             Body::Described(length) => (length.map_or(ResponseBody::Unknown, ResponseBody::Length), None),
         };
-        let fields = [&*answer.fields, around.today.beside(&answer.fields)];
+        let beside = self.beside(around, head, &answer.fields);
+        let fields = [&*answer.fields, &*beside];
         match self.machine.respond_sharing(around.now, id, answer.status, fields, body) {
             Ok(()) => self.file = rest,
             // A handler that answers with what cannot be sent, or a client that has gone meanwhile.
@@ -278,20 +284,37 @@ impl Plain {
         }
     }
 
+    /// The fields of this second that a response with these fields has beside them, and a token if its request names the port
+    /// on which the client accepts connections: the handshake of this connection has proved the client's address.
+    fn beside<'a, H>(&self, around: &Around<'a, H>, head: &RequestHead, fields: &Fields) -> Cow<'a, Fields> {
+        let beside = around.today.beside(fields);
+        let port = head.fields.get(PORT_FIELD).and_then(read_port);
+        let client = port.map(|port| SocketAddr::new(self.client, port));
+        match client.and_then(|client| around.tokens.token_for(around.now, client)) {
+            Some(token) => {
+                let mut beside = beside.clone();
+                copy(&mut beside, TOKEN_FIELD.as_bytes(), token.as_str().as_bytes());
+                Cow::Owned(beside)
+            }
+            None => Cow::Borrowed(beside),
+        }
+    }
+
     /// Gives an answer in chunks, with trailers behind them.
     fn respond_with<H>(
         &mut self,
         around: &mut Around<'_, H>,
         id: RequestId,
+        head: &RequestHead,
         answer: Answer,
         trailers: Fields,
     ) {
         let mut fields = Fields::clone(&answer.fields);
         let names: Vec<&[u8]> = trailers.iter().map(|(name, _)| name).collect();
         copy(&mut fields, b"Trailer", &names.join(&b", "[..]));
-        let beside = around.today.beside(&answer.fields);
+        let beside = self.beside(around, head, &answer.fields);
         let body = ResponseBody::Unknown;
-        if self.machine.respond_sharing(around.now, id, answer.status, [&fields, beside], body).is_err() {
+        if self.machine.respond_sharing(around.now, id, answer.status, [&fields, &*beside], body).is_err() {
             let _ = self.machine.respond(around.now, id, Response::empty(500));
             return;
         }

@@ -328,6 +328,7 @@ impl<H: Handler> Worker<H> {
             now,
             handler: &mut self.handler,
             today: &self.today,
+            tokens: &self.machine,
             room: &mut self.room,
             body_bytes: self.config.body_bytes,
             faults: &counters.faults,

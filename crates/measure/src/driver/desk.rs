@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
 use dhttp_proto::parts::Divisible;
 use dhttp_proto::server::{Channel, ConnectionId, Input, Output, Secrets, Ticket, Verdict};
-use dhttp_proto::token::TOKEN_FIELD;
+use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
 use dhttp_proto::{Key, Server as Machine, ServerConfig};
 use http1::message::RequestHead;
 use http1::server::{Response, ResponseBody};
@@ -131,17 +131,21 @@ impl Desk {
         while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= now) {
             let Asked { ticket, head } = entry.remove();
             let mut response = site.respond(&head);
-            if let Some(token) = self.machine.token(now, &ticket) {
-                // Hexadecimal digits are valid in a field.
+            let encoded = |response: Response| {
+                let mut bytes = ticket.id.to_bytes().to_vec();
+                response.encode(&head.method, &mut bytes).map(|()| bytes)
+            };
+            let size = || encoded(response.clone()).map_or(0, |bytes| bytes.len() as u64);
+            if let Some(token) = self.machine.token(now, &ticket, size) {
+                // Hexadecimal digits can stand in a field.
                 let _ = response.fields.push(TOKEN_FIELD, token.as_str());
             }
-            let mut bytes = ticket.id.to_bytes().to_vec();
             let whole = response.clone();
-            if response.encode(&head.method, &mut bytes).is_err() {
-                // The site produces whole objects and final statuses only.
+            let Ok(bytes) = encoded(response) else {
+                // The site gives whole objects and final statuses only.
                 self.machine.abandon(ticket);
                 continue;
-            }
+            };
             let (id, source) = (ticket.id, ticket.source);
             let divisible = || Divisible::of(whole.status, whole.fields.iter(), body(&whole).len() as u64);
             match self.machine.answer_in_parts(now, ticket, bytes.len() as u64, divisible) {
@@ -153,21 +157,35 @@ impl Desk {
                 }
                 Channel::Refer(eight) => self.send(&eight, source)?,
                 Channel::Connection(id) => self.carry(now, id, bytes),
-                Channel::Open { connection: id, client, tries: _ } => {
-                    match Connection::open(client, profile) {
-                        Ok(connection) => {
-                            self.lanes.insert(id, Lane { connection, answers: 0 });
-                            self.carry(now, id, bytes);
-                        }
-                        Err(_) => self.machine.handle(now, Input::Broken(id)),
+                Channel::Open { connection: id, client } => match Connection::open(client, profile) {
+                    Ok(connection) => {
+                        self.lanes.insert(id, Lane { connection, answers: 0 });
+                        self.carry(now, id, bytes);
                     }
-                }
+                    Err(_) => self.machine.handle(now, Input::Broken(id)),
+                },
             }
         }
         Ok(())
     }
 
-    /// Passes events of a connection to the state machine.
+    /// Adds a token to a response over plain HTTP, if its request names the port on which the client accepts connections.
+    pub(super) fn add_token(
+        &self,
+        now: Time,
+        client: Option<IpAddr>,
+        request: &RequestHead,
+        response: &mut Response,
+    ) {
+        let port = request.fields.get(PORT_FIELD).and_then(read_port);
+        let client = client.zip(port).map(|(address, port)| SocketAddr::new(address, port));
+        if let Some(token) = client.and_then(|client| self.machine.token_for(now, client)) {
+            // Hexadecimal digits can stand in a field.
+            let _ = response.fields.push(TOKEN_FIELD, token.as_str());
+        }
+    }
+
+    /// Gives the machine what a connection has done.
     pub(super) fn attend(
         &mut self,
         now: Time,

@@ -7,7 +7,7 @@
 //! Not a web server: one thread, one site, and it runs until it is stopped.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -94,6 +94,7 @@ pub(super) fn listen(address: SocketAddr) -> Result<Socket, Error> {
 #[derive(Debug)]
 struct Visitor {
     connection: Connection,
+    client: Option<IpAddr>,
     machine: ServerConnection,
     wakes: Option<Time>,
     wanted: Option<RequestHead>,
@@ -123,10 +124,13 @@ impl Visitor {
         now: Time,
         request: RequestId,
         wanted: &RequestHead,
-        service: &Service,
+        (service, desk): (&Service, Option<&Desk>),
     ) -> Result<(), Misuse> {
         let mut response = service.site.respond(wanted);
-        // An explicit division into writes has priority over pieces.
+        if let Some(desk) = desk {
+            desk.add_token(now, self.client, wanted, &mut response);
+        }
+        // Who cuts answers into writes of his own means those.
         let WritePolicy { head_apart, buffer, gather: _ } = service.config.writes;
         let is_one_write = !head_apart && buffer.is_none() && wanted.method == Method::Get;
         match &response.body {
@@ -250,7 +254,8 @@ impl Server {
     fn accept(&mut self) -> Result<(), Error> {
         loop {
             match self.listener.accept() {
-                Ok((socket, _)) => {
+                Ok((socket, from)) => {
+                    let client = from.as_socket().map(|from| from.ip());
                     let connection = Connection::accepted(socket, &self.service.profile)
                         .map_err(Error::io("accept a connection"))?;
                     if self.served.connections == 0 {
@@ -261,6 +266,7 @@ impl Server {
                     self.served.connections += 1;
                     let visitor = Visitor {
                         connection,
+                        client,
                         machine,
                         wakes: None,
                         wanted: None,
@@ -340,8 +346,8 @@ impl Server {
             let request = entry.remove();
             let Some(visitor) = self.connections.get_mut(&id) else { continue };
             let Some(wanted) = visitor.wanted.take() else { continue };
-            // The client may have gone meanwhile: then no response is needed.
-            if visitor.answer(now, request, &wanted, &self.service).is_ok() {
+            // The client may have gone meanwhile: then nobody awaits the answer.
+            if visitor.answer(now, request, &wanted, (&self.service, self.desk.as_ref())).is_ok() {
                 self.obey(id)?;
             }
         }

@@ -2,11 +2,8 @@
 //!
 //! The victim is the test: it sees each SYN. The number of bytes is in [`super::reflection`].
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use measure::clock::Clock;
-use wire::Time;
 use wire::packet::Flags;
 
 use super::host::{Host, Sent, allowed};
@@ -47,8 +44,8 @@ fn services_that_never_asked_are_not_connected_to() {
     ];
     // Their own clients cannot have it done either.
     let own = address([23, 0, 0, 1], 40_000);
-    let proved = token(&host, own);
-    for (id, (_, port)) in (0_u8..).zip(services) {
+    let tokens = services.map(|(_, port)| token(&host, own, port));
+    for (id, ((_, port), proved)) in (0_u8..).zip(services.into_iter().zip(tokens)) {
         aim(&host, address([60, id, 0, 1], 40_000), id.into(), port, &fill(1_000));
         aim(&host, own, 100 + u64::from(id), port, &proved);
     }
@@ -81,75 +78,76 @@ fn networks_behind_the_server_are_not_connected_to() {
         [255, 255, 255, 255],
         [0, 0, 0, 0],
     ];
+    // Whoever is inside may have a token, and gets no connection all the same.
+    let proved = token(&host, address([10, 0, 0, 1], 40_000), 40_001);
     for (id, octets) in (0..).zip(inside) {
         aim(&host, address(octets, 40_000), id, 40_001, &fill(1_000));
     }
+    aim(&host, address([10, 0, 0, 1], 40_000), 99, 40_001, &proved);
     let sent = host.until_silent(SOON);
     assert!(!sent.iter().any(Sent::is_tcp));
     assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
 }
 
 #[test]
-fn who_never_asked_is_tried_nine_times_and_a_network_forty_five() {
+fn no_syn_goes_to_an_address_that_has_shown_no_token() {
     if !allowed() {
         return;
     }
     let host = Host::new("tries", SERVER);
     let server = serve(&host);
+    let client = address([23, 0, 0, 1], 40_000);
+    let proved = token(&host, client, 40_001);
     let mut id = 0;
-    let mut scan = |victims: &[[u8; 4]]| {
-        let clock = Clock::start();
-        for port in 40_000..40_100 {
-            for victim in victims {
-                id += 1;
-                aim(&host, address(*victim, 40_000), id, port, &fill(1_000));
+    let mut aimed = |from: SocketAddr, port: u16, more: &str| {
+        id += 1;
+        aim(&host, from, id, port, more);
+        if id % 64 == 63 { host.until_silent(1) } else { Vec::new() }
+    };
+    let mut sent = Vec::new();
+    for port in 40_000..40_100 {
+        for last in 1..=20 {
+            // Another's token is worth nothing, and its own nothing for another port.
+            let victim = address([60, 1, last, 1], 40_000);
+            for more in [fill(1_000), proved.clone()] {
+                sent.extend(aimed(victim, port, &more));
             }
         }
-        // A second SYN comes after a second, and is in the budget of `reflection`.
-        let sent = host.until_silent(SOON);
-        let syns = sent.iter().filter_map(|sent| sent.packet().tcp().filter(|_| is_syn(sent)));
-        let attempts: BTreeSet<_> =
-            syns.map(|syn| (syn.source_port, syn.destination_port, syn.seq)).collect();
-        (attempts.len() as f64, clock.now().since(Time::ZERO).as_secs_f64())
-    };
-    // A request weighs 1 and an attempt 10, of 100 and 500, which halve in a second.
-    let (attempts, took) = scan(&[[60, 0, 0, 1]]);
-    assert!((9.0..=9.0 + 8.0 * took).contains(&attempts), "{attempts} to one address in {took} seconds");
-    let network: Vec<_> = (1..=50).map(|last| [60, 1, 0, last]).collect();
-    let (attempts, took) = scan(&network);
-    assert!(attempts <= 46.0 + 40.0 * took, "{attempts} to a /24 in {took} seconds");
+        if port != 40_001 {
+            sent.extend(aimed(client, port, &proved));
+        }
+    }
+    sent.extend(host.until_silent(SOON));
+    assert!(!sent.iter().any(Sent::is_tcp), "a SYN");
+    assert!(sent.iter().all(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)));
+    assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
+    aim(&host, client, 0, 40_001, &proved);
+    assert!(is_syn(&host.next(AT_LAST).expect("the client's own connection")));
+    // It is there now, and whoever knows its port and writes its address cannot have anything sent on it.
+    aim(&host, client, 1, 40_001, &fill(1_000));
+    let sent = host.next(AT_LAST).expect("the eight bytes");
+    assert_eq!(sent.datagram().map(<[u8]>::len), Some(8));
     drop(server);
 }
 
 #[test]
-fn who_refuses_is_not_asked_again_and_the_attacker_is_not_told() {
+fn a_client_that_refuses_is_told_to_use_plain_http() {
     if !allowed() {
         return;
     }
     let host = Host::new("refusing", SERVER);
     let server = serve(&host);
-    let (refusing, silent) = (address([60, 0, 0, 1], 40_000), address([60, 0, 1, 1], 40_000));
-    let seen = [refusing, silent].map(|victim| {
-        aim(&host, victim, 1, 40_001, &fill(1_000));
-        let syn = host.next(AT_LAST).expect("the one attempt");
-        assert!(is_syn(&syn));
-        if victim == refusing {
-            let (packet, reset) = (syn.packet(), Flags::RST | Flags::ACK);
-            let segment = packet.tcp().unwrap();
-            let from = SocketAddr::new(victim.ip(), 40_001);
-            host.receives_segment((from, segment.source_port), (0, segment.seq + 1), reset, b"");
-        }
-        // The attacker sends requests of its own meanwhile: the responses reveal nothing about the victim.
-        host.receives_datagram(address([23, 0, 0, 1], 40_000), PORT, &request(2, 0, 10, &fill(200)));
-        let sent = host.until_silent(SOON);
-        let (own, others): (Vec<_>, Vec<_>) =
-            sent.iter().map(|sent| (sent.to().ip(), sent.bytes())).partition(|(to, _)| *to != victim.ip());
-        // The host that refused gets the fallback message for plain HTTP, within the budget: eight bytes, which the
-        // attacker never sees.
-        assert!(others.iter().all(|(_, bytes)| *bytes == 20 + 8 + 8) && others.len() <= 1, "{others:?}");
-        own
-    });
-    assert_eq!(seen[0], seen[1], "the same whether the port is open, closed or nobody's");
-    assert_eq!(seen[0].len(), 1, "only his own answer");
+    let client = address([60, 0, 0, 1], 40_000);
+    let proved = token(&host, client, 40_001);
+    aim(&host, client, 1, 40_001, &proved);
+    let syn = host.next(AT_LAST).expect("the one attempt");
+    assert!(is_syn(&syn));
+    let (packet, reset) = (syn.packet(), Flags::RST | Flags::ACK);
+    let segment = packet.tcp().unwrap();
+    let from = SocketAddr::new(client.ip(), 40_001);
+    host.receives_segment((from, segment.source_port), (0, segment.seq + 1), reset, b"");
+    let sent = host.until_silent(SOON);
+    let told: Vec<_> = sent.iter().map(|sent| (sent.to(), sent.bytes())).collect();
+    assert_eq!(told, [(client, 20 + 8 + 8)]);
     drop(server);
 }

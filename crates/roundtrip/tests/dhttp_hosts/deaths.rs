@@ -94,10 +94,11 @@ fn of_a_client_that_is_killed_or_cut_off_nothing_stays() {
     };
     for is_cut_off in [false, true] {
         let network = Network::between(&here, &there, Weather::FINE);
-        let url = format!("dhttp://{}/60000000/1", address(SERVER, PORT));
+        // The first response brings the token without which the server does not connect.
+        let urls = ["10", "60000000"].map(|size| format!("dhttp://{}/{size}/1", address(SERVER, PORT)));
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
-        command.args(["get", &url]).env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-killed"));
-        // No one reads its output, so that it blocks in a write until it is killed.
+        command.arg("get").args(&urls).env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-killed"));
+        // Nobody reads what it writes, so that it is in the middle of it until it dies.
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let client = Killed(here.does(move || command.spawn()).unwrap());
         while !is_open(1) {

@@ -26,8 +26,8 @@ fn each_network_has_its_share_and_every_second_of_the_rest_is_told_to_use_plain_
     let host = Host::new("shares", SERVER);
     let server = serve(&host);
     let own = address([23, 0, 0, 1], 40_000);
-    let proved = token(&host, own);
-    // (number of addresses, number of requests, the share: docs/dhttp.md)
+    let proved = token(&host, own, 0);
+    // (how many addresses, how many requests, the share: docs/dhttp.md)
     for (network, addresses, share) in [(1, 1, 100_u16), (2, 200, 500), (3, 50_000, 2_000)] {
         let (clock, mut answers, mut referred) = (Clock::start(), 0, 0);
         for id in 0..6_000_u32 {

@@ -83,9 +83,9 @@ fn fill(length: usize) -> String {
     format!("DHTTP-Fill: {}\r\n", "x".repeat(length))
 }
 
-/// A token that proves the address to the server, as a field, fetched from it.
-fn token(host: &Host, of: SocketAddr) -> String {
-    host.receives_datagram(of, PORT, &request(1, 0, 10, &fill(200)));
+/// What proves the address to the server for connections to this TCP port, as a field, got from it.
+fn token(host: &Host, of: SocketAddr, port: u16) -> String {
+    host.receives_datagram(of, PORT, &request(1, port, 10, &fill(200)));
     let answer = host.next(AT_LAST).expect("an answer with a token");
     let text = String::from_utf8_lossy(answer.datagram().unwrap()).into_owned();
     let line = text.lines().find(|line| line.starts_with("DHTTP-Token: "));

@@ -1,6 +1,6 @@
 //! A server as a reflector: the bytes that reach a victim for each byte sent in its name.
 //!
-//! Bytes are those of IP packets, including SYNs and retransmissions. Victims that reply are in [`super::bounce`].
+//! Bytes are those of IP packets. That none of them are SYNs is in [`super::bounce`].
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use wire::Seed;
 use super::host::{Host, Sent, allowed};
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve, serve_at, token};
 
-/// `TCP_SYNCNT` 1: two SYNs within a second, then a timeout of two seconds.
+/// A SYN, if there were one, would come again after a second.
 const SYNS_ARE_OVER: u16 = 1_500;
 
 #[test]
@@ -21,7 +21,7 @@ fn a_victim_gets_at_most_three_bytes_for_each_that_was_sent_in_its_name() {
     let host = Host::new("mirror", SERVER);
     let server = serve(&host);
     let attacker = address([23, 0, 0, 1], 40_000);
-    let stolen = token(&host, attacker);
+    let stolen = token(&host, attacker, 40_001);
     let kinds = [
         ("fresh", request(0, 0, 100, ""), false),
         ("asking for much", request(0, 40_001, 100_000, ""), false),

@@ -107,7 +107,7 @@ impl Crowd {
             Input::Datagram(Datagram { peer: _, port, payload }) => {
                 self.tell(now, usize::from(port - PORT), Told::Datagram(SERVER, &payload));
             }
-            Input::Accepted(socket, port) => {
+            Input::Accepted(socket, port, _) => {
                 let user = usize::from(port - PORT);
                 self.sockets.insert(socket, user);
                 self.tell(now, user, Told::Accepted(name(socket), SERVER));

@@ -151,7 +151,7 @@ impl Browser {
 
     pub(super) fn handle(&mut self, now: Time, input: Input) {
         match input {
-            Input::Accepted(socket, _) => {
+            Input::Accepted(socket, ..) => {
                 self.accepted.insert(socket);
                 let server = capture::socket(self.server);
                 self.told(now, dhttp::Input::Accepted(opened(socket), server));

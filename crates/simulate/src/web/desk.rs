@@ -4,11 +4,12 @@
 //! written in pieces, each when the one before is in the send buffer, as by a server that cannot write it in
 //! one call.
 
+use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 
 use dhttp_proto::parts::Divisible;
 use dhttp_proto::server::{Channel, ConnectionId, Ignored, Input as Told, Output, Secrets, Ticket, Verdict};
-use dhttp_proto::token::TOKEN_FIELD;
+use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
 use dhttp_proto::{Key, Server, ServerConfig};
 use http1::message::RequestHead;
 use http1::server::{Response, ResponseBody};
@@ -139,7 +140,23 @@ impl Desk {
         Some(Step::Answer(Box::new(Asked { head, ticket, datagram })))
     }
 
-    /// Handles an event of a connection that was opened by DHTTP.
+    /// Adds a token to a response over plain HTTP, if its request names the port on which the client accepts connections.
+    pub(super) fn add_token(
+        &self,
+        now: Time,
+        client: Address,
+        request: &RequestHead,
+        response: &mut Response,
+    ) {
+        let port = request.fields.get(PORT_FIELD).and_then(read_port);
+        let client = port.map(|port| SocketAddr::new(capture::socket(client).ip(), port));
+        if let Some(token) = client.and_then(|client| self.machine.token_for(now, client)) {
+            // Hexadecimal digits can stand in a field.
+            let _ = response.fields.push(TOKEN_FIELD, token.as_str());
+        }
+    }
+
+    /// Something happened on a connection that was opened here.
     pub(super) fn handle(&mut self, now: Time, input: &Input) -> Option<Step> {
         let (Input::Connected(socket)
         | Input::Data(socket, _)
@@ -185,17 +202,21 @@ impl Desk {
     /// Returns the steps that send a response on its channel.
     pub(super) fn answer(&mut self, now: Time, asked: Asked, mut response: Response) -> Vec<Step> {
         let Asked { head, ticket, datagram } = asked;
-        if let Some(token) = self.machine.token(now, &ticket) {
-            // Hexadecimal digits are valid in a field.
+        let encoded = |response: Response| {
+            let mut bytes = ticket.id.to_bytes().to_vec();
+            response.encode(&head.method, &mut bytes).map(|()| bytes)
+        };
+        let size = || encoded(response.clone()).map_or(0, |bytes| bytes.len() as u64);
+        if let Some(token) = self.machine.token(now, &ticket, size) {
+            // Hexadecimal digits can stand in a field.
             let _ = response.fields.push(TOKEN_FIELD, token.as_str());
         }
-        let mut bytes = ticket.id.to_bytes().to_vec();
         let whole = response.clone();
-        if response.encode(&head.method, &mut bytes).is_err() {
-            // The site produces whole objects and final statuses only.
+        let Ok(bytes) = encoded(response) else {
+            // The site gives whole objects and final statuses only.
             self.machine.abandon(ticket);
             return Vec::new();
-        }
+        };
         let (id, client) = (ticket.id, datagram.peer);
         let divisible = || Divisible::of(whole.status, whole.fields.iter(), body(&whole).len() as u64);
         let send =
@@ -220,7 +241,7 @@ impl Desk {
                 lane.answers.push_back(Payload::from(bytes));
                 vec![Step::Proceed(id)]
             }
-            Channel::Open { connection, client: at, tries: _ } => {
+            Channel::Open { connection, client: at } => {
                 self.counts.by_connection += 1;
                 self.counts.connections += 1;
                 let lane = Lane {

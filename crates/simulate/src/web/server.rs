@@ -11,7 +11,7 @@ use tcp::Payload;
 use wire::{Duration, Time};
 
 use super::desk::{self, Desk, DhttpCounts, DhttpServer};
-use crate::world::{Action, Input, SocketId};
+use crate::world::{Action, Address, Input, SocketId};
 
 /// CPU time of a server's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,7 @@ pub struct HeadSizes {
 
 /// One connection.
 struct Line {
+    client: Address,
     connection: ServerConnection,
     /// The request in progress.
     request: Option<RequestHead>,
@@ -123,8 +124,9 @@ impl WebServer {
                 let step = self.desk.as_mut().and_then(|desk| desk.handle(now, &input));
                 self.steps.extend(step.map(Step::Desk));
             }
-            Input::Accepted(socket, _) => {
+            Input::Accepted(socket, _, client) => {
                 let line = Line {
+                    client,
                     connection: ServerConnection::new(now, self.config),
                     request: None,
                     outputs: VecDeque::new(),
@@ -215,7 +217,10 @@ impl WebServer {
         let mut response = self.site.respond(head);
         self.pad(head, &mut response);
         if let Some(line) = self.connections.get_mut(&socket) {
-            // A request that was abandoned meanwhile needs no response.
+            if let Some(desk) = &self.desk {
+                desk.add_token(now, line.client, head, &mut response);
+            }
+            // A request that was given up meanwhile is not awaited any more, and needs no answer.
             let _ = line.connection.respond(now, id, response);
             self.drain(now, socket);
         }

@@ -25,9 +25,9 @@ pub struct SocketId(pub u32);
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A client's connection, on this port, is open.
-    Accepted(SocketId, u16),
-    /// A connection of ours is open.
+    /// A client's connection, on this port and from there, is open.
+    Accepted(SocketId, u16, Address),
+    /// Ours is open.
     Connected(SocketId),
     /// Bytes, in order; they have been read.
     Data(SocketId, Payload),

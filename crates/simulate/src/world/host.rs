@@ -262,7 +262,9 @@ impl<A: Application> Host<A> {
         }
         let Some(socket) = self.socket(id) else { return };
         let notice = match event {
-            Event::Connected if socket.is_accepted => Notice::Other(Input::Accepted(id, socket.local.port)),
+            Event::Connected if socket.is_accepted => {
+                Notice::Other(Input::Accepted(id, socket.local.port, socket.peer))
+            }
             Event::Connected => Notice::Other(Input::Connected(id)),
             Event::Readable => Notice::Readable(id),
             Event::Written => Notice::Other(Input::Written(id)),

@@ -61,8 +61,8 @@ impl Node {
 impl Application for Node {
     fn handle(&mut self, now: Time, input: Input) {
         let is_its = match &input {
-            Input::Accepted(socket, _) if self.is_alive => self.sockets.insert(*socket),
-            Input::Accepted(socket, _) => {
+            Input::Accepted(socket, ..) if self.is_alive => self.sockets.insert(*socket),
+            Input::Accepted(socket, ..) => {
                 self.resets.push_back(*socket);
                 false
             }
