@@ -10,7 +10,7 @@ for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
   if [ -d "$folder" ]; then export "${pair%%:*}=$folder"; fi
 done
 
-PURE="wire quantity tcp accesslog workload http1 dhttp-proto pageload scenario trace model simulate diagnose"
+PURE="wire quantity tcp accesslog workload http1 dhttp-proto pageload scenario trace model simulate diagnose render"
 ALL="fresh tools fmt commits clippy wasm docs smoke test"
 
 # Programs that tests run, and Debian's packages that have them. Their tests say `skipped: PROGRAM` where one is missing.

@@ -25,7 +25,6 @@ use crate::cli::dhttp::{Gateway, Get, Nat, Serve};
 use crate::cli::flags::{AdvancedFlags, OutputFlags, ScenarioFlags};
 use crate::cli::load::Load;
 use crate::failure::Failure;
-use crate::terminal::Terminal;
 
 /// Where a web page's round trips go, and how to get them back.
 #[derive(Debug, Parser)]
@@ -387,7 +386,7 @@ pub fn is_verbose_version(arguments: impl Iterator<Item = OsString>) -> bool {
 
 /// The command-line definition, each verb with its examples first, as wide as the terminal.
 pub fn command() -> Command {
-    let width = Terminal::of_stdout().prose_width();
+    let width = crate::terminal::of_stdout().prose_width();
     with_examples(Cli::command(), None, width).term_width(width).mut_subcommands(|verb| {
         let name = verb.get_name().to_owned();
         with_hyphens(with_short_help(with_examples(verb, Some(&name), width)))
@@ -427,7 +426,7 @@ const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usag
 /// Prints requested help or version to stdout.
 pub fn print_help(asked: &clap::Error) -> ExitCode {
     let help = asked.render();
-    let text = if Terminal::of_stdout().colour { help.ansi().to_string() } else { help.to_string() };
+    let text = if crate::terminal::of_stdout().colour { help.ansi().to_string() } else { help.to_string() };
     match crate::output::to_stdout(&text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -25,11 +25,10 @@
 //! | [`over_time`] | connections in each minute, for programs |
 //! | [`parquet_file`] | both as Parquet tables |
 //! | [`table`], [`sentence`] | for people |
-//! | [`page`], [`chart`] | as a page with the paper's figures |
+//! | [`page`] | as a page with the paper's figures |
 
 pub mod ask;
 pub mod blocks;
-pub mod chart;
 pub mod distribution;
 pub mod input;
 pub mod intake;

@@ -12,7 +12,7 @@ use scenario::{Protocol, Scenario};
 use trace::Row;
 use wire::Duration;
 
-use crate::output::Outcome;
+use render::output::Outcome;
 
 /// The reason why no row has a result, if none has.
 pub fn nothing(outcomes: &[Outcome]) -> Option<String> {

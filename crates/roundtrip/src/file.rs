@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use nix::sys::statvfs::statvfs;
+use render::output::number;
 
 use crate::failure::{Failure, shown};
-use crate::output::number;
 
 /// Writes `contents` to `path`, replacing what was there. On failure nothing is left behind.
 pub fn write(path: &Path, contents: &[u8]) -> Result<(), Failure> {

@@ -10,17 +10,13 @@
 //! | [`verb`] | one module for each verb |
 //! | [`diagnosis`] | captures, diagnosed, in every format |
 //! | [`engine`] | the engines, called |
-//! | [`provenance`] | provenance of results: host, settings, versions |
 //! | [`mod@connections`] | access logs, counted |
 //! | [`serve`] | a server's settings, logging and metrics |
 //! | [`show`] | results in the requested format |
-//! | [`output`] | tables, JSON, CSV |
 //! | [`reproduce`] | the papers' tables and figures beside ours |
 //! | [`contest`] | server benchmark: today's servers under the same users |
 //! | [`study`] | our own comparisons, of one engine with another |
-//! | [`plot`] | pictures as SVG |
-//! | [`report`] | results as an HTML page |
-//! | [`mod@file`], [`terminal`], [`progress`] | output files, terminal, progress bar |
+//! | [`mod@file`], [`output`], [`terminal`], [`progress`] | output files, terminal, progress bar |
 //! | [`failure`] | errors and the exit status |
 //! | [`feature`] | parts that a build may leave out |
 
@@ -39,10 +35,7 @@ mod file;
 mod folder;
 mod loading;
 mod output;
-mod plot;
 mod progress;
-mod provenance;
-mod report;
 mod reproduce;
 mod serve;
 mod show;
@@ -57,7 +50,7 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     if cli::is_verbose_version(std::env::args_os().skip(1)) {
-        return output::to_stdout(&feature::version())
+        return crate::output::to_stdout(&feature::version())
             .map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS);
     }
     match cli::parse().and_then(|cli| run(&cli)) {

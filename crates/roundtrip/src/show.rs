@@ -1,13 +1,13 @@
 //! Output of results: printed in the requested format, and written to a page.
 
+use render::output::table::{self, Layout};
+use render::output::{Outcome, csv};
+use render::provenance::Provenance;
+use render::report::Report;
+
 use crate::cli::flags::{Format, OutputFlags};
 use crate::failure::Failure;
 use crate::file;
-use crate::output::table::{self, Layout};
-use crate::output::{self, Outcome, csv};
-use crate::provenance::Provenance;
-use crate::report::Report;
-use crate::terminal::Terminal;
 
 /// Results of a verb.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Results {
     /// measurement.
     pub fn show(self, flags: &OutputFlags) -> Result<(), Failure> {
         let OutputFlags { format, report } = flags;
-        output::to_stdout(&self.text(*format))?;
+        crate::output::to_stdout(&self.text(*format))?;
         if let Some(path) = report {
             let page = self.page();
             file::write(path, page.as_bytes())?;
@@ -36,9 +36,9 @@ impl Results {
     fn text(&self, format: Format) -> String {
         let Self { outcomes, layout, provenance: _ } = self;
         match format {
-            Format::Table => table::render(outcomes, *layout, Terminal::of_stdout()),
-            Format::Json => output::json(&output::rows(outcomes)),
-            Format::Csv => csv::rows(&output::rows(outcomes)),
+            Format::Table => table::render(outcomes, *layout, crate::terminal::of_stdout()),
+            Format::Json => render::output::json(&render::output::rows(outcomes)),
+            Format::Csv => csv::rows(&render::output::rows(outcomes)),
         }
     }
 

@@ -5,8 +5,8 @@
 use accesslog::connections::{Carried, Counts, Load, Spread};
 use serde::Serialize;
 
-use crate::output::grid::{Column, Grid};
-use crate::output::number;
+use render::output::grid::{Column, Grid};
+use render::output::number;
 
 use super::table;
 

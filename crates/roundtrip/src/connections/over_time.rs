@@ -6,7 +6,7 @@
 use accesslog::connections::Counts;
 use wire::Bytes;
 
-use crate::output::csv;
+use render::output::csv;
 
 /// One minute.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,10 +7,10 @@
 use accesslog::connections::{Carried, Counts, Curve, Opened, Stream};
 use wire::calendar;
 
-use crate::provenance::Provenance;
-use crate::report::{self, html::escaped};
+use render::provenance::Provenance;
+use render::report::lines::{Axis, Chart, Series};
+use render::report::{self, html::escaped};
 
-use super::chart::{Axis, Chart, Series};
 use super::{distribution, sentence, table};
 
 /// The page.
@@ -79,7 +79,7 @@ fn by_timeout(
         counts.streams[0].lines[place].opened.last().map_or(1.0, |opened| opened.timeout.as_secs_f64());
     let step =
         [0.1, 1.0, 5.0, 10.0, 60.0, 600.0].into_iter().find(|step| longest / step <= 12.0).unwrap_or(3_600.0);
-    let ticks = crate::plot::scale::multiples(0.0, longest, step);
+    let ticks = render::plot::scale::multiples(0.0, longest, step);
     let bottom = Axis {
         title: "time-out (s)",
         range: (0.0, longest),
@@ -110,7 +110,7 @@ fn spread(counts: &Counts, carried: &Carried, place: usize) -> String {
     for (bytes, _) in lines.iter_mut().flat_map(|line| &mut line.points) {
         *bytes = bytes.log10();
     }
-    let ticks = crate::plot::scale::multiples(from, to, 1.0).into_iter();
+    let ticks = render::plot::scale::multiples(from, to, 1.0).into_iter();
     let bottom = Axis {
         title: "bytes, heads included",
         range: (from, to),

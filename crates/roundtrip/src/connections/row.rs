@@ -6,7 +6,7 @@ use accesslog::connections::{Carried, Counts, Line, Opened, Stream};
 use serde::Serialize;
 use wire::Bytes;
 
-use crate::output::csv;
+use render::output::csv;
 
 use super::distribution::{self, Distribution};
 

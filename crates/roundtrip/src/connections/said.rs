@@ -6,7 +6,7 @@ use accesslog::Tally;
 use accesslog::connections::{Question, Rule};
 use quantity::names::Quoted;
 
-use crate::output::number;
+use render::output::number;
 
 use super::intake::Read;
 use super::pass::Passed;

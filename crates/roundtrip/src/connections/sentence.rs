@@ -7,7 +7,7 @@ use accesslog::connections::{Counts, Opened, Stream};
 use wire::calendar;
 use wire::{Bytes, Duration, Time};
 
-use crate::output::number;
+use render::output::number;
 
 use super::row::udp_share;
 use super::table;

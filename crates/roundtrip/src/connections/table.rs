@@ -5,9 +5,9 @@
 use accesslog::connections::{Carried, Counts, Stream};
 use wire::{Bytes, Duration};
 
-use crate::output::grid::{Column, Grid, wrap};
-use crate::output::number;
-use crate::terminal::Terminal;
+use render::output::grid::{Column, Grid, wrap};
+use render::output::number;
+use render::terminal::Terminal;
 
 use super::distribution;
 use super::row::udp_share;

@@ -2,10 +2,11 @@
 //!
 //! On a large page only the largest images, up to a number and a total size, so that the page stays small enough to send.
 
+use render::output::number;
+use render::report::html::escaped;
+
 use super::css::{Look, Replaced};
 use super::{Content, File, Forms, Kind};
-use crate::output::number;
-use crate::report::html::escaped;
 
 /// A section with the page's images; nothing where there are none.
 pub fn section(content: &Content, replaced: &Replaced) -> String {

@@ -4,15 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use render::output::grid::{Column, Grid, wrap};
+use render::output::number;
+use render::report::html::escaped;
+use render::report::table_of;
+use render::terminal::Terminal;
+
 use super::css::Replaced;
 use super::gallery;
 use super::row::Row;
 use super::{Content, Forms, Kind};
-use crate::output::grid::{Column, Grid, wrap};
-use crate::output::number;
-use crate::report::html::escaped;
-use crate::report::table_of;
-use crate::terminal::Terminal;
 
 /// Tables: the steps over each network, then each image in its forms.
 pub fn text(content: &Content, replaced: &Replaced, rows: &[Row], terminal: Terminal) -> String {

@@ -4,12 +4,12 @@
 use std::fmt::Write;
 
 use ::diagnose::{Account, Finding, FlowReport, Share};
+use render::report::html::escaped;
 use wire::Duration;
 
 use super::group::{Group, counted, groups};
 use super::span::shown;
 use super::{Capture, advice, json, kernel, oddity, sequence, text};
-use crate::report::html::escaped;
 
 /// Plots of more connections are a heavy page: `--svg` writes them all.
 const MOST_PLOTS: usize = 40;

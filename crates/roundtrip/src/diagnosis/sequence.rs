@@ -13,13 +13,13 @@ use std::{fs, thread};
 
 use ::diagnose::plot::{Plot, Point};
 use ::diagnose::{Finding, FlowReport, Side};
+use render::report::html::escaped;
 use wire::Time;
 
 use super::Capture;
 use super::span::shown;
 use crate::failure::Failure;
 use crate::file;
-use crate::report::html::escaped;
 
 /// The plot's own size, and the place of its drawing.
 pub const WIDTH: f64 = 960.0;

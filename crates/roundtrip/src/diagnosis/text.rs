@@ -3,13 +3,13 @@
 
 use ::diagnose::report::{Place, Protocol};
 use ::diagnose::{FlowReport, Share, Side};
+use render::output::grid::wrap;
+use render::terminal::Terminal;
 use wire::Duration;
 
 use super::group::{Group, counted, groups};
 use super::span::{moment, shown};
 use super::{Capture, advice, headline, kernel, oddity};
-use crate::output::grid::wrap;
-use crate::terminal::Terminal;
 
 /// The text.
 pub fn render(captures: &[Capture], terminal: Terminal) -> String {

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use ::diagnose::plot::{Plot, Point};
 use ::diagnose::{Finding, FlowReport, Side};
+use render::plot::time_sequence::xplot;
+use render::plot::time_sequence::{End, Packet, Panel, Seen, Stall};
 use wire::Time;
 
 use super::Capture;
 use super::sequence::{folder_of, named};
 use crate::failure::Failure;
 use crate::file;
-use crate::plot::time_sequence::xplot;
-use crate::plot::time_sequence::{End, Packet, Panel, Seen, Stall};
 
 /// Two files for each connection with findings, one a direction, in `folder`.
 pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use ::simulate::{Hosts, simulate};
 use scenario::Scenario;
 use wire::Duration;
 
-use crate::output::{Outcome, number};
+use render::output::{Outcome, number};
 
 /// Maximum ratio of two times that count as equal.
 const NEAR: f64 = 1.05;
@@ -100,8 +100,9 @@ fn with_hosts(scenario: &Scenario, times: HostTimes) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use scenario::{Network, Page, Protocol, Stack};
+
+    use super::*;
 
     fn sentence(difference: Difference) -> String {
         let micros = Duration::from_micros;

@@ -5,6 +5,8 @@ use ::measure::profile::Setting;
 use ::measure::run::Visited;
 use ::measure::series::HostTimes;
 use ::measure::{Error, Measured, Options, Peers};
+use render::output::{Missing, Outcome, table};
+use render::provenance::{Fact, Known, Provenance};
 use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
 use trace::har::Visit;
@@ -13,9 +15,7 @@ use wire::{Bytes, Duration, Time};
 use super::visits::exchanges;
 use super::with_overhead;
 use crate::failure::Failure;
-use crate::output::{Missing, Outcome, table};
 use crate::progress::Progress;
-use crate::provenance::{Fact, Known, Provenance};
 
 /// Results of the measurements.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
 use tcp::stack::Acks;
 
-use crate::output::{Missing, Outcome};
-use crate::provenance::Provenance;
+use render::output::{Missing, Outcome};
+use render::provenance::Provenance;
 
 /// Predictions for each scenario. One that cannot be predicted becomes a row that states the reason.
 pub fn outcomes(plan: &Plan) -> Vec<Outcome> {

@@ -5,12 +5,12 @@ pub mod sequence;
 pub mod visits;
 
 use ::simulate::{Error, Experiment, Fetched, Hosts};
+use render::output::{Missing, Outcome};
+use render::provenance::Provenance;
 use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
 
 use super::with_overhead;
-use crate::output::{Missing, Outcome};
-use crate::provenance::Provenance;
 
 /// Simulations of each scenario. One that cannot be simulated becomes a row that states the reason.
 pub fn outcomes(plan: &Plan) -> Vec<Outcome> {

@@ -3,11 +3,11 @@
 //! Not the attribution: that is `load::audit`. The time axis is that of the charts above it, so that seconds line up.
 
 use load::audit::{Limit, limit};
+use render::plot::scale::Scale;
+use render::report::html::escaped;
+use render::report::lines::{self, Axis, LEFT, WIDTH};
 
 use super::page::{Named, shown};
-use crate::connections::chart::{self, Axis, LEFT, WIDTH};
-use crate::plot::scale::Scale;
-use crate::report::html::escaped;
 
 /// Height of a strip, and distance from one to the next.
 const HEIGHT: f64 = 18.0;
@@ -19,7 +19,7 @@ const TOP: f64 = 54.0;
 pub fn strips(runs: &[Named], bottom: &Axis<'_>) -> String {
     const TITLE: &str = "Who was the limit";
     let names = runs.iter().map(|run| run.name.as_str());
-    let right = chart::right(names);
+    let right = lines::right(names);
     let along = Scale::linear(bottom.range.0, bottom.range.1.max(bottom.range.0 + 1e-9));
     let x = |value: f64| LEFT + along.place(value) * (right - LEFT);
     let end = TOP + APART * runs.len() as f64;
@@ -45,7 +45,7 @@ pub fn strips(runs: &[Named], bottom: &Axis<'_>) -> String {
             "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
             right + 8.0,
             top + 14.0,
-            chart::label(&run.name)
+            lines::label(&run.name)
         );
     }
     for (value, text) in &bottom.ticks {

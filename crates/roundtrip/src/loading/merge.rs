@@ -8,9 +8,9 @@ use std::io::Read;
 use std::path::Path;
 
 use load::log::{self, About, Log};
+use render::output::number;
 
 use crate::failure::{Failure, shown};
-use crate::output::number;
 
 /// The log of a file.
 pub fn read(path: &Path) -> Result<Log, Failure> {

@@ -7,14 +7,14 @@
 use load::audit::verdict;
 use load::log::{About, Log};
 use load::record::{Channel, Latencies, Record, Second};
+use render::output::grid::{Column, Grid};
+use render::output::number;
+use render::provenance::{Known, Provenance};
+use render::report::lines::{Axis, Chart, Series};
+use render::report::{self, html::escaped};
 use wire::{Duration, calendar};
 
 use super::{limits, result};
-use crate::connections::chart::{Axis, Chart, Series};
-use crate::output::grid::{Column, Grid};
-use crate::output::number;
-use crate::provenance::{Known, Provenance};
-use crate::report::{self, html::escaped};
 
 /// A run and its name on the page.
 pub struct Named {
@@ -211,7 +211,7 @@ fn chart(title: &str, side: &str, runs: &[Named], lines: Vec<Series>) -> String 
 /// The time axis, as long as the longest of the runs.
 fn bottom(runs: &[Named]) -> Axis<'static> {
     let lasted = runs.iter().map(|run| shown(&run.log.record).len()).max().unwrap_or(0) as f64;
-    let step = crate::plot::scale::round_step(lasted);
+    let step = render::plot::scale::round_step(lasted);
     let ticks = (0..).map(|tick| f64::from(tick) * step).take_while(|tick| *tick <= lasted);
     let ticks = ticks.map(|tick| (tick, number::count(tick))).collect();
     Axis { title: "seconds from the first request on", range: (0.0, lasted), ticks }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use load::needs::free_memory;
+use render::output::grid::{Column, Grid};
+use render::output::{csv, number};
 use serde::Serialize;
 use wire::{Bytes, Seed};
 use workload::fit::Fit;
@@ -16,9 +18,6 @@ use workload::site::Site;
 use workload::text;
 
 use crate::failure::{Failure, shown};
-use crate::output::grid::{Column, Grid};
-use crate::output::{csv, number};
-use crate::terminal::Terminal;
 
 /// The plan of the default flags and this seed.
 pub fn usual(seed: Seed) -> Result<Plan, Failure> {
@@ -277,7 +276,7 @@ fn grid(law: &'static str, short: &'static str, fits: &[Fit]) -> String {
         row.push(likelihood.map_or(String::new(), |likelihood| format!("{likelihood:.2}")));
         row
     };
-    Grid { columns, rows: fits.iter().map(row).collect() }.render(Terminal::of_stdout())
+    Grid { columns, rows: fits.iter().map(row).collect() }.render(crate::terminal::of_stdout())
 }
 
 fn counted(count: u32, what: &str) -> String {

@@ -11,6 +11,7 @@ use accesslog::{Client, LoggedRequest, Reader, Record, Who, recognise};
 use load::job::page;
 use load::requests::Request;
 use load::requests::file::split;
+use render::output::number;
 use wire::{Duration, Time};
 use workload::lines::Lines;
 use workload::plan::{Begins, MOST_FILES, MOST_REQUESTS, Page, Unfit};
@@ -23,7 +24,6 @@ use crate::connections::table_file::{Named, batches};
 use crate::connections::table_format::{Kind, Place};
 use crate::failure::Failure;
 use crate::feature::Feature;
-use crate::output::number;
 
 /// Bytes of one read.
 const BLOCK: usize = 1 << 20;

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use load::audit::{limit, verdict};
 use load::log::About;
 use load::record::{OfRequest, Record, Second};
+use render::output::grid::{Column, Grid};
+use render::output::{csv, number};
+use render::terminal::Terminal;
 use serde::Serialize;
 
 use crate::loading::thresholds::{self, Judged};
-use crate::output::grid::{Column, Grid};
-use crate::output::{csv, number};
-use crate::terminal::Terminal;
 
 /// A run, as JSON shows it.
 #[derive(Serialize)]

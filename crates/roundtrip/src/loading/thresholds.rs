@@ -4,10 +4,10 @@
 
 use load::Record;
 use quantity::names::Unknown;
+use render::output::number;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::output::number;
 
 /// A limit and its measure.
 #[derive(Clone, Copy, Debug, PartialEq)]

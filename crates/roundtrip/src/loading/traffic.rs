@@ -11,6 +11,7 @@ use bytes::Bytes;
 use load::job::{Job, Requests, Turns, loop_pages, timed_pages};
 use load::requests::file::{Entry, MAX_FILE_BYTES, parse, split};
 use load::requests::{BadRequest, MAX_BODIES_BYTES, MAX_BODY_BYTES, Request, Statuses};
+use render::output::number;
 use wire::{Duration, Seed};
 use workload::plan::{MOST_REQUESTS, Page, Plan, Unfit};
 use workload::schedule::{Arrivals, Leg, Times, legs};
@@ -18,7 +19,6 @@ use workload::schedule::{Arrivals, Leg, Times, legs};
 use crate::cli::load::{PlanFlags, RequestFlags};
 use crate::failure::{Failure, shown};
 use crate::loading::{plan, replay, target};
-use crate::output::number;
 
 /// The requests of a load and their schedule.
 pub enum Traffic {

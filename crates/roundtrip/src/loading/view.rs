@@ -10,8 +10,8 @@ use load::live::Progress;
 use load::record::Second;
 use wire::Duration;
 
-use crate::output::number;
-use crate::terminal::{Colour, Terminal};
+use render::output::number;
+use render::terminal::{Colour, Terminal};
 
 /// The lines; `title` is the URL, `lasts` the duration of the schedule.
 pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Terminal) -> Vec<String> {

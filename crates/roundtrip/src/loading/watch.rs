@@ -12,11 +12,11 @@ use std::thread;
 use dhttp::clock::calendar;
 use load::live::{Progress, Stop};
 use nix::sys::signal::{SigSet, Signal};
+use render::terminal::Terminal;
 use wire::Duration;
 
 use super::view;
 use crate::failure::Failure;
-use crate::terminal::Terminal;
 
 /// The display of a run; it is erased when this is dropped.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Watch {
     }
 
     fn draw(&mut self, lines: impl FnOnce(Terminal) -> Vec<String>) {
-        let Some((terminal, height)) = Terminal::to_draw_on() else { return };
+        let Some((terminal, height)) = crate::terminal::to_draw_on() else { return };
         let mut lines = lines(terminal);
         // The cursor takes a line of its own, and lines above the screen are out of reach.
         lines.truncate(height.saturating_sub(1));

@@ -1,6 +1,6 @@
 //! Rounding as a paper prints its numbers, so that "exact" means equal in print.
 //!
-//! Not for our own tables: those have `output::number`.
+//! Not for our own tables: those have `render::output::number`.
 
 use serde::Deserialize;
 

@@ -1,5 +1,7 @@
 //! Traces of the papers as time-sequence plots: the printed one above, ours below, on one time scale.
 
+use render::plot::time_sequence::picture::Picture;
+use render::plot::time_sequence::{End, Packet, Panel, Seen, Stall};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
@@ -7,8 +9,6 @@ use super::catalogue::table;
 use super::published::Table;
 use super::{p_http, slow_start};
 use crate::engine::simulate::sequence;
-use crate::plot::time_sequence::picture::Picture;
-use crate::plot::time_sequence::{End, Packet, Panel, Seen, Stall};
 
 /// The short-initial-segment problem.
 pub fn p_http_figure_1() -> String {

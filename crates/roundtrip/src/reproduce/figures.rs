@@ -5,16 +5,16 @@
 //! as the formula, not as the grid.
 
 use model::Assumptions;
+use render::plot::contour_map::{Axis, ContourMap, Level, Mark};
+use render::plot::field::Field;
+use render::plot::palette;
+use render::plot::scale::{Scale, multiples};
+use render::plot::surface::{Edge, Flag, Surface};
+use render::plot::svg::{Anchor, Point, Stroke};
 use scenario::{Network, Page, Protocol};
 use wire::{Duration, Rate};
 
 use super::heidemann::{basic, gain, network, overhead, page, point};
-use crate::plot::contour_map::{Axis, ContourMap, Level, Mark};
-use crate::plot::field::Field;
-use crate::plot::palette;
-use crate::plot::scale::{Scale, multiples};
-use crate::plot::surface::{Edge, Flag, Surface};
-use crate::plot::svg::{Anchor, Point, Stroke};
 
 /// The surface: overhead of HTTP over TCP for the small cluster.
 pub fn figure_2() -> String {

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use render::output::grid::wrap;
+use render::terminal::Terminal;
+
 use super::catalogue::Ours;
 use super::published::Column;
 use super::verdict::Verdict;
 use super::{Judged, Report, Reproduced};
-use crate::output::grid::wrap;
-use crate::terminal::Terminal;
 
 /// Every table with its notes and a summary line; then one line for all.
 pub fn render(report: &Report, terminal: Terminal) -> String {

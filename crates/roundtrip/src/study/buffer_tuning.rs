@@ -7,12 +7,12 @@
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
+use render::plot::heat_map::{HeatMap, Panel};
 use scenario::Visit;
 use wire::Duration;
 
 use super::Study;
 use super::spent::{Means, explain};
-use crate::plot::heat_map::{HeatMap, Panel};
 use crate::reproduce::published::{Cell, Table};
 use crate::reproduce::verdict::Verdict;
 use crate::reproduce::w3c;

@@ -13,12 +13,12 @@ pub mod beside;
 pub mod cell;
 
 use cell::PROTOCOLS;
+use render::plot::palette;
+use render::plot::svg::{Anchor, Font, Heading, Point, Svg};
 use scenario::Protocol;
 use simulate::{Experiment, Hosts};
 
 use super::Study;
-use crate::plot::palette;
-use crate::plot::svg::{Anchor, Font, Heading, Point, Svg};
 use crate::reproduce::published::{Cell, Table};
 use crate::reproduce::verdict::Verdict;
 

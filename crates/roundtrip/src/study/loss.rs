@@ -7,6 +7,9 @@
 use std::sync::LazyLock;
 use std::thread;
 
+use render::plot::bars::{Bar, Bars, Panel};
+use render::plot::palette;
+use render::plot::scale::Scale;
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts};
 use wire::Probability;
@@ -14,9 +17,6 @@ use wire::link::Loss;
 
 use super::Study;
 use super::spent::{Means, explain};
-use crate::plot::bars::{Bar, Bars, Panel};
-use crate::plot::palette;
-use crate::plot::scale::Scale;
 use crate::reproduce::published::{Cell, Table};
 
 /// Loss rates in thousandths; each packet independently, in both directions.

@@ -3,6 +3,9 @@
 //! The paper expects that pacing has nearly the speed of a kept window and nearly the smoothness of slow start. Not a
 //! study of loss: only a short queue drops packets.
 
+use render::plot::bars::{Bar, Bars, Panel};
+use render::plot::palette;
+use render::plot::scale::Scale;
 use scenario::{Connection, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
 use simulate::world::Seen;
@@ -13,9 +16,6 @@ use wire::Duration;
 use wire::link::QueueLimit;
 
 use super::Study;
-use crate::plot::bars::{Bar, Bars, Panel};
-use crate::plot::palette;
-use crate::plot::scale::Scale;
 use crate::reproduce::published::{Cell, Table};
 use crate::reproduce::verdict::Verdict;
 

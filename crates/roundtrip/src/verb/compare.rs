@@ -1,15 +1,15 @@
 //! `roundtrip compare`: every engine on the same scenarios, side by side.
 
 use ::measure::Peers;
+use render::output::table::Layout;
+use render::output::{Missing, Outcome};
+use render::provenance::Provenance;
 use scenario::Engine;
 use scenario::spec::{Defaults, Key, Plan};
 
 use crate::cli::Compare;
 use crate::engine::{difference, measure, model, simulate};
 use crate::failure::Failure;
-use crate::output::table::Layout;
-use crate::output::{Missing, Outcome};
-use crate::provenance::Provenance;
 use crate::show::Results;
 use crate::{ask, engine, file};
 

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use accesslog::connections::Counts;
+use render::provenance::Provenance;
 use wire::Bytes;
 
 use crate::cli::connections::Connections;
@@ -13,9 +14,7 @@ use crate::connections::pass::Passed;
 use crate::connections::{Answer, answer, ask, input, over_time, page, parquet_file, row, table};
 use crate::failure::Failure;
 use crate::feature::Feature;
-use crate::provenance::Provenance;
-use crate::terminal::Terminal;
-use crate::{file, output, show};
+use crate::{file, show};
 
 /// Prints the result, and writes a page if requested.
 pub fn run(flags: &Connections) -> Result<(), Failure> {
@@ -43,11 +42,11 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     let spread = carried.filter(|_| flags.distribution);
     let rows = || row::rows(counts, spread);
     let text = match format {
-        Format::Table => table::render(&shown, spread, Terminal::of_stdout()),
-        Format::Json => output::json(&rows()),
+        Format::Table => table::render(&shown, spread, crate::terminal::of_stdout()),
+        Format::Json => render::output::json(&rows()),
         Format::Csv => row::lines(&rows()),
     };
-    output::to_stdout(&text)?;
+    crate::output::to_stdout(&text)?;
     if let Some(path) = &flags.out {
         file::write(path, &parquet_file::bytes(&rows()).map_err(|error| unwritten("out", &error))?)?;
     }

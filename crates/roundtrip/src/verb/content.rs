@@ -1,5 +1,7 @@
 //! `roundtrip content`: size and time of a page's content in other forms.
 
+use render::provenance::Provenance;
+use render::report;
 use scenario::spec::Defaults;
 use scenario::{Network, Protocol};
 
@@ -11,11 +13,7 @@ use crate::content::{input, row, show};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::file;
-use crate::output;
-use crate::provenance::Provenance;
-use crate::report;
 use crate::show::program;
-use crate::terminal::Terminal;
 
 /// Makes every form of the page, loads each in the simulator, and prints the savings.
 pub fn run(arguments: &Content) -> Result<(), Failure> {
@@ -40,9 +38,9 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
     let content = input::read(page, seed, *quality)?;
     let replaced = Replaced::of(&content);
     let rows = row::rows(&content, &replaced, &plan.scenarios, quality.is_some())?;
-    output::to_stdout(&match format {
-        Format::Table => show::text(&content, &replaced, &rows, Terminal::of_stdout()),
-        Format::Json => output::json(&rows),
+    crate::output::to_stdout(&match format {
+        Format::Table => show::text(&content, &replaced, &rows, crate::terminal::of_stdout()),
+        Format::Json => render::output::json(&rows),
         Format::Csv => show::csv(&rows),
     })?;
     let Some(path) = report else { return Ok(()) };

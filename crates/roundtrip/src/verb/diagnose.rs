@@ -10,8 +10,7 @@ use crate::diagnosis::live::{self, Live};
 use crate::diagnosis::{Capture, csv, json, page, raster, sequence, text, xpl};
 use crate::failure::Failure;
 use crate::feature::Feature;
-use crate::terminal::Terminal;
-use crate::{file, output};
+use crate::file;
 
 /// Returns 1 if something worth fixing was found, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
@@ -40,11 +39,11 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         }
     }
     let shown = match flags.format {
-        Format::Table => text::render(&captures, Terminal::of_stdout()),
+        Format::Table => text::render(&captures, crate::terminal::of_stdout()),
         Format::Json => json::text(&captures),
         Format::Csv => csv::text(&captures),
     };
-    output::to_stdout(&shown)?;
+    crate::output::to_stdout(&shown)?;
     if let Some(path) = &flags.report {
         file::write(path, page::page(&captures).as_bytes())?;
     }

@@ -3,25 +3,25 @@
 //! The lists themselves are in `scenario`, with the named values.
 
 use quantity::names::Listing;
+use render::output::grid::{Column, Grid, wrap};
+use render::output::{csv, number};
+use render::terminal::Terminal;
 use scenario::{Network, Page, Protocol, Stack};
 use serde::Serialize;
 
 use crate::cli::flags::Format;
 use crate::cli::{Kind, List};
 use crate::failure::Failure;
-use crate::output::grid::{Column, Grid, wrap};
-use crate::output::{self, csv, number};
-use crate::terminal::Terminal;
 
 /// Prints the requested lists.
 pub fn run(list: &List) -> Result<(), Failure> {
     let kinds = list.kind.map_or_else(|| ALL.to_vec(), |kind| vec![kind]);
     let text = match list.format {
-        Format::Table => tables(&kinds, Terminal::of_stdout()),
-        Format::Json => output::json(&names(&kinds)),
+        Format::Table => tables(&kinds, crate::terminal::of_stdout()),
+        Format::Json => render::output::json(&names(&kinds)),
         Format::Csv => lines(&names(&kinds)),
     };
-    output::to_stdout(&text)
+    crate::output::to_stdout(&text)
 }
 
 const ALL: [Kind; 4] = [Kind::Networks, Kind::Pages, Kind::Protocols, Kind::Stacks];

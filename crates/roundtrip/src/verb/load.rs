@@ -30,8 +30,6 @@ use crate::loading::thresholds;
 use crate::loading::traffic::{self, Listed, Traffic};
 use crate::loading::watch::{self, Watch};
 use crate::loading::{merge, page, plan, positive, replay, result, target, value};
-use crate::output;
-use crate::terminal::Terminal;
 
 /// Runs the subcommand; an interrupted run prints its results, and exits as shells do for a signal.
 pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
@@ -53,12 +51,12 @@ fn draw(flags: &LoadPlan) -> Result<(), Failure> {
         plan::write(&drawn, path)?;
     }
     let fits = fits(&drawn);
-    output::to_stdout(&match format {
+    crate::output::to_stdout(&match format {
         Format::Table => {
             let of_log = site.as_ref().map_or(String::new(), |site| plan::of_log(&wanted.laws_of, site));
             of_log + &plan::table(&drawn, &fits, output.as_deref())
         }
-        Format::Json => output::json(&plan::rows(site.as_ref(), &fits)),
+        Format::Json => render::output::json(&plan::rows(site.as_ref(), &fits)),
         Format::Csv => plan::lines(&plan::rows(site.as_ref(), &fits)),
     })
 }
@@ -71,9 +69,9 @@ fn put_together(flags: &LoadMerge) -> Result<(), Failure> {
         crate::file::write_with(path, |out| log::write(&whole, out))?;
     }
     let run = result::run(&whole.about, &whole.record);
-    output::to_stdout(&match format {
-        Format::Table => result::table(&run, Terminal::of_stdout()) + &merge::remarks(&whole.about),
-        Format::Json => output::json(&[run]),
+    crate::output::to_stdout(&match format {
+        Format::Table => result::table(&run, crate::terminal::of_stdout()) + &merge::remarks(&whole.about),
+        Format::Json => render::output::json(&[run]),
         Format::Csv => {
             eprint!("{}{}", result::first_of(&run), merge::remarks(&whole.about));
             result::lines(&run)
@@ -213,9 +211,9 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         Traffic::List(list) => list.notes.clone(),
     };
     let run = result::run(&log.about, &log.record).with(judged, notes, &traffic.names());
-    output::to_stdout(&match format {
-        Format::Table => result::table(&run, Terminal::of_stdout()),
-        Format::Json => output::json(&[run]),
+    crate::output::to_stdout(&match format {
+        Format::Table => result::table(&run, crate::terminal::of_stdout()),
+        Format::Json => render::output::json(&[run]),
         Format::Csv => {
             // CSV has no first line for it.
             eprint!("{}", result::first_of(&run));

@@ -9,13 +9,12 @@ use quantity::names::Quoted;
 
 use crate::cli::{self, examples};
 use crate::failure::Failure;
-use crate::output;
 
 /// Prints the script that completes this program's command lines in `shell`.
 pub fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut cli::command(), "roundtrip", &mut script);
-    output::to_stdout(&String::from_utf8_lossy(&script))
+    crate::output::to_stdout(&String::from_utf8_lossy(&script))
 }
 
 /// Prints the manual page of the program, or of one verb.
@@ -28,7 +27,7 @@ pub fn man(verb: Option<&str>) -> Result<(), Failure> {
         Some(name) => named(&program, name)?,
     };
     let page = page(command, verb).expect("writing to memory does not fail");
-    output::to_stdout(&String::from_utf8_lossy(&page))
+    crate::output::to_stdout(&String::from_utf8_lossy(&page))
 }
 
 fn named(program: &Command, name: &str) -> Result<Command, Failure> {

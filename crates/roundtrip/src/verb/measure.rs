@@ -3,6 +3,7 @@
 use ::measure::emulator::Capture;
 use ::measure::peers::{ClientProgram, Peers, ServerProgram};
 use quantity::names::Unknown;
+use render::output::table::{self, Layout};
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key};
 use trace::har;
@@ -13,7 +14,6 @@ use crate::engine;
 use crate::engine::measure::{self, Keep, Measurements};
 use crate::failure::Failure;
 use crate::file;
-use crate::output::table::{self, Layout};
 use crate::show::Results;
 
 /// Prints a row for each scenario.

@@ -1,12 +1,12 @@
 //! `roundtrip predict`: results of the papers' formulas.
 
+use render::output::table::Layout;
 use scenario::spec::Defaults;
 
 use crate::ask;
 use crate::cli::Predict;
 use crate::engine::{self, model};
 use crate::failure::Failure;
-use crate::output::table::Layout;
 use crate::show::Results;
 
 /// Prints a row for each scenario.

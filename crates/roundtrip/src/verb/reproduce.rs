@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::Peers;
+use render::output::csv;
 use scenario::Scenario;
 use wire::Duration;
 
@@ -17,12 +18,10 @@ use crate::contest::crowd::{self, Crowd};
 use crate::engine::measure as laboratory;
 use crate::failure::Failure;
 use crate::file;
-use crate::output::{self, csv};
 use crate::reproduce::catalogue::Draw;
 use crate::reproduce::measured::{Contests, Found, Measure};
 use crate::reproduce::verdict::Verdict;
 use crate::reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
-use crate::terminal::Terminal;
 
 /// Returns 1 when a verdict is worse than the recorded one.
 pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
@@ -41,11 +40,11 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     draw(&report, figures)?;
     let rows = report.rows();
     let text = match format {
-        Format::Table => side_by_side::render(&report, Terminal::of_stdout()),
-        Format::Json => output::json(&rows),
+        Format::Table => side_by_side::render(&report, crate::terminal::of_stdout()),
+        Format::Json => render::output::json(&rows),
         Format::Csv => lines(&rows),
     };
-    output::to_stdout(&text)?;
+    crate::output::to_stdout(&text)?;
     Ok(verdict(&report))
 }
 

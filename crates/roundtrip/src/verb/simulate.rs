@@ -4,6 +4,11 @@ use std::io;
 use std::path::Path;
 
 use ::simulate::capture::CapturePoint;
+use render::output::number;
+use render::output::table::{self, Layout};
+use render::plot::time_sequence::Panel;
+use render::plot::time_sequence::picture::Picture;
+use render::plot::time_sequence::xplot;
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key, Plan};
 
@@ -15,11 +20,6 @@ use crate::engine::{self, simulate};
 use crate::failure::{Failure, shown};
 use crate::feature::Feature;
 use crate::file;
-use crate::output::number;
-use crate::output::table::{self, Layout};
-use crate::plot::time_sequence::Panel;
-use crate::plot::time_sequence::picture::Picture;
-use crate::plot::time_sequence::xplot;
 use crate::show::Results;
 
 /// Prints a row for each scenario.

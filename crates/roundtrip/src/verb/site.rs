@@ -14,7 +14,6 @@ use workload::plan::{contents, path};
 use crate::cli;
 use crate::failure::{Failure, shown};
 use crate::loading::plan;
-use crate::output;
 
 /// Writes the site, and prints a summary.
 pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
@@ -67,9 +66,9 @@ fn told(
         remove(folder, paths, is_new);
         return Err(failure);
     }
-    let (count, bytes, folder) = (paths.len(), output::number::count(bytes as f64), shown(folder));
+    let (count, bytes, folder) = (paths.len(), render::output::number::count(bytes as f64), shown(folder));
     let first = paths.first().map_or("", String::as_str);
-    output::to_stdout(&format!("{name} in {folder}: {count} files, {bytes} bytes, {first} first\n"))
+    crate::output::to_stdout(&format!("{name} in {folder}: {count} files, {bytes} bytes, {first} first\n"))
 }
 
 /// Refuses a directory with other files.

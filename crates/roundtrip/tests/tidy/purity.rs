@@ -4,7 +4,7 @@
 
 use crate::tree;
 
-const PURE: [&str; 13] = [
+const PURE: [&str; 14] = [
     "wire",
     "quantity",
     "tcp",
@@ -18,6 +18,7 @@ const PURE: [&str; 13] = [
     "model",
     "simulate",
     "diagnose",
+    "render",
 ];
 const FORBIDDEN: [&str; 6] = ["std::net", "std::fs", "std::process", "std::thread", "std::env", "std::time"];
 

@@ -9,7 +9,7 @@ use trace::Stall as Named;
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use crate::plot::time_sequence::{CongestionWindow, End, Packet, Panel, Seen, Stall};
+use render::plot::time_sequence::{CongestionWindow, End, Packet, Panel, Seen, Stall};
 
 /// The panel of one run that captured its packets.
 pub fn panel(title: String, experiment: &Experiment, fetched: &Fetched) -> Panel {

@@ -5,6 +5,7 @@
 use ::simulate::Fetched;
 use ::simulate::page::CLIENT;
 use ::simulate::world::Seen;
+use render::output::{Outcome, table};
 use scenario::spec::Plan;
 use scenario::{Protocol, Scenario};
 use trace::har::{self, Visit};
@@ -12,7 +13,6 @@ use wire::{Duration, Time};
 
 use super::first_run;
 use crate::engine::visits::exchanges;
-use crate::output::{Outcome, table};
 
 /// The first run of every scenario that can be simulated. Virtual time begins on the day of `papers/w3c`.
 pub fn file(plan: &Plan, outcomes: &[Outcome]) -> String {

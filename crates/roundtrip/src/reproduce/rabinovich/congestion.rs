@@ -2,11 +2,12 @@
 //!
 //! Not the simulation, which is [`simulate::town`], nor the measurement: `contest::crowd`.
 
+use render::plot::curves::{Curve, Curves, Panel};
+use render::plot::palette;
+use render::plot::svg::{Point, Stroke};
+
 use crate::contest::crowd::{Crowd, Outcome};
 use crate::contest::server::{Counted, Kind};
-use crate::plot::curves::{Curve, Curves, Panel};
-use crate::plot::palette;
-use crate::plot::svg::{Point, Stroke};
 use crate::reproduce::measured::{Bouts, Measured};
 use crate::reproduce::published::Cell;
 

@@ -3,11 +3,11 @@
 //! The paper's own curves have no numbers in print, and are not drawn.
 
 use accesslog::connections::{Counts, Line, Opened, Stream};
+use render::plot::curves::{Curve, Curves, Panel};
+use render::plot::palette;
+use render::plot::svg::{Point, Stroke};
 
 use super::logs::{Log, THRESHOLDS};
-use crate::plot::curves::{Curve, Curves, Panel};
-use crate::plot::palette;
-use crate::plot::svg::{Point, Stroke};
 use crate::reproduce::measured::CountedLogs;
 
 /// A quantity of a stream at a time-out.

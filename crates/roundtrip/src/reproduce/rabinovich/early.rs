@@ -4,12 +4,13 @@
 //! Not the servers (`contest`). Users close early, which the paper found best for TCP, and are returning clients of
 //! every server. A claim is judged at the maximum number of users; the figure has all.
 
+use render::plot::palette;
+use render::plot::svg::Stroke;
+
 use super::servers::{ALTRUISTIC, Arm, DHTTP, Named, Value, WIDTH, arm, bouts, draw, slower, throughput};
 use crate::contest::bout::Outcome;
 use crate::contest::how::How;
 use crate::contest::server::Kind;
-use crate::plot::palette;
-use crate::plot::svg::Stroke;
 use crate::reproduce::measured::{Bouts, Measured};
 use crate::reproduce::published::Cell;
 

@@ -2,12 +2,13 @@
 //!
 //! Not the servers (`contest`). A claim is judged at the maximum number of users; the figures have all.
 
+use render::plot::curves::{Curve, Curves, Panel};
+use render::plot::palette;
+use render::plot::svg::{Point, Stroke};
+
 use crate::contest::bout::{Bout, Outcome};
 use crate::contest::how::How;
 use crate::contest::server::Kind;
-use crate::plot::curves::{Curve, Curves, Panel};
-use crate::plot::palette;
-use crate::plot::svg::{Point, Stroke};
 use crate::reproduce::measured::{Bouts, Measured};
 use crate::reproduce::published::Cell;
 

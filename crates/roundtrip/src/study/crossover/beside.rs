@@ -4,9 +4,10 @@
 //! runs of a single request with loss determine a 99.9th percentile; four hundred of ten requests, which take seconds,
 //! a 99th.
 
+use render::plot::palette;
+use render::plot::svg::{Anchor, Font, Svg};
+
 use super::{CELL, Column, EVEN, Place, ratio, ratio_in, table};
-use crate::plot::palette;
-use crate::plot::svg::{Anchor, Font, Svg};
 
 const MEASURED: &str = include_str!("../../../../../studies/crossover/measured.csv");
 

@@ -6,13 +6,14 @@ use crate::plot::palette;
 use crate::plot::svg::{Anchor, Font, Point, Stroke, Svg};
 
 /// Shading of a stall.
-pub const STALL: &str = "#fbe3d3";
+pub(super) const STALL: &str = "#fbe3d3";
 
 /// Line of the congestion window.
-pub const CONGESTION: Stroke<'static> = Stroke { colour: palette::PURPLE, width: 1.0, dashes: "1.5 2.5" };
+pub(super) const CONGESTION: Stroke<'static> =
+    Stroke { colour: palette::PURPLE, width: 1.0, dashes: "1.5 2.5" };
 
 /// A segment: a vertical bar with a cap at both ends.
-pub fn bar(svg: &mut Svg, x: f64, (low, high): (f64, f64), colour: &str) {
+pub(super) fn bar(svg: &mut Svg, x: f64, (low, high): (f64, f64), colour: &str) {
     // The caps of many small segments on top of each other would be a block.
     let has_hat = low - high >= 4.0;
     let stroke = Stroke::solid(colour, if has_hat { 1.5 } else { 3.0 });
@@ -24,27 +25,27 @@ pub fn bar(svg: &mut Svg, x: f64, (low, high): (f64, f64), colour: &str) {
 }
 
 /// A lost segment.
-pub fn cross(svg: &mut Svg, (x, y): Point, colour: &str) {
+pub(super) fn cross(svg: &mut Svg, (x, y): Point, colour: &str) {
     let stroke = Stroke::solid(colour, 1.8);
     svg.line(&[(x - 4.0, y - 4.0), (x + 4.0, y + 4.0)], stroke);
     svg.line(&[(x - 4.0, y + 4.0), (x + 4.0, y - 4.0)], stroke);
 }
 
 /// A request, just below the bytes before it.
-pub fn triangle(svg: &mut Svg, (x, y): Point) {
+pub(super) fn triangle(svg: &mut Svg, (x, y): Point) {
     let corners = [(x, y + 2.5), (x - 4.5, y + 10.5), (x + 4.5, y + 10.5)];
     svg.polygon(&corners, palette::PURPLE, Stroke::solid("#ffffff", 0.8));
 }
 
 /// Legend of the symbols that occur.
 #[derive(Default)]
-pub struct Key {
+pub(super) struct Key {
     shown: [bool; Meaning::ALL.len()],
 }
 
 /// Meaning of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub(super) enum Meaning {
     Segment,
     Again,
     Lost,
@@ -95,12 +96,12 @@ impl Meaning {
 
 impl Key {
     /// Adds a symbol to the legend.
-    pub fn shows(&mut self, meaning: Meaning) {
+    pub(super) fn shows(&mut self, meaning: Meaning) {
         self.shown[meaning as usize] = true;
     }
 
     /// All symbols that occur, in a row from this position.
-    pub fn draw(&self, svg: &mut Svg, (mut x, y): Point) {
+    pub(super) fn draw(&self, svg: &mut Svg, (mut x, y): Point) {
         for meaning in Meaning::ALL.into_iter().filter(|meaning| self.shown[*meaning as usize]) {
             let words = meaning.words();
             let sign = Self::sign(svg, meaning, (x, y));

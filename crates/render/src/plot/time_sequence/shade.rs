@@ -6,7 +6,7 @@ use super::Stall;
 
 /// Label of a part of the picture.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Label {
+pub(super) struct Label {
     /// Text.
     pub text: String,
     /// Its centre, in pixels from the left.
@@ -18,7 +18,7 @@ pub struct Label {
 }
 
 /// Labels for the stalls that are long enough, as far as they fit between `left` and `right`.
-pub fn labels(
+pub(super) fn labels(
     stalls: &[Stall],
     place: impl Fn(f64) -> f64,
     (left, right): (f64, f64),
@@ -65,8 +65,9 @@ const GAP: f64 = 5.0;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use wire::{Duration, Time};
+
+    use super::*;
 
     #[test]
     fn neighbours_get_different_rows_and_the_shortest_lose_their_labels_first() {

@@ -6,10 +6,12 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`chart`] | bars: time of each protocol, by each engine |
+//! | [`lines`] | curves over an axis |
 //! | [`html`] | text escaped for HTML |
 
 pub mod chart;
 pub mod html;
+pub mod lines;
 
 use crate::output::Outcome;
 use crate::output::grid::{Grid, Side};
@@ -174,13 +176,13 @@ mod tests {
     use scenario::spec::{Defaults, Key};
 
     use super::*;
-    use crate::engine::model;
+    use crate::predicted;
 
     /// Outcomes of a comparison, the measurement a little above its prediction.
     fn outcomes() -> Vec<Outcome> {
         let mut spec = Spec::default();
         spec.set(Key::Network, "fast-internet").unwrap();
-        let predicted = model::outcomes(&spec.plan(&Defaults::compare()).unwrap());
+        let predicted = predicted::outcomes(&spec.plan(&Defaults::compare()).unwrap());
         let mut measured = predicted.clone();
         for Outcome { row, interval95_ms, .. } in &mut measured {
             *interval95_ms = Some(15.0);

@@ -2,9 +2,10 @@
 //!
 //! They repeat the table's numbers.
 
+use scenario::{Protocol, Scenario};
+
 use super::comparison::{Line, lines, ratio};
 use super::{Outcome, number, table};
-use scenario::{Protocol, Scenario};
 
 /// Savings of the best protocols, and agreement of the engines; fewer sentences where there is nothing to report.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
@@ -225,7 +226,7 @@ mod tests {
     use scenario::spec::{Defaults, Key};
 
     use super::*;
-    use crate::engine::model;
+    use crate::predicted;
 
     /// The model's results for the two protocols of a comparison, with other times.
     fn predicted(networks: &str, times_ms: &[f64]) -> Vec<Outcome> {
@@ -233,7 +234,7 @@ mod tests {
         for network in networks.split(',') {
             spec.set(Key::Network, network).unwrap();
         }
-        let mut outcomes = model::outcomes(&spec.plan(&Defaults::compare()).unwrap());
+        let mut outcomes = predicted::outcomes(&spec.plan(&Defaults::compare()).unwrap());
         for (outcome, elapsed_ms) in outcomes.iter_mut().zip(times_ms) {
             outcome.row.elapsed_ms = Some(*elapsed_ms);
         }

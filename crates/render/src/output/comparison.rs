@@ -183,14 +183,14 @@ mod tests {
 
     use super::super::Missing;
     use super::*;
-    use crate::engine::model;
+    use crate::predicted;
 
     /// A result of one protocol by an engine, with its deviation and interval.
     fn outcome(engine: Engine, elapsed_ms: f64, interval95_ms: Option<f64>) -> Outcome {
         let mut spec = Spec::default();
         spec.set(Key::Protocol, "http11").unwrap();
         spec.set(Key::Network, "modem").unwrap();
-        let predicted = model::outcomes(&spec.plan(&Defaults::compare()).unwrap()).remove(0);
+        let predicted = predicted::outcomes(&spec.plan(&Defaults::compare()).unwrap()).remove(0);
         let row = Row {
             engine: engine.name().to_owned(),
             elapsed_ms: Some(elapsed_ms),

@@ -89,10 +89,11 @@ fn seconds(at: Time) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{End, Packet, Seen};
-    use super::*;
     use wire::Duration;
     use wire::packet::Flags;
+
+    use super::super::{End, Packet, Seen};
+    use super::*;
 
     #[test]
     fn a_segment_its_acknowledgement_and_a_stall() {

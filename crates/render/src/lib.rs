@@ -1,0 +1,32 @@
+//! Results as text: tables for a terminal, JSON, CSV, plots as SVG and pages as HTML.
+//!
+//! Rows and values flow in, strings flow out; the same values give the same bytes. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`output`] | rows as tables, comparisons, JSON and CSV |
+//! | [`plot`] | plots as SVG, for print and for the screen |
+//! | [`report`] | a page that shows results to somebody else |
+//! | [`provenance`] | how results came about |
+//! | [`terminal`] | what the reader's side can show |
+//!
+//! ```
+//! use roundtrip_render::output::grid::{Column, Grid};
+//! use roundtrip_render::terminal::Terminal;
+//!
+//! let columns = vec![Column::name(["page", ""]), Column::number(["elapsed", "ms"], 0)];
+//! let rows = vec![vec!["small".to_owned(), "89".to_owned()]];
+//! let text = Grid { columns, rows }.render(Terminal { width: Some(80), colour: false });
+//! assert!(text.contains("small"));
+//! ```
+//!
+//! Not a terminal library, and no place where results are computed.
+
+pub mod output;
+pub mod plot;
+pub mod provenance;
+pub mod report;
+pub mod terminal;
+
+#[cfg(test)]
+mod predicted;

@@ -1,0 +1,62 @@
+//! What the reader's side can show: width and colour.
+//!
+//! Not a terminal library: a few escape sequences, and none where they are not wanted (<https://no-color.org>).
+
+/// What can be shown on one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// Columns: `COLUMNS` where it is set, else the terminal's; `None` for a file or a pipe, where tables keep all their
+    /// columns.
+    pub width: Option<usize>,
+    /// Whether to use bold, dim and colour.
+    pub colour: bool,
+}
+
+/// Columns of a terminal that does not know its own, and of prose in a file.
+pub const USUAL_WIDTH: usize = 80;
+/// Longer lines of prose are hard to read.
+const MAX_PROSE_WIDTH: usize = 100;
+/// Narrower lines of prose are harder to read than ones that the terminal breaks.
+const MIN_PROSE_WIDTH: usize = 20;
+
+/// Colours that can be told apart on light and on dark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Something is wrong here.
+    Red,
+    /// Something is slow elsewhere.
+    Yellow,
+    /// Something was lost.
+    Magenta,
+}
+
+impl Terminal {
+    /// Columns for prose.
+    pub fn prose_width(self) -> usize {
+        self.width.unwrap_or(USUAL_WIDTH).clamp(MIN_PROSE_WIDTH, MAX_PROSE_WIDTH)
+    }
+
+    /// `text` as a heading.
+    pub fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// `text` as an aside.
+    pub fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    /// `text` in a colour.
+    pub fn coloured(self, colour: Colour, text: &str) -> String {
+        let code = match colour {
+            Colour::Red => "31",
+            Colour::Yellow => "33",
+            Colour::Magenta => "35",
+        };
+        self.paint(code, text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
