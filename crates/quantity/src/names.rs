@@ -3,6 +3,7 @@
 //! Each module of named things has its own list.
 
 use std::fmt;
+use std::path::Path;
 
 /// A line of `roundtrip list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +90,11 @@ impl fmt::Display for Quoted<'_> {
             None => write!(f, "`{}`", text.escape_debug()),
         }
     }
+}
+
+/// A path in one line that cannot steer a terminal.
+pub fn shown(path: &Path) -> String {
+    path.display().to_string().replace(char::is_control, "?")
 }
 
 #[cfg(test)]

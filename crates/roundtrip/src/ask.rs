@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
+use content::folder;
 use quantity::names::Listing;
 use scenario::har;
 use scenario::spec::{Defaults, Key, Plan};
@@ -13,7 +14,6 @@ use scenario::{Page, Spec};
 
 use crate::cli::flags::{AdvancedFlags, ScenarioFlags};
 use crate::failure::{Failure, shown};
-use crate::folder;
 
 /// Flags, `more` pieces that only some verbs have, and the file below them.
 pub fn plan(
@@ -42,10 +42,20 @@ fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if key == Key::Page && is_folder(text) {
-        spec.pages.push(folder::page(Path::new(text))?);
+        spec.pages.push(folder::page(Path::new(text)).map_err(not_a_page)?);
         return Ok(());
     }
     spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))
+}
+
+/// The error with its flag, where the directory is no page.
+fn not_a_page(error: content::Error) -> Failure {
+    match error {
+        content::Error::NotAPage { .. } | content::Error::TooLarge { .. } => {
+            Failure::Value(format!("--page: {error}"))
+        }
+        error => error.into(),
+    }
 }
 
 /// Whether the text is a directory. A known name never is, even where a directory of that name exists.

@@ -5,10 +5,12 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+
+pub use quantity::names::shown;
 
 use crate::cli;
 
@@ -87,15 +89,19 @@ impl From<clap::Error> for Failure {
     }
 }
 
+impl From<content::Error> for Failure {
+    fn from(error: content::Error) -> Self {
+        match error {
+            content::Error::Unreadable { path, error } => Self::Read { path, error },
+            error => Self::Value(error.to_string()),
+        }
+    }
+}
+
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
         Self::Laboratory(error.to_string())
     }
-}
-
-/// A path in one line, without control characters.
-pub fn shown(path: &Path) -> String {
-    path.display().to_string().replace(char::is_control, "?")
 }
 
 /// The system's error in plain words, with the remedy where there is one.

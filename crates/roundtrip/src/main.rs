@@ -6,7 +6,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`cli`] | verbs and flags, with their help |
-//! | [`ask`], [`folder`] | flags and files, made into a plan |
+//! | [`ask`] | flags and files, made into a plan |
 //! | [`verb`] | one module for each verb |
 //! | [`diagnosis`] | captures, diagnosed, in every format |
 //! | [`engine`] | the engines, called |
@@ -25,14 +25,12 @@
 mod ask;
 mod cli;
 mod connections;
-mod content;
 mod contest;
 mod diagnosis;
 mod engine;
 mod failure;
 mod feature;
 mod file;
-mod folder;
 mod loading;
 mod output;
 mod progress;

@@ -1,15 +1,18 @@
 //! `roundtrip content`: size and time of a page's content in other forms.
 
+use content::css::Replaced;
+use content::step::Step;
+use content::{input, row, show};
+use indicatif::{ProgressBar, ProgressStyle};
 use render::provenance::Provenance;
 use render::report;
 use scenario::spec::Defaults;
 use scenario::{Network, Protocol};
+use wire::Seed;
 
 use crate::ask;
 use crate::cli::Content;
 use crate::cli::flags::{Format, OutputFlags};
-use crate::content::css::Replaced;
-use crate::content::{input, row, show};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::file;
@@ -35,9 +38,14 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
         file::check(path)?;
     }
     let seed = plan.scenarios.first().map_or(defaults.seed, |scenario| scenario.seed);
-    let content = input::read(page, seed, *quality)?;
+    let content = read(page, seed, *quality)?;
     let replaced = Replaced::of(&content);
-    let rows = row::rows(&content, &replaced, &plan.scenarios, quality.is_some())?;
+    let mut rows = row::rows(&content, &replaced, &plan.scenarios, quality.is_some())?;
+    if !content::HAS_IMAGE_CODECS {
+        for row in rows.iter_mut().filter(|row| row.step == Step::AllOfNow.name()) {
+            row.notes.push(Feature::ImageCodecs.missing("all-of-today is without WebP"));
+        }
+    }
     crate::output::to_stdout(&match format {
         Format::Table => show::text(&content, &replaced, &rows, crate::terminal::of_stdout()),
         Format::Json => render::output::json(&rows),
@@ -53,4 +61,17 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
     );
     let page = report::page(&title, &lead, &show::sections(&content, &replaced, &rows), &program().and(made));
     file::write(path, page.as_bytes())
+}
+
+/// The page with every form of its files, and a bar on stderr while they are made.
+fn read(page: &str, seed: Seed, quality: Option<u8>) -> Result<content::Content, Failure> {
+    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} files").expect("the template is fixed");
+    let bar = ProgressBar::new(0).with_style(style);
+    let progress = |made: usize, of: usize| {
+        bar.set_length(of as u64);
+        bar.set_position(made as u64);
+    };
+    let read = input::read(page, seed, quality, &progress);
+    bar.finish_and_clear();
+    Ok(read?)
 }

@@ -7,14 +7,14 @@
 
 use std::sync::LazyLock;
 
+use content::css::Replaced;
+use content::make::{self, Source};
+use content::picture::Picture;
+use content::{Content, mng, png};
 use wire::Seed;
 
 use super::microscape::{deflate, plain};
 use super::{Measured, Ours};
-use crate::content::css::Replaced;
-use crate::content::make::{self, Source};
-use crate::content::picture::Picture;
-use crate::content::{Content, mng, png};
 use crate::reproduce::published::Cell;
 
 /// The document after deflate, by the case of its tags.
@@ -81,7 +81,8 @@ pub fn style_sheet(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     let image = word().map_err(|error| error.to_string())?;
     let sources = [("index.html", html.clone().into_bytes()), ("solutions.gif", image)];
     let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
-    let content = Content { name: String::new(), files: make::files(sources, None), left_out: Vec::new() };
+    let content =
+        Content { name: String::new(), files: make::files(sources, None, &|_, _| ()), left_out: Vec::new() };
     let rewritten = Replaced::of(&content).documents.remove(&0).ok_or("an image that stays")?;
     Ok(Some((rewritten.len() + TAG.len() - html.len()) as f64))
 }

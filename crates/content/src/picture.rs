@@ -187,8 +187,8 @@ impl Place {
 pub(super) mod tests {
     use super::*;
 
-    /// Two frames of 4 by 2, with one pixel changed in the second, and a first column that may be transparent.
-    pub(in crate::content) fn blinking(is_transparent: bool) -> Picture {
+    /// Two frames of 4 by 2, a pixel changed in the second; the first column transparent if that is asked for.
+    pub(crate) fn blinking(is_transparent: bool) -> Picture {
         let first = if is_transparent { [0; 4] } else { [9, 9, 9, 255] };
         let pixels: Vec<[u8; 4]> =
             (0..8_u8).map(|n| if n % 4 == 0 { first } else { [n, 0, 200, 255] }).collect();

@@ -5,8 +5,8 @@
 use render::output::number;
 use render::report::html::escaped;
 
-use super::css::{Look, Replaced};
-use super::{Content, File, Forms, Kind};
+use crate::css::{Look, Replaced};
+use crate::{Content, File, Forms, Kind};
 
 /// A section with the page's images; nothing where there are none.
 pub fn section(content: &Content, replaced: &Replaced) -> String {
@@ -118,7 +118,7 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::make::{self, Source};
+    use crate::make::{self, Source};
 
     #[test]
     fn base64_matches_the_rfcs_examples() {
@@ -134,7 +134,7 @@ mod tests {
         let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes.to_vec()));
         let content = Content {
             name: "p".to_owned(),
-            files: make::files(sources.to_vec(), None),
+            files: make::files(sources.to_vec(), None, &|_, _| ()),
             left_out: Vec::new(),
         };
         let page = section(&content, &Replaced::of(&content));

@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::html::{self, Tag};
-use super::picture::Picture;
-use super::{Content, File, Kind};
+use crate::html::{self, Tag};
+use crate::picture::Picture;
+use crate::{Content, File, Kind};
 
 /// Replacements in a page.
 #[derive(Debug, Default)]
@@ -210,7 +210,7 @@ fn rewritten(html: &[u8], tags: Vec<(Range<usize>, &Look)>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::make::{self, Source};
+    use crate::make::{self, Source};
 
     fn gif(width: u16, height: u16, colours: &[u8], indices: Vec<u8>) -> Vec<u8> {
         let mut file = Vec::new();
@@ -237,6 +237,7 @@ mod tests {
                     .map(|(path, bytes)| Source::of(path.to_owned(), bytes))
                     .into(),
                 None,
+                &|_, _| (),
             ),
         };
         let Replaced { documents, images, rules } = Replaced::of(&content);
@@ -266,7 +267,11 @@ mod tests {
         let page = |html: &str| {
             let mut sources = files.clone().map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
             sources[0].bytes = html.as_bytes().to_vec();
-            Content { name: String::new(), left_out: Vec::new(), files: make::files(sources, None) }
+            Content {
+                name: String::new(),
+                left_out: Vec::new(),
+                files: make::files(sources, None, &|_, _| ()),
+            }
         };
         assert_eq!(Replaced::of(&page(html)).images.len(), 0);
         assert_eq!(Replaced::of(&page("<img src=d.gif>")).images.len(), 1);
@@ -276,8 +281,11 @@ mod tests {
     fn regress_a_document_may_begin_with_an_image() {
         let sources = [("index.html", b"<img src=s.gif>".to_vec()), ("s.gif", gif(1, 1, &[0; 6], vec![0]))];
         let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
-        let content =
-            Content { name: String::new(), left_out: Vec::new(), files: make::files(sources, None) };
+        let content = Content {
+            name: String::new(),
+            left_out: Vec::new(),
+            files: make::files(sources, None, &|_, _| ()),
+        };
         let rewritten = &Replaced::of(&content).documents[&0];
         assert!(rewritten.starts_with(b"<style>") && rewritten.ends_with(b"</style><span class=r0></span>"));
     }

@@ -14,10 +14,10 @@ use scenario::page::contents::{self, Named, file, named};
 use scenario::serving::LARGEST_PAGE;
 use wire::Bytes;
 
-use crate::failure::{Failure, shown};
+use crate::Error;
 
 /// The page in a directory, named after it; its notes list what of the directory is left out.
-pub fn page(folder: &Path) -> Result<Page, Failure> {
+pub fn page(folder: &Path) -> Result<Page, Error> {
     let found = all(folder)?;
     let Some((first, _)) = found.first() else { return Err(empty(folder)) };
     let mut left = LARGEST_PAGE;
@@ -37,10 +37,10 @@ pub fn page(folder: &Path) -> Result<Page, Failure> {
     } else {
         let others = found.iter().skip(1).filter(|(_, size)| *size > Bytes::ZERO);
         let others = others.map(|(path, _)| Ok(file(&place(folder, path), whole(path, &mut left)?)));
-        let files: Result<Vec<_>, Failure> = std::iter::once(Ok(document)).chain(others).collect();
+        let files: Result<Vec<_>, Error> = std::iter::once(Ok(document)).chain(others).collect();
         (Page::real(&name(folder), files?), Vec::new())
     };
-    let page = page.map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(folder))))?;
+    let page = page.map_err(|error| Error::NotAPage { path: folder.to_owned(), error })?;
     Ok(Page { notes, ..page })
 }
 
@@ -76,7 +76,7 @@ fn notes(folder: &Path, document: &Path, named: &Named, files: usize) -> Vec<Str
 }
 
 /// The directory's non-empty files, at least one, in the order of the objects.
-pub fn files(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Failure> {
+pub fn files(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Error> {
     let mut files = all(folder)?;
     // Empty files have no bytes to send, and a page has no object of size 0.
     files.retain(|(_, size)| *size > Bytes::ZERO);
@@ -84,16 +84,15 @@ pub fn files(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Failure> {
 }
 
 /// The directory's files, `index.html` first.
-fn all(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Failure> {
+fn all(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Error> {
     let mut files = Vec::new();
-    collect(folder, &mut files).map_err(|(path, error)| Failure::Read { path, error })?;
+    collect(folder, &mut files).map_err(|(path, error)| Error::Unreadable { path, error })?;
     files.sort_by_cached_key(|(path, _)| (path != &folder.join("index.html"), path.clone()));
     Ok(files)
 }
 
-fn empty(folder: &Path) -> Failure {
-    let folder = shown(folder);
-    Failure::Value(format!("{folder} has no file with anything in it; name another folder"))
+fn empty(folder: &Path) -> Error {
+    Error::Empty(folder.to_owned())
 }
 
 /// Every regular file below `folder`. Symbolic links are not followed, so that there are no cycles.
@@ -122,18 +121,14 @@ fn place(folder: &Path, path: &Path) -> String {
 }
 
 /// A file's bytes, if they fit into the bytes `left`.
-fn whole(path: &Path, left: &mut Bytes) -> Result<Vec<u8>, Failure> {
-    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+fn whole(path: &Path, left: &mut Bytes) -> Result<Vec<u8>, Error> {
+    let unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(unreadable)?;
     file.take(left.get() + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     let size = bytes.len() as u64;
-    let rest = left.get().checked_sub(size).ok_or_else(|| {
-        let path = shown(path);
-        Failure::Value(format!(
-            "--page: {path} makes the page larger than 256 MiB; give sizes such as 6651+3883"
-        ))
-    })?;
+    let too_large = || Error::TooLarge { path: path.to_owned(), remedy: "give sizes such as 6651+3883" };
+    let rest = left.get().checked_sub(size).ok_or_else(too_large)?;
     *left = Bytes::new(rest);
     Ok(bytes)
 }
@@ -149,7 +144,7 @@ pub fn name(folder: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn made(name: &str, files: &[(&str, &[u8])]) -> Result<Page, Failure> {
+    fn made(name: &str, files: &[(&str, &[u8])]) -> Result<Page, Error> {
         let folder = std::env::temp_dir().join(format!("roundtrip-folder-{name}-{}", std::process::id()));
         for (place, bytes) in files {
             let path = folder.join(place);

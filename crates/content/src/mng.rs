@@ -5,8 +5,8 @@
 
 use flate2::Crc;
 
-use super::picture::Picture;
-use super::png;
+use crate::picture::Picture;
+use crate::png;
 
 const SIGNATURE: [u8; 8] = *b"\x8aMNG\r\n\x1a\n";
 const PNG_SIGNATURE: usize = 8;
@@ -85,8 +85,8 @@ fn chunks(mut bytes: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::picture::tests::blinking;
-    use crate::content::png::tests::decoded;
+    use crate::picture::tests::blinking;
+    use crate::png::tests::decoded;
 
     /// The images in a file, as PNGs again.
     fn images(file: &[u8]) -> Vec<Vec<u8>> {

@@ -11,7 +11,7 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use super::picture::{Frame, PIXELS_MOST, Picture};
+use crate::picture::{Frame, PIXELS_MOST, Picture};
 
 /// Decodes a PNG.
 ///
@@ -122,8 +122,8 @@ fn orientation(exif: &[u8]) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::picture::tests::blinking;
-    use crate::content::png as writer;
+    use crate::picture::tests::blinking;
+    use crate::png as writer;
 
     /// A grey pixel that every decoder reads: baseline, one block.
     const JPEG: &[u8] = include_bytes!("still/grey.jpg");

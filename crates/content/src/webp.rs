@@ -4,7 +4,7 @@
 
 use webp::{AnimEncoder, AnimFrame, Encoder, PixelLayout, WebPConfig};
 
-use super::picture::Picture;
+use crate::picture::Picture;
 
 /// Maximum width and height of the format, in pixels.
 const SIDE_MOST: u32 = 16_383;
@@ -49,7 +49,7 @@ fn write(picture: &Picture, mut config: WebPConfig) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::picture::tests::blinking;
+    use crate::picture::tests::blinking;
 
     #[test]
     fn stills_and_animations_are_the_same_to_the_pixel() {

@@ -6,7 +6,7 @@
 use oxipng::{Options, StripChunks};
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Encoder, EncodingError, Filter};
 
-use super::picture::{PIXELS_MOST, Palette, Picture};
+use crate::picture::{PIXELS_MOST, Palette, Picture};
 
 /// The picture as a PNG; `None` where it cannot be written.
 pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
@@ -132,10 +132,10 @@ fn bits(palette: &Palette) -> usize {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::content::picture::tests::blinking;
+    use crate::picture::tests::blinking;
 
-    /// The frames as the file stores them, each as red, green, blue, alpha.
-    pub(in crate::content) fn decoded(file: &[u8]) -> Vec<Vec<[u8; 4]>> {
+    /// The frames of a PNG as they are in the file, each as red, green, blue, alpha.
+    pub(crate) fn decoded(file: &[u8]) -> Vec<Vec<[u8; 4]>> {
         let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
         decoder.set_transformations(png::Transformations::ALPHA | png::Transformations::EXPAND);
         let mut reader = decoder.read_info().unwrap();

@@ -4,11 +4,10 @@
 
 use serde::Serialize;
 
-use super::coding::Coding;
-use super::css::Replaced;
-use super::html;
-use super::{Content, File, Forms, Kind};
-use crate::feature::Feature;
+use crate::coding::Coding;
+use crate::css::Replaced;
+use crate::html;
+use crate::{Content, File, Forms, Kind};
 
 /// A change to the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +68,7 @@ enum Format {
 impl Step {
     /// Every step that this build supports, in the order of a table; lossy ones only with a quality.
     pub fn all(has_quality: bool) -> impl Iterator<Item = Self> {
-        let has_webp = Feature::ImageCodecs.is_built();
+        let has_webp = crate::HAS_IMAGE_CODECS;
         let steps = Self::ALL.into_iter().filter(move |step| has_webp || *step != Self::Webp);
         steps.filter(move |step| has_quality || !step.is_lossy())
     }
@@ -225,7 +224,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::content::make::{self, Source};
+    use crate::make::{self, Source};
 
     const PIECES: [&str; 22] = [
         "<img src=s.gif",
@@ -261,7 +260,7 @@ mod tests {
             let spacer = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\x00\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
             let sources = [("index.html", html.as_bytes()), ("s.gif", spacer)];
             let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes.to_vec())).to_vec();
-            let content = Content { name: "p".to_owned(), files: make::files(sources, None), left_out: Vec::new() };
+            let content = Content { name: "p".to_owned(), files: make::files(sources, None, &|_, _| ()), left_out: Vec::new() };
             let replaced = Replaced::of(&content);
             for step in Step::all(true) {
                 let parts = step.parts(&content, &replaced);

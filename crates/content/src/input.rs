@@ -10,17 +10,17 @@ use memchr::memmem;
 use scenario::Site;
 use wire::Seed;
 
-use super::make::{self, Source};
-use super::{Content, recording};
-use crate::failure::{Failure, shown};
+use crate::Error;
 use crate::folder;
+use crate::make::{self, Progress, Source};
+use crate::{Content, recording};
 
 /// Maximum size of all of a page's files together, in bytes.
 const LARGEST_PAGE: u64 = 256 << 20;
 
 /// The page that `text` names: a directory, a recording, or a site as `roundtrip site` makes it; with images also at a
 /// quality, if one is given.
-pub fn read(text: &str, seed: Seed, quality: Option<u8>) -> Result<Content, Failure> {
+pub fn read(text: &str, seed: Seed, quality: Option<u8>, progress: &Progress<'_>) -> Result<Content, Error> {
     let path = Path::new(text);
     let is_recording = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("har"));
     let (name, sources, left_out) = if path.is_dir() {
@@ -31,19 +31,14 @@ pub fn read(text: &str, seed: Seed, quality: Option<u8>) -> Result<Content, Fail
         let name = path.file_stem().unwrap_or_default().to_string_lossy().replace(char::is_control, "?");
         (name, sources, left_out)
     } else {
-        let site = Site::named(text).map_err(|unknown| {
-            Failure::Value(format!(
-                "{} is no folder, and {unknown}; name a folder with the page's files, or a .har",
-                shown(path)
-            ))
-        })?;
+        let site = Site::named(text).map_err(|unknown| Error::NoInput { path: path.to_owned(), unknown })?;
         let files = site.files(seed).into_iter().map(|file| Source::of(file.path, file.contents));
         (site.name().to_owned(), files.collect(), Vec::new())
     };
-    Ok(Content { name, files: make::files(sources, quality), left_out })
+    Ok(Content { name, files: make::files(sources, quality, progress), left_out })
 }
 
-fn of_folder(path: &Path) -> Result<Vec<Source>, Failure> {
+fn of_folder(path: &Path) -> Result<Vec<Source>, Error> {
     let mut files = Vec::new();
     let mut left = LARGEST_PAGE;
     for (file, _) in folder::files(path)? {
@@ -82,21 +77,18 @@ fn referenced(sources: Vec<Source>) -> (Vec<Source>, Vec<String>) {
     (files, note.into_iter().collect())
 }
 
-fn of_recording(path: &Path) -> Result<recording::Files, Failure> {
+fn of_recording(path: &Path) -> Result<recording::Files, Error> {
     let bytes = whole(&path.to_path_buf(), LARGEST_PAGE)?;
-    recording::read(bytes.as_slice()).map_err(|reason| Failure::Value(format!("{}: {reason}", shown(path))))
+    recording::read(bytes.as_slice()).map_err(|reason| Error::Recording { path: path.to_owned(), reason })
 }
 
 /// A file's bytes, up to `most`.
-fn whole(path: &PathBuf, most: u64) -> Result<Vec<u8>, Failure> {
-    let unreadable = |error| Failure::Read { path: path.clone(), error };
+fn whole(path: &PathBuf, most: u64) -> Result<Vec<u8>, Error> {
+    let unreadable = |error| Error::Unreadable { path: path.clone(), error };
     let mut bytes = Vec::new();
     fs::File::open(path).map_err(unreadable)?.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > most {
-        return Err(Failure::Value(format!(
-            "{} makes the page larger than 256 MiB; name a folder with a single page",
-            shown(path)
-        )));
+        return Err(Error::TooLarge { path: path.clone(), remedy: "name a folder with a single page" });
     }
     Ok(bytes)
 }

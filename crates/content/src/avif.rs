@@ -4,7 +4,7 @@
 
 use ravif::{Encoder, Img, RGBA8};
 
-use super::picture::Picture;
+use crate::picture::Picture;
 
 /// The picture as AVIF at a quality of 1 to 100; `None` for an animation.
 pub fn encode(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
@@ -29,7 +29,7 @@ const SPEED: u8 = 6;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::picture::tests::blinking;
+    use crate::picture::tests::blinking;
 
     #[test]
     fn stills_are_encoded_and_animations_are_not() {

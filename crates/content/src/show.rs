@@ -10,10 +10,10 @@ use render::report::html::escaped;
 use render::report::table_of;
 use render::terminal::Terminal;
 
-use super::css::Replaced;
-use super::gallery;
-use super::row::Row;
-use super::{Content, Forms, Kind};
+use crate::css::Replaced;
+use crate::gallery;
+use crate::row::Row;
+use crate::{Content, Forms, Kind};
 
 /// Tables: the steps over each network, then each image in its forms.
 pub fn text(content: &Content, replaced: &Replaced, rows: &[Row], terminal: Terminal) -> String {

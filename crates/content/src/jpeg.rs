@@ -4,7 +4,7 @@
 
 mod huffman;
 
-use super::picture::Picture;
+use crate::picture::Picture;
 use huffman::{Bits, Coded, Table};
 
 /// The picture as a JPEG at a quality of 1 to 100, on the scale of the Independent JPEG Group's library.
@@ -203,9 +203,9 @@ const CHROMINANCE: [u8; 64] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::picture::Frame;
-    use crate::content::picture::tests::blinking;
-    use crate::content::still;
+    use crate::picture::Frame;
+    use crate::picture::tests::blinking;
+    use crate::still;
 
     /// Waves of colour on a canvas that is not a multiple of the block size.
     fn waves() -> Picture {

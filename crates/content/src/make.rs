@@ -7,10 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
-use super::picture::Picture;
-use super::{File, Forms, Kind, avif, jpeg, mng, png, still, webp};
+use crate::picture::Picture;
+use crate::{File, Forms, Kind, avif, jpeg, mng, png, still, webp};
 
 /// A file with unknown contents.
 #[derive(Clone, Debug)]
@@ -55,14 +53,17 @@ impl Source {
 const HTML: [&str; 3] = ["html", "htm", "xhtml"];
 const TEXT: [&str; 8] = ["css", "js", "mjs", "json", "map", "svg", "txt", "xml"];
 
+/// Told how many files are made, of how many; by several threads.
+pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
+
 /// Every file with its forms, in the same order; lossy forms only with a quality of 1 to 100.
-pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {
+pub fn files(sources: Vec<Source>, quality: Option<u8>, progress: &Progress<'_>) -> Vec<File> {
     let waiting: Vec<Mutex<Option<Source>>> =
         sources.into_iter().map(|source| Mutex::new(Some(source))).collect();
     let made: Vec<Mutex<Option<File>>> = waiting.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
-    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} files").expect("the template is fixed");
-    let bar = ProgressBar::new(waiting.len() as u64).with_style(style);
+    progress(0, waiting.len());
+    let done = AtomicUsize::new(0);
     let work = || {
         while let Some((from, to)) = {
             let place = next.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +71,7 @@ pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {
         } {
             if let (Ok(mut from), Ok(mut to)) = (from.lock(), to.lock()) {
                 *to = from.take().map(|source| source.made(quality));
-                bar.inc(1);
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1, waiting.len());
             }
         }
     };
@@ -79,7 +80,6 @@ pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {
             scope.spawn(work);
         }
     });
-    bar.finish_and_clear();
     made.into_iter().filter_map(|file| file.into_inner().ok().flatten()).collect()
 }
 
@@ -137,8 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::content::picture::tests::blinking;
-    use crate::feature::Feature;
+    use crate::picture::tests::blinking;
 
     proptest! {
         #[test]
@@ -162,7 +161,7 @@ mod tests {
                 bytes[place] = byte;
             }
             bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
-            let files = files(vec![Source::of("x.png".to_owned(), bytes)], None);
+            let files = files(vec![Source::of("x.png".to_owned(), bytes)], None, &|_, _| ());
             if let [File { kind: Kind::Picture(forms), .. }] = &files[..] {
                 let said = forms.picture.as_ref().err();
                 prop_assert!(said.is_none_or(|said| !said.is_empty() && !said.contains(char::is_control)));
@@ -178,7 +177,7 @@ mod tests {
         let sources =
             [("index.html", b"<p>".to_vec()), ("a.gif", png), ("b.jpg", b"no".to_vec()), ("c", vec![0])]
                 .map(|(path, bytes)| Source::of(path.to_owned(), bytes));
-        let files = files(sources.to_vec(), Some(50));
+        let files = files(sources.to_vec(), Some(50), &|_, _| ());
         let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["index.html", "a.gif", "b.jpg", "c"]);
         let [Kind::Html, Kind::Picture(png), Kind::Picture(broken), Kind::Other] =
@@ -189,7 +188,7 @@ mod tests {
         let Forms { picture, png, mng, webp, jpeg, webp_lossy, avif } = &**png;
         assert_eq!(picture.as_ref().unwrap().frames[0].pixels, still.frames[0].pixels);
         let made = [png, mng, webp, jpeg, webp_lossy, avif].map(Option::is_some);
-        let is_built = Feature::ImageCodecs.is_built();
+        let is_built = crate::HAS_IMAGE_CODECS;
         assert_eq!(made, [true, false, is_built, true, is_built, is_built]);
         assert!(broken.picture.as_ref().unwrap_err().starts_with("it does not decode: "));
     }

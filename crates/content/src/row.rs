@@ -5,11 +5,10 @@ use serde::Serialize;
 use simulate::Hosts;
 use wire::Bytes;
 
-use super::Content;
-use super::css::Replaced;
-use super::step::{Part, Step};
-use crate::failure::Failure;
-use crate::feature::Feature;
+use crate::Content;
+use crate::Error;
+use crate::css::Replaced;
+use crate::step::{Part, Step};
 
 /// A page in one form, loaded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,12 +47,12 @@ pub fn rows(
     replaced: &Replaced,
     scenarios: &[Scenario],
     has_quality: bool,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<Row>, Error> {
     let mut pages = Vec::new();
     for step in Step::all(has_quality) {
         let parts = step.parts(content, replaced);
         let page = Page::from_sizes(&content.name, parts.iter().map(|part| Bytes::new(part.bytes)));
-        let page = page.map_err(|error| Failure::Value(format!("{}: {error}", content.name)))?;
+        let page = page.map_err(|error| Error::Form { name: content.name.clone(), error })?;
         pages.push((step, parts, page));
     }
     let mut rows: Vec<Row> = Vec::new();
@@ -73,15 +72,12 @@ fn row(step: Step, parts: &[Part], scenario: Scenario, before: Option<&Row>) -> 
     let bytes = scenario.page.size().get();
     let whole = before.map_or(bytes, |before| before.bytes);
     let saved_bytes = i64::try_from(whole).unwrap_or(i64::MAX) - i64::try_from(bytes).unwrap_or(i64::MAX);
-    let (packets, elapsed_ms, mut notes) = match simulate::simulate(&scenario, Hosts::default()) {
+    let (packets, elapsed_ms, notes) = match simulate::simulate(&scenario, Hosts::default()) {
         Ok(row) => {
             (row.packets_up.zip(row.packets_down).map(|(up, down)| up + down), row.elapsed_ms, row.notes)
         }
         Err(error) => (None, None, vec![error.to_string()]),
     };
-    if step == Step::AllOfNow && !Feature::ImageCodecs.is_built() {
-        notes.push(Feature::ImageCodecs.missing("all-of-today is without WebP"));
-    }
     let as_it_is = if before.is_none() { elapsed_ms } else { before.and_then(|before| before.elapsed_ms) };
     Row {
         page: scenario.page.name,
@@ -105,7 +101,7 @@ mod tests {
     use scenario::{Network, Protocol, Stack};
 
     use super::*;
-    use crate::content::make::{self, Source};
+    use crate::make::{self, Source};
 
     #[test]
     fn every_row_is_the_sum_of_its_files_and_is_saved_from_the_first() {
@@ -115,8 +111,11 @@ mod tests {
         let sources =
             [("index.html", html.into_bytes()), ("s.gif", spacer.to_vec()), ("x.bin", vec![7; 3_000])];
         let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
-        let content =
-            Content { name: "p".to_owned(), files: make::files(sources, None), left_out: Vec::new() };
+        let content = Content {
+            name: "p".to_owned(),
+            files: make::files(sources, None, &|_, _| ()),
+            left_out: Vec::new(),
+        };
         let scenario = Scenario::new(
             Network::named("modem").unwrap(),
             Page::named("small-page").unwrap(),

@@ -7,7 +7,7 @@ use std::io::Read;
 
 use scenario::har;
 
-use super::make::Source;
+use crate::make::Source;
 
 /// The files of a recording, and sentences about missing ones.
 pub type Files = (Vec<Source>, Vec<String>);

@@ -5,6 +5,8 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | (here) | [`Content`]: a page's files, and the forms of each |
+//! | [`error`] | why there is no content |
+//! | [`folder`] | a directory as a page of a scenario |
 //! | [`input`], [`recording`] | a directory, a named site, a browser's recording |
 //! | [`html`] | tags: in lower case, and images found and replaced |
 //! | [`coding`] | deflate, gzip, brotli, zstd |
@@ -23,6 +25,8 @@
 pub mod avif;
 pub mod coding;
 pub mod css;
+pub mod error;
+pub mod folder;
 pub mod gallery;
 pub mod html;
 pub mod input;
@@ -44,6 +48,11 @@ pub mod webp;
 #[cfg(not(feature = "image-codecs"))]
 use no_codecs::{avif, webp};
 use picture::Picture;
+
+pub use error::Error;
+
+/// Whether WebP and AVIF were built (the feature `image-codecs`); without it no picture has these forms.
+pub const HAS_IMAGE_CODECS: bool = cfg!(feature = "image-codecs");
 
 /// A page's files, the document first.
 #[derive(Debug)]

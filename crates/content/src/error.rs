@@ -1,0 +1,83 @@
+//! Why there is no content: the culprit, and the remedy.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use quantity::names::{Unknown, shown};
+use scenario::page::PageError;
+
+/// Why a page could not be read.
+#[derive(Debug)]
+pub enum Error {
+    /// A file or directory cannot be read.
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// A directory is no page.
+    NotAPage {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: PageError,
+    },
+    /// A directory has no file with anything in it.
+    Empty(PathBuf),
+    /// This file makes the page larger than 256 MiB.
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// Neither a directory nor the name of a site.
+    NoInput {
+        /// What was given.
+        path: PathBuf,
+        /// Why it is not a site's name.
+        unknown: Unknown,
+    },
+    /// A recording (HAR) cannot be read.
+    Recording {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A form of the page is no page any more.
+    Form {
+        /// The page's name.
+        name: String,
+        /// What is wrong with it.
+        error: PageError,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { path, error } => write!(f, "cannot read {}: {error}", shown(path)),
+            Self::NotAPage { path, error } => write!(f, "{}: {error}", shown(path)),
+            Self::Empty(path) => {
+                write!(f, "{} has no file with anything in it; name another folder", shown(path))
+            }
+            Self::TooLarge { path, remedy } => {
+                write!(f, "{} makes the page larger than 256 MiB; {remedy}", shown(path))
+            }
+            Self::NoInput { path, unknown } => {
+                let path = shown(path);
+                write!(
+                    f,
+                    "{path} is no folder, and {unknown}; name a folder with the page's files, or a .har"
+                )
+            }
+            Self::Recording { path, reason } => write!(f, "{}: {reason}", shown(path)),
+            Self::Form { name, error } => write!(f, "{name}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
