@@ -8,11 +8,13 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use accesslog_io::error::Part;
 use clap::error::ErrorKind;
 
 pub use quantity::names::shown;
 
 use crate::cli;
+use crate::feature::Feature;
 
 /// Error of a command, by culprit.
 #[derive(Debug)]
@@ -86,6 +88,33 @@ impl Error for Failure {}
 impl From<clap::Error> for Failure {
     fn from(refusal: clap::Error) -> Self {
         Self::Flags(Box::new(refusal))
+    }
+}
+
+impl From<accesslog_io::Error> for Failure {
+    fn from(error: accesslog_io::Error) -> Self {
+        use accesslog_io::Error;
+        match error {
+            Error::Unreadable { path, error } => Self::Read { path, error },
+            Error::Store(sentence) => Self::Network(sentence),
+            Error::NotBuilt { culprit, part: Part::ObjectStore } => {
+                Self::Value(Feature::ObjectStore.missing(&culprit))
+            }
+            Error::NotBuilt { culprit, part: Part::Parquet } => {
+                Self::Value(Feature::Parquet.missing(&culprit))
+            }
+            Error::UnknownFormat(name) => Self::Value(format!(
+                "{name}: not an access log that is known here; give its format with --log-format"
+            )),
+            Error::Table { name, reason } => Self::Value(format!(
+                "{name}: {reason}; --columns time=NAME,client=NAME,size=NAME says which are which"
+            )),
+            Error::ClientField(error) => Self::Value(format!("--client-field: {error}")),
+            Error::NothingIsALog(first) => {
+                Self::Value(format!("nothing there is a log: {}; it is passed over", Self::from(*first)))
+            }
+            error @ (Error::Stdin(_) | Error::NoFile(_) | Error::Empty(_)) => Self::Value(error.to_string()),
+        }
     }
 }
 

@@ -4,74 +4,14 @@
 
 use accesslog::connections::{Question, Rule};
 use accesslog::{Format, HeaderBytes, MissingSize, Prefix, Sizing, Who};
+use accesslog_io::ask::{Asked, WINDOW, Window, processors};
+use accesslog_io::table_file::Named;
 use quantity::names::{Quoted, Unknown};
 use wire::{Bytes, Duration};
 
 use crate::cli::connections::Connections;
-use crate::connections::table_file::Named;
 use crate::failure::Failure;
 use crate::feature::Feature;
-
-/// Query over access logs, and the options for reading them.
-#[derive(Debug)]
-pub struct Asked {
-    /// Time-outs, limits and thresholds to count.
-    pub question: Question,
-    /// Whether to count the distribution of bytes and requests over connections, too.
-    pub distribution: bool,
-    /// Rules for sizes.
-    pub sizing: Sizing,
-    /// Rule that identifies a client.
-    pub who: Who,
-    /// The format given by a flag.
-    pub format: Option<Format>,
-    /// The columns given by a flag.
-    pub named: Named,
-    /// Window within which records are sorted by time.
-    pub window: Window,
-    /// Number of threads.
-    pub threads: usize,
-}
-
-impl Asked {
-    /// The query for a question, with the defaults of all flags.
-    pub fn of(question: Question) -> Self {
-        Self {
-            question,
-            distribution: false,
-            sizing: Sizing::default(),
-            who: Who::default(),
-            format: None,
-            named: Named::default(),
-            window: Window::of(WINDOW),
-            threads: processors(),
-        }
-    }
-}
-
-/// Window within which records are sorted by time, in blocks.
-#[derive(Clone, Copy, Debug)]
-pub struct Window {
-    /// Number of blocks.
-    pub blocks: usize,
-    /// The size of each, in bytes.
-    pub size: usize,
-}
-
-impl Window {
-    /// A window of `bytes` in total.
-    fn of(bytes: usize) -> Self {
-        let size = (bytes / BLOCKS).max(SMALLEST);
-        Self { blocks: bytes.div_ceil(size), size }
-    }
-}
-
-/// Default of `--window`, in bytes; the flag's help states it.
-const WINDOW: usize = 2 << 20;
-/// Blocks of a window, unless they would be too small: a block is still in the CPU cache when it is counted.
-const BLOCKS: usize = 8;
-/// Minimum size of a block, in bytes.
-const SMALLEST: usize = 64 << 10;
 
 /// Default time-outs: every second where the number of connections changes most, then fewer; 20 in all.
 const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60];
@@ -214,8 +154,4 @@ fn window(text: &str) -> Result<usize, String> {
 fn threads(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=1_024).contains(number));
     number.ok_or_else(|| format!("{} is not a number of threads; give 1 to 1024", Quoted(text)))
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }

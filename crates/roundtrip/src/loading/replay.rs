@@ -8,6 +8,11 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use accesslog::{Client, LoggedRequest, Reader, Record, Who, recognise};
+use accesslog_io::blocks::Blocks;
+use accesslog_io::input::{Input, named};
+use accesslog_io::line_up::BEGINNING;
+use accesslog_io::table_file::{Named, batches};
+use accesslog_io::table_format::{Kind, Place};
 use load::job::page;
 use load::requests::Request;
 use load::requests::file::split;
@@ -17,11 +22,6 @@ use workload::lines::Lines;
 use workload::plan::{Begins, MOST_FILES, MOST_REQUESTS, Page, Unfit};
 use workload::replay::due_times;
 
-use crate::connections::blocks::Blocks;
-use crate::connections::input::{Input, named};
-use crate::connections::line_up::BEGINNING;
-use crate::connections::table_file::{Named, batches};
-use crate::connections::table_format::{Kind, Place};
 use crate::failure::Failure;
 use crate::feature::Feature;
 

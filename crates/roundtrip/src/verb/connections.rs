@@ -5,13 +5,14 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use accesslog::connections::Counts;
+use accesslog_io::input;
+use accesslog_io::pass::Passed;
 use render::provenance::Provenance;
 use wire::Bytes;
 
 use crate::cli::connections::Connections;
 use crate::cli::flags::{Format, OutputFlags};
-use crate::connections::pass::Passed;
-use crate::connections::{Answer, answer, ask, input, over_time, page, parquet_file, row, table};
+use crate::connections::{Answer, answer, ask, over_time, page, parquet_file, row, table};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::{file, show};

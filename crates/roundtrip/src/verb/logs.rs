@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use accesslog_io::input::Input;
 use quantity::names::Quoted;
 use workload::logs::curve::{Curve, CurveError};
 use workload::logs::synthesize::{Wanted, write};
 
 use crate::cli::connections::{Logs, LogsVerb, Synthesize};
-use crate::connections::input::Input;
 use crate::failure::Failure;
 
 /// Writes the log.

@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
-use accesslog::connections::{ByRule, Counter, Counts, Question, Rule};
+use accesslog::connections::{ByRule, Counter, Question, Rule};
 use accesslog::{Client, Covers, Record, Request, Sizing};
+use accesslog_io::ask::Asked;
+use accesslog_io::input::Input;
 use wire::{Bytes, Duration, Seed, Time};
 use workload::logs::curve::Curve;
 use workload::logs::synthesize::{self, Line, Wanted};
 
-use crate::connections::input::Input;
-use crate::connections::{Answer, answer, ask::Asked};
 use crate::reproduce::measured::Counted;
 
 /// A log.
@@ -62,9 +62,8 @@ const CLIENTS: u32 = 100_000;
 fn nasa(log: &Path) -> Result<Counted, String> {
     let count = |rule| {
         let asked = Asked::of(question(&TIMEOUTS_S, &[1, 3])?.under(rule, false));
-        let Answer { passed, names: _, said: _ } =
-            answer(vec![Input::File(log.to_owned())], &asked).map_err(|failure| failure.to_string())?;
-        Ok::<Counts, String>(passed.counts)
+        let answer = accesslog_io::count(vec![Input::File(log.to_owned())], &asked);
+        answer.map(|answer| answer.passed.counts).map_err(|error| error.to_string())
     };
     let least_recently_used = count(Rule::LeastRecentlyUsed)?;
     Ok(Counted { least_recently_used, first_created: count(Rule::FirstCreated)? })

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use accesslog::{Request, Tally};
 use wire::{Duration, Time};
 
-use super::merge::Merge;
-use super::order::Order;
+use crate::merge::Merge;
+use crate::order::Order;
 
 /// State of all logs.
 #[derive(Debug)]

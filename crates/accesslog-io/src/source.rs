@@ -4,8 +4,8 @@
 
 use accesslog::{Reader, Who};
 
-use super::blocks::Blocks;
-use super::table_file::{Batches, Columns, RecordBatch};
+use crate::blocks::Blocks;
+use crate::table_file::{Batches, Columns, RecordBatch};
 
 /// One log and its reader.
 pub enum Log {

@@ -8,15 +8,14 @@ use accesslog::{Format, Reader, recognise};
 use bytes::Bytes;
 use wire::Time;
 
-use crate::failure::Failure;
-use crate::feature::Feature;
+use crate::error::{Error, Part};
 
-use super::ask::Asked;
-use super::blocks::{Blocks, Open};
-use super::input::Input;
-use super::source::{Log, OpenTable, Table};
-use super::table_file::batches;
-use super::table_format::{Kind, Place};
+use crate::ask::Asked;
+use crate::blocks::{Blocks, Open};
+use crate::input::Input;
+use crate::source::{Log, OpenTable, Table};
+use crate::table_file::batches;
+use crate::table_format::{Kind, Place};
 
 /// Logs ready to be read.
 pub struct LinedUp {
@@ -24,28 +23,27 @@ pub struct LinedUp {
     pub logs: Vec<(Time, Log)>,
     /// Their names.
     pub names: Vec<String>,
-    /// Files that were skipped, with the reasons.
-    pub said: Vec<String>,
+    /// Why others were passed over.
+    pub passed_over: Vec<Error>,
 }
 
 /// Bytes of a log that are examined before it is read.
 pub const BEGINNING: u64 = 64 << 10;
 
 /// Recognises and sorts logs. A file that is not a log is skipped, unless it is the only one.
-pub fn line_up(inputs: Vec<Input>, asked: &Asked) -> Result<LinedUp, Failure> {
+pub fn line_up(inputs: Vec<Input>, asked: &Asked) -> Result<LinedUp, Error> {
     let alone = inputs.len() == 1;
     let mut found = Vec::new();
-    let mut said = Vec::new();
+    let mut passed_over = Vec::new();
     for input in inputs {
         match begun(&input, asked) {
             Ok((first, log)) => found.push((first, input.name(), log)),
-            Err(failure) if alone => return Err(failure),
-            Err(failure) => said.push(format!("{failure}; it is passed over")),
+            Err(error) if alone => return Err(error),
+            Err(error) => passed_over.push(error),
         }
     }
-    if found.is_empty() {
-        let first = said.first().cloned().unwrap_or_default();
-        return Err(Failure::Value(format!("nothing there is a log: {first}")));
+    if found.is_empty() && !passed_over.is_empty() {
+        return Err(Error::NothingIsALog(Box::new(passed_over.swap_remove(0))));
     }
     // Logs that show no time at their beginning are read from the start.
     for (first, _, _) in &mut found {
@@ -53,15 +51,15 @@ pub fn line_up(inputs: Vec<Input>, asked: &Asked) -> Result<LinedUp, Failure> {
     }
     found.sort_by_key(|(first, _, _)| *first);
     let (logs, names) = found.into_iter().map(|(first, name, log)| ((first, log), name)).unzip();
-    Ok(LinedUp { logs, names, said })
+    Ok(LinedUp { logs, names, passed_over })
 }
 
 /// Examines a log: the time of its first request, and all of its bytes.
-fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
+fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Error> {
     let unreadable = |error: io::Error| match input {
-        Input::File(path) => Failure::Read { path: path.clone(), error },
-        Input::Stdin => Failure::Value(format!("cannot read standard input: {error}")),
-        Input::Object(object) => Failure::Network(format!("{}: {error}", object.name())),
+        Input::File(path) => Error::Unreadable { path: path.clone(), error },
+        Input::Stdin => Error::Stdin(error),
+        Input::Object(object) => Error::Store(format!("{}: {error}", object.name())),
     };
     let mut bytes = input.open().map_err(unreadable)?;
     let mut beginning = Vec::new();
@@ -72,14 +70,15 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
         return Err(unreadable(error));
     }
     if let Some(kind) = Kind::of(&beginning) {
-        Feature::Parquet.require(&input.name())?;
+        Part::Parquet.require(&input.name())?;
         return table(input, kind, beginning, bytes, asked);
     }
     let format = match &asked.format {
         Some(format) => format.clone(),
-        None => {
-            recognise(&beginning, &asked.who).ok_or_else(|| Failure::Value(not_a_log(input, &beginning)))?
-        }
+        None => recognise(&beginning, &asked.who).ok_or_else(|| match beginning.is_empty() {
+            true => Error::Empty(input.name()),
+            false => Error::UnknownFormat(input.name()),
+        })?,
     };
     no_names(&format, asked)?;
     let reader = Reader::new(format, asked.who.clone());
@@ -100,9 +99,9 @@ fn table(
     mut beginning: Vec<u8>,
     mut rest: Box<dyn Read + Send>,
     asked: &Asked,
-) -> Result<(Time, Log), Failure> {
+) -> Result<(Time, Log), Error> {
     let name = input.name();
-    let bad = |error: &dyn std::fmt::Display| Failure::Value(format!("{name}: {error}; {}", TABLE_REMEDY));
+    let bad = |error: &dyn std::fmt::Display| Error::Table { name: name.clone(), reason: error.to_string() };
     let place = match input {
         Input::Object(object) => Place::Object(object.clone()),
         Input::File(path) if input.is_there_again() => Place::File(path.clone()),
@@ -123,19 +122,7 @@ fn table(
     Ok((first, Log::Table(Table::Closed(Some(open)), asked.who.clone())))
 }
 
-const TABLE_REMEDY: &str = "--columns time=NAME,client=NAME,size=NAME says which are which";
-
-fn not_a_log(input: &Input, beginning: &[u8]) -> String {
-    match beginning.is_empty() {
-        true => format!("{}: there is nothing in it; name another log", input.name()),
-        false => format!(
-            "{}: not an access log that is known here; give its format with --log-format",
-            input.name()
-        ),
-    }
-}
-
 /// Refuses a client field for formats whose fields have no names.
-fn no_names(format: &Format, asked: &Asked) -> Result<(), Failure> {
-    format.can_name(&asked.who).map_err(|error| Failure::Value(format!("--client-field: {error}")))
+fn no_names(format: &Format, asked: &Asked) -> Result<(), Error> {
+    format.can_name(&asked.who).map_err(Error::ClientField)
 }

@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 
 use unpack::unpacked;
 
-use crate::failure::Failure;
-use crate::feature::Feature;
-
-use super::object::Object;
-use super::store::Stores;
+use crate::error::{Error, Part};
+use crate::object::Object;
+use crate::store::Stores;
 
 /// One log.
 #[derive(Clone, Debug)]
@@ -56,7 +54,7 @@ impl Input {
 
 /// Inputs that the arguments name, sorted by name. `-` and an empty list are standard input; a directory is all files
 /// below it; `*` and `?` are wildcards; all this in an object store too. The order in time is not known here.
-pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Error> {
     let mut inputs = Vec::new();
     let mut stores = None;
     for argument in arguments {
@@ -64,19 +62,19 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
             inputs.push(Input::Stdin);
             continue;
         }
-        let at = |error| Failure::Read { path: argument.clone(), error };
+        let at = |error| Error::Unreadable { path: argument.clone(), error };
         let pattern = argument.to_string_lossy();
         let mut found = Vec::new();
         match fs::metadata(argument) {
             Ok(there) if there.is_dir() => below(argument, &mut found).map_err(at)?,
             Ok(_) => found.push(argument.clone()),
             Err(_) if is_address(&pattern) => {
-                Feature::ObjectStore.require(&pattern)?;
+                Part::ObjectStore.require(&pattern)?;
                 let stores = match &mut stores {
                     Some(stores) => stores,
-                    none => none.insert(Stores::new().map_err(Failure::Network)?),
+                    none => none.insert(Stores::new().map_err(Error::Store)?),
                 };
-                let objects = stores.named(&pattern).map_err(Failure::Network)?;
+                let objects = stores.named(&pattern).map_err(Error::Store)?;
                 inputs.extend(objects.into_iter().map(Input::Object));
                 continue;
             }
@@ -84,7 +82,7 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
             Err(error) => return Err(at(error)),
         }
         if found.is_empty() {
-            return Err(Failure::Value(format!("{pattern}: no file is there; name a log")));
+            return Err(Error::NoFile(pattern.into_owned()));
         }
         found.sort();
         inputs.extend(found.into_iter().map(Input::File));

@@ -17,8 +17,8 @@ use object_store::path::Path;
 use object_store::{ClientOptions, Error, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
 use tokio::runtime::{Builder, Runtime};
 
-use super::input::fits;
-use super::object::Object;
+use crate::input::fits;
+use crate::object::Object;
 
 /// Every store that was used so far.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuil
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
-use super::object::Object;
+use crate::object::Object;
 
 /// A table whose schema was fetched, and nothing else.
 pub struct ParquetObject {

@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use crate::feature::Feature;
+use crate::error::Part;
 
 /// No object.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl Stores {
     /// # Errors
     /// Always.
     pub fn new() -> Result<Self, String> {
-        Err(Feature::ObjectStore.missing("object stores"))
+        Err(Part::ObjectStore.missing("object stores").to_string())
     }
 
     /// Objects that a URL names.

@@ -15,10 +15,10 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
 
 #[cfg(feature = "object-store")]
-use super::object::Object;
+use crate::object::Object;
 #[cfg(feature = "object-store")]
-use super::parquet_object::ParquetObject;
-use super::table_format::{Kind, Place};
+use crate::parquet_object::ParquetObject;
+use crate::table_format::{Kind, Place};
 
 /// Maximum rows read together: about as many as a block of lines has.
 const ROWS: usize = 1 << 14;

@@ -14,7 +14,7 @@ use object_store::{GetOptions, GetRange, ObjectMeta};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::store::Store;
+use crate::store::Store;
 
 /// An object.
 #[derive(Clone)]

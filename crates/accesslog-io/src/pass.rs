@@ -12,9 +12,9 @@ use accesslog::connections::{ByRule, Carried, Clock, Counter, Counts, Known, Loa
 use accesslog::{Record, Request, Sizing, Tally};
 use wire::Time;
 
-use super::intake::{Intake, Read};
-use super::slices::{Batch, Slice, Slices};
-use super::source::{Log, Unread};
+use crate::intake::{Intake, Read};
+use crate::slices::{Batch, Slice, Slices};
+use crate::source::{Log, Unread};
 
 /// Result of a pass over logs.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! A table's file format, recognised by the file's first bytes, and the location of its bytes.
 //!
-//! Not the reading of it ([`table_file`](super::table_file)).
+//! Not the reading of it ([`table_file`](crate::table_file)).
 
 use std::path::PathBuf;
 
 use bytes::Bytes;
 
-use super::object::Object;
+use crate::object::Object;
 
 /// A table's file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,74 @@
+//! What to count of logs, and how to read them.
+//!
+//! Not flags: those are the command line's.
+
+use accesslog::connections::Question;
+use accesslog::{Format, Sizing, Who};
+
+use crate::table_file::Named;
+
+/// What to count, and how to read it.
+#[derive(Debug)]
+pub struct Asked {
+    /// What to count.
+    pub question: Question,
+    /// Whether to count how bytes and requests are spread over connections, too.
+    pub distribution: bool,
+    /// How sizes count.
+    pub sizing: Sizing,
+    /// What makes a client.
+    pub who: Who,
+    /// The format that was named.
+    pub format: Option<Format>,
+    /// The columns that were named.
+    pub named: Named,
+    /// How far apart lines may be.
+    pub window: Window,
+    /// How many threads.
+    pub threads: usize,
+}
+
+impl Asked {
+    /// A question, with everything else as it is without flags.
+    pub fn of(question: Question) -> Self {
+        Self {
+            question,
+            distribution: false,
+            sizing: Sizing::default(),
+            who: Who::default(),
+            format: None,
+            named: Named::default(),
+            window: Window::of(WINDOW),
+            threads: processors(),
+        }
+    }
+}
+
+/// How far apart lines may be that are put in order: so many blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// How many.
+    pub blocks: usize,
+    /// The size of each, in bytes.
+    pub size: usize,
+}
+
+impl Window {
+    /// Of so many bytes in all.
+    pub fn of(bytes: usize) -> Self {
+        let size = (bytes / BLOCKS).max(SMALLEST);
+        Self { blocks: bytes.div_ceil(size), size }
+    }
+}
+
+/// The usual window, in bytes.
+pub const WINDOW: usize = 2 << 20;
+/// Blocks that a window has, if they are not too small: what was read is at hand yet when it is counted.
+const BLOCKS: usize = 8;
+/// In bytes.
+const SMALLEST: usize = 64 << 10;
+
+/// The processors of this machine.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,107 @@
+//! Why logs could not be read: the culprit, and the remedy.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use accesslog::format::BadFormat;
+use quantity::names::shown;
+
+/// Why nothing was read.
+#[derive(Debug)]
+pub enum Error {
+    /// A file or directory cannot be read.
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// Standard input cannot be read.
+    Stdin(io::Error),
+    /// An object store or a server refused, in a sentence that names the address.
+    Store(String),
+    /// A pattern or a directory has no file.
+    NoFile(String),
+    /// The log of this name has nothing in it.
+    Empty(String),
+    /// The log of this name is in no known format.
+    UnknownFormat(String),
+    /// A table cannot be read, or lacks a column.
+    Table {
+        /// The log's name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The format has no names for its fields, so none can name the client.
+    ClientField(BadFormat),
+    /// None of several logs is one; why not the first.
+    NothingIsALog(Box<Self>),
+    /// A part that was left out of this build.
+    NotBuilt {
+        /// What needs it.
+        culprit: String,
+        /// Which part.
+        part: Part,
+    },
+}
+
+/// A part that a build may leave out: a Cargo feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Logs in object stores and on the Web.
+    ObjectStore,
+    /// Parquet and Arrow tables.
+    Parquet,
+}
+
+impl Part {
+    /// Cargo's name for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ObjectStore => "object-store",
+            Self::Parquet => "parquet",
+        }
+    }
+
+    /// The error of a build without it.
+    pub fn missing(self, culprit: &str) -> Error {
+        Error::NotBuilt { culprit: culprit.to_owned(), part: self }
+    }
+
+    /// Nothing where it was built.
+    ///
+    /// # Errors
+    /// [`missing`](Self::missing).
+    pub fn require(self, culprit: &str) -> Result<(), Error> {
+        let is_built = match self {
+            Self::ObjectStore => cfg!(feature = "object-store"),
+            Self::Parquet => cfg!(feature = "parquet"),
+        };
+        if is_built { Ok(()) } else { Err(self.missing(culprit)) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { path, error } => write!(f, "cannot read {}: {error}", shown(path)),
+            Self::Stdin(error) => write!(f, "cannot read standard input: {error}"),
+            Self::Store(sentence) => f.write_str(sentence),
+            Self::NoFile(pattern) => write!(f, "{pattern}: no file is there; name a log"),
+            Self::Empty(name) => write!(f, "{name}: there is nothing in it; name another log"),
+            Self::UnknownFormat(name) => {
+                write!(f, "{name}: not an access log that is known here; give its format")
+            }
+            Self::Table { name, reason } => write!(f, "{name}: {reason}; name its columns"),
+            Self::ClientField(error) => error.fmt(f),
+            Self::NothingIsALog(first) => write!(f, "nothing there is a log: {first}"),
+            Self::NotBuilt { culprit, part } => {
+                write!(f, "{culprit}: this build lacks the feature `{}`; enable it", part.name())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,104 @@
+//! Access logs where they are: files, directories, patterns, standard input, object stores; read and counted in one
+//! parallel pass.
+//!
+//! In flow names; out flow counts, and what was read of each log. How lines are read is `accesslog`'s business, and so
+//! is how connections are counted. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`ask`] | what to count, and how to read |
+//! | [`input`] | files, directories, patterns, standard input; unpacked |
+//! | [`store`], [`object`] | the same in object stores, fetched (feature `object-store`) |
+//! | [`line_up`] | logs recognised, and put in order of their beginnings |
+//! | [`blocks`] | bytes cut into blocks of whole lines |
+//! | [`table_format`], [`table_file`] | Parquet and Arrow files, batch by batch (feature `parquet`) |
+//! | `parquet_object` | Parquet in an object store |
+//! | `no_parquet`, `no_store` | the same where they are not built |
+//! | [`source`] | a log that is being read, lines or rows |
+//! | [`order`] | a log's requests put in order of time, within bounds |
+//! | [`merge`] | those of several logs made into one stream |
+//! | [`intake`] | both, for blocks that come back in any order |
+//! | [`slices`] | requests cut into stretches that are counted apart |
+//! | [`mod@pass`] | threads that read and count |
+//! | [`error`] | why logs could not be read |
+//!
+//! ```
+//! use accesslog::connections::Question;
+//! use roundtrip_accesslog_io::{ask::Asked, count, input};
+//! use wire::{Bytes, Duration};
+//!
+//! let log = std::env::temp_dir().join("roundtrip-accesslog-io.log");
+//! std::fs::write(&log, "192.0.2.1 - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 5120\n")?;
+//! let timeout = Duration::from_secs(15);
+//! let question = Question::new(&[timeout], &[1], &[Bytes::ZERO], timeout)?;
+//! let answer = count(input::named(&[log])?, &Asked::of(question))?;
+//! assert_eq!(answer.passed.counts.requests, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Not sentences for people: what was passed over or could not be read is data.
+
+pub mod ask;
+pub mod blocks;
+pub mod error;
+pub mod input;
+pub mod intake;
+pub mod line_up;
+pub mod merge;
+#[cfg(not(feature = "parquet"))]
+pub mod no_parquet;
+#[cfg(not(feature = "object-store"))]
+pub mod no_store;
+#[cfg(feature = "object-store")]
+pub mod object;
+pub mod order;
+#[cfg(all(feature = "object-store", feature = "parquet"))]
+pub mod parquet_object;
+pub mod pass;
+pub mod slices;
+pub mod source;
+#[cfg(feature = "object-store")]
+pub mod store;
+#[cfg(feature = "parquet")]
+pub mod table_file;
+pub mod table_format;
+
+#[cfg(not(feature = "parquet"))]
+pub use no_parquet as table_file;
+#[cfg(not(feature = "object-store"))]
+pub use no_store::{self as object, self as store};
+
+pub use error::Error;
+
+use ask::Asked;
+use input::Input;
+use line_up::LinedUp;
+use pass::{Passed, Wanted, pass};
+
+/// What was read and counted of logs.
+#[derive(Debug)]
+pub struct Answer {
+    /// What was read and counted.
+    pub passed: Passed,
+    /// The logs' names, in the order they were read.
+    pub names: Vec<String>,
+    /// Why others were passed over.
+    pub passed_over: Vec<Error>,
+}
+
+/// Reads logs and counts.
+///
+/// # Errors
+/// When nothing can be read: a log that is not there, nothing that is a log.
+pub fn count(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Error> {
+    let LinedUp { logs, names, passed_over } = line_up::line_up(inputs, asked)?;
+    let Asked { question, distribution, sizing, window, threads, .. } = asked;
+    let wanted = Wanted {
+        question,
+        distribution: *distribution,
+        sizing: *sizing,
+        window: window.blocks,
+        threads: *threads,
+    };
+    Ok(Answer { passed: pass(logs, wanted), names, passed_over })
+}

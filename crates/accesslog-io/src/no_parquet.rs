@@ -1,0 +1,74 @@
+//! Tables in a build without the feature `parquet`: none is read.
+//!
+//! Whoever names one is told so before ([`Part::require`]).
+
+use accesslog::{Record, Tally, Who};
+
+use crate::error::Part;
+use crate::table_format::{Kind, Place};
+
+/// No batch.
+#[derive(Debug)]
+pub struct RecordBatch(Never);
+
+/// No columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns(Never);
+
+#[derive(Clone, Copy, Debug)]
+enum Never {}
+
+/// No names of columns.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    /// Who asked.
+    pub client: Option<String>,
+}
+
+/// No table.
+pub struct Batches {
+    /// The columns.
+    pub columns: Columns,
+    /// The batches, in the file's order.
+    pub batches: Box<dyn Iterator<Item = Result<RecordBatch, String>> + Send>,
+}
+
+impl RecordBatch {
+    /// Rows in it.
+    pub fn num_rows(&self) -> usize {
+        match self.0 {}
+    }
+}
+
+impl Columns {
+    /// A batch's rows as records.
+    ///
+    /// # Errors
+    /// None: there are no columns.
+    pub fn read(&self, _: &RecordBatch, _: &Who, _: impl FnMut(Record)) -> Result<Tally, String> {
+        match self.0 {}
+    }
+}
+
+impl Named {
+    /// Gives a role's column its name.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn name(&mut self, role: &str, _column: &str) -> Result<(), String> {
+        Err(Part::Parquet.missing(role).to_string())
+    }
+}
+
+/// Opens a table.
+///
+/// # Errors
+/// Always.
+pub fn batches(_: Kind, place: Place, _: &Named) -> Result<Batches, String> {
+    let culprit = match place {
+        Place::File(path) => path.display().to_string(),
+        Place::Object(object) => object.name(),
+        Place::Memory(bytes) => format!("a table of {} bytes", bytes.len()),
+    };
+    Err(Part::Parquet.missing(&culprit).to_string())
+}
