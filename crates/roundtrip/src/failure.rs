@@ -127,6 +127,12 @@ impl From<content::Error> for Failure {
     }
 }
 
+impl From<reproduce::engine::measure::Error> for Failure {
+    fn from(error: reproduce::engine::measure::Error) -> Self {
+        Self::Laboratory(error.to_string())
+    }
+}
+
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
         Self::Laboratory(error.to_string())

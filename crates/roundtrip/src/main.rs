@@ -9,13 +9,9 @@
 //! | [`ask`] | flags and files, made into a plan |
 //! | [`verb`] | one module for each verb |
 //! | [`diagnosis`] | captures, diagnosed, in every format |
-//! | [`engine`] | the engines, called |
 //! | [`mod@connections`] | access logs, counted |
 //! | [`serve`] | a server's settings, logging and metrics |
 //! | [`show`] | results in the requested format |
-//! | [`reproduce`] | the papers' tables and figures beside ours |
-//! | [`contest`] | server benchmark: today's servers under the same users |
-//! | [`study`] | our own comparisons, of one engine with another |
 //! | [`mod@file`], [`output`], [`terminal`], [`progress`] | output files, terminal, progress bar |
 //! | [`failure`] | errors and the exit status |
 //! | [`feature`] | parts that a build may leave out |
@@ -25,19 +21,14 @@
 mod ask;
 mod cli;
 mod connections;
-mod contest;
 mod diagnosis;
-mod engine;
 mod failure;
 mod feature;
 mod file;
 mod loading;
 mod output;
-mod progress;
-mod reproduce;
 mod serve;
 mod show;
-mod study;
 mod terminal;
 mod verb;
 

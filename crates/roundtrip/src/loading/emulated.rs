@@ -15,11 +15,11 @@ use measure::emulator::{Options, Running};
 use measure::netlink::{Link, Metrics, Netlink, Route};
 use measure::tun::Tun;
 use measure::{Emulator, Error, Namespace};
+use reproduce::contest::bout::Site;
+use reproduce::contest::failed;
 use scenario::Network;
 use workload::plan::Plan;
 
-use crate::contest::bout::Site;
-use crate::contest::failed;
 use crate::failure::Failure;
 use crate::file;
 

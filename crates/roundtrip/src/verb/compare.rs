@@ -4,14 +4,15 @@ use ::measure::Peers;
 use render::output::table::Layout;
 use render::output::{Missing, Outcome};
 use render::provenance::Provenance;
+use reproduce::engine;
+use reproduce::engine::{difference, measure, model, simulate};
 use scenario::Engine;
 use scenario::spec::{Defaults, Key, Plan};
 
 use crate::cli::Compare;
-use crate::engine::{difference, measure, model, simulate};
 use crate::failure::Failure;
 use crate::show::Results;
-use crate::{ask, engine, file};
+use crate::{ask, file};
 
 /// Prints a line for each protocol.
 pub fn run(arguments: &Compare) -> Result<(), Failure> {
@@ -77,7 +78,7 @@ impl Compared {
             difference::explain(simulated, &mut outcomes, &hosts);
         }
         self.add(outcomes, provenance);
-        self.failure = failure;
+        self.failure = failure.map(Failure::from);
     }
 
     fn add(&mut self, outcomes: Vec<Outcome>, provenance: Provenance) {

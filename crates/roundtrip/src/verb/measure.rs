@@ -1,17 +1,19 @@
 //! `roundtrip measure`: page loads by this machine's kernel over an emulated link.
 
+use std::io;
+
 use ::measure::emulator::Capture;
 use ::measure::peers::{ClientProgram, Peers, ServerProgram};
 use quantity::names::Unknown;
 use render::output::table::{self, Layout};
+use reproduce::engine;
+use reproduce::engine::measure::{self, Keep, Measurements};
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key};
 use trace::har;
 
 use crate::ask;
 use crate::cli::Measure;
-use crate::engine;
-use crate::engine::measure::{self, Keep, Measurements};
 use crate::failure::Failure;
 use crate::file;
 use crate::show::Results;
@@ -44,19 +46,17 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
         file::write(path, har::file(&visits).as_bytes())?;
     }
     Results { outcomes, layout: Layout::Rows, provenance }.show(output)?;
-    failure.map_or(saved, Err)
+    failure.map_or(saved, |error| Err(error.into()))
 }
 
 /// Maximum bytes of all captures of a command: later ones are left out.
 const KEPT_MOST: usize = 256 << 20;
 
 /// Appends the packets of one scenario: a section of its own in the one file, named by its comment.
-fn keep(kept: &mut Vec<u8>, scenario: &Scenario, capture: &Capture) -> Result<(), Failure> {
+fn keep(kept: &mut Vec<u8>, scenario: &Scenario, capture: &Capture) -> io::Result<()> {
     let title = format!("{}, {}", scenario.protocol.name(), table::title(scenario));
     let before = kept.len();
-    capture
-        .write(&mut *kept, &title)
-        .map_err(|error| Failure::Laboratory(format!("the packets of {title} cannot be kept: {error}")))?;
+    capture.write(&mut *kept, &title)?;
     if kept.len() > KEPT_MOST {
         kept.truncate(before);
         eprintln!("roundtrip: the capture is full, and lacks {title}; name fewer scenarios");

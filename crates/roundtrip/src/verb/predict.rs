@@ -1,11 +1,11 @@
 //! `roundtrip predict`: results of the papers' formulas.
 
 use render::output::table::Layout;
+use reproduce::engine::{self, model};
 use scenario::spec::Defaults;
 
 use crate::ask;
 use crate::cli::Predict;
-use crate::engine::{self, model};
 use crate::failure::Failure;
 use crate::show::Results;
 

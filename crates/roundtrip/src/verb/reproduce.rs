@@ -8,20 +8,20 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::Peers;
 use render::output::csv;
+use reproduce::catalogue::Draw;
+use reproduce::contest::bout::{self, Bout, Extent, Outcome};
+use reproduce::contest::crowd::{self, Crowd};
+use reproduce::engine::measure as laboratory;
+use reproduce::measured::{Contests, Found, Measure};
+use reproduce::verdict::Verdict;
+use reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
 use scenario::Scenario;
 use wire::Duration;
 
 use crate::cli::Reproduce;
 use crate::cli::flags::Format;
-use crate::contest::bout::{self, Bout, Extent, Outcome};
-use crate::contest::crowd::{self, Crowd};
-use crate::engine::measure as laboratory;
 use crate::failure::Failure;
 use crate::file;
-use crate::reproduce::catalogue::Draw;
-use crate::reproduce::measured::{Contests, Found, Measure};
-use crate::reproduce::verdict::Verdict;
-use crate::reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
 
 /// Returns 1 when a verdict is worse than the recorded one.
 pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {

@@ -9,14 +9,14 @@ use render::output::table::{self, Layout};
 use render::plot::time_sequence::Panel;
 use render::plot::time_sequence::picture::Picture;
 use render::plot::time_sequence::xplot;
+use reproduce::engine::simulate::{probes, sequence, visits};
+use reproduce::engine::{self, simulate};
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key, Plan};
 
 use crate::ask;
 use crate::cli::{PcapAt, Simulate};
 use crate::diagnosis::raster;
-use crate::engine::simulate::{probes, sequence, visits};
-use crate::engine::{self, simulate};
 use crate::failure::{Failure, shown};
 use crate::feature::Feature;
 use crate::file;

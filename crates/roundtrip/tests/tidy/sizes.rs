@@ -11,11 +11,11 @@ const FILE: usize = 700;
 /// Files that are longer, with the length they must not exceed. Shorten the entry when the file shrinks.
 const LONGER: [(&str, usize); 0] = [];
 
-/// Largest crate that needs no entry, in lines below its `src`.
+/// Largest crate that needs no entry, in lines below its `src` without unit tests.
 const CRATE: usize = 12_000;
 
 /// The same for crates; of the command line less is allowed than of a library.
-const LARGER: [(&str, usize); 1] = [("roundtrip", 32_000)];
+const LARGER: [(&str, usize); 1] = [("roundtrip", 12_500)];
 
 #[test]
 fn no_file_grows_beyond_its_limit() {
@@ -67,7 +67,7 @@ fn crates() -> BTreeMap<String, usize> {
     let mut crates = BTreeMap::new();
     for file in tree::files("crates", &[".rs"]) {
         if let ["crates", name, "src", ..] = file.split('/').collect::<Vec<_>>()[..] {
-            *crates.entry(name.to_owned()).or_default() += tree::text(&file).lines().count();
+            *crates.entry(name.to_owned()).or_default() += production(&tree::text(&file));
         }
     }
     crates

@@ -8,8 +8,8 @@ use render::plot::svg::{Point, Stroke};
 
 use crate::contest::crowd::{Crowd, Outcome};
 use crate::contest::server::{Counted, Kind};
-use crate::reproduce::measured::{Bouts, Measured};
-use crate::reproduce::published::Cell;
+use crate::measured::{Bouts, Measured};
+use crate::published::Cell;
 
 /// Our value, or why it is not available.
 type Ours = Result<Option<f64>, String>;

@@ -13,7 +13,7 @@ use wire::{Bytes, Duration, Seed, Time};
 use workload::logs::curve::Curve;
 use workload::logs::synthesize::{self, Line, Wanted};
 
-use crate::reproduce::measured::Counted;
+use crate::measured::Counted;
 
 /// A log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

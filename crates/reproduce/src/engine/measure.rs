@@ -1,10 +1,13 @@
 //! Calls of the laboratory: this machine's kernel over an emulated link.
 
+use std::fmt;
+use std::io;
+
 use ::measure::emulator::Capture;
 use ::measure::profile::Setting;
 use ::measure::run::Visited;
 use ::measure::series::HostTimes;
-use ::measure::{Error, Measured, Options, Peers};
+use ::measure::{Measured, Options, Peers};
 use render::output::{Missing, Outcome, table};
 use render::provenance::{Fact, Known, Provenance};
 use scenario::spec::Plan;
@@ -14,8 +17,32 @@ use wire::{Bytes, Duration, Time};
 
 use super::visits::exchanges;
 use super::with_overhead;
-use crate::failure::Failure;
 use crate::progress::Progress;
+
+/// What went wrong in the laboratory, though there may be results.
+#[derive(Debug)]
+pub enum Error {
+    /// A scenario could not be measured.
+    Measurement(::measure::Error),
+    /// The packets of a scenario could not be kept.
+    Unkept {
+        /// Which scenario.
+        title: String,
+        /// The system's error.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Measurement(error) => error.fmt(f),
+            Self::Unkept { title, error } => write!(f, "the packets of {title} cannot be kept: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// Results of the measurements.
 #[derive(Debug, Default)]
@@ -28,18 +55,18 @@ pub struct Measurements {
     pub visits: Vec<Visit>,
     /// Provenance of the figures.
     pub provenance: Provenance,
-    /// The first error, apart from scenarios that a kernel cannot run.
-    pub failure: Option<Failure>,
+    /// The first thing that went wrong, apart from scenarios that no kernel can do.
+    pub failure: Option<Error>,
 }
 
 /// Whether this process can measure; to be called before it has a second thread, and before it measures.
-pub fn available() -> Result<(), Error> {
+pub fn available() -> Result<(), ::measure::Error> {
     ::measure::prepare()?;
     ::measure::available()
 }
 
 /// Receiver of a run's packets, called as soon as they are captured: there may be too many to store.
-pub type Keep<'a> = dyn FnMut(&Scenario, &Capture) -> Result<(), Failure> + 'a;
+pub type Keep<'a> = dyn FnMut(&Scenario, &Capture) -> io::Result<()> + 'a;
 
 /// Measures each scenario in turn, capturing the packets of its first run if `keep` is given.
 pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut Keep<'_>>) -> Measurements {
@@ -59,9 +86,9 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut Keep<'_>>) -> M
             known.push(circumstances(measured));
             measurements.visits.extend(visit(scenario, measured));
             if let (Some(keep), Some(capture)) = (&mut keep, measured.capture.take())
-                && let Err(failure) = keep(scenario, &capture)
+                && let Err(error) = keep(scenario, &capture)
             {
-                measurements.failure.get_or_insert(failure);
+                measurements.failure.get_or_insert(Error::Unkept { title: title(scenario), error });
             }
         }
         measurements.add(scenario, measured);
@@ -87,7 +114,7 @@ fn visit(scenario: &Scenario, measured: &Measured) -> Option<Visit> {
 ///
 /// # Errors
 /// The reason why it cannot be measured, or the error.
-pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measured, Error> {
+pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measured, ::measure::Error> {
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
     progress.doing(title(scenario), scenario.runs);
@@ -109,7 +136,7 @@ fn expected_ms(scenario: &Scenario) -> f64 {
 const OVERHEAD: Duration = Duration::from_millis(30);
 
 impl Measurements {
-    fn add(&mut self, scenario: &Scenario, measured: Result<Measured, Error>) {
+    fn add(&mut self, scenario: &Scenario, measured: Result<Measured, ::measure::Error>) {
         self.hosts.push(measured.as_ref().ok().map(Measured::host_times));
         self.outcomes.push(match measured {
             Ok(measured) => {
@@ -119,10 +146,10 @@ impl Measurements {
             }
             Err(error) => {
                 let reason = error.to_string();
-                let why = if matches!(error, Error::Unsuited { .. } | Error::Stack(_)) {
+                let why = if matches!(error, ::measure::Error::Unsuited { .. } | ::measure::Error::Stack(_)) {
                     Missing::Refused
                 } else {
-                    self.failure.get_or_insert(error.into());
+                    self.failure.get_or_insert(Error::Measurement(error));
                     Missing::Failed
                 };
                 Outcome::missing(scenario, Engine::Measure, why, reason)

@@ -11,8 +11,8 @@ use super::servers::{ALTRUISTIC, Arm, DHTTP, Named, Value, WIDTH, arm, bouts, dr
 use crate::contest::bout::Outcome;
 use crate::contest::how::How;
 use crate::contest::server::Kind;
-use crate::reproduce::measured::{Bouts, Measured};
-use crate::reproduce::published::Cell;
+use crate::measured::{Bouts, Measured};
+use crate::published::Cell;
 
 /// Our value, or why it could not be measured.
 type Ours = Result<Option<f64>, String>;

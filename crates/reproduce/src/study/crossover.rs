@@ -19,8 +19,8 @@ use scenario::Protocol;
 use simulate::{Experiment, Hosts};
 
 use super::Study;
-use crate::reproduce::published::{Cell, Table};
-use crate::reproduce::verdict::Verdict;
+use crate::published::{Cell, Table};
+use crate::verdict::Verdict;
 
 const KEPT: &str = include_str!("../../../../studies/crossover/cells.csv");
 

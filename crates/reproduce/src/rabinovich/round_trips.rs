@@ -9,8 +9,8 @@ use scenario::{Connection, Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Fetched, Hosts};
 use wire::{Bytes, Duration, Rate};
 
-use crate::reproduce::measured::Measured;
-use crate::reproduce::published::Cell;
+use crate::measured::Measured;
+use crate::published::Cell;
 
 /// Round-trip time.
 const RTT: Duration = Duration::from_millis(50);

@@ -15,7 +15,7 @@ use wire::Seed;
 
 use super::microscape::{deflate, plain};
 use super::{Measured, Ours};
-use crate::reproduce::published::Cell;
+use crate::published::Cell;
 
 /// The document after deflate, by the case of its tags.
 pub fn compression(cell: &Cell, _: &mut Measured<'_>) -> Ours {

@@ -51,7 +51,7 @@ impl Entry {
 
 macro_rules! published {
     ($key:literal) => {
-        include_str!(concat!("../../../../papers/", $key, "/published.toml"))
+        include_str!(concat!("../../../papers/", $key, "/published.toml"))
     };
 }
 
@@ -98,7 +98,7 @@ macro_rules! study {
     ($name:literal, $study:path, $draw:expr) => {
         Entry {
             key: concat!("roundtrip/", $name),
-            published: include_str!(concat!("../../../../studies/", $name, "/study.toml")),
+            published: include_str!(concat!("../../../studies/", $name, "/study.toml")),
             ours: Ours::Study($study),
             draw: $draw,
         }

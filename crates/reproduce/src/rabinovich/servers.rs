@@ -9,8 +9,8 @@ use render::plot::svg::{Point, Stroke};
 use crate::contest::bout::{Bout, Outcome};
 use crate::contest::how::How;
 use crate::contest::server::Kind;
-use crate::reproduce::measured::{Bouts, Measured};
-use crate::reproduce::published::Cell;
+use crate::measured::{Bouts, Measured};
+use crate::published::Cell;
 
 /// Our value, or why it could not be measured.
 type Ours = Result<Option<f64>, String>;

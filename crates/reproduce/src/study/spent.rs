@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use simulate::Experiment;
 use trace::Summary;
 
-use crate::reproduce::verdict::Verdict;
+use crate::verdict::Verdict;
 
 /// Maximum relative difference that counts as none.
 const NOTHING: f64 = 0.05;

@@ -19,21 +19,38 @@
 //! | [`drawn`] | traces as plots |
 //! | [`measured`] | a table's kernel measurements and log counts, each computed once |
 //! | [`side_by_side`] | both, in the paper's own layout, for people |
+//! | [`study`] | our own comparisons, of one engine with another |
+//! | [`contest`] | servers of today under the same users |
+//! | [`engine`] | the engines, called |
+//! | [`progress`] | how far a long measurement is |
+//!
+//! ```
+//! use roundtrip_reproduce::{Options, run};
+//!
+//! let keys = vec!["heidemann-model/table-6".to_owned()];
+//! let report = run(Options { keys, ..Options::default() }).expect("a key that there is");
+//! assert_eq!(report.worsened().count(), 0);
+//! assert!(report.rows().iter().all(|row| row.key == "heidemann-model/table-6"));
+//! ```
 //!
 //! It tunes nothing: a number that does not agree is explained in the data, or its verdict is `differs`.
 
 pub mod catalogue;
+pub mod contest;
 pub mod digits;
 pub mod drawn;
+pub mod engine;
 pub mod figures;
 pub mod heidemann;
 pub mod measured;
 pub mod p_http;
 pub mod printed;
+pub mod progress;
 pub mod published;
 pub mod rabinovich;
 pub mod side_by_side;
 pub mod slow_start;
+pub mod study;
 pub mod w3c;
 
 pub mod verdict;

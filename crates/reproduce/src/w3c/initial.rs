@@ -17,8 +17,8 @@ use wire::Duration;
 
 use super::hosts::{Place, Software};
 use super::{Ours, RUNS, microscape, tuned};
-use crate::reproduce::measured::Measured;
-use crate::reproduce::published::Cell;
+use crate::measured::Measured;
+use crate::published::Cell;
 
 /// Values of the table for a protocol: means of the runs.
 #[derive(Clone, Copy, Debug, Default)]

@@ -17,7 +17,7 @@ use wire::link::Loss;
 
 use super::Study;
 use super::spent::{Means, explain};
-use crate::reproduce::published::{Cell, Table};
+use crate::published::{Cell, Table};
 
 /// Loss rates in thousandths; each packet independently, in both directions.
 const PER_MILLE: [u32; 3] = [1, 10, 50];

@@ -22,8 +22,8 @@ pub mod reasons;
 pub mod restart;
 pub mod spent;
 
-use crate::reproduce::published::{Cell, Table};
-use crate::reproduce::verdict::{Judgement, Verdict};
+use crate::published::{Cell, Table};
+use crate::verdict::{Judgement, Verdict};
 
 /// A table whose both sides are computed.
 pub struct Study {

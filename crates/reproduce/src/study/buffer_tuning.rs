@@ -13,9 +13,9 @@ use wire::Duration;
 
 use super::Study;
 use super::spent::{Means, explain};
-use crate::reproduce::published::{Cell, Table};
-use crate::reproduce::verdict::Verdict;
-use crate::reproduce::w3c;
+use crate::published::{Cell, Table};
+use crate::verdict::Verdict;
+use crate::w3c;
 
 const BUFFERS: [usize; 6] = [256, 512, 1_024, 2_048, 4_096, 8_192];
 const TIMERS: [Duration; 5] = [

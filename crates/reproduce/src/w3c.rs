@@ -220,8 +220,9 @@ fn tuned(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use wire::link::Loss;
+
+    use super::*;
 
     /// The note's Apache over the WAN, with one of the server's packets lost in each run; means over the index of that packet.
     fn with_one_lost(protocol: Protocol, visit: Visit, real: &Real, among: std::ops::Range<u64>) -> Found {

@@ -16,8 +16,8 @@ use wire::Duration;
 use wire::link::QueueLimit;
 
 use super::Study;
-use crate::reproduce::published::{Cell, Table};
-use crate::reproduce::verdict::Verdict;
+use crate::published::{Cell, Table};
+use crate::verdict::Verdict;
 
 /// Networks where a bursting window costs time, and one where a restart does.
 const NETWORKS: [&str; 3] = ["fast-internet", "adsl", "direcpc"];

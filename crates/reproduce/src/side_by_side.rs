@@ -300,7 +300,7 @@ fn length(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::{Options, run};
+    use crate::{Options, run};
 
     fn rendered(key: &str, width: Option<usize>) -> String {
         let report = run(Options { keys: vec![key.to_owned()], ..Options::default() }).unwrap();

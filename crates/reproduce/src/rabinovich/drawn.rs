@@ -8,7 +8,7 @@ use render::plot::palette;
 use render::plot::svg::{Point, Stroke};
 
 use super::logs::{Log, THRESHOLDS};
-use crate::reproduce::measured::CountedLogs;
+use crate::measured::CountedLogs;
 
 /// A quantity of a stream at a time-out.
 type Value = fn(&Stream, &Opened) -> f64;

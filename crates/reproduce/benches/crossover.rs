@@ -11,14 +11,11 @@
 //! benchmark of this machine: simulated, only the network takes time, and it is virtual; measured, the hosts' time is
 //! small beside the emulated round trip.
 
-#[path = "../src/study/crossover/cell.rs"]
-pub mod cell;
-
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::thread;
 
-use cell::{Cell, PROTOCOLS};
+use roundtrip_reproduce::study::crossover::cell::{Cell, PROTOCOLS};
 use simulate::{Experiment, Hosts};
 
 fn main() -> ExitCode {

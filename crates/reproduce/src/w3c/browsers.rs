@@ -10,8 +10,8 @@ use wire::{Duration, Seed};
 
 use super::hosts::{Place, REQUEST};
 use super::{Ours, overhead};
-use crate::reproduce::measured::{Found, Measured};
-use crate::reproduce::published::Cell;
+use crate::measured::{Found, Measured};
+use crate::published::Cell;
 
 /// Jigsaw, and nginx.
 pub fn table_10(cell: &Cell, measured: &mut Measured<'_>) -> Ours {

@@ -7,8 +7,8 @@ use scenario::{Network, Page, Protocol, Scenario, Stack};
 
 use super::Study;
 use super::reasons::Reasons;
-use crate::reproduce::published::{Cell, Column, Table};
-use crate::reproduce::verdict::Verdict;
+use crate::published::{Cell, Column, Table};
+use crate::verdict::Verdict;
 
 /// Maximum difference of results that count as equal, relative to the model's time.
 const NEAR: f64 = 0.05;
