@@ -1,8 +1,7 @@
 //! One pass over logs: an idle thread cuts a block off a log, parses one into requests, or counts.
 //!
-//! Not how lines are read (`accesslog`) nor how connections are counted (`accesslog::connections`). The
-//! outcome is the same for every number of threads: blocks are cut by their size, put in order by their numbers, and
-//! slices add up to the whole.
+//! Not the parsing of lines (`accesslog`) nor the counting of connections (`accesslog::connections`). The result is the
+//! same for every number of threads: blocks are cut by size, sorted by number, and the counts of slices are added.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};

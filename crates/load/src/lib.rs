@@ -1,4 +1,4 @@
-//! Users for a real server: requests sent when they are due, and an account of each.
+//! Users for a real server: requests sent on schedule, and a record of each.
 //!
 //! In flow a [`Job`] (of requests, or of a [`workload::plan::Plan`]), a [`Target`] and a [`Config`]; out flows a [`Record`]:
 //! the latency of every response from when its request was sent and from when it was due, every failure, and for each second the
@@ -25,8 +25,7 @@
 //! | [`log`] | results as a file, written and read |
 //! | [`run`] | all threads, from the first request to the last response |
 //!
-//! What it is not: it draws nothing (`workload` does) and judges no protocol; and it is no laboratory: the network is
-//! the one that is there.
+//! It generates no plans (`workload` does), judges no protocol, and emulates no network: it uses the existing one.
 
 pub mod audit;
 pub mod config;

@@ -1,6 +1,6 @@
 //! Every key: its data, the code that computes ours, the code that draws it.
 //!
-//! A table is added here with one line, its data in the papers folder, and a function in its paper's module.
+//! A table is added here with one line, its data in the `papers` directory, and a function in its paper's module.
 
 use quantity::names::Unknown;
 

@@ -67,7 +67,7 @@ pub struct Keeping {
     pub disk_size: Option<String>,
 
     /// Targeted fields to obey in place of Cache-Control (RFC 9213), in order, or `none` [default: CDN-Cache-Control for
-    /// one origin, none on the way to many]
+    /// one origin, none on the path to many]
     #[arg(long, value_name = "FIELDS")]
     pub targets: Option<String>,
 }

@@ -137,16 +137,16 @@ pub struct Gateway {
     #[arg(long, value_name = "any|none|NETWORK")]
     pub caches: Option<String>,
 
-    /// Who may use it, by address or network, such as 203.0.113.0/24; with commas, or repeated [required unless it
+    /// Permitted clients, by address or network, such as 203.0.113.0/24; with commas, or repeated [required unless it
     /// listens at a loopback address]
     #[arg(long, value_name = "NETWORK", value_delimiter = ',')]
     pub allow: Vec<String>,
 
-    /// Ports to which CONNECT leads, such as 443,8443, or any [default: 443; at a loopback address any]
+    /// Ports that CONNECT may reach, such as 443,8443, or any [default: 443; at a loopback address any]
     #[arg(long, value_name = "PORTS")]
     pub connect_ports: Option<String>,
 
-    /// Keep answers as long as they may be, and give them to whoever asks for the same
+    /// Cache responses, and share them among the clients (RFC 9111)
     #[arg(long)]
     pub cache: bool,
 
@@ -160,7 +160,7 @@ pub struct Gateway {
     #[arg(short, long)]
     pub verbose: bool,
 
-    /// Lead those whom --allow names to everything that this machine can reach, itself and private addresses included
+    /// Let the clients of --allow reach everything that this machine can, including itself and private addresses
     #[arg(long)]
     pub force: bool,
 }

@@ -1,6 +1,6 @@
 //! A plan as a file, and its goodness of fit as a table, JSON and CSV.
 //!
-//! Not the plan itself: `workload` draws and reads it.
+//! Not the plan itself: `workload` generates and reads it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Access logs read for a load: their requests for a server, or their files or distributions for a plan.
 //!
-//! Not the plan: `workload` makes it of records. Not the simulation of `connections` either, which needs no
-//! more than a window of a log at a time.
+//! Not the plan: `workload` makes it from records. Not the simulation of `connections` either, which needs only a
+//! window of a log at a time.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};

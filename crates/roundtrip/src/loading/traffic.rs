@@ -251,7 +251,7 @@ pub fn list(
     Ok(List { requests, statuses, pages, turns, lasts, seed, words, notes, is_judged: true })
 }
 
-/// When so many requests are sent, and how long; the same in words.
+/// The schedule of `requests` requests, its duration, and a description of both.
 fn scheduled(
     flags: &PlanFlags,
     seed: Seed,
