@@ -290,6 +290,11 @@ impl Server {
         self.guard.as_ref().map(|guard| guard.tokens.make(now, client))
     }
 
+    /// The bytes of UDP payload that may go back for a request; `None` with a token.
+    pub fn budget(&self, ticket: &Ticket) -> Option<u64> {
+        self.guard.as_ref().and_then(|guard| guard.budget(ticket))
+    }
+
     /// The answer will take a while: resends that come in meanwhile are not served, but lead the answer to TCP.
     pub fn defer(&mut self, ticket: &Ticket) {
         self.answered.begin(global(ticket.source, ticket.id));
@@ -308,7 +313,7 @@ impl Server {
         size: u64,
         divisible: impl FnOnce() -> Option<Divisible>,
     ) -> Channel {
-        let budget = self.guard.as_ref().and_then(|guard| guard.budget(&ticket));
+        let budget = self.budget(&ticket);
         let is_within = |bytes| budget.is_none_or(|budget| bytes <= budget);
         let Ticket { id, source, client, bytes: _, is_resend, parts, recovers, worth, lane } = ticket;
         let is_resend = (self.answered.end(global(source, id)) || is_resend) && !recovers;

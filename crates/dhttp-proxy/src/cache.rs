@@ -51,7 +51,7 @@ use dhttp::counters::count_shared;
 use dhttp::fields::copy;
 use dhttp::handler::{Answer, Body, Handler, Request, Shown};
 use dhttp::later::{Reply, promise};
-use exchange::Owned;
+use exchange::{LONGEST, Owned};
 use memory::Found;
 use ready::Ready;
 use store::Store;
@@ -184,7 +184,10 @@ impl<U: Upstream> Cache<U> {
         let store = &self.shared.store;
         let found = is_for_cache.then(|| store.memory.find(&self.key, &asked)).flatten();
         // On disk it is looked for in another thread, unless there is nothing else to do for this request.
-        let is_all = is_for_cache && found.is_none() && asked.is_only_for_cache();
+        // Without a token nothing is looked for on disk, and nothing fetched, unless the request was on its way past here:
+        // then within its budget.
+        let is_at_once = request.client.is_none() && request.meant_for.is_none();
+        let is_all = is_for_cache && found.is_none() && asked.is_only_for_cache() && !is_at_once;
         let found = if is_all { store.find_on_disk(&self.key, &asked) } else { found };
         let now = since_1970();
         let verdict = found.as_ref().map(|found| found.record.policy().verdict(now, &asked));
@@ -196,9 +199,12 @@ impl<U: Upstream> Cache<U> {
             (Some(found), Some(Verdict::Meanwhile)) => {
                 count_shared(&self.shared.store.counters.hits);
                 let given = given(&found, &asked, now, "hit");
-                self.begin(request, is_for_cache, Some(found), None);
+                if request.client.is_some() {
+                    self.begin(request, is_for_cache, Some(found), None);
+                }
                 given.into()
             }
+            (_, _) if is_at_once => Reply::PlainHttp,
             (_, _) if is_for_cache && asked.is_only_for_cache() => Answer::text(
                 504,
                 "504 Gateway Timeout: this is not kept here, and nobody else was to be asked",
@@ -221,7 +227,8 @@ impl<U: Upstream> Cache<U> {
         promise: Option<dhttp::later::Promise>,
     ) {
         let wanted = Wanted { key: self.key.clone(), head: to_head(request), is_for_cache };
-        let owned = Owned { wanted, to: request.meant_for, body: request.body.to_vec() };
+        let (client, most) = (request.client, request.budget.unwrap_or(LONGEST));
+        let owned = Owned { wanted, client, most, to: request.meant_for, body: request.body.to_vec() };
         waiting::begin(&self.shared, owned, found, promise);
     }
 }

@@ -7,7 +7,6 @@
 
 use std::error::Error;
 use std::fmt;
-use std::fs::File;
 use std::future::poll_fn;
 use std::io::Write;
 use std::marker::PhantomData;
@@ -25,6 +24,7 @@ use tokio::runtime::Handle;
 use tower_service::Service;
 use wire::Time;
 
+use crate::fetches::{Fetch, Spill};
 use crate::origin::fields_from;
 use dhttp::fields::copy;
 use dhttp::handler::{Answer, Body, Handler, Request};
@@ -39,7 +39,7 @@ pub struct Hosted<S, B> {
     body: PhantomData<fn() -> B>,
 }
 
-/// Where the client is, among a request's extensions; `None` where it has not proved that.
+/// Where the client is, among a request's extensions; `None` where it is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub Option<IpAddr>);
 
@@ -87,6 +87,11 @@ where
     B::Error: Into<Cause>,
 {
     fn answer(&mut self, _now: Time, request: &Request<'_>) -> Reply {
+        if request.client.is_none() {
+            // Nothing is done for whoever may be anybody.
+            return Reply::PlainHttp;
+        }
+        let Some(fetch) = Fetch::begin(request.client) else { return busy().into() };
         let Some(request) = to_http(request) else {
             return Answer::text(400, "400 Bad Request").into();
         };
@@ -100,11 +105,18 @@ where
                 let response = service.call(request).await.map_err(Into::into)?;
                 collect(response, is_head, most).await
             };
-            let answer: Result<Answer, Cause> = answer.await;
+            let answer: Result<Answer, Cause> = fetch.run(answer).await;
             promise.give(answer.unwrap_or_else(|why| Answer::text(502, &format!("502 Bad Gateway: {why}"))));
         }));
         Reply::Later(later)
     }
+}
+
+/// The response to a client that has as many fetches in progress as it may.
+pub(crate) fn busy() -> Answer {
+    let mut answer = Answer::text(503, "503 Service Unavailable: too many requests in progress; retry later");
+    copy(Arc::make_mut(&mut answer.fields), b"Retry-After", b"1");
+    answer
 }
 
 /// A request as the ecosystem has it.
@@ -153,7 +165,7 @@ const BY_US: [&str; 6] =
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     memory: Vec<u8>,
-    file: Option<File>,
+    file: Option<Spill>,
     length: u64,
     trailers: Fields,
 }
@@ -207,11 +219,12 @@ impl Collected {
     }
 
     fn spill(&mut self) -> std::io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(tempfile::tempfile()?),
+        let spill = match &mut self.file {
+            Some(spill) => spill,
+            none => none.insert(Spill::new()?),
         };
-        file.write_all(&self.memory)?;
+        spill.grow(self.memory.len() as u64)?;
+        (&*spill.file).write_all(&self.memory)?;
         self.memory.clear();
         Ok(())
     }
@@ -221,7 +234,7 @@ impl Collected {
             self.spill()?;
         }
         Ok(match self.file {
-            Some(file) => Body::File { file: Arc::new(file), offset: 0, length: self.length },
+            Some(spill) => Body::File { file: spill.file, offset: 0, length: self.length },
             None => Body::Whole(self.memory.into()),
         })
     }

@@ -9,6 +9,7 @@
 //! | [`mod@hosted`] | any `tower` service as a handler |
 //! | [`origin`] | another HTTP server as such a service |
 //! | [`mod@cache`] | a handler: stored responses, as long as they may be reused |
+//! | `fetches` | limits of what is done for clients |
 //! | [`gateway`] | a local proxy by which programs that know only HTTP use DHTTP |
 //! | [`nat`] | a helper on a router that translates addresses, or a firewall |
 //! | [`nft`] | rules in the kernel, installed and taken away |
@@ -30,6 +31,7 @@
 //! ```
 
 pub mod cache;
+mod fetches;
 pub mod gateway;
 pub mod hosted;
 pub mod nat;

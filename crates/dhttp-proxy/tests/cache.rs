@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -280,6 +280,33 @@ fn a_change_makes_obsolete_and_head_tells_of_one() {
 }
 
 #[test]
+fn without_a_token_nothing_is_fetched_and_what_is_there_is_given() {
+    let house = House::open();
+    house.origin.says("/there", 200, &[FRESH], b"there");
+    house.ask("GET", "/there", "");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let server = house.server.address();
+    let fill = "x".repeat(300);
+    let ask = |path: &str, fields: &str| {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\n{fields}DHTTP-Fill: {fill}\r\n\r\n");
+        socket.send_to(&[&[0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0][..], head.as_bytes()].concat(), server).unwrap();
+        let mut room = [0; 2_048];
+        let length = socket.recv(&mut room).unwrap();
+        room[8..length].to_vec()
+    };
+    for (path, fields) in [
+        ("/absent", ""),
+        ("/there", "Cache-Control: no-cache\r\n"),
+        ("/absent", "Cache-Control: only-if-cached\r\n"),
+    ] {
+        assert_eq!(ask(path, fields), b"", "{path} {fields}");
+    }
+    assert!(ask("/there", "").ends_with(b"\r\n\r\nthere"));
+    assert_eq!(house.origin.asked(), 1);
+}
+
+#[test]
 fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_the_cache() {
     let house = House::open();
     house.origin.says("/small", 200, &[FRESH], b"small");
@@ -289,6 +316,8 @@ fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_th
         for (path, via, length) in [("small", Via::Udp, 5), ("large", Via::TcpOpened, 300_000)] {
             let url: Url = format!("dhttp://{}/{path}", house.server.address()).parse().unwrap();
             let (came, head, body) = client.get(&url).unwrap().whole().unwrap();
+            // The first one has no token, and nothing is fetched for a datagram without.
+            let via = if (round, path) == (0, "small") { Via::TcpClient } else { via };
             assert_eq!((came, head.status, body.len()), (via, 200, length), "{path}, round {round}");
             let status = String::from_utf8_lossy(head.fields.get("Cache-Status").unwrap()).into_owned();
             assert!(status.contains(if round == 0 { "fwd=miss" } else { "hit" }), "{status}");

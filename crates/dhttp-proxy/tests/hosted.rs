@@ -47,6 +47,8 @@ fn an_axum_application_is_served_in_one_line() {
     .unwrap();
     let client = client();
     let get = |scheme: &str, path: &str| client.get(&url(scheme, &server, path)).unwrap().whole().unwrap();
+    // Nothing is done for a request without a token, which plain HTTP brings.
+    assert_eq!(get("dhttp", "/hello/you").0, Via::TcpClient);
     let (via, head, body) = get("dhttp", "/hello/you");
     assert_eq!((via, head.status, body.as_slice()), (Via::Udp, 200, &b"hello, you"[..]));
     assert!(head.fields.get("Content-Type").is_some_and(|kind| kind.starts_with(b"text/plain")));
@@ -133,8 +135,11 @@ fn an_origin_sees_a_clean_request_and_its_answers_go_by_dhttp() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n493e0\r\n{}\r\n0\r\n\r\n",
         "y".repeat(300_000)
     );
-    let (server, told, _runtime) = in_front_of(vec![small.to_owned(), chunks]);
+    let (server, told, _runtime) = in_front_of(vec![small.to_owned(), small.to_owned(), chunks]);
     let client = client();
+    assert_eq!(client.get(&url("dhttp", &server, "/a?b")).unwrap().whole().unwrap().0, Via::TcpClient);
+    let asked = told.recv().unwrap().to_ascii_lowercase();
+    assert!(!asked.contains("dhttp-"), "{asked}");
     let (via, head, body) = client.get(&url("dhttp", &server, "/a?b")).unwrap().whole().unwrap();
     assert_eq!((via, head.status, body.as_slice()), (Via::Udp, 200, &b"small"[..]));
     assert_eq!((head.fields.get("X-Hop"), head.fields.get("X-Kept")), (None, Some(&b"2"[..])));

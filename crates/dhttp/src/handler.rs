@@ -54,8 +54,10 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// Whom it was sent to, if that is somebody else: it was taken on its way.
     pub meant_for: Option<SocketAddr>,
-    /// Where the client is, if it has proved that: a datagram alone says anything.
+    /// Where the client is, if that is known: by its connection, or by a token. A datagram alone may be from anybody.
     pub client: Option<IpAddr>,
+    /// The longest response that the client can get by UDP, in bytes, if it is not known where it is.
+    pub budget: Option<u64>,
     fields: Source<'a>,
 }
 
@@ -74,6 +76,7 @@ impl<'a> Request<'a> {
             body: &[],
             meant_for: None,
             client: None,
+            budget: None,
             fields: Source::Lines(head.fields),
         }
     }
@@ -81,12 +84,18 @@ impl<'a> Request<'a> {
     /// One that came on a connection.
     pub fn of_connection(head: &'a RequestHead, body: &'a [u8]) -> Self {
         let (method, target) = (head.method.name(), head.target.as_str());
-        Self { method, target, body, meant_for: None, client: None, fields: Source::Kept(&head.fields) }
+        let fields = Source::Kept(&head.fields);
+        Self { method, target, body, meant_for: None, client: None, budget: None, fields }
     }
 
     /// The same, taken on its way to somebody else.
     pub(crate) const fn on_its_way_to(self, meant_for: Option<SocketAddr>) -> Self {
         Self { meant_for, ..self }
+    }
+
+    /// The same with a longest response.
+    pub(crate) const fn within(self, budget: Option<u64>) -> Self {
+        Self { budget, ..self }
     }
 
     /// The same from a client that is there.

@@ -21,6 +21,9 @@ pub enum Reply {
     Now(Answer),
     /// It comes by the other half of this promise.
     Later(Later),
+    /// None by UDP: the client is to retry over plain HTTP, by which its address is known. What a handler says that would have
+    /// to wait, or to do much, for a request without a known client ([`crate::Request::client`]).
+    PlainHttp,
 }
 
 impl From<Answer> for Reply {
@@ -28,6 +31,9 @@ impl From<Answer> for Reply {
         Self::Now(answer)
     }
 }
+
+/// What a client is told that gets no answer.
+pub(crate) const NO_ANSWER: &str = "500 Internal Server Error: the application gave no answer";
 
 /// Two halves: one for whoever will know the answer, in any thread, and one for the server.
 pub fn promise() -> (Promise, Later) {
@@ -59,6 +65,8 @@ pub(crate) enum Word {
     Interim(u16, Fields),
     /// The answer, and trailers for whoever takes them.
     Answer(Answer, Fields),
+    /// None by UDP.
+    PlainHttp,
 }
 
 #[derive(Debug)]
@@ -81,6 +89,11 @@ impl Promise {
     /// Here it is, and trailers: for a client that takes them (`TE: trailers`), if it asked on a connection of its own.
     pub fn give_with(self, answer: Answer, trailers: Fields) {
         self.slot.say(Word::Answer(answer, trailers));
+    }
+
+    /// There is none by UDP: the client is to retry over plain HTTP ([`Reply::PlainHttp`]).
+    pub fn refer(self) {
+        self.slot.say(Word::PlainHttp);
     }
 
     /// What says something before the answer comes, from wherever it is heard.
@@ -114,7 +127,7 @@ impl Interims {
 impl Drop for Promise {
     fn drop(&mut self) {
         // After `give` there is nothing left to do.
-        let answer = Answer::text(500, "500 Internal Server Error: the application gave no answer");
+        let answer = Answer::text(500, NO_ANSWER);
         self.slot.say(Word::Answer(answer, Fields::new()));
     }
 }
@@ -124,7 +137,7 @@ impl Slot {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_last = match &word {
             Word::Interim(..) => false,
-            Word::Answer(..) => true,
+            Word::Answer(..) | Word::PlainHttp => true,
         };
         *state = match mem::replace(&mut *state, State::Over) {
             State::Open(mut words) => {

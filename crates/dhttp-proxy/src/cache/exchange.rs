@@ -2,7 +2,7 @@
 //!
 //! Not whether to ask: that was decided before. What an answer changes is in `answered`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use http1::cache::update::{for_server, has_validator, is_about, is_unasked};
 use http1::cache::{Asked, Times, Trouble, Verdict, says_how_long};
@@ -20,13 +20,17 @@ use dhttp::later::{Interims, Promise};
 #[derive(Debug)]
 pub(super) struct Owned {
     pub(super) wanted: Wanted,
+    /// Where the client is, if that is known.
+    pub(super) client: Option<IpAddr>,
+    /// The longest body that is fetched for it, in bytes.
+    pub(super) most: u64,
     /// The server that it was on its way to.
     pub(super) to: Option<SocketAddr>,
     pub(super) body: Vec<u8>,
 }
 
 /// A longer body is not even fetched.
-const LONGEST: u64 = 1 << 30;
+pub(super) const LONGEST: u64 = 1 << 30;
 
 /// Gives the answer to a request, from the upstream if it has one, to whoever it was promised to.
 pub(super) async fn exchange<U: Upstream>(
@@ -38,7 +42,9 @@ pub(super) async fn exchange<U: Upstream>(
     let interims = promise.as_ref().map(Promise::interims);
     let (answer, trailers) = answer(shared, owned, found, interims).await;
     if let Some(promise) = promise {
-        promise.give_with(answer, trailers);
+        // What is longer than a budget, and what fails, a client finds out over plain HTTP.
+        let is_within = owned.most == LONGEST || answer.status < 500;
+        if is_within { promise.give_with(answer, trailers) } else { promise.refer() }
     }
 }
 
@@ -115,7 +121,7 @@ async fn ask<U: Upstream>(
     body: Vec<u8>,
     interims: Option<Interims>,
 ) -> Result<Fetched, Unanswered> {
-    let fetched = shared.upstream.ask(owned.to, head.clone(), body, LONGEST, interims).await?;
+    let fetched = shared.upstream.ask(owned.to, head.clone(), body, owned.most, interims).await?;
     if is_unasked(&head, fetched.head.status) {
         return Err(UNASKED.to_owned().into());
     }

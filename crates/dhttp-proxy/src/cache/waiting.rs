@@ -11,6 +11,8 @@ use http1::cache::Verdict;
 use super::exchange::{Owned, exchange};
 use super::memory::Found;
 use super::{Shared, Upstream, given, since_1970};
+use crate::fetches::Fetch;
+use crate::hosted::busy;
 use dhttp::counters::count_shared;
 use dhttp::later::Promise;
 
@@ -65,11 +67,16 @@ pub(super) fn begin<U: Upstream>(
         Place::First(owned, promise) => {
             let shared = Arc::clone(shared);
             let runtime = shared.runtime.clone();
+            let Some(fetch) = begun(&owned, promise.is_some()) else {
+                // Who waits behind looks again, each for itself.
+                drop(Left { shared: &shared, key: &owned.wanted.key });
+                return refuse(promise);
+            };
             // If the runtime is gone, so are the promises, and clients are told.
             drop(runtime.spawn(async move {
                 let key = owned.wanted.key.clone();
                 let left = Left { shared: &shared, key: &key };
-                exchange(&shared, &owned, found, promise).await;
+                fetch.run(exchange(&shared, &owned, found, promise)).await;
                 drop(left);
             }));
         }
@@ -109,7 +116,20 @@ fn again<U: Upstream>(shared: &Arc<Shared<U>>, owned: Owned, promise: Promise) {
 /// Asks alone.
 fn run<U: Upstream>(shared: &Arc<Shared<U>>, owned: Owned, found: Option<Found>, promise: Option<Promise>) {
     let (shared, runtime) = (Arc::clone(shared), shared.runtime.clone());
+    let Some(fetch) = begun(&owned, promise.is_some()) else { return refuse(promise) };
     drop(runtime.spawn(async move {
-        exchange(&shared, &owned, found, promise).await;
+        fetch.run(exchange(&shared, &owned, found, promise)).await;
     }));
+}
+
+/// Counts a fetch, if there may be another. What nobody waits for is the cache's own.
+fn begun(owned: &Owned, is_awaited: bool) -> Option<Fetch> {
+    Fetch::begin(owned.client.filter(|_| is_awaited))
+}
+
+/// There may be no more fetches.
+fn refuse(promise: Option<Promise>) {
+    if let Some(promise) = promise {
+        promise.give(busy());
+    }
 }

@@ -109,18 +109,21 @@ impl<H: Handler> Worker<H> {
             }
         };
         let proved = ticket.has_proved_its_address().then(|| ends.peer.ip().to_canonical());
-        let request = Request::of_datagram(&head).on_its_way_to(on_its_way_to).from_client(proved);
+        let budget = way.machine.budget(&ticket);
+        let request =
+            Request::of_datagram(&head).on_its_way_to(on_its_way_to).from_client(proved).within(budget);
         handler.show(now, &request, |shown| match shown {
             Shown::Kept(answer) => way.answer(now, (ends, ticket), &request, answer),
             Shown::Given(Reply::Now(answer)) => way.answer(now, (ends, ticket), &request, &answer),
-            Shown::Given(Reply::Later(later)) if desk.is_full() => {
+            Shown::Given(Reply::PlainHttp) => way.refer(ends, ticket),
+            Shown::Given(Reply::Later(later)) if desk.is_full(proved) => {
                 drop(later);
                 way.answer(now, (ends, ticket), &request, &Answer::text(503, "503 Service Unavailable"));
             }
             Shown::Given(Reply::Later(later)) => {
                 // Resends have no answer until this one has.
                 way.machine.defer(&ticket);
-                desk.wait(now, later, Asked::Datagram(Box::new((ends, ticket, head.to_head()))));
+                desk.wait(now, later, proved, Asked::Datagram(Box::new((ends, ticket, head.to_head()))));
             }
         });
     }
@@ -135,6 +138,12 @@ impl<H: Handler> Worker<H> {
             self.outbox.slot(ends).extend_from_slice(&id.to_bytes());
             count(&self.counters.referred);
         }
+        self.send();
+    }
+
+    /// Tells a client that has waited to retry over plain HTTP.
+    pub(super) fn refer_datagram(&mut self, ends: Ends, ticket: Ticket) {
+        self.parts().way.refer(ends, ticket);
         self.send();
     }
 
@@ -168,6 +177,13 @@ pub(super) struct Way<'a> {
 }
 
 impl Way<'_> {
+    /// Tells the client to retry over plain HTTP.
+    fn refer(&mut self, ends: Ends, ticket: Ticket) {
+        self.outbox.slot(ends).extend_from_slice(&ticket.id.to_bytes());
+        self.machine.abandon(ticket);
+        count(&self.counters.referred);
+    }
+
     fn answer(&mut self, now: Time, (ends, ticket): (Ends, Ticket), request: &Request<'_>, answer: &Answer) {
         // Most heads leave in a datagram: they are written where that is made.
         let slot = self.outbox.slot(ends);

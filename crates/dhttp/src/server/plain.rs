@@ -23,7 +23,7 @@ use super::queue::Queue;
 use crate::counters::count;
 use crate::fields::copy;
 use crate::handler::{Answer, Body, Handler, Request};
-use crate::later::Reply;
+use crate::later::{NO_ANSWER, Reply};
 use crate::socket;
 
 /// A connection of a client.
@@ -212,13 +212,18 @@ impl Plain {
         };
         match reply {
             Reply::Now(answer) => self.respond(around, id, &head, answer, Fields::new()),
-            Reply::Later(_) if around.desk.is_full() => {
+            Reply::PlainHttp => {
+                // This is plain HTTP, and the client is known.
+                let answer = Answer::text(500, NO_ANSWER);
+                self.respond(around, id, &head, answer, Fields::new());
+            }
+            Reply::Later(_) if around.desk.is_full(Some(self.client)) => {
                 let answer = Answer::text(503, "503 Service Unavailable");
                 self.respond(around, id, &head, answer, Fields::new());
             }
             Reply::Later(later) => {
                 self.promised = Some((id, head));
-                around.desk.wait(around.now, later, Asked::Connection(around.number));
+                around.desk.wait(around.now, later, Some(self.client), Asked::Connection(around.number));
             }
         }
     }

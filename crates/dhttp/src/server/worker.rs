@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 
 use dhttp_proto::Server as Machine;
 use dhttp_proto::server::{ConnectionId, Output};
+use http1::message::Fields;
 use http1::server::ServerConnection;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use wire::{Duration, Time};
@@ -27,8 +28,8 @@ use super::{Said, ServerConfig, Shared};
 use crate::batch::{Inbox, Outbox};
 use crate::clock::Clock;
 use crate::counters::{Counters, count, set};
-use crate::handler::Handler;
-use crate::later::Word;
+use crate::handler::{Answer, Handler};
+use crate::later::{NO_ANSWER, Word};
 use crate::log::{self, Log};
 use crate::socket;
 
@@ -243,6 +244,14 @@ impl<H: Handler> Worker<H> {
                 (Asked::Datagram(asked), Word::Answer(answer, _)) => {
                     let (ends, ticket, head) = *asked;
                     self.answer_datagram(self.clock.now(), ends, ticket, &head, &answer);
+                }
+                (Asked::Datagram(asked), Word::PlainHttp) => {
+                    let (ends, ticket, _) = *asked;
+                    self.refer_datagram(ends, ticket);
+                }
+                (Asked::Connection(id), Word::PlainHttp) => {
+                    let answer = Answer::text(500, NO_ANSWER);
+                    self.plain(id, |plain, around| plain.answer_now(around, answer, Fields::new()));
                 }
                 (Asked::Datagram(_), Word::Interim(..)) => {}
                 (Asked::Connection(id), Word::Answer(answer, trailers)) => {

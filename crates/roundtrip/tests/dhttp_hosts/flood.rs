@@ -114,7 +114,7 @@ fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
 }
 
 /// `roundtrip serve`, in a process of its own, so that its memory is measurable.
-fn started(host: &Host, folder: &std::path::Path) -> Killed {
+pub(crate) fn started(host: &Host, folder: &std::path::Path) -> Killed {
     let address = host.socket(PORT).to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
     command.args(["serve", "--threads", "1", "--listen", &address]).arg(folder);

@@ -3,8 +3,9 @@
 //! Not an emulated link: nothing takes time and nothing is lost. The test sees every packet that the host sends, as an
 //! interface at each destination would, and can send packets with any source address.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd;
+use std::process::Command;
 use std::sync::Arc;
 
 use measure::Namespace;
@@ -50,6 +51,21 @@ impl Host {
         Self { namespace, tun: Arc::new(tun.unwrap()), address }
     }
 
+    /// The same, with an address of IPv6, too.
+    pub(crate) fn with_ipv6(self, name: &'static str, address: Ipv6Addr) -> Self {
+        self.does(move || {
+            std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "0").unwrap();
+            for words in [
+                format!("-6 address add {address}/128 dev {name} nodad"),
+                format!("-6 route add default dev {name}"),
+            ] {
+                let status = Command::new("ip").args(words.split(' ')).status().unwrap();
+                assert!(status.success(), "ip {words}");
+            }
+        });
+        self
+    }
+
     /// The other end of its link.
     pub(crate) fn link(&self) -> Arc<Tun> {
         Arc::clone(&self.tun)
@@ -71,8 +87,13 @@ impl Host {
 
     /// Delivers a datagram with this source address; returns its bytes on the network.
     pub(crate) fn receives_datagram(&self, from: SocketAddr, port: u16, payload: &[u8]) -> u64 {
+        self.receives_datagram_at(self.socket(port), from, payload)
+    }
+
+    /// The same, at one of its addresses.
+    pub(crate) fn receives_datagram_at(&self, at: SocketAddr, from: SocketAddr, payload: &[u8]) -> u64 {
         let mut packet = Vec::with_capacity(1_500);
-        UdpBuilder { source: from, destination: self.socket(port) }.write(payload, &mut packet).unwrap();
+        UdpBuilder { source: from, destination: at }.write(payload, &mut packet).unwrap();
         self.receives(&packet);
         packet.len() as u64
     }

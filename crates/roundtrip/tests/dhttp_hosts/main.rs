@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `host` | a host whose only link ends in the test |
 //! | `network` | a bad network between two of them |
-//! | `reflection`, `bounce`, `flood`, `forged` | attacks with spoofed source addresses |
+//! | `reflection`, `bounce`, `flood`, `forged`, `unvalidated` | attacks with spoofed source addresses |
 //! | `fast_open` | data in the SYNs of the server |
 //! | `weather` | bad networks: every request gets its outcome |
 //! | `gateway` | the same for programs behind a gateway |
@@ -26,7 +26,7 @@ mod host;
 mod network;
 mod reflection;
 mod shortage;
-
+mod unvalidated;
 mod weather;
 
 use std::net::SocketAddr;
@@ -52,7 +52,10 @@ fn serve(host: &Host) -> Server<Handler> {
 }
 
 fn serve_at(host: &Host, port: u16) -> Server<Handler> {
-    let address = host.socket(port);
+    serve_at_address(host, host.socket(port))
+}
+
+fn serve_at_address(host: &Host, address: SocketAddr) -> Server<Handler> {
     host.does(move || {
         let handler: Handler = |request| {
             let length = request.target.trim_start_matches('/').parse().unwrap_or(10);

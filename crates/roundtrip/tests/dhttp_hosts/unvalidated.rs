@@ -1,0 +1,133 @@
+//! Addresses without a token: what reaches a victim at its interface, and what a server has open for it, by IPv4 and IPv6.
+//!
+//! The figures are those of docs/security.md.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv6Addr, SocketAddr};
+
+use measure::clock::Clock;
+use wire::Time;
+
+use super::deaths::Killed;
+use super::flood::started;
+use super::host::{Host, Sent, allowed};
+use super::{PORT, SERVER, SOON, address, fill, request, resend, serve_at_address, token};
+
+/// Addresses of the whole Internet.
+const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2600, 0, 0, 0, 0, 0, 0, 1);
+
+fn victim(number: u8, is_six: bool) -> SocketAddr {
+    match is_six {
+        true => SocketAddr::from(([0x2600, u16::from(number) + 60, 0, 0, 0, 0, 0, 7], 40_000)),
+        false => address([number + 60, 1, 1, 1], 40_000),
+    }
+}
+
+#[test]
+fn a_victim_gets_three_bytes_for_one_at_most_and_no_segment_by_ipv4_and_ipv6() {
+    if !allowed() {
+        return;
+    }
+    let host = Host::new("victims", SERVER).with_ipv6("victims", SERVER6);
+    for is_six in [false, true] {
+        let at = if is_six { SocketAddr::from((SERVER6, PORT)) } else { SocketAddr::from((SERVER, PORT)) };
+        let server = serve_at_address(&host, at);
+        let kinds = [
+            ("10 MB", request(0, 20_000, 10_000_000, "")),
+            ("10 MB, sent again", resend(request(0, 20_000, 10_000_000, ""))),
+            ("10 MB, filled up", request(0, 20_000, 10_000_000, &fill(1_000))),
+            ("100 bytes", request(0, 20_000, 100, "")),
+            ("all that fits", request(0, 20_000, 1_000, &fill(330))),
+            ("in parts", request(0, 20_000, 3_000, &format!("DHTTP-Parts: 10\r\n{}", fill(1_000)))),
+        ];
+        for (number, (kind, datagram)) in (0_u8..).zip(&kinds) {
+            let victim = victim(number, is_six);
+            let mut spent = 0;
+            for id in 0..40_u64 {
+                let mut datagram = datagram.clone();
+                datagram[..8].copy_from_slice(&id.to_be_bytes());
+                spent += host.receives_datagram_at(at, victim, &datagram);
+            }
+            // A SYN, if there were one, would come again after a second.
+            let sent = host.until_silent(1_200);
+            let sent: Vec<&Sent> = sent.iter().filter(|sent| sent.to().ip() == victim.ip()).collect();
+            assert!(!sent.is_empty() && !sent.iter().any(|sent| sent.is_tcp()), "{kind}: a segment");
+            let got: u64 = sent.iter().map(|sent| sent.bytes()).sum();
+            println!("IPv{}, {kind}: {got} bytes for {spent}", if is_six { 6 } else { 4 });
+            assert!(got <= 3 * spent, "{kind}: {got} bytes for {spent}");
+        }
+        assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
+    }
+}
+
+#[test]
+fn thirty_thousand_spoofed_requests_take_no_descriptor() {
+    if !allowed() {
+        return;
+    }
+    let host = Host::new("descriptors", SERVER);
+    let folder = std::env::temp_dir().join(format!("roundtrip-no-descriptor-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("large.bin"), vec![7; 20_000]).unwrap();
+    let server = started(&host, &folder);
+    let datagram =
+        String::from_utf8(request(1, 40_001, 0, "")[11..].to_vec()).unwrap().replace("/0 ", "/large.bin ");
+    let datagram = [&request(1, 40_001, 0, "")[..11], datagram.as_bytes()].concat();
+    // What is made at first use is there: the file itself, which is served.
+    host.receives_datagram(address([23, 0, 0, 1], 40_000), PORT, &datagram);
+    host.until_silent(SOON);
+    let before = descriptors(&server);
+    let (mut most, mut answers) = (before, 0);
+    for number in 0..30_000_u32 {
+        let [_, a, b, c] = number.wrapping_mul(0x9e37_79b1).to_be_bytes();
+        host.receives_datagram(address([60 + a % 70, b, c, 1], 40_000), PORT, &datagram);
+        // No more at once than its socket holds.
+        if number % 32 == 31 {
+            let sent = host.until_silent(2);
+            assert!(sent.iter().all(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)));
+            answers += sent.len();
+            most = most.max(descriptors(&server));
+        }
+    }
+    println!(
+        "30,000 spoofed requests, {answers} of eight bytes: {before} descriptors before, at most {most}"
+    );
+    drop(server);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(answers > 25_000 && most <= before, "{answers} {before} {most}");
+}
+
+fn descriptors(Killed(child): &Killed) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count()
+}
+
+#[test]
+fn a_token_from_behind_the_same_translator_brings_a_victim_a_mebibyte_and_then_eight_bytes_each() {
+    if !allowed() {
+        return;
+    }
+    let host = Host::new("translator", SERVER);
+    let server = serve_at_address(&host, host.socket(PORT));
+    let shared = address([60, 1, 1, 1], 40_000);
+    let stolen = token(&host, shared, 40_001);
+    let (clock, mut spent, mut got, mut whole) = (Clock::start(), 0, 0, 0);
+    let mut ids = BTreeSet::new();
+    for id in 0..40_000_u64 {
+        spent += host.receives_datagram(shared, PORT, &request(id, 40_001, 1_050, &stolen));
+        if id % 32 == 31 {
+            for sent in (0..32).map_while(|_| host.next(SOON)) {
+                got += sent.bytes();
+                let datagram = sent.datagram().expect("nothing by TCP");
+                ids.insert(datagram[..8].to_vec());
+                whole += u64::from(datagram.len() > 8) * sent.bytes();
+            }
+        }
+    }
+    let took = clock.now().since(Time::ZERO).as_secs_f64();
+    println!("with a token: {got} bytes for {spent} in {took:.1} s, {whole} of them whole responses");
+    #[expect(clippy::cast_precision_loss, reason = "some megabytes")]
+    let most = 1_100_000.0 * (1.0 + 0.75 * took);
+    assert!((whole as f64) < most, "{whole} bytes in {took} s");
+    assert_eq!(ids.len(), 40_000, "each has some response");
+    drop(server);
+}
