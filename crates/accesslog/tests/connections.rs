@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn a_log_may_be_cut_anywhere(requests in requests(9), cuts in prop::collection::vec(any::<usize>(), 0..4)) {
+    fn log_can_be_split_anywhere(requests in requests(9), cuts in prop::collection::vec(any::<usize>(), 0..4)) {
         let (whole, pieces) = (in_one_pass(&requests), in_pieces(Clock::Milliseconds, &requests, &cuts));
         prop_assert_eq!(whole, pieces);
     }
@@ -215,7 +215,7 @@ proptest! {
 
 /// Enough requests that memory is released and tables are rebuilt many times.
 #[test]
-fn a_long_log_counts_like_brute_force_though_memory_is_given_back() {
+fn long_log_agrees_with_brute_force_as_memory_is_released() {
     let mut random = wire::Seed::default().stream("long-log", 0);
     let mut now = Time::from_nanos(0);
     let requests: Vec<Request> = (0..25_000_u64)

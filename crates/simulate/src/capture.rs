@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_as_long_as_it_was_on_the_link_whatever_its_options() {
+    fn captured_packet_has_its_length_on_the_link_with_any_options() {
         let mut sack = SackBlocks::default();
         sack.push(9, 20, 30);
         let syn = |sack_permitted, connection_count, fast_open| {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn ardp_is_a_datagram_of_the_size_that_it_had_on_the_link() {
+    fn ardp_datagram_has_its_size_on_the_link() {
         let mut sack = SackBlocks::default();
         sack.push(9, 20, 30);
         let options = Options { timestamps: None, sack, syn: None };
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_what_was_sent_and_no_more() {
+    fn datagram_holds_exactly_the_sent_payload() {
         let segment = Segment::datagram(Payload::from(&b"odd"[..]));
         let mut bytes = Vec::new();
         packet(BOTH[0], BOTH[1], &segment, &mut bytes).unwrap();

@@ -403,7 +403,7 @@ struct Mended {
 }
 
 impl Line {
-    /// Classifies data that is sent again: how its loss was detected, and when it was first sent. `None` for
+    /// Classifies data that is retransmitted: how its loss was detected, and when it was first sent. `None` for
     /// new data.
     fn repair(&mut self, record: &Record) -> Option<Mended> {
         let start = record.segment.sequence;

@@ -1,7 +1,7 @@
 //! Virtual time: hosts, the links between them, and one queue of events.
 //!
 //! Hosts and paths flow in, then [`World::run`]; what flows out is in the hosts' applications, in the counters
-//! and, if asked for, in the [`Recorder`]. In reading order:
+//! and, if enabled, in the [`Recorder`]. In reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |

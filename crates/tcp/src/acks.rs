@@ -59,7 +59,7 @@ pub(super) struct Arrived {
     pub bytes: u64,
     /// Whether the sender pushed.
     pub is_pushed: bool,
-    /// The current retransmission time-out, which bounds Linux's delay.
+    /// The current retransmission timeout, which bounds Linux's delay.
     pub rto: Duration,
     /// The smoothed round trip, the same.
     pub round_trip: Option<Duration>,

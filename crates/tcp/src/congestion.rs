@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_is_worth_a_segment_or_what_it_acknowledges() {
+    fn slow_start_grows_by_a_segment_or_by_the_bytes_acknowledged() {
         let mut per_ack = window(Growth::PerAck, None);
         acknowledge(&mut per_ack, 2);
         assert_eq!(per_ack.cwnd(), 300);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_threshold_a_window_of_acknowledgements_is_worth_a_segment() {
+    fn congestion_avoidance_grows_by_a_segment_per_window() {
         let mut reno = window(Growth::PerByte { most: 2 }, Some(400));
         acknowledge(&mut reno, 2);
         assert_eq!(reno.cwnd(), 400);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn idling_halves_the_window_but_never_below_where_it_began() {
+    fn idle_time_halves_the_window_but_not_below_the_initial_window() {
         let mut window = window(Growth::PerAck, None);
         (0..6).for_each(|_| acknowledge(&mut window, 1));
         assert_eq!(window.cwnd(), 800);

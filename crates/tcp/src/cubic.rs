@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cube_root_is_one() {
+    fn cube_root_is_accurate() {
         for number in [1e-9, 0.3, 1.0, 8.0, 75.0, 1e6] {
             let root = cube_root(number);
             assert!((root * root * root / number - 1.0).abs() < 1e-12, "{number}: {root}");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_loss_the_window_returns_to_what_it_was_and_pauses_there() {
+    fn window_returns_to_its_size_before_the_loss_and_pauses_there() {
         let mut cubic = Cubic::default();
         let mss = 1000;
         let mut cwnd = cubic.lose(100 * mss, mss);

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_takes_whole_segments_and_parts() {
+    fn acknowledgement_removes_whole_segments_and_parts() {
         let mut flight = flight_of(4);
         assert_eq!(flight.acknowledge(25), Taken { sent: Some(Time::from_nanos(1)), segments: 2 });
         assert_eq!(flight.weight(), 15);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn three_later_segments_at_the_peer_make_one_lost() {
+    fn three_later_sacked_segments_declare_one_lost() {
         let mut flight = flight_of(6);
         assert!(flight.sack(20, 40));
         assert!(!flight.lose_by_sack());
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_is_not_measured_on_what_was_sent_twice() {
+    fn retransmitted_segments_give_no_round_trip() {
         let mut flight = flight_of(2);
         flight.lose_all();
         assert_eq!(flight.weight(), 0);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn where_segments_are_counted_a_short_one_weighs_as_much() {
+    fn short_segment_weighs_a_full_one_if_segments_are_counted() {
         let mut flight = Flight::new(Counting::Segments, 10);
         flight.push(0, 1, Time::ZERO);
         flight.push(1, 11, Time::ZERO);

@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn a_train_of_half_a_round_trip_is_enough() {
+    fn ack_train_of_half_a_round_trip_ends_slow_start() {
         assert_eq!(enough_at(Duration::from_micros(1_500), Duration::from_millis(40)), Some(15));
         assert_eq!(enough_at(Duration::from_micros(500), Duration::from_millis(40)), None);
         assert_eq!(enough_at(Duration::from_millis(3), Duration::from_millis(40)), None);
     }
 
     #[test]
-    fn round_trips_an_eighth_longer_are_enough() {
+    fn round_trips_an_eighth_longer_end_slow_start() {
         assert_eq!(enough_at(Duration::from_micros(10), Duration::from_millis(46)), Some(9));
         assert_eq!(enough_at(Duration::from_micros(10), Duration::from_millis(44)), None);
     }

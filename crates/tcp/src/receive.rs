@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_grows_opens_twice_what_arrives() {
+    fn growing_buffer_opens_by_twice_the_bytes_received() {
         let mut receiver = Receiver::new(ReceiveBuffer::Growing { initial: 10, most: 40 });
         receiver.begin(1);
         receiver.advertised(receiver.window(1));

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_round_trip_sets_three_times_itself() {
+    fn first_round_trip_sets_a_timeout_of_three_times_its_duration() {
         let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));
         timer.learn(at(0), at(800));
         assert_eq!(timer.timeout(), Duration::from_millis(2_400));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coarse_timer_runs_out_on_a_tick_up_to_one_early() {
+    fn coarse_timer_expires_on_a_tick_up_to_one_early() {
         let ticks = Ticks { period: Duration::from_millis(500), phase: Duration::ZERO };
         let mut timer = RetransmissionTimer::new(rto(Estimator::Coarse(ticks)));
         timer.start(at(499));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn each_time_it_runs_out_the_wait_doubles_up_to_the_most() {
+    fn timeout_doubles_at_each_expiry_up_to_the_maximum() {
         let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));
         for expected in [6, 12, 24, 48, 64, 64] {
             timer.start(at(0));
@@ -204,7 +204,7 @@ mod tests {
     /// Karn's second half: without it a path slower than the minimum timeout loses its window at every
     /// segment.
     #[test]
-    fn the_wait_stays_doubled_until_a_round_trip_is_measured() {
+    fn timeout_stays_doubled_until_a_round_trip_is_measured() {
         let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));
         timer.back_off();
         timer.forgive();

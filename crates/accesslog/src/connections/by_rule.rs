@@ -26,7 +26,7 @@ pub struct ByRule {
     servers: Vec<Server>,
 }
 
-/// A server under one threshold, one limit and one time-out.
+/// A server under one threshold, one limit and one timeout.
 #[derive(Clone, Debug, Default)]
 struct Server {
     clients: BTreeMap<Client, Vec<Connection>>,

@@ -49,7 +49,7 @@ fn is_about(ours: f64, expected: f64) -> bool {
 }
 
 #[test]
-fn paper_figure_1_a_small_answer_takes_a_round_trip_and_two_packets() {
+fn paper_figure_1_small_response_takes_a_round_trip_and_two_packets() {
     let fetched = run(&scenario(path(), &[1_000]), Hosts::default());
     assert!(is_about(round_trips(&fetched), 1.0), "{}", round_trips(&fetched));
     assert_eq!((fetched.up.packets, fetched.down.packets, fetched.up.connections), (1, 1, 0));
@@ -57,7 +57,7 @@ fn paper_figure_1_a_small_answer_takes_a_round_trip_and_two_packets() {
 }
 
 #[test]
-fn paper_figure_1_a_large_answer_takes_two_and_one_when_a_connection_is_open() {
+fn paper_figure_1_large_response_takes_two_round_trips_and_one_with_an_open_connection() {
     let mut large = scenario(path(), &[10_000]);
     let cold = run(&large, Hosts::default());
     assert!(is_about(round_trips(&cold), 2.0), "{}", round_trips(&cold));
@@ -145,7 +145,7 @@ fn request_too_large_for_a_datagram_goes_over_plain_http() {
 }
 
 #[test]
-fn paper_section_iii_a_lost_request_is_sent_again_after_five_seconds_and_answered_by_tcp() {
+fn paper_section_iii_lost_request_is_resent_after_five_seconds_and_served_by_tcp() {
     let mut lossy = path();
     lossy.up.loss = Loss::Exactly([1].into());
     let scenario = scenario(lossy, &[1_000]);
@@ -160,7 +160,7 @@ fn paper_section_iii_a_lost_request_is_sent_again_after_five_seconds_and_answere
 }
 
 #[test]
-fn a_client_of_today_asks_again_in_a_second_and_proves_its_address_first() {
+fn internet_client_resends_after_a_second_and_validates_its_address_first() {
     let mut lossy = path();
     lossy.down.loss = Loss::Exactly([1].into());
     let scenario = scenario(lossy, &[1_000, 30_000]);
@@ -181,7 +181,7 @@ fn revalidation_responses_arrive_in_datagrams() {
 }
 
 #[test]
-fn every_network_and_stack_carries_it_and_stalls_follow_one_another() {
+fn every_network_and_stack_carries_dhttp_without_overlapping_stalls() {
     for network in Network::listings().map(|listing| listing.name) {
         for stack in ["period", "solaris-2.5", "linux"] {
             let page = Page::named("medium-page").unwrap();

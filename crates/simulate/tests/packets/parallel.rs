@@ -30,7 +30,7 @@ fn one_connection_of_several_is_http11() {
 }
 
 #[test]
-fn six_connections_carry_thirteen_objects_and_are_kept() {
+fn six_persistent_connections_carry_thirteen_objects() {
     for (network, requests) in [("adsl", Requests::Dependent), ("direcpc", Requests::Independent)] {
         let (one, _) = fetched(&page(network, Protocol::Http11, 1, requests));
         let (six, connections) = fetched(&page(network, Protocol::Http11Parallel, 6, requests));

@@ -35,7 +35,7 @@ fn account(scenario: &Scenario, writes: Hosts) -> (Vec<(String, f64)>, f64, f64)
 }
 
 #[test]
-fn stalls_follow_one_another_and_leave_room_for_what_was_useful() {
+fn stalls_do_not_overlap_each_other_or_useful_time() {
     for network in Network::listings().map(|listing| listing.name) {
         for protocol in
             [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11Pipelined, Protocol::Ttcp]
@@ -57,7 +57,7 @@ fn stalls_follow_one_another_and_leave_room_for_what_was_useful() {
 }
 
 #[test]
-fn with_several_connections_and_with_loss_nothing_is_counted_twice_either() {
+fn no_time_is_counted_twice_with_several_connections_or_loss() {
     for (seed, connection) in (0..16).zip([Connection::Cold, Connection::Warm].into_iter().cycle()) {
         for protocol in [Protocol::Http10, Protocol::Http11Parallel] {
             let mut scenario = scenario("adsl", "large-cluster", protocol, "period");

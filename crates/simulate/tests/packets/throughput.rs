@@ -72,7 +72,7 @@ fn segments_per_round_trip(recovery: Recovery, avoidance: Avoidance, loss: f64) 
 }
 
 #[test]
-fn paper_mathis_1997_a_window_under_loss_is_what_theory_says() {
+fn paper_mathis_1997_window_under_loss_agrees_with_theory() {
     for loss in [0.001_f64, 0.01] {
         let theory = 1.5_f64.sqrt() / loss.sqrt();
         for recovery in [Recovery::Rack, Recovery::Sack, Recovery::NewReno] {

@@ -84,7 +84,7 @@ fn answers(world: &World<Node>, clients: u16) -> Vec<f64> {
 }
 
 #[test]
-fn one_processor_serves_many_clients_one_after_the_other() {
+fn one_cpu_serves_many_clients_sequentially() {
     let mut world = star(5, Duration::from_millis(100));
     assert_eq!(world.run(HOURS), Ended::Quiet);
     let mut answers = answers(&world, 5);

@@ -53,7 +53,7 @@ fn restarted_window_costs_round_trips_and_unchanged_window_bursts() {
 }
 
 #[test]
-fn a_request_hides_the_idling_before_it_from_bsd() {
+fn bsd_does_not_restart_after_idle_because_the_request_resets_its_timer() {
     let kept = second_page(Idle::Kept, Restart::AfterSending);
     let bsd = second_page(Idle::Restarted, Restart::AfterReceiving);
     assert_eq!(bsd.elapsed, kept.elapsed);

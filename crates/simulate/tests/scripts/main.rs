@@ -8,7 +8,7 @@
 //! mss 1460                        of both ends; 1460 by default
 //! set nagle off                   overrides a knob of the stack: nagle, acks, idle, recovery, initial-window,
 //!                                 ssthresh, send-buffer, timestamps, sack
-//! reads late                      the application reads only when told to; else it reads at once
+//! reads late                      the application reads only when told to; else it reads immediately
 //!
 //! +20ms write 4109                20 ms after the line before, the application writes
 //! +0ms  > 1:1461 ack 101          now the endpoint must send this; `P`, `F`, `S`, `R` before the numbers
