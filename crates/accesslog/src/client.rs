@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_and_the_narrowest_prefix_are_all_and_one() {
+    fn longest_prefix_keeps_addresses_apart_and_shortest_joins_all() {
         let all = Prefix { v4: 0, v6: 0 };
         assert_eq!(Client::within(b"10.0.0.1", all), Client::within(b"192.0.2.1", all));
         let one = Prefix { v4: 32, v6: 128 };

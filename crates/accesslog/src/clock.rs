@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_remembered_minute_is_forgotten_when_the_zone_changes() {
+    fn cached_minute_is_dropped_when_the_zone_changes() {
         let mut clock = Clock::default();
         let mut read = |text: &[u8; LENGTH]| clock.read(text).map(|time| time.as_nanos() / NANOS);
         let summer = read(b"25/Oct/2015:02:30:01 +0200").unwrap();

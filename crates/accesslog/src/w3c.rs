@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn data_before_its_fields_and_short_lines_are_bad() {
+    fn rejects_data_before_its_fields_and_short_lines() {
         assert_eq!(Columns::default().read(b"x", &Who::default()), Err(Reason::Fields));
         assert_eq!(
             columns("#Fields: date time c-ip").read(b"2015-10-25 04:11:25", &Who::default()),

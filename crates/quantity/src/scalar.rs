@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_without_its_unit_or_with_a_doubtful_one_is_refused() {
+    fn rejects_rates_with_a_missing_or_ambiguous_unit() {
         let refusal = |text| rate(text).unwrap_err().to_string();
         assert_eq!(refusal("20"), "`20`: a rate needs a unit; write 20Mbit");
         assert_eq!(refusal(" 2.5 "), "`2.5`: a rate needs a unit; write 2.5Mbit");
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_every_range_are_in_it_and_one_more_is_not() {
+    fn ranges_include_both_bounds_and_nothing_beyond() {
         assert!(rate("1bit").is_ok() && rate("0.999bit").is_err() && rate("0").is_err());
         assert!(rate("1tbit").is_ok() && rate("1000000000001bit").is_err());
         assert!(duration("3600s").is_ok() && duration("3600000000001ns").is_err());

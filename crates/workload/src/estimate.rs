@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_with_a_tail_is_told_apart_from_a_body_alone() {
+    fn body_with_a_tail_is_distinguished_from_a_body_alone() {
         let law = Law::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
         let values = drawn(law, 20_000);
         let found = likeliest(&values, [lognormal(&values), hybrid(&values)]).unwrap();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_told_apart() {
+    fn families_are_distinguished() {
         for law in [
             Law::Pareto { least: 1.0, shape: 1.5 },
             Law::Lognormal { mu: 2.0, sigma: 1.0 },

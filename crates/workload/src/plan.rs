@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn all_laws_hold_together() {
+    fn plan_fits_all_its_distributions() {
         for set in SetName::ALL {
             let plan = wanted(set, Schedule::Users(400)).plan().unwrap();
             for fit in fits(&plan) {

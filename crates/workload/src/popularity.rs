@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn depths_are_those_of_a_stack() {
+    fn depths_are_those_of_a_move_to_front_stack() {
         assert_eq!(depths(&[0, 1, 2, 0, 0, 2, 1], 3), [3.0, 1.0, 2.0, 3.0]);
     }
 

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn each_target_is_a_file_of_the_size_of_its_largest_whole_answer() {
+    fn each_target_is_a_file_of_the_size_of_its_largest_whole_response() {
         let plan = replayed(
             lines(&[
                 (record(0, "a", 200, Some(70)), Some("/a")),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn without_targets_requests_keep_their_users_sizes_and_times_at_another_speed() {
+    fn replay_without_targets_keeps_users_and_sizes_and_scales_times() {
         let records = [
             record(4, "b", 200, Some(70)),
             record(0, "a", 200, Some(500)),

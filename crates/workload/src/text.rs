@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_read_as_it_was_written() {
+    fn plan_round_trips_through_text() {
         let legs = vec![
             Leg { lasts: Duration::from_secs(3), from: 0.0, to: 12.5 },
             Leg { lasts: Duration::from_millis(1_500), from: 12.5, to: 12.5 },
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_of_a_site_are_in_its_plan() {
+    fn plan_contains_the_distributions_of_a_site() {
         for name in SetName::ALL {
             let set = Laws::Site(Box::new(name.set()));
             let plan = Wanted { set, files: 40, ..Wanted::default() }.plan().unwrap();
