@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_servers_data_is_acknowledged_at_once() {
+    fn end_of_the_servers_data_is_acknowledged_immediately() {
         let mut client = Client::connected(5_000);
         client.server_sends(5_000, Flags::FIN | Flags::ACK, 1, &[], b"short");
         assert_eq!(client.acks(5_000, 1 + 5), 0, "the data alone waits");
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_connection_loses_no_acknowledgement() {
+    fn dropped_connection_loses_no_acknowledgement() {
         let mut client = Client::connected(1);
         client.acks(1, 1 + MSS);
         for port in 2..=1_024 {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn every_packet_goes_or_is_handed_back_and_acknowledgements_never_go_back() {
+    fn every_packet_is_forwarded_or_returned_and_acknowledgements_never_decrease() {
         let mut random = Seed::default().stream("test", 0);
         let mut client = Client::connected(5_000);
         let (mut ack, mut last, mut offered, mut went) = (1, 1, 0, 0);

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_is_recording_everything_in_one() {
+    fn merging_equals_recording_in_one_histogram() {
         let mut left = recorded([1, 1_000]);
         left.merge(&recorded([50, 2_000_000]));
         assert_eq!(left, recorded([1, 50, 1_000, 2_000_000]));

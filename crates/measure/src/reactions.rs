@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_timed_from_the_last_packet_of_its_request() {
+    fn response_time_starts_at_the_last_packet_of_the_request() {
         let mut reactions = Reactions::default();
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
         let (request, answer) = (packet(Way::Up, Flags::ACK, b"GET"), packet(Way::Down, Flags::ACK, b"200"));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_thinks_from_the_last_data_to_its_next_request_or_syn() {
+    fn think_time_runs_from_the_last_data_to_the_next_request_or_syn() {
         let mut reactions = Reactions::default();
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
         let answer = packet(Way::Down, Flags::ACK, b"200");

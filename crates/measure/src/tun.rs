@@ -133,7 +133,7 @@ impl Request {
     /// Binds the open device to the interface, which is made if it does not exist.
     fn attach(&self, device: &File) -> Result<(), Errno> {
         // SAFETY: the descriptor is open for the length of the call, and TUNSETIFF reads and writes one `struct
-        // ifreq`, whose size and layout this type has (asserted below); the kernel's answer in it is not needed, so
+        // ifreq`, whose size and layout this type has (asserted below); the kernel's reply in it is not needed, so
         // a copy is lent.
         let result = unsafe {
             let mut copy = Self { ..*self };

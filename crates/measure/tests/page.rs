@@ -325,7 +325,7 @@ fn lost_packet_is_retransmitted_and_counted() {
 }
 
 #[test]
-fn a_careful_close_costs_a_client_nothing_but_new_connections() {
+fn careful_close_costs_only_new_connections() {
     if !rights::granted() {
         return;
     }

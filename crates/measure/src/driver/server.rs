@@ -68,7 +68,7 @@ pub struct Server {
 }
 
 const BUFFER: usize = 65_536;
-/// Listen backlog, more than any of our clients opens at once.
+/// Listen backlog, more than any of our clients opens concurrently.
 const BACKLOG: i32 = 1_024;
 
 /// Ready events, and whether to stop.

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_never_sleeps_steps_down_for_the_rest_of_each_window() {
+    fn thread_that_never_sleeps_loses_its_priority_for_the_rest_of_each_window() {
         let mut budget = Budget::from(Time::ZERO);
         let changes: Vec<_> = (0..=200).filter_map(|at| Some((at, budget.change(millis(at))?))).collect();
         let expected =
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_need_of_rest_grows_with_the_share_of_time_awake() {
+    fn need_to_sleep_grows_with_the_share_of_time_awake() {
         let mut budget = Budget::from(Time::ZERO);
         assert_eq!(budget.need_of_rest(Time::ZERO), Need::None);
         assert_eq!(budget.need_of_rest(millis(10)), Need::Soon);

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_sleeps_until_shortly_before_the_next_packet_is_due() {
+    fn sleeps_until_shortly_before_the_next_packet_is_due() {
         let (now, spin) = (Time::from_nanos(1_000_000), Duration::from_micros(60));
         let due_in = |micros| Some(now + Duration::from_micros(micros));
         assert_eq!(nap(now, due_in(1_060), spin, Need::None), Some(Nap::Until(Duration::from_millis(1))));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_in_need_of_rest_winks_if_there_is_time() {
+    fn thread_in_need_of_sleep_takes_the_shortest_one_if_there_is_time() {
         let (now, spin) = (Time::ZERO, Duration::from_micros(60));
         let winks = |micros, need| nap(now, Some(now + Duration::from_micros(micros)), spin, need).is_some();
         assert!(winks(50, Need::IfConvenient) && !winks(40, Need::IfConvenient));

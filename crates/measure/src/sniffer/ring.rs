@@ -66,7 +66,7 @@ impl Ring {
             sll_halen: 0,
             sll_addr: [0; 8],
         };
-        // SAFETY: the descriptor is open, and the address is a whole `struct sockaddr_ll` of the length that is told;
+        // SAFETY: the descriptor is open, and the address is a whole `struct sockaddr_ll` of the given length;
         // the kernel only reads it.
         let result = unsafe {
             let length = libc::socklen_t::try_from(size_of::<sockaddr_ll>()).unwrap_or_default();
@@ -140,7 +140,7 @@ impl Drop for Ring {
 
 fn set<T>(socket: &Socket, option: c_int, value: &T) -> Result<(), Errno> {
     let length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default();
-    // SAFETY: the descriptor is open, and the value is as long as is told; the kernel only reads it.
+    // SAFETY: the descriptor is open, and the value is of the given length; the kernel only reads it.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
