@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_that_its_segments_fill_wastes_nothing() {
+    fn period_that_fills_the_round_trip_wastes_nothing() {
         let path = Path::from(&Network::named("modem").unwrap());
         assert_eq!(Policy::EverySegment.wasted(&path, 1), path.rtt);
         assert_eq!(Policy::EverySegment.wasted(&path, 100), Duration::ZERO);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn every_window_opens_whatever_it_starts_with() {
+    fn every_initial_window_grows() {
         for acks in [Policy::EverySegment, Policy::Delayed, Policy::NoDelayed] {
             for initial_window in [0, 1, 2, 3, 10, u64::MAX] {
                 let start = SlowStart { acks, initial_window, ..EVERY };

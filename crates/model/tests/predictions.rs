@@ -237,7 +237,7 @@ fn deflate_needs_sizes_and_uses_them() {
 }
 
 #[test]
-fn a_validation_is_a_head_for_each_object() {
+fn revalidation_transfers_one_header_section_per_object() {
     let mut again = scenario(Protocol::Http11Pipelined);
     again.visit = Visit::Revalidate;
     let prediction = predicted(&again);
@@ -256,7 +256,7 @@ fn requests_use_the_upstream_rate() {
 }
 
 #[test]
-fn every_broken_assumption_is_named_and_none_that_is_kept() {
+fn every_broken_assumption_is_named_and_no_other() {
     type Breaks = fn(&mut Scenario);
     let cases: [(&str, Breaks); 9] = [
         ("one request under way at a time", |_| {}),

@@ -202,7 +202,7 @@ fn duplication(scenario: &Scenario) -> Option<Note> {
         .then_some(Note::Unsteady { what: "duplication" })
 }
 
-/// Half the window can arrive at the link at once while the other half is in flight: that much may have to
+/// Half the window can arrive at the link together while the other half is in flight: that much may have to
 /// wait.
 fn short_queue(scenario: &Scenario, path: &Path, exchanges: &[Exchange]) -> Option<Note> {
     let to_fill = path.window_to_fill();
