@@ -110,7 +110,7 @@ mod tests {
     const DAY: u64 = 86_400;
 
     #[test]
-    fn one_absurd_time_is_that_of_the_packet_before() {
+    fn implausible_time_is_replaced_by_that_of_the_packet_before() {
         assert_eq!(used(&[5, 6, 900 * DAY, 7, 8]), (vec![5, 6, 6, 7, 8], 1, 0));
         assert_eq!(used(&[9 * DAY, 0, 9 * DAY + 1]), (vec![9 * DAY, 9 * DAY, 9 * DAY + 1], 1, 0));
         assert_eq!(used(&[5, 900 * DAY]), (vec![5, 5], 1, 0));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn two_absurd_times_in_a_row_are_both_absurd() {
+    fn two_successive_implausible_times_are_both_replaced() {
         assert_eq!(used(&[5, 900 * DAY, 400 * DAY, 6]), (vec![5, 5, 5, 6], 2, 0));
     }
 }
