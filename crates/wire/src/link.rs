@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modem_sends_what_the_bytes_compress_to() {
+    fn modem_sends_the_compressed_size() {
         let modem = Some(modem::Config::default());
         let mut pipe = Pipe::new(&Config { modem, ..megabyte_per_second() }, Seed::default(), 0).unwrap();
         let text = "what was said is said again ".repeat(40);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_of_randomness_does_not_shift_another() {
+    fn random_streams_are_independent() {
         let loss = Loss::Independent(Probability::new(0.3).unwrap());
         let plain = Config { loss, ..megabyte_per_second() };
         let jitter = Some(Jitter { up_to: Duration::from_millis(5), order: Order::Kept });

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_that_may_be_missing_needs_no_more_room() {
+    fn optional_time_takes_no_more_memory() {
         assert_eq!(size_of::<Option<Time>>(), size_of::<Time>());
         assert_eq!((Time::ZERO.as_nanos(), Time::from_nanos(7).as_nanos()), (0, 7));
         assert_eq!(Time::from_nanos(u64::MAX), Time::MAX);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_become_the_nearest_nanosecond_or_nothing() {
+    fn seconds_round_to_the_nearest_nanosecond_or_are_rejected() {
         assert_eq!(Duration::from_secs_f64(0.089), Some(Duration::from_millis(89)));
         for impossible in [-1.0, f64::NAN, f64::INFINITY, 2e10] {
             assert_eq!(Duration::from_secs_f64(impossible), None, "{impossible}");

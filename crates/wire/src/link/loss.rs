@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn gilbert_elliott_starts_good_and_meets_the_state_as_it_is() {
+    fn gilbert_elliott_starts_good_and_applies_the_current_state() {
         let alternating = Loss::GilbertElliott {
             to_bad: Probability::ALWAYS,
             to_good: Probability::ALWAYS,

@@ -274,7 +274,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn whatever_is_sent_arrives(
+        fn decoding_restores_any_input(
             packets in prop::collection::vec(prop::collection::vec(prop_oneof![Just(b'a'), Just(b'b'), any::<u8>()], 0..600), 0..12),
             codewords in 512_u16..1_200,
             longest in 1_u8..40,

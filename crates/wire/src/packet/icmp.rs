@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn other_messages_are_passed_over() {
+    fn other_messages_are_skipped() {
         let echo = message(8, 0, [0; 4], false);
         assert_eq!(Unreachable::read(&Packet::read(&echo).unwrap()), None);
     }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_option_hides_nothing_behind_it() {
+    fn options_after_an_unknown_one_are_parsed() {
         // T/TCP's CC option (RFC 1644), then an MSS.
         let other = TcpOption::Other { kind: 11, data: &[0, 0, 0, 1] };
         assert_eq!(read(&[1, 1, 11, 6, 0, 0, 0, 1, 2, 4, 2, 0]), [other, TcpOption::Mss(512)]);
