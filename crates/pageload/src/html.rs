@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_a_browser_reads_them() {
+    fn attribute_values_are_parsed_as_in_browsers() {
         for (tag, path) in [
             ("<img src='a b.gif'>", "/dir/a%20b.gif"),
             ("<img src=' a.gif\n'>", "/dir/a.gif"),

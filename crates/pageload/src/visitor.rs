@@ -53,7 +53,7 @@ pub struct Visitor {
     exchanges: BTreeMap<ConnectionId, Exchange>,
     /// Open plain HTTP connections, and the timeout of each.
     due: BTreeMap<ConnectionId, Time>,
-    /// What has come on each of them of a head that is not complete.
+    /// Received bytes of incomplete response headers, by connection.
     heads: BTreeMap<ConnectionId, Vec<u8>>,
     /// The robot's name for each exchange that goes by DHTTP.
     connections: BTreeMap<Id, ConnectionId>,

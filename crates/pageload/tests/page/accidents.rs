@@ -162,7 +162,7 @@ fn at_every_cut(plan: &Plan, behaviours: &[Behaviour]) -> Outcome {
 }
 
 #[test]
-fn a_keep_alive_that_ends_in_a_close_is_opened_again() {
+fn closed_keep_alive_connection_is_reopened() {
     for then in [Then::Close, Then::Break(Break::Reset)] {
         let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[OK], then)]);
         assert_eq!(outcome.completed(), [0, 1]);
@@ -290,7 +290,7 @@ fn a_body_without_a_length_ends_with_the_stream_but_not_with_a_reset() {
 }
 
 #[test]
-fn what_is_not_http_or_breaks_its_rules_fails_the_object_and_drops_the_connection() {
+fn invalid_http_fails_the_object_and_closes_the_connection() {
     for (answer, fault) in [
         ("SSH-2.0-OpenSSH_9.6\r\n", PeerFault::StatusLine),
         ("HTTP/1.1 OK\r\n\r\n", PeerFault::StatusLine),
@@ -369,7 +369,7 @@ fn not_modified_is_valid_only_for_a_conditional_request() {
 }
 
 #[test]
-fn a_connection_for_one_request_carries_one_whatever_the_server_offers() {
+fn connection_for_one_request_ignores_offered_keep_alive() {
     let shape = Shape::Http10 { parallel: NonZeroU16::MIN };
     let outcome = at_every_cut(&page(shape), &[sends(&[OK, OK], Then::Silence)]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
@@ -394,7 +394,7 @@ fn announced_close_is_awaited_for_a_limited_time() {
 
 proptest! {
     #[test]
-    fn whatever_a_server_does_the_page_ends(
+    fn page_ends_under_any_server_behaviour(
         answers in prop::collection::vec(
             prop_oneof![
                 Just(OK.as_bytes().to_vec()),

@@ -61,7 +61,7 @@ fn page_is_fetched_by_its_url_alone() {
 }
 
 #[test]
-fn an_object_is_asked_for_while_its_document_arrives() {
+fn object_is_requested_while_its_document_arrives() {
     for compression in [Compression::None, Compression::Beforehand, Compression::WhileAsked] {
         let mut listener = listener(&filled(HTML), 32);
         listener.site = listener.site.with_compression(compression, &Coding::ALL);

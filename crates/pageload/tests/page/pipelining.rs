@@ -33,7 +33,7 @@ fn page(flush: Flush, release: Release) -> Plan {
 
 /// "The result is an average request size of around 190 bytes."
 #[test]
-fn paper_a_request_has_190_bytes_whatever_it_asks() {
+fn paper_every_request_has_190_bytes() {
     let mut plan = page(Flush::Idle, Release::AfterFirst);
     plan.accepted = vec![Coding::Deflate];
     let validators = [

@@ -74,7 +74,7 @@ fn object_is_reported_sent_then_headers_then_complete() {
 }
 
 #[test]
-fn a_response_to_a_page_of_the_papers_has_a_head_of_at_most_120_bytes() {
+fn response_headers_of_the_papers_pages_take_at_most_120_bytes() {
     for shape in [http10(1), Shape::Http10KeepAlive, Shape::Http11] {
         let fetched = fetch(shape, Release::Dependent);
         for (write, size) in fetched.down.iter().flatten().zip(SMALL_CLUSTER) {
@@ -85,7 +85,7 @@ fn a_response_to_a_page_of_the_papers_has_a_head_of_at_most_120_bytes() {
 }
 
 #[test]
-fn a_head_flushed_apart_is_a_write_of_its_own() {
+fn separately_flushed_header_section_is_a_write_of_its_own() {
     let mut listener = Listener::new(&SMALL_CLUSTER);
     listener.config.writes = WritePolicy { head_apart: true, buffer: NonZeroUsize::new(4_096), gather: None };
     let fetched = listener.fetch(plan(&SMALL_CLUSTER, Shape::Http11));
