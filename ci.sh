@@ -11,7 +11,7 @@ for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
 done
 
 PURE="wire quantity tcp accesslog workload http1 dhttp-proto pageload scenario trace model simulate diagnose render"
-ALL="fresh tools fmt commits clippy wasm docs smoke test"
+ALL="fresh tools fmt commits clippy wasm docs package smoke test"
 
 # Programs that tests run, and Debian's packages that have them. Their tests say `skipped: PROGRAM` where one is missing.
 TOOLS="nginx:nginx-light apache2:apache2-bin curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables python3:python3
@@ -126,6 +126,13 @@ job_wasm() {
 }
 
 job_docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --document-private-items --quiet; }
+
+# What other programs may do: the libraries' examples run, and each crate can be packaged.
+job_package() {
+  cargo run --quiet --package roundtrip-simulate --example simulate_page
+  cargo run --quiet --package roundtrip-diagnose --example diagnose_capture -- fuzz/corpus/capture/nagle
+  cargo package --workspace --no-verify --allow-dirty --quiet
+}
 
 # Everything again with the tools and with every feature: a tool that `tools` installs may not be missing.
 job_test() {

@@ -21,8 +21,8 @@
 //! state machines in [`dhttp_proto`] and [`http1::server`]; here is only how. Caches, gateways and helpers on routers are `dhttp-proxy`'s.
 //!
 //! ```
-//! use dhttp::client::Known;
-//! use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
+//! use roundtrip_dhttp::client::Known;
+//! use roundtrip_dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let hello = |_: &Request<'_>| Answer::text(200, "hello");

@@ -2,6 +2,8 @@
 //!
 //! The whole program counts, so that this binary has one test and no other. Not a timing.
 
+extern crate roundtrip_dhttp as dhttp;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU64, Ordering};

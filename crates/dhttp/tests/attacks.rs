@@ -2,6 +2,8 @@
 //!
 //! What needs other addresses than one's own (spoofing) is tried on the state machines, in `dhttp-proto`; here are the sockets.
 
+extern crate roundtrip_dhttp as dhttp;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;

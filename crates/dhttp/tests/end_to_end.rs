@@ -2,6 +2,8 @@
 //!
 //! Not timings, and not attacks: those are in `attacks.rs`.
 
+extern crate roundtrip_dhttp as dhttp;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;

@@ -4,6 +4,8 @@
 //! Not a server that is somebody else: forgers are in `attacks` and, with spoofed addresses, in the tests of
 //! `roundtrip`. The client's times are shortened to be waited for.
 
+extern crate roundtrip_dhttp as dhttp;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 

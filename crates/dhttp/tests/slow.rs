@@ -3,6 +3,8 @@
 //! The times are shortened to be waited for; how long they are by default is in `http1::server::Patience` and
 //! `dhttp::ServerConfig`. No time is judged but by its order: what must end ends, long before it would by itself.
 
+extern crate roundtrip_dhttp as dhttp;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration as Wait;

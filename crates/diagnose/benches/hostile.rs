@@ -1,6 +1,8 @@
-//! How long captures that were made to hurt take, and how much memory: `cargo bench -p diagnose --bench hostile`.
+//! How long captures that were made to hurt take, and how much memory: `cargo bench -p roundtrip-diagnose --bench hostile`.
 //!
 //! Prints one run each; the shapes are those of `tests/hostile.rs`, and larger. Not an assertion.
+
+extern crate roundtrip_diagnose as diagnose;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,10 +1,12 @@
-//! How many packets are diagnosed in a second, and in how much memory: `cargo bench -p diagnose`.
+//! How many packets are diagnosed in a second, and in how much memory: `cargo bench -p roundtrip-diagnose`.
 //!
 //! A million packets in a file in pcap form: downloads over kept-alive HTTP, few and many connections at once, read as
 //! the command line reads them. Beside it, on the same file in the same run, tshark and tcptrace where they are
 //! installed; each in a process of its own, so that the memory is each one's own. Prints medians, by the clock on the wall
 //! and for a second of a processor, which others' work on the machine disturbs less; not an assertion: timings never fail
-//! a test. `cargo bench -p diagnose -- 10000` runs the shapes of one width.
+//! a test. `cargo bench -p roundtrip-diagnose -- 10000` runs the shapes of one width.
+
+extern crate roundtrip_diagnose as diagnose;
 
 use std::fs::File;
 use std::hint::black_box;

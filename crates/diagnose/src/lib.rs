@@ -20,6 +20,28 @@
 //!
 //! What it is not: it reads no file (`trace` does), prints nothing (`roundtrip` does), and knows TCP and DHTTP: other
 //! datagrams are counted and passed over. It imports `trace` and `wire`, and builds for `wasm32-unknown-unknown`.
+//!
+//! ```
+//! use roundtrip_diagnose::{Diagnosis, Options, Seen};
+//! use wire::packet::{Flags, Packet, TcpBuilder};
+//! use wire::{Duration, Time};
+//!
+//! let (client, server) = ("192.0.2.1:50000".parse()?, "192.0.2.2:80".parse()?);
+//! let mut bytes = Vec::new();
+//! let syn = TcpBuilder {
+//!     source: client, destination: server, seq: 1, ack: 0, flags: Flags::SYN, window: 64_240, options: &[]
+//! };
+//! syn.write(&[], &mut bytes)?;
+//! let mut diagnosis = Diagnosis::new(Options::default());
+//! for (frame, at_s) in [(1, 0), (2, 1), (3, 3)] {
+//!     let now = Time::ZERO + Duration::from_secs(at_s);
+//!     diagnosis.handle(now, Seen { frame, interface: 0 }, &Packet::read(&bytes)?);
+//! }
+//! diagnosis.end();
+//! let report = diagnosis.poll().ok_or("a connection")?;
+//! assert_eq!((report.server, report.packets), (server, 3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod account;
 pub mod cause;

@@ -272,7 +272,7 @@ impl Line {
 mod corpus {
     use super::*;
 
-    /// Writes the captures of some scripts for the fuzzer to begin with: `ROUNDTRIP_BLESS=1 cargo test -p diagnose corpus`.
+    /// Writes the captures of some scripts for the fuzzer to begin with: `ROUNDTRIP_BLESS=1 cargo test -p roundtrip-diagnose corpus`.
     #[test]
     fn corpus_of_captures_can_be_written() {
         let of = |lines: &str| {

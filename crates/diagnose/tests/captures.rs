@@ -3,6 +3,8 @@
 //! The captures are not part of the project: `ROUNDTRIP_CAPTURES` names their folder, and without it these tests say
 //! that they were skipped. The labels are `labels.tsv` there.
 
+extern crate roundtrip_diagnose as diagnose;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Captures made to hurt: every packet by itself is well-formed, and together they are more, or later, or earlier than any
-//! network's. Nothing here is about time that passes: `cargo bench -p diagnose --bench hostile` has that.
+//! network's. Nothing here is about time that passes: `cargo bench -p roundtrip-diagnose --bench hostile` has that.
+
+extern crate roundtrip_diagnose as diagnose;
 
 use diagnose::{Diagnosis, FlowReport, Options, Seen};
 use wire::packet::{Flags, Packet, TcpBuilder};

@@ -2,6 +2,8 @@
 //! fuzzer; and does to each what a fuzzer does first: cut it off, and turn its bits. Not a substitute for fuzzing: that finds the inputs,
 //! this keeps them.
 
+extern crate roundtrip_diagnose as diagnose;
+
 use std::fs;
 use std::path::Path;
 

@@ -26,6 +26,16 @@
 //! | [`run`] | all threads, from the first request to the last response |
 //!
 //! It generates no plans (`workload` does), judges no protocol, and emulates no network: it uses the existing one.
+//!
+//! ```
+//! use roundtrip_load::job::loop_pages;
+//! use roundtrip_load::requests::Request;
+//!
+//! let list = [Request::new("GET", "/")?, Request::new("HEAD", "/style.css")?];
+//! let pages = loop_pages(list.len());
+//! assert_eq!(pages.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod audit;
 pub mod config;

@@ -1,6 +1,8 @@
 //! Replays the fuzzers' corpus through the check of the fuzz target, without a fuzzer, and with changed bytes. Not a
 //! substitute for fuzzing: that finds the inputs, this tests them again.
 
+extern crate roundtrip_load as load;
+
 use std::fs;
 use std::path::Path;
 

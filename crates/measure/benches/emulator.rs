@@ -1,9 +1,11 @@
-//! Accuracy and speed of the emulated link: `cargo bench -p measure --bench emulator`, as root, in two
+//! Accuracy and speed of the emulated link: `cargo bench -p roundtrip-measure --bench emulator`, as root, in two
 //! minutes; `-- TCP` for the sections with that word in their title.
 //!
 //! Not a test: the figures depend on the host as much as on the emulator. Each is the median of several
 //! tries, with minimum and maximum. Before each try it waits for other load on the host to end, up to a
 //! minute in all, and the table shows the number of CPUs that were busy nevertheless.
+
+extern crate roundtrip_measure as measure;
 
 #[path = "../tests/two_hosts/mod.rs"]
 mod two_hosts;

@@ -27,6 +27,19 @@
 //!
 //! It predicts nothing, and a measurement is never repeatable to the byte. Only this crate and
 //! `dhttp` touch the operating system on behalf of an engine.
+//!
+//! ```no_run
+//! use roundtrip_measure::{Options, measure, prepare};
+//! use scenario::{Network, Page, Protocol, Scenario, Stack};
+//!
+//! prepare()?; // before there is a second thread: it may move this process into namespaces of its own
+//! let network = Network::named("modem")?;
+//! let page = Page::named("small-cluster")?;
+//! let scenario = Scenario::new(network, page, Protocol::Http11, Stack::named("linux")?);
+//! let measured = measure(&scenario, &Options::default(), |_| ())?;
+//! println!("{} ms", measured.elapsed_ms.mean);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod ack_heartbeat;
 pub mod advertised_window;

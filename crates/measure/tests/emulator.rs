@@ -1,6 +1,8 @@
 //! The emulator between two real kernels: deliveries, their times, and its own report. Its lateness on an
 //! idle host is measured by `benches/emulator.rs`; no test here depends on other load.
 
+extern crate roundtrip_measure as measure;
+
 mod rights;
 mod two_hosts;
 

@@ -1,5 +1,7 @@
 //! Namespaces, links and routes on the real kernel: created, read back, and removed afterwards.
 
+extern crate roundtrip_measure as measure;
+
 mod rights;
 
 use std::fs;

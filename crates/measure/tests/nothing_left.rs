@@ -3,6 +3,8 @@
 //! Without the test harness: the measurement that is interrupted is this very program, run again with the
 //! argument `page`, and a user namespace can only be entered by a process with one thread.
 
+extern crate roundtrip_measure as measure;
+
 mod rights;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,8 @@
 //! A page over real kernels: invariants of every run, whatever the host. Durations to the percent are for
 //! `roundtrip reproduce heidemann-model/table-7 --measure`.
 
+extern crate roundtrip_measure as measure;
+
 mod rights;
 
 use std::collections::BTreeSet;

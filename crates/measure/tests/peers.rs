@@ -3,6 +3,8 @@
 //! As root in the project's checks all of them are installed except Chromium and Caddy; elsewhere a test
 //! reports the ones it skipped. Not a benchmark: durations are only compared with the network's limits.
 
+extern crate roundtrip_measure as measure;
+
 mod rights;
 
 use measure::peers::{ClientProgram, Peers, ServerProgram};

@@ -2,6 +2,8 @@
 //!
 //! Prints the median of 101 passes. Not a test: no test fails by its timings.
 
+extern crate roundtrip_model as model;
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -22,6 +22,18 @@
 //!
 //! It sends nothing, loses nothing and queues nothing. Loss, congestion avoidance, Nagle, delayed ACK timers
 //! and queues are outside the formulas; `simulate` and `measure` have them.
+//!
+//! ```
+//! use roundtrip_model::{Assumptions, predict};
+//! use scenario::{Network, Page, Protocol, Scenario, Stack};
+//!
+//! let network = Network::named("modem")?;
+//! let page = Page::named("small-cluster")?;
+//! let scenario = Scenario::new(network, page, Protocol::Http11, Stack::named("linux")?);
+//! let prediction = predict(&scenario, &Assumptions::default()).map_err(|refusal| refusal.to_string())?;
+//! assert!(prediction.elapsed > scenario.network.rtt);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod ardp;
 pub mod caching;

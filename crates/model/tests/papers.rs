@@ -4,6 +4,8 @@
 //! computed here directly from the formulas, so that `roundtrip reproduce`, which uses [`model::predict`], is
 //! a second way to the same numbers. Tables VII and VIII use it, too.
 
+extern crate roundtrip_model as model;
+
 use ::tcp::stack::{Acks, Growth};
 use model::slow_start::Policy;
 use model::{Assumptions, Exchange, Path, Series, SlowStart, ardp, caching, minimum, predict, simple, tcp};

@@ -2,6 +2,8 @@
 //!
 //! The papers' numbers are in `papers.rs`.
 
+extern crate roundtrip_model as model;
+
 use model::{Assumptions, Note, Path, Prediction, Refusal, predict};
 use proptest::prelude::*;
 use scenario::{Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Stack, Visit};

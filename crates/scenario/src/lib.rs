@@ -21,6 +21,20 @@
 //!
 //! It runs nothing, reads no file and prints nothing. TOML is confined to its own module; the values here
 //! know no format.
+//!
+//! ```
+//! use roundtrip_scenario::spec::{Defaults, Key};
+//! use roundtrip_scenario::{Protocol, Spec};
+//!
+//! let mut spec = Spec::default();
+//! spec.set(Key::Network, "modem")?;
+//! spec.set(Key::Page, "6651+3883+1866")?;
+//! spec.set(Key::Protocol, "http11")?;
+//! let plan = spec.plan(&Defaults::compare()).map_err(|error| error.to_string())?;
+//! assert_eq!(plan.scenarios[0].protocol, Protocol::Http11);
+//! assert_eq!(plan.scenarios[0].page.objects.len(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod client;
 pub mod dhttp;

@@ -1,5 +1,7 @@
 //! The files in `scenarios/` match their comments, and are printed and parsed back unchanged.
 
+extern crate roundtrip_scenario as scenario;
+
 use std::path::Path;
 
 use scenario::{Defaults, Plan, Protocol, Spec};

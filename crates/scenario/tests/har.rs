@@ -1,6 +1,8 @@
 //! HARs of the maximum size, generated while they are read, and HARs truncated at any position. Contents are
 //! tested in the module itself.
 
+extern crate roundtrip_scenario as scenario;
+
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! Properties that hold for any input of a user.
 
+extern crate roundtrip_scenario as scenario;
+
 use proptest::prelude::*;
 use quantity::{path, print};
 use scenario::network::Changes;

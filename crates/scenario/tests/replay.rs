@@ -1,6 +1,8 @@
 //! Replay of the fuzzers' corpora through the fuzz targets' own checks, without a fuzzer. Not a substitute
 //! for fuzzing: that finds the inputs, this keeps them.
 
+extern crate roundtrip_scenario as scenario;
+
 use std::fs;
 use std::path::Path;
 

@@ -1,7 +1,9 @@
 //! Every error sentence about a scenario, next to its cause: `sentences.txt`, which is meant to be read.
 //!
-//! After an intended change: `ROUNDTRIP_BLESS=1 cargo test -p scenario --test sentences`, and read the
+//! After an intended change: `ROUNDTRIP_BLESS=1 cargo test -p roundtrip-scenario --test sentences`, and read the
 //! difference.
+
+extern crate roundtrip_scenario as scenario;
 
 use std::fmt::Write;
 use std::path::Path;

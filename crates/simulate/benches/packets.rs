@@ -6,6 +6,8 @@
 //! (notes on anchors): ns-3 with full TCP does 0.53 M events and 0.03 to 0.12 M packets a second. htsim,
 //! without byte stream, Nagle and delayed ACKs, does 20 to 23 M events and 10 M packets.
 
+extern crate roundtrip_simulate as simulate;
+
 use std::time::Duration as Elapsed;
 
 use scenario::{Network, Page, Protocol, Scenario, Stack};

@@ -17,6 +17,18 @@
 //!
 //! Not modelled: load of hosts (only applications take CPU time, and only what they are configured to take),
 //! IP, checksums, or anything below the link's queue.
+//!
+//! ```
+//! use roundtrip_simulate::{Hosts, simulate};
+//! use scenario::{Network, Page, Protocol, Scenario, Stack};
+//!
+//! let network = Network::named("modem")?;
+//! let page = Page::named("small-cluster")?;
+//! let scenario = Scenario::new(network, page, Protocol::Http11, Stack::named("linux")?);
+//! let row = simulate(&scenario, Hosts::default())?;
+//! assert!(row.elapsed_ms.is_some_and(|elapsed_ms| elapsed_ms > 1_000.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod capture;
 pub mod error;

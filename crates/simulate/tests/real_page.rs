@@ -1,6 +1,8 @@
 //! A real page over simulated TCP: the client knows only the document, and discovers the rest in its bytes as
 //! they arrive, plain or compressed. Discovery in HTML is tested in `pageload`.
 
+extern crate roundtrip_simulate as simulate;
+
 use std::sync::Arc;
 
 use pageload::robot::{What, named_at};

@@ -5,6 +5,12 @@
 //! `ROUNDTRIP_REQUIRE_KERNEL` is 1, the test fails instead.
 //!
 //! Not for the program itself: it depends on nothing here.
+//!
+//! ```
+//! if !roundtrip_skip::has("sh") {
+//!     return; // the reason is on stderr
+//! }
+//! ```
 
 use std::env;
 use std::io::{self, Write};

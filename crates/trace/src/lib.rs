@@ -5,6 +5,22 @@
 //! what such tools write; [`har`] writes fetched pages, for browsers' tools.
 //!
 //! It judges nothing. Causes of slowness are for `diagnose`, presentation for `roundtrip`.
+//!
+//! ```
+//! use roundtrip_trace::capture::Reader;
+//! use roundtrip_trace::pcapng::{Packet, Writer};
+//! use wire::Duration;
+//!
+//! let mut file = Vec::new();
+//! let mut writer = Writer::new(&mut file, "example 1.0", None)?;
+//! let interface = writer.interface("link")?;
+//! let bytes = &[0x45, 0, 0, 20];
+//! writer.packet(&Packet { interface, at: Duration::ZERO, bytes, original_length: 20, comment: None })?;
+//! let mut reader = Reader::new(file.as_slice())?;
+//! let frame = reader.read()?.ok_or("a packet")?;
+//! assert_eq!((frame.number, frame.bytes), (1, &bytes[..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod capture;
 pub mod har;

@@ -1,8 +1,10 @@
-//! Packets per second through one pipe: `cargo bench -p wire --bench link`.
+//! Packets per second through one pipe: `cargo bench -p roundtrip-wire --bench link`.
 //!
 //! A closed loop as in a simulator: offer packets until the link holds its number of packets, then advance to
 //! the next delivery, take it, offer another. Prints medians; the target is 30 M packets/s on a link that
 //! keeps the order of packets. Not an assertion: no test fails by its timings.
+
+extern crate roundtrip_wire as wire;
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,7 +1,9 @@
-//! Time to parse and to build a packet: `cargo bench -p wire --bench packet`.
+//! Time to parse and to build a packet: `cargo bench -p roundtrip-wire --bench packet`.
 //!
 //! The emulator parses every packet it relays (the target is 250 k packets/s), a diagnosis every packet of a
 //! capture. Prints medians; not an assertion: no test fails by its timings.
+
+extern crate roundtrip_wire as wire;
 
 use std::hint::black_box;
 use std::time::Instant;

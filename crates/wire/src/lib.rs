@@ -16,6 +16,15 @@
 //!
 //! It knows no socket, no clock, no HTTP and no file format. It imports no other crate of ours and
 //! builds for `wasm32-unknown-unknown`.
+//!
+//! ```
+//! use roundtrip_wire::{Bytes, Duration, Rate, Time};
+//!
+//! let isdn = Rate::from_bits_per_second(128_000).ok_or("a rate above zero")?;
+//! let sent = Time::ZERO + isdn.time_for(Bytes::new(512));
+//! assert_eq!(sent.since(Time::ZERO), Duration::from_millis(32));
+//! # Ok::<(), &str>(())
+//! ```
 
 pub mod calendar;
 pub mod link;

@@ -16,8 +16,8 @@
 //! delivery.
 //!
 //! ```
-//! use wire::link::{Config, Fate, Output, Pipe};
-//! use wire::{Bytes, Duration, Rate, Seed, Time};
+//! use roundtrip_wire::link::{Config, Fate, Output, Pipe};
+//! use roundtrip_wire::{Bytes, Duration, Rate, Seed, Time};
 //!
 //! let isdn = Config {
 //!     rate: Rate::from_bits_per_second(128_000),
@@ -32,7 +32,7 @@
 //! assert_eq!(pipe.poll(Time::ZERO), Output::Timeout(Some(due)));
 //! assert_eq!(pipe.poll(due), Output::Deliver { packet: "a segment", due });
 //! assert_eq!(pipe.poll(due), Output::Timeout(None));
-//! # Ok::<(), wire::link::ConfigError>(())
+//! # Ok::<(), roundtrip_wire::link::ConfigError>(())
 //! ```
 
 pub mod config;

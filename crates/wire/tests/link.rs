@@ -1,6 +1,8 @@
 //! Invariants of every link, for any configuration and any packets; and, for links that keep the order of
 //! packets, a second, slower calculation in exact fractions that must agree to the nanosecond.
 
+extern crate roundtrip_wire as wire;
+
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;

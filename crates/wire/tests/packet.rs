@@ -1,6 +1,8 @@
 //! Packets from any source: no bytes make the parser panic or contradict itself, and built packets are parsed
 //! again, whole or truncated anywhere.
 
+extern crate roundtrip_wire as wire;
+
 use std::net::{IpAddr, SocketAddr};
 
 use proptest::collection::vec;

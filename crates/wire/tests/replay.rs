@@ -1,6 +1,8 @@
 //! Replay of the fuzzer's corpus of packets through the fuzz target's own check, without a fuzzer. Not a
 //! substitute for fuzzing: that finds the inputs, this keeps them.
 
+extern crate roundtrip_wire as wire;
+
 use std::fs;
 use std::path::Path;
 

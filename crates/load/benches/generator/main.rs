@@ -1,10 +1,12 @@
 //! The generator's own figures: lateness, requests per second of CPU time, and whether it sees a pause of the server.
 //!
-//! `cargo bench -p load --bench generator [-- SECTION...]`, sections `late` (on a busy machine, under `chrt -f 1`),
+//! `cargo bench -p roundtrip-load --bench generator [-- SECTION...]`, sections `late` (on a busy machine, under `chrt -f 1`),
 //! `rate` and `pause`. Rates are per second of the client's CPU time (this program, or wrk), in turns, with the median,
 //! the minimum and the maximum of several rounds; over loopback the sender's CPU time includes the kernel's work until
 //! the other end has the data, for both programs. Servers have two CPUs of their own, where there are three. Not a
 //! measurement of a server: nginx is the same for wrk and this program.
+
+extern crate roundtrip_load as load;
 
 mod pause;
 mod servers;

@@ -2,6 +2,8 @@
 //!
 //! Not the libraries of HTTP/2 and HTTP/3: their behaviour is taken as given.
 
+extern crate roundtrip_load as load;
+
 mod ended;
 mod hostile;
 mod hostile_datagrams;

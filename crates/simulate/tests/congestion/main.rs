@@ -1,9 +1,11 @@
 //! DHTTP over a saturated bottleneck: the share of UDP, resends, and the throughput of competing TCP flows,
 //! compared with the same number of HTTP/1.1 users.
 //!
-//! Without the test harness: as a test it runs the highest load once. `cargo test --release -p simulate
+//! Without the test harness: as a test it runs the highest load once. `cargo test --release -p roundtrip-simulate
 //! --test congestion -- 20` runs one, two and three client hosts with that number of seeds and prints a table
 //! of means with 95% intervals, as stored in `studies/dhttp-congestion`.
+
+extern crate roundtrip_simulate as simulate;
 
 use std::process::ExitCode;
 

@@ -2,6 +2,8 @@
 //!
 //! The state machines are `dhttp-proto`'s and have their own tests; here they are on a network.
 
+extern crate roundtrip_simulate as simulate;
+
 use std::collections::BTreeSet;
 
 use dhttp_proto::Extension;
@@ -276,7 +278,7 @@ fn known_client() -> Dhttp {
 
 /// The table in docs/dhttp.md.
 #[test]
-#[ignore = "long evidence: cargo test -p simulate --test dhttp -- --ignored --nocapture patience"]
+#[ignore = "long evidence: cargo test -p roundtrip-simulate --test dhttp -- --ignored --nocapture patience"]
 fn what_patience_costs_where_packets_are_lost() {
     println!("| link | lost | page, mean | a tenth take longer than | sent again | did not come |");
     println!("| --- | --- | --- | --- | --- | --- |");

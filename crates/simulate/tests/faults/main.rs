@@ -4,8 +4,10 @@
 //! In every case the caller gets exactly one result per request. No unsafe request goes by UDP or is
 //! resent; and in the end all is idle. Where the path is good and no host dies, everything arrives.
 //!
-//! Without the test harness: as a test it runs a sample. `cargo test --release -p simulate --test faults --
+//! Without the test harness: as a test it runs a sample. `cargo test --release -p roundtrip-simulate --test faults --
 //! 20000` runs that number of seeds; `-- 20000 7` begins at seed 7.
+
+extern crate roundtrip_simulate as simulate;
 
 mod node;
 

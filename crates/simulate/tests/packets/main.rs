@@ -1,5 +1,7 @@
 //! Whole transfers between two hosts: invariants under any loss, window and stack.
 
+extern crate roundtrip_simulate as simulate;
+
 mod parallel;
 mod setup;
 mod stalls;

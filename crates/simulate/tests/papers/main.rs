@@ -2,6 +2,8 @@
 //!
 //! Their tables, traces and numbers are compared by `roundtrip reproduce`.
 
+extern crate roundtrip_simulate as simulate;
+
 mod limits;
 mod pipelining;
 mod restart;

@@ -19,6 +19,8 @@
 //! Other lines: `read`, `shutdown`, `close`, `abort`, `told readable` (and the other events). Sequence numbers count
 //! from 1 on either side, and an unexpected segment fails the script.
 
+extern crate roundtrip_simulate as simulate;
+
 mod endpoint;
 mod script;
 
