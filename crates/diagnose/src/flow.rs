@@ -13,7 +13,7 @@
 //! | `opening` | openings that fail |
 //! | `failures` | connections that fail later, and TLS handshakes |
 //! | `notes` | facts about the path and the capture |
-//! | `ledger` | judged gaps, in the account and as findings |
+//! | `ledger`, `spending` | judged gaps, in the account and as findings |
 //! | `state` | what is kept of each side |
 //!
 //! Not a TCP: nothing is answered, and nothing is believed that the packets do not show. What contradicts itself is
@@ -30,6 +30,7 @@ mod notes;
 pub(crate) mod opening;
 mod record;
 mod repairs;
+mod spending;
 mod state;
 
 use core::net::SocketAddr;
@@ -39,6 +40,7 @@ use wire::{Bytes, Duration, Time};
 
 use crate::account::{Account, Share};
 use crate::cause::Cause;
+use crate::doubt::{Doubt, Doubts};
 use crate::finding::Findings;
 use crate::gap::{Before, End, Mark};
 use crate::hosts::Hosts;
@@ -111,6 +113,8 @@ pub(crate) struct Flow {
     /// An MTU that a router reported, and a reset in the middle of a transfer.
     small_mtu: Option<SmallMtu>,
     cut: Option<Cut>,
+    /// Why time is unknown.
+    doubts: Doubts,
 }
 
 /// A connection right before this one, that carried a single request.
@@ -168,6 +172,7 @@ impl Flow {
             speaks_tls: false,
             small_mtu: None,
             cut: None,
+            doubts: Doubts::default(),
         }
     }
 
@@ -445,7 +450,9 @@ impl Flow {
         exchanges.sort_by_key(|exchange| exchange.at);
         let (mut findings, mut counts) = self.findings.into_sorted();
         if let Some(tick) = tick {
+            let before = account.of(Share::Unknown);
             tick::blur(tick, &mut findings, &mut counts, &mut account);
+            self.doubts.add(Doubt::CoarseClock, account.of(Share::Unknown) - before);
         }
         FlowReport {
             protocol: Protocol::Tcp,
@@ -464,6 +471,7 @@ impl Flow {
             findings,
             counts,
             account,
+            doubts: self.doubts,
             exchanges,
             oddities: self.oddities,
             missing_direction,
@@ -487,12 +495,5 @@ impl Flow {
     /// HTTP requests so far.
     pub(crate) fn requests(&self) -> u64 {
         self.conversation.requests
-    }
-
-    /// Puts time under a share, as far as it counts; the only way into the account.
-    fn spend(&mut self, share: Share, time: Duration) {
-        let before = self.since.since(self.spent).min(time);
-        self.spent += time;
-        self.account.add(share, time - before);
     }
 }

@@ -7,7 +7,7 @@
 //! | [`table`] | [`Diagnosis`], the machine: packets in, finished connections out |
 //! | [`report`] | what comes out for each |
 //! | [`finding`], [`cause`] | a stall, and its name, with what is known of it |
-//! | [`account`] | all time, divided |
+//! | [`account`], [`doubt`] | all time, divided; why some of it is unknown |
 //! | `flows`, `keep` | the connections that are open, found by their sockets; how much each may keep |
 //! | `flow` | one connection: what each segment is to it |
 //! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
@@ -48,6 +48,7 @@ pub mod cause;
 mod causes;
 mod clock;
 mod dhttp;
+pub mod doubt;
 pub mod finding;
 mod flight;
 mod flow;
@@ -73,6 +74,7 @@ mod tls;
 
 pub use account::{Account, Share};
 pub use cause::Cause;
+pub use doubt::{Doubt, Doubts};
 pub use finding::{Finding, Severity};
 pub use report::FlowReport;
 pub use side::Side;

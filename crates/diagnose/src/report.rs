@@ -8,6 +8,7 @@ use crate::account::Account;
 use crate::cause::{Cause, Fix};
 use crate::causes::syn_unanswered;
 use crate::dhttp;
+use crate::doubt::Doubts;
 use crate::finding::{Count, Finding};
 use crate::http::Exchange;
 pub use crate::path::Place;
@@ -49,6 +50,8 @@ pub struct FlowReport {
     pub counts: Vec<Count>,
     /// Where all its time went.
     pub account: Account,
+    /// Why some of it is unknown.
+    pub doubts: Doubts,
     /// The longest HTTP exchanges, in the order of time.
     pub exchanges: Vec<ExchangeReport>,
     /// What is odd about the capture of it.

@@ -26,7 +26,7 @@ use wire::{Duration, Time};
 
 use crate::report::{FlowReport, Place};
 use crate::side::{Both, Side};
-use crate::{Cause, Diagnosis, Options, Seen};
+use crate::{Cause, Diagnosis, Options, Seen, Share};
 
 /// A script, and how long a packet takes from end to end.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,8 @@ impl Script<'_> {
         diagnosis.end();
         let report = diagnosis.poll().unwrap();
         assert!(diagnosis.poll().is_none());
+        // All that is unknown has a reason.
+        assert_eq!(report.doubts.total(), report.account.of(Share::Unknown));
         assert_eq!(report.account.total(), report.elapsed, "the account does not add up");
         report
     }

@@ -47,7 +47,7 @@ pub mod xpl;
 
 use std::path::Path;
 
-use ::diagnose::{Account, FlowReport};
+use ::diagnose::{Account, Doubts, FlowReport};
 use trace::capture::{Reader, Unreadable};
 use wire::Time;
 
@@ -126,6 +126,14 @@ impl Capture {
         let mut all = self.left_out;
         let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
         flows.for_each(|flow| all.merge(&flow.account));
+        all
+    }
+
+    /// Why some of that is unknown, as far as its connections are listed.
+    pub fn doubts(&self) -> Doubts {
+        let mut all = Doubts::default();
+        let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
+        flows.for_each(|flow| all.merge(&flow.doubts));
         all
     }
 

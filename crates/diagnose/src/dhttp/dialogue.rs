@@ -14,6 +14,7 @@ use super::opened::{Event, Opened};
 use super::{Request, status};
 use crate::account::{Account, Share};
 use crate::cause::Cause;
+use crate::doubt::{Doubt, Doubts};
 use crate::finding::{Confidence, Finding, Findings, Severity};
 use crate::gap::{Mark, millis};
 use crate::report::{ExchangeReport, FlowReport, Oddities, Place, Protocol};
@@ -38,6 +39,7 @@ pub(super) struct Dialogue {
     spent: Time,
     since: Time,
     account: Account,
+    doubts: Doubts,
     findings: Findings,
     exchanges: Vec<ExchangeReport>,
     oddities: Oddities,
@@ -95,6 +97,7 @@ impl Dialogue {
             spent: mark.at,
             since: options.since,
             account: Account::default(),
+            doubts: Doubts::default(),
             findings: Findings::default(),
             exchanges: Vec::new(),
             oddities: Oddities::default(),
@@ -240,6 +243,7 @@ impl Dialogue {
             findings,
             counts,
             account: self.account,
+            doubts: self.doubts,
             exchanges,
             oddities: self.oddities,
             missing_direction: None,
@@ -302,6 +306,10 @@ impl Dialogue {
         let before = self.since.since(self.spent).min(time);
         self.spent = self.spent.max(until);
         self.account.add(share, time - before);
+        if share == Share::Unknown {
+            let doubt = if time >= LEAP { Doubt::ClockJumped } else { Doubt::CaptureEnded };
+            self.doubts.add(doubt, time - before);
+        }
     }
 
     fn find(

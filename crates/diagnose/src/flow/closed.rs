@@ -11,6 +11,7 @@ use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::Cause;
+use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{Before, Gap, Mark, millis};
 use crate::side::{Both, Side};
@@ -197,6 +198,6 @@ impl Flow {
         let way = self.path.round_trip_at_least() + Duration::from_millis(10);
         self.spend(Share::Stall(Cause::ZeroWindow), closed);
         self.spend(Share::RoundTrip, rest.min(way));
-        self.spend(Share::Unknown, rest - way);
+        self.spend_unknown(Doubt::of(gap), rest - way);
     }
 }

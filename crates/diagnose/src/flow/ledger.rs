@@ -5,6 +5,7 @@ use wire::{Duration, Time};
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes;
+use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{Before, End, Gap, Mark, millis};
 use crate::judge::{self, Ruling};
@@ -29,7 +30,11 @@ impl Flow {
         let gap = self.gap(facts, end, segment);
         if gap.before == Before::Nothing || gap.duration() >= LEAP {
             // What went before the first event: acknowledgements of what the capture came too late for.
-            self.spend(Share::Unknown, gap.duration());
+            let is_first = gap.before == Before::Nothing;
+            self.spend_unknown(
+                if is_first { Doubt::CaptureBegan } else { Doubt::ClockJumped },
+                gap.duration(),
+            );
         } else {
             let closed = self.forbidden(gap.to);
             if closed > Duration::ZERO {
@@ -52,10 +57,13 @@ impl Flow {
     pub(super) fn unseen(&mut self, side: Side, mark: Mark) {
         let time = mark.at.since(self.last.at);
         let was_moving = time <= self.path.round_trip_at_least().max(Duration::from_millis(10));
-        let share = if was_moving { Share::Transfer } else { Share::Unknown };
         let closed = self.forbidden(mark);
         self.spend(Share::Stall(Cause::ZeroWindow), closed);
-        self.spend(share, time - closed);
+        if was_moving {
+            self.spend(Share::Transfer, time - closed);
+        } else {
+            self.spend_unknown(Doubt::NotCaptured, time - closed);
+        }
         self.before = Before::Unseen(side);
         self.moves_on(mark);
     }
@@ -70,7 +78,7 @@ impl Flow {
     fn judge(&mut self, gap: &Gap) {
         let ruling = judge::judge(gap);
         let Some(ruling) = ruling else {
-            self.spend(Share::Unknown, gap.duration());
+            self.spend_unknown(Doubt::of(gap), gap.duration());
             if causes::send_buffer_limited::may_be(gap) {
                 self.stops(gap, None);
                 self.hold(gap, None);
@@ -80,7 +88,12 @@ impl Flow {
             return;
         };
         self.spend(Share::RoundTrip, ruling.since.since(gap.from.at));
-        self.spend(ruling.share, gap.to.at.since(ruling.since));
+        let spent = gap.to.at.since(ruling.since);
+        if ruling.share == Share::Unknown {
+            self.spend_unknown(Doubt::of(gap), spent);
+        } else {
+            self.spend(ruling.share, spent);
+        }
         let Share::Stall(cause) = ruling.share else {
             self.says(gap, None);
             return;
@@ -166,6 +179,9 @@ impl Flow {
         for Held { gap: earlier, ruling: looked_like } in held {
             let share = looked_like.map_or(Share::Unknown, |ruling| ruling.share);
             self.account.transfer(share, ruling.share, earlier.duration());
+            if share == Share::Unknown {
+                self.doubts.take(Doubt::of(&earlier), earlier.duration());
+            }
             let saved = causes::opening::saved_with_room(&earlier).saturating_sub(claimed);
             claimed += saved;
             let ruling = Ruling { since: earlier.from.at, saving: Some(saved), ..*ruling };
@@ -328,8 +344,8 @@ impl Flow {
         self.release(Side::Server);
         let rest = self.last_at.since(self.last.at);
         match self.before {
-            Before::Nothing => self.spend(Share::Unknown, rest),
-            _ if rest >= LEAP => self.spend(Share::Unknown, rest),
+            Before::Nothing => self.spend_unknown(Doubt::CaptureBegan, rest),
+            _ if rest >= LEAP => self.spend_unknown(Doubt::ClockJumped, rest),
             Before::Ending => self.spend(Share::Closing, rest),
             Before::Handshake(_) | Before::Data(_) | Before::Unseen(_) => {
                 let to = Mark { at: self.last_at, frame: self.last.frame };
@@ -338,7 +354,7 @@ impl Flow {
                 let crossing = (rest - closed).min(way);
                 self.spend(Share::Stall(Cause::ZeroWindow), closed);
                 self.spend(Share::RoundTrip, crossing);
-                self.spend(Share::Unknown, rest - closed - crossing);
+                self.spend_unknown(Doubt::CaptureEnded, rest - closed - crossing);
             }
         }
         [Side::Client, Side::Server].into_iter().for_each(|side| self.ends_closed(side));

@@ -4,6 +4,7 @@ use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::Cause;
+use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::millis;
 use crate::side::Side;
@@ -64,6 +65,7 @@ impl Flow {
             self.findings.withdraw(cause);
             let time = self.account.of(Share::Stall(cause));
             self.account.transfer(Share::Stall(cause), Share::Unknown, time);
+            self.doubts.add(Doubt::OneDirection, time);
         }
     }
 

@@ -30,11 +30,15 @@ pub fn of(capture: &Capture) -> String {
         Share::Transfer => {
             format!("Nothing worth fixing was found: for {} of {} data flowed.", shown(time), shown(waited))
         }
-        Share::Unknown => format!(
-            "Nothing worth fixing was found; of {} of {} the capture does not show the cause.",
-            shown(time),
-            shown(waited)
-        ),
+        Share::Unknown => {
+            let why = capture.doubts().sorted().first().map(|(doubt, _)| format!(": {}", doubt.reason()));
+            format!(
+                "Nothing worth fixing was found; of {} of {} the capture does not show the cause{}.",
+                shown(time),
+                shown(waited),
+                why.unwrap_or_default()
+            )
+        }
         Share::Stall(_) | Share::Idle | Share::Closing => "Nothing worth fixing was found.".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! The JSON: an object for a capture, an array of them for several.
 
 use ::diagnose::report::{ExchangeReport, Oddities, Place};
-use ::diagnose::{Account, Finding, FlowReport, Side};
+use ::diagnose::{Account, Doubts, Finding, FlowReport, Side};
 use measure::sockets::TcpInfo;
 use serde_json::{Value, json};
 
@@ -77,6 +77,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         findings,
         counts,
         account,
+        doubts,
         exchanges,
         oddities,
         missing_direction,
@@ -106,6 +107,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
             }))
             .collect::<Value>(),
         "account_ms": self::account(account),
+        "unknown": unknown(doubts),
         "exchanges": exchanges.iter().map(|exchange| self::exchange(capture, exchange)).collect::<Value>(),
         "kernel": capture.kernel.of(flow).iter().map(kernel).collect::<Vec<_>>(),
         "missing_direction": missing_direction.map(|side| side.to_string()),
@@ -151,6 +153,14 @@ fn exchange(capture: &Capture, exchange: &ExchangeReport) -> Value {
 
 fn account(account: &Account) -> Value {
     account.iter().map(|(share, time)| (share.name(), time.as_millis_f64())).collect()
+}
+
+/// Why time is unknown, the longest first.
+fn unknown(doubts: &Doubts) -> Value {
+    let reasons = doubts.sorted().into_iter();
+    reasons
+        .map(|(doubt, time)| json!({ "reason": doubt.name(), "lost_ms": time.as_millis_f64(), "evidence": doubt.reason() }))
+        .collect()
 }
 
 /// Where a capture was taken, by name.

@@ -2,7 +2,7 @@
 //! the time went.
 
 use ::diagnose::report::{Place, Protocol};
-use ::diagnose::{FlowReport, Share, Side};
+use ::diagnose::{Doubt, FlowReport, Share, Side};
 use render::output::grid::wrap;
 use render::terminal::Terminal;
 use wire::Duration;
@@ -155,7 +155,20 @@ fn account(capture: &Capture, terminal: Terminal) -> String {
         text += format!("  {:22} {:>9}  {:>5.1}%  {bar}", share.name(), shown(time), part * 100.0).trim_end();
         text.push('\n');
     }
-    text
+    text + &unknown(capture, terminal.prose_width())
+}
+
+/// Why some of it is unknown.
+fn unknown(capture: &Capture, width: usize) -> String {
+    const SHOWN: usize = 3;
+    let doubts = capture.doubts();
+    let reason = |(doubt, time): &(Doubt, Duration)| format!("{} ({})", doubt.reason(), shown(*time));
+    let reasons: Vec<String> = doubts.sorted().iter().take(SHOWN).map(reason).collect();
+    if reasons.is_empty() {
+        String::new()
+    } else {
+        wrapped(&format!("unknown: {}", reasons.join("; ")), "  ", width)
+    }
 }
 
 /// What to know of the capture itself.

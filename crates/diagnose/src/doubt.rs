@@ -1,0 +1,167 @@
+//! Reasons for which time is `unknown`: what a capture lacks, or what leaves more than one reading.
+
+use wire::Duration;
+
+use crate::causes::{retransmission, send_buffer_limited};
+use crate::gap::{Before, End, Gap};
+use crate::side::Side;
+
+/// Why the cause of some time is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doubt {
+    /// The capture began before anything that is known of.
+    CaptureBegan,
+    /// The capture ended before anything more was sent.
+    CaptureEnded,
+    /// A clock was set.
+    ClockJumped,
+    /// The capture's clock ticks too slowly.
+    CoarseClock,
+    /// Data was acknowledged that was not captured.
+    NotCaptured,
+    /// Data before it is missing.
+    DataMissing,
+    /// One direction was not captured.
+    OneDirection,
+    /// The request was not acknowledged in full when the response began.
+    RequestIncomplete,
+    /// The path alone varies by as much.
+    PathVaries,
+    /// How the sender noticed a loss does not show.
+    LossUnseen,
+    /// It is as long as a retransmission timer: the end of a flight may have been lost before the place of the capture.
+    MaybeLostTail,
+    /// The flight does not grow, and has not been the same often enough to be a buffer's.
+    ShortPlateau,
+    /// The window's scale is not known.
+    WindowUnknown,
+    /// No rule holds.
+    NoRule,
+}
+
+impl Doubt {
+    /// Its name in kebab-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CaptureBegan => "capture-began",
+            Self::CaptureEnded => "capture-ended",
+            Self::ClockJumped => "clock-jumped",
+            Self::CoarseClock => "coarse-clock",
+            Self::NotCaptured => "not-captured",
+            Self::DataMissing => "data-missing",
+            Self::OneDirection => "one-direction",
+            Self::RequestIncomplete => "request-incomplete",
+            Self::PathVaries => "path-varies",
+            Self::LossUnseen => "loss-unseen",
+            Self::MaybeLostTail => "maybe-lost-tail",
+            Self::ShortPlateau => "short-plateau",
+            Self::WindowUnknown => "window-unknown",
+            Self::NoRule => "no-rule",
+        }
+    }
+
+    /// The reason as a clause.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::CaptureBegan => "the capture began in the middle",
+            Self::CaptureEnded => "the capture ends before anything more is sent",
+            Self::ClockJumped => "a clock was set, or captures were merged",
+            Self::CoarseClock => "the capture's clock ticks too slowly",
+            Self::NotCaptured => "data was acknowledged that is not in the capture",
+            Self::DataMissing => "data before it is missing",
+            Self::OneDirection => "one direction was not captured",
+            Self::RequestIncomplete => "the request had not been acknowledged in full",
+            Self::PathVaries => "the path alone varies by as much",
+            Self::LossUnseen => "how the sender noticed a loss does not show",
+            Self::MaybeLostTail => {
+                "it is as long as a retransmission timer: what was lost may never have come here"
+            }
+            Self::ShortPlateau => "what is in flight does not grow, and has not been the same four times yet",
+            Self::WindowUnknown => "the scale of the receiver's window is not known",
+            Self::NoRule => "more than one cause fits",
+        }
+    }
+
+    /// Why no rule names the cause of a gap.
+    pub(crate) fn of(gap: &Gap) -> Self {
+        let is_of_server = gap.side == Side::Server;
+        let is_answer = matches!(gap.before, Before::Data(from) if from != gap.side);
+        let is_window_unknown = gap.room.is_none() && gap.flight.bytes >= 2 * gap.mss;
+        match gap.end {
+            End::Repair(_) => Self::LossUnseen,
+            _ if is_of_server && !gap.is_peer_seen => Self::OneDirection,
+            _ if gap.is_behind_hole => Self::DataMissing,
+            _ if matches!(gap.before, Before::Unseen(_)) => Self::NotCaptured,
+            _ if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_again(gap) => {
+                Self::MaybeLostTail
+            }
+            _ if gap.continues() && is_window_unknown => Self::WindowUnknown,
+            _ if send_buffer_limited::may_be(gap) => Self::ShortPlateau,
+            _ if is_answer && is_of_server && !gap.has_all => Self::RequestIncomplete,
+            _ if is_answer && is_of_server && gap.talk.unanswered != Some(0) => Self::PathVaries,
+            End::Data | End::Handshake { again: _ } | End::Fin | End::Reset => Self::NoRule,
+        }
+    }
+}
+
+/// Unknown time by its reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doubts(Vec<(Doubt, Duration)>);
+
+impl Doubts {
+    /// Puts `time` under `doubt`.
+    pub(crate) fn add(&mut self, doubt: Doubt, time: Duration) {
+        match self.0.iter_mut().find(|(other, _)| *other == doubt) {
+            Some((_, sum)) => *sum += time,
+            None if time > Duration::ZERO => {
+                // Most connections have one, and there are many connections.
+                self.0.reserve_exact(1);
+                self.0.push((doubt, time));
+            }
+            None => {}
+        }
+    }
+
+    /// Takes back what was under `doubt`, as far as there is so much.
+    pub(crate) fn take(&mut self, doubt: Doubt, time: Duration) {
+        self.0
+            .iter_mut()
+            .filter(|(other, _)| *other == doubt)
+            .for_each(|(_, sum)| *sum = sum.saturating_sub(time));
+        self.0.retain(|(_, sum)| *sum > Duration::ZERO);
+    }
+
+    /// Adds those of another connection.
+    pub fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|(doubt, time)| self.add(*doubt, *time));
+    }
+
+    /// The reasons, the longest first.
+    pub fn sorted(&self) -> Vec<(Doubt, Duration)> {
+        let mut sorted = self.0.clone();
+        sorted.sort_by_key(|(doubt, time)| (std::cmp::Reverse(*time), *doubt));
+        sorted
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.0.iter().map(|(_, time)| *time).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_add_up_and_the_longest_comes_first() {
+        let [short, long] = [1, 5].map(Duration::from_millis);
+        let mut doubts = Doubts::default();
+        for (doubt, time) in [(Doubt::NoRule, short), (Doubt::CaptureEnded, long), (Doubt::NoRule, short)] {
+            doubts.add(doubt, time);
+        }
+        assert_eq!(doubts.sorted(), [(Doubt::CaptureEnded, long), (Doubt::NoRule, short * 2)]);
+        doubts.take(Doubt::CaptureEnded, long);
+        assert_eq!(doubts.total(), short * 2);
+    }
+}

@@ -1,0 +1,24 @@
+//! Time, put into a connection's account: the only way into it.
+
+use wire::Duration;
+
+use crate::account::Share;
+use crate::doubt::Doubt;
+
+use super::Flow;
+
+impl Flow {
+    /// Puts time under a share, as far as it counts.
+    pub(super) fn spend(&mut self, share: Share, time: Duration) {
+        let before = self.since.since(self.spent).min(time);
+        self.spent += time;
+        self.account.add(share, time - before);
+    }
+
+    /// The same for time whose cause is not known, with the reason.
+    pub(super) fn spend_unknown(&mut self, doubt: Doubt, time: Duration) {
+        let before = self.account.of(Share::Unknown);
+        self.spend(Share::Unknown, time);
+        self.doubts.add(doubt, self.account.of(Share::Unknown) - before);
+    }
+}
