@@ -15,6 +15,7 @@
 //! | `http`, `tls` | messages and exchanges, where they can be read; TLS handshakes |
 //! | `hosts` | hosts and ports that answered |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
+//! | `program` | fixes that are one program's, by its port |
 //! | `dhttp` | requests in datagrams, and their answers |
 //! | [`plot`] | points of a time-sequence plot |
 //!
@@ -62,6 +63,7 @@ mod mss;
 mod pace;
 mod path;
 pub mod plot;
+mod program;
 pub mod report;
 #[cfg(test)]
 mod script;

@@ -13,6 +13,7 @@ use crate::finding::{Count, Finding};
 use crate::http::Exchange;
 pub use crate::path::Place;
 use crate::plot::Plot;
+use crate::program::Program;
 use crate::side::Side;
 
 /// A connection, diagnosed.
@@ -85,12 +86,15 @@ impl Protocol {
 }
 
 impl FlowReport {
-    /// What can be done about a cause here: datagrams have other timers than TCP.
+    /// What can be done about a cause here: datagrams have other timers than TCP, and programs their own settings.
     pub fn fixes(&self, cause: Cause) -> &'static [Fix] {
         match (self.protocol, cause) {
             (Protocol::Dhttp, Cause::RetransmissionTimeout) => &dhttp::RESENT,
             (Protocol::Tcp, Cause::RetransmissionTimeout) if self.is_opening_lost => &syn_unanswered::LOST,
-            (Protocol::Dhttp | Protocol::Tcp, _) => cause.about().fixes,
+            (Protocol::Dhttp, _) => cause.about().fixes,
+            (Protocol::Tcp, _) => {
+                Program::of(self.server, self.requests).fixes(cause).unwrap_or(cause.about().fixes)
+            }
         }
     }
 

@@ -22,7 +22,7 @@ use crate::judge::{Confidence, Evidence, Ruling};
 use crate::side::Side;
 
 pub(crate) const SERVER: About = About {
-    what: "The server took its time to write the answer.",
+    what: "The server took its time to write the response.",
     fixes: &[Fix {
         who: Who::ServerApplication,
         change: "look there for what it waits for (log the time spent: nginx $upstream_response_time, Apache %D, a \
