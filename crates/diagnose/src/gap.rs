@@ -350,6 +350,11 @@ impl Gap {
     }
 }
 
+/// A count for people: `1 segment`, `2 segments`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A span for people: `9.3 ms`, `93 ms`, `12.4 s`, `4.5 min`.
 pub(crate) fn millis(span: Duration) -> String {
     match span.as_millis_f64() {

@@ -63,10 +63,10 @@ fn evidence(gap: &Gap) -> String {
     let before = if is_smaller(gap) {
         format!("it had had {} before", gap.largest_flight)
     } else {
-        "its window grows slowly since".to_owned()
+        "its window has grown slowly since".to_owned()
     };
     format!(
-        "after losses the {} stopped at {} bytes on their way (packet {}) and waited {}; {before}",
+        "after losses the {} stopped at {} bytes in flight (packet {}) and waited {}; {before}",
         gap.side,
         gap.flight.bytes,
         gap.flight.frames.1,

@@ -42,7 +42,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 fn evidence(gap: &Gap) -> String {
     let ack = gap.trigger.map_or(0, |ack| ack.frame);
     format!(
-        "the {} had {} bytes on their way (packets {} to {}) and continued (packet {}) on an acknowledgement (packet \
+        "the {} had {} bytes in flight (packets {} to {}) and continued (packet {}) on an acknowledgement (packet \
          {ack}) that the {} delayed by {}",
         gap.side,
         gap.flight.bytes,

@@ -13,7 +13,7 @@ use crate::cause::{About, Fix, Who};
 use crate::gap::Gap;
 
 pub(crate) const ABOUT: About = About {
-    what: "Several requests were on their way, and the first took so long that the others had to wait behind it.",
+    what: "Several requests were in flight, and the first took so long that the others had to wait behind it.",
     fixes: &[
         Fix {
             who: Who::ClientApplication,

@@ -86,7 +86,7 @@ fn delayed(gap: &Gap) -> String {
 fn held(gap: &Gap) -> String {
     let ack = gap.trigger.map_or(0, |ack| ack.frame);
     format!(
-        "the {} kept {} bytes (packet {}) back until {} sent before (packet {}) were acknowledged (packet {ack}), and \
+        "the {} held {} bytes (packet {}) until {} sent before (packet {}) were acknowledged (packet {ack}), and \
          sent them {}, {} after what came before",
         gap.side,
         gap.length,

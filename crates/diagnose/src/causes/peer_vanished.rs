@@ -10,7 +10,7 @@ use wire::Duration;
 use crate::cause::{About, Fix, Who};
 
 pub(crate) const ABOUT: About = About {
-    what: "The peer did not answer any more: data was sent again and again without a reply.",
+    what: "The peer did not reply any more: data was retransmitted again and again without an acknowledgement.",
     fixes: &[
         Fix {
             who: Who::Network,

@@ -49,7 +49,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 
 fn evidence(gap: &Gap) -> String {
     format!(
-        "the {}'s window of {} bytes was full ({} bytes on their way, packet {}); the {} waited {} for it to move",
+        "the {}'s window of {} bytes was full ({} bytes in flight, packet {}); the {} waited {} for it to move",
         gap.side.other(),
         gap.window.unwrap_or_default(),
         gap.flight.bytes,

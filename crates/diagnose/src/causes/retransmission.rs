@@ -44,7 +44,7 @@ pub(crate) const TAIL: About = About {
 };
 
 pub(crate) const FAST: About = About {
-    what: "A packet was lost; the receiver's acknowledgements told, and it was sent again about a round trip later.",
+    what: "A packet was lost; duplicate ACKs or SACK reported it, and it was retransmitted about a round trip later.",
     fixes: &[LOSSES],
     is_fault: true,
     least: Duration::from_millis(5),
@@ -218,7 +218,7 @@ fn repair(gap: &Gap) -> Option<&Repair> {
 
 fn of_handshake(gap: &Gap) -> String {
     format!(
-        "the {} had no answer to its opening segment (packet {}) and sent it again (packet {}) {} later",
+        "the {} had no reply to its opening segment (packet {}) and retransmitted it (packet {}) {} later",
         gap.side,
         gap.from.frame,
         gap.to.frame,
@@ -228,8 +228,8 @@ fn of_handshake(gap: &Gap) -> String {
 
 fn of_needless(gap: &Gap) -> String {
     format!(
-        "the {} sent again what had arrived (packet {}): its timer had run out before it heard of that; it went on \
-         (packet {}) {} after what came before (packet {})",
+        "the {} retransmitted what had arrived (packet {}): its timer expired before the acknowledgement came; it continued \
+         (packet {}) {} after packet {}",
         gap.side,
         gap.needless.map_or(0, |mark| mark.frame),
         gap.to.frame,
@@ -240,8 +240,8 @@ fn of_needless(gap: &Gap) -> String {
 
 fn of_span(gap: &Gap) -> String {
     format!(
-        "the {} stopped in the middle of its message (packet {}) and went on (packet {}) {} after it could have heard that \
-         all had arrived: as long as its timer takes, as if what it sent first had been lost",
+        "the {} stopped in the middle of its message (packet {}) and continued (packet {}) {} after it could have known that \
+         all had arrived: as long as its retransmission timer takes, as if what it sent first had been lost",
         gap.side,
         gap.from.frame,
         gap.to.frame,
@@ -253,11 +253,11 @@ fn of_timeout(gap: &Gap) -> String {
     let Some(repair) = repair(gap) else { return String::new() };
     let again = match repair.times {
         0 | 1 => String::new(),
-        times => format!(", having sent them {times} times before"),
+        times => format!(", after {times} transmissions"),
     };
     format!(
-        "the {} sent the {} bytes of packet {} again (packet {}){again}, {} later and without an acknowledgement that \
-         asked for them",
+        "the {} retransmitted the {} bytes of packet {} (packet {}){again}, {} later, with neither duplicate ACKs nor SACK \
+         to tell it",
         gap.side,
         gap.length,
         repair.earlier.frame,
@@ -269,7 +269,7 @@ fn of_timeout(gap: &Gap) -> String {
 fn of_tail(gap: &Gap) -> String {
     let Some(repair) = repair(gap) else { return String::new() };
     format!(
-        "the {} probed for the end of what it had sent (packet {}) by sending it again (packet {}) {} later",
+        "the {} probed for the end of its flight (packet {}) by retransmitting it (packet {}) {} later",
         gap.side,
         repair.earlier.frame,
         gap.to.frame,
@@ -279,7 +279,7 @@ fn of_tail(gap: &Gap) -> String {
 
 fn of_recovery(gap: &Gap) -> String {
     format!(
-        "while a loss was being repaired the {} had {} bytes on their way and sent no more for {} (packets {} and {})",
+        "while a loss was being repaired the {} had {} bytes in flight and sent nothing new for {} (packets {} and {})",
         gap.side,
         gap.flight.bytes,
         millis(gap.duration()),
@@ -291,12 +291,13 @@ fn of_recovery(gap: &Gap) -> String {
 fn of_fast(gap: &Gap) -> String {
     let Some(repair) = repair(gap) else { return String::new() };
     let told = match repair.duplicates {
-        0 => "a selective acknowledgement told of the gap".to_owned(),
-        count => format!("{count} acknowledgements in a row asked for it"),
+        0 => "SACK reported the gap".to_owned(),
+        1 => "a duplicate ACK had come".to_owned(),
+        count => format!("{count} duplicate ACKs had come"),
     };
     let shown = if repair.was_seen { "was sent before in" } else { "was missing since" };
     format!(
-        "data that {shown} packet {} came again in packet {}, {} later, when {told}",
+        "data that {shown} packet {} was retransmitted in packet {}, {} later, when {told}",
         repair.earlier.frame,
         gap.to.frame,
         millis(repair.since)

@@ -76,7 +76,7 @@ pub(crate) fn may_be(gap: &Gap) -> bool {
 
 fn unused(gap: &Gap) -> String {
     format!(
-        "the {} had {} bytes on their way (packet {}); acknowledgements of {} of these passed before it sent more, \
+        "the {} had {} bytes in flight (packet {}); acknowledgements of {} of these passed before it sent more, \
          {} later, though each lets a congestion window go on: it had nothing more in its buffer",
         gap.side,
         gap.flight.bytes,
@@ -89,7 +89,7 @@ fn unused(gap: &Gap) -> String {
 fn level(gap: &Gap) -> String {
     let window = gap.window.map_or_else(String::new, |window| format!(", below the receiver's {window}"));
     format!(
-        "again and again the {} stopped at {} bytes on their way (packet {}){window}, with nothing lost, and waited \
+        "again and again the {} stopped at {} bytes in flight (packet {}){window}, with nothing lost, and waited \
          {} for an acknowledgement",
         gap.side,
         gap.flight.bytes,

@@ -12,7 +12,7 @@ use wire::Duration;
 
 use super::opening;
 use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, counted, millis};
 use crate::judge::{Confidence, Ruling};
 
 pub(crate) const ABOUT: About = About {
@@ -83,10 +83,10 @@ fn evidence(gap: &Gap) -> String {
         None => String::new(),
     };
     format!(
-        "the {}'s message began with a short segment (packet {first}); after {} segments (to packet {last}) it waited \
+        "the {}'s message began with a short segment (packet {first}); after {} (to packet {last}) it waited \
          {} for an acknowledgement (packet {ack}){late}",
         gap.side,
-        gap.flight.segments,
+        counted(gap.flight.segments, "segment"),
         millis(gap.duration()),
     )
 }

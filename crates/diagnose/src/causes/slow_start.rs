@@ -7,7 +7,7 @@
 use wire::Duration;
 
 use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, counted, millis};
 use crate::judge::{Confidence, Ruling};
 
 pub(crate) const ABOUT: About = About {
@@ -47,10 +47,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 fn evidence(gap: &Gap) -> String {
     let ack = gap.trigger.map_or(0, |ack| ack.frame);
     format!(
-        "the {} sent {} segments, {} bytes (packets {} to {}), and waited {} for an acknowledgement (packet {ack}) \
+        "the {} sent {}, {} bytes (packets {} to {}), and waited {} for an acknowledgement (packet {ack}) \
          before it sent more",
         gap.side,
-        gap.flight.segments,
+        counted(gap.flight.segments, "segment"),
         gap.flight.bytes,
         gap.flight.frames.0,
         gap.flight.frames.1,

@@ -48,8 +48,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 
 fn evidence(gap: &Gap) -> String {
     format!(
-        "after a pause of {} the {} stopped at {} bytes on their way (packet {}) and waited {} for an acknowledgement, \
-         though it had had {} bytes on their way before the pause",
+        "after a pause of {} the {} stopped at {} bytes in flight (packet {}) and waited {} for an acknowledgement, \
+         though it had had {} bytes in flight before the pause",
         millis(gap.burst.silence),
         gap.side,
         gap.flight.bytes,

@@ -7,7 +7,7 @@ use crate::cause::Cause;
 use crate::causes;
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Before, End, Gap, Mark, millis};
+use crate::gap::{Before, End, Gap, Mark, counted, millis};
 use crate::judge::{self, Ruling};
 use crate::segment::Segment;
 use crate::sender::Sender;
@@ -139,7 +139,8 @@ impl Flow {
         if cause == Cause::ServerThink && others > 0 && !gap.continues() {
             let evidence = move |gap: &Gap| {
                 format!(
-                    "{others} more requests were waiting while the server took {}",
+                    "{} waited while the server took {}",
+                    counted(others as u64, "more request"),
                     millis(gap.to.at.since(ruling.since))
                 )
             };
