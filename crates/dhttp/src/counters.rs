@@ -73,6 +73,22 @@ counters! {
     broken = "dhttp_connections_broken_total", "Connections opened by the server that could not be had, or broke.";
     /// Requests on connections that were no HTTP.
     faults = "dhttp_faults_total", "Connections of clients that ended in bad HTTP.";
+    /// Connections that made way for others.
+    evicted = "dhttp_connections_closed_total{why=\"idle\"}", "Connections of clients closed before their time, by reason.";
+    /// Connections whose clients read too slowly.
+    too_slow = "dhttp_connections_closed_total{why=\"slow\"}", "";
+    /// Connections of clients that had too many.
+    refused_client = "dhttp_connections_refused_total{why=\"client\"}", "Connections of clients refused, by the limit.";
+    /// Connections beyond the number for all.
+    refused_total = "dhttp_connections_refused_total{why=\"total\"}", "";
+    /// Connections for which there was no descriptor.
+    refused_descriptors = "dhttp_connections_refused_total{why=\"descriptors\"}", "";
+    /// Bodies that are too long.
+    bodies_too_long = "dhttp_bodies_refused_total{why=\"length\"}", "Bodies of requests refused, by the limit.";
+    /// Bodies for which there was no buffer.
+    bodies_unbuffered = "dhttp_bodies_refused_total{why=\"buffer\"}", "";
+    /// Bytes of bodies that are buffered now.
+    body_bytes_now = "dhttp_body_bytes", "Bytes of request bodies buffered now.";
     /// Connections to clients that are there now.
     open_now = "dhttp_connections_open{side=\"server\"}", "Connections now, by who opened them.";
     /// Connections of clients that are there now.

@@ -154,6 +154,10 @@ fn weight(path: &str, found: &Found) -> (u64, usize) {
 }
 
 impl Handler for Files {
+    fn takes_bodies(&self) -> bool {
+        false
+    }
+
     fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply {
         self.show(now, request, |shown| match shown {
             Shown::Kept(answer) => answer.clone().into(),

@@ -18,6 +18,11 @@ pub trait Handler: Clone + Send + 'static {
     /// The answer to a request. `now` counts from when the server was started.
     fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply;
 
+    /// Whether it looks at bodies of requests; those of others are read and dropped.
+    fn takes_bodies(&self) -> bool {
+        true
+    }
+
     /// The same, shown to whoever sends it. A handler that keeps its answers need not even count that one is in use.
     fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Shown<'_>) -> T) -> T {
         to(Shown::Given(self.answer(now, request)))

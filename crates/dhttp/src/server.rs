@@ -11,6 +11,7 @@
 //! | `alarm` | when it is time for something |
 //! | `desk` | requests whose answers come later |
 //! | `opened` | connections to clients |
+//! | `clients` | limits of one client and of all |
 //! | `plain` | connections of clients: HTTP/1.1 |
 //! | `queue` | what waits for a connection: bytes and parts of files |
 //! | `head` | the head of an answer, as it is sent |
@@ -19,6 +20,7 @@
 //! Not the choice of a channel: that is [`dhttp_proto::server`].
 
 pub mod alarm;
+mod clients;
 mod config;
 mod datagrams;
 mod desk;
@@ -44,9 +46,11 @@ use crate::descriptors;
 use crate::handler::Handler;
 use crate::log::Log;
 use crate::socket;
+use clients::Clients;
 use keys::Keys;
 use worker::{Sockets, Worker};
 
+pub use clients::ClientLimits;
 pub use config::ServerConfig;
 
 /// A server that runs, until it is told to stop or is dropped.
@@ -66,7 +70,11 @@ struct Shared<H> {
     version: AtomicU64,
     said: Mutex<Said<H>>,
     wakers: Vec<std::os::fd::OwnedFd>,
+    clients: Arc<Clients>,
 }
+
+/// Bytes of responses that the kernel holds for a connection besides those in flight.
+const NOTSENT_BYTES: i32 = 128 << 10;
 
 #[derive(Clone, Debug)]
 struct Said<H> {
@@ -97,6 +105,7 @@ impl<H: Handler> Server<H> {
             version: AtomicU64::new(0),
             said: Mutex::new(Said { handler, log }),
             wakers: wakers.collect::<Result<_, _>>()?,
+            clients: Clients::new(config.clients),
         });
         descriptors::make_room();
         let keys = Keys::draw()?;
@@ -192,6 +201,9 @@ impl Sockets {
 
     fn bind(address: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
         let listener = socket::tcp(address, true, false)?;
+        // Its connections have it, too: a client that does not read holds no more than that in the kernel, unsent. Where it is
+        // refused, the kernel's own limits hold.
+        let _ = socket::set(&listener, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, NOTSENT_BYTES);
         let udp = socket::udp(address, true)?;
         batch::prepare(&udp);
         if config.intercepts {

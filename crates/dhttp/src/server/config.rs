@@ -10,6 +10,8 @@ use http1::message::WritePolicy;
 use http1::server::ServerConfig as Plain;
 use wire::Duration;
 
+use super::clients::ClientLimits;
+
 /// How a server behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerConfig {
@@ -21,6 +23,8 @@ pub struct ServerConfig {
     pub threads: usize,
     /// Connections of clients, in all.
     pub accepted: usize,
+    /// Limits of one client.
+    pub clients: ClientLimits,
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
     /// A connection that takes no bytes for so long while some wait is reset.
@@ -47,6 +51,7 @@ impl ServerConfig {
             http: Plain { writes: GATHERED, ..Plain::default() },
             threads: std::thread::available_parallelism().map_or(1, Into::into),
             accepted: 10_000,
+            clients: ClientLimits::default(),
             body_bytes: 1 << 20,
             stall: Duration::from_secs(30),
             grace: Duration::from_secs(5),
@@ -60,9 +65,13 @@ impl ServerConfig {
         Self { dhttp: Machine::paper(), threads: 1, fast_open: false, ..Self::internet() }
     }
 
-    /// Also connects to addresses that are not of the whole Internet: for an intranet, or one machine.
+    /// Also connects to addresses that are not of the whole Internet: for an intranet, or one machine. There all clients
+    /// may be behind one address (a load balancer, a generator of load) or a slow line, and only limits of all together
+    /// hold.
     #[must_use]
     pub fn reaching_anywhere(mut self) -> Self {
+        self.clients =
+            ClientLimits { connections: usize::MAX, body_bytes: u64::MAX, min_read_rate: 0, ..self.clients };
         self.dhttp.reach = Reach::Anywhere;
         self
     }

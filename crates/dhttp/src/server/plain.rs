@@ -9,7 +9,6 @@ use std::io::{self, Read};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use dhttp_proto::Server as Machine;
 use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
@@ -17,10 +16,11 @@ use http1::message::{Fields, RequestHead, Version};
 use http1::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
 use wire::Time;
 
+use super::clients::Seat;
 use super::desk::{Asked, Desk};
 use super::head::Today;
 use super::queue::Queue;
-use crate::counters::count;
+use crate::counters::{Counters, count};
 use crate::fields::copy;
 use crate::handler::{Answer, Body, Handler, Request};
 use crate::later::{NO_ANSWER, Reply};
@@ -34,12 +34,16 @@ pub(super) struct Plain {
     pub(super) is_watched_for: (bool, bool),
     machine: ServerConnection,
     queue: Queue,
+    /// Its place in its client's account.
+    pub(super) seat: Seat,
     request: Option<(RequestId, RequestHead, Vec<u8>)>,
     /// One whose answer comes later.
     promised: Option<(RequestId, RequestHead)>,
     file: Option<Rest>,
     /// When it last took bytes, or had none to take.
     progress: Time,
+    /// Since when it has had something to take, or was judged last, and how many bytes it has taken since.
+    taken: (Time, u64),
     end: End,
 }
 
@@ -76,8 +80,8 @@ pub(super) struct Around<'a, H> {
     /// For what comes in.
     pub(super) room: &'a mut [u8],
     pub(super) body_bytes: usize,
-    /// What clients did wrong, counted.
-    pub(super) faults: &'a AtomicU64,
+    /// What is counted of clients.
+    pub(super) counters: &'a Counters,
     /// For answers that come later, and the number of this connection there.
     pub(super) desk: &'a mut Desk,
     pub(super) number: u64,
@@ -88,10 +92,17 @@ pub(super) struct Around<'a, H> {
 const PART_BYTES: usize = 64 << 10;
 
 impl Plain {
-    pub(super) fn new(stream: TcpStream, client: IpAddr, machine: ServerConnection, now: Time) -> Self {
+    pub(super) fn new(
+        stream: TcpStream,
+        client: IpAddr,
+        seat: Seat,
+        machine: ServerConnection,
+        now: Time,
+    ) -> Self {
         Self {
             stream,
             client,
+            seat,
             is_watched_for: (true, false),
             machine,
             queue: Queue::default(),
@@ -99,6 +110,7 @@ impl Plain {
             promised: None,
             file: None,
             progress: now,
+            taken: (now, 0),
             end: End::Open,
         }
     }
@@ -127,13 +139,18 @@ impl Plain {
             }
             let before = self.queue.is_empty();
             match self.queue.write(&self.stream) {
-                Ok(written) if written.bytes > 0 || before => self.progress = around.now,
-                Ok(_) => {}
+                Ok(written) => {
+                    self.taken.1 += written.bytes;
+                    if written.bytes > 0 || before {
+                        self.progress = around.now;
+                    }
+                }
                 Err(_) => return false,
             }
             if !self.queue.is_empty() {
                 return true;
             }
+            self.taken = (around.now, 0);
             if !self.give_file(around.now) {
                 break;
             }
@@ -153,6 +170,22 @@ impl Plain {
     /// Whether the client has taken nothing for longer than this, though something waits.
     pub(super) fn is_stalled(&self, now: Time, patience: wire::Duration) -> bool {
         !self.queue.is_empty() && now.since(self.progress) > patience
+    }
+
+    /// Whether the client has taken fewer bytes per second than this for so long, though something waits.
+    pub(super) fn is_too_slow(&mut self, now: Time, window: wire::Duration, min_rate: u64) -> bool {
+        let (since, bytes) = self.taken;
+        if self.queue.is_empty() || now.since(since) < window {
+            return false;
+        }
+        self.taken = (now, 0);
+        let seconds = now.since(since).as_nanos() / 1_000_000_000;
+        bytes < min_rate.saturating_mul(seconds)
+    }
+
+    /// When it last took bytes, or was used.
+    pub(super) const fn last_used(&self) -> Time {
+        self.progress
     }
 
     pub(super) fn reset(&self) {
@@ -176,16 +209,11 @@ impl Plain {
         loop {
             match self.machine.poll(around.now) {
                 Output::Request(id, head) => self.request = Some((id, head, Vec::new())),
-                Output::RequestBody(_, part) => {
-                    if let Some((_, _, body)) = &mut self.request
-                        && body.len() <= around.body_bytes
-                    {
-                        body.extend_from_slice(&part);
-                    }
-                }
+                Output::RequestBody(_, part) => self.body(around, &part),
                 Output::RequestEnd(_) => self.answer(around),
                 Output::RequestAborted(_) => {
                     (self.request, self.promised, self.file) = (None, None, None);
+                    self.seat.release();
                 }
                 Output::Send(bytes) => self.queue.push_bytes(bytes),
                 Output::HalfClose => self.end = End::HalfClose,
@@ -196,21 +224,36 @@ impl Plain {
                 }
                 Output::Fault(fault) => {
                     tracing::debug!(client = %self.client, %fault, "a client's fault");
-                    count(around.faults);
+                    count(&around.counters.faults);
                 }
                 Output::Timeout(_) => return true,
             }
         }
     }
 
+    /// Buffers a part of a body for a handler that looks at it. What is too much is refused before its end.
+    fn body<H: Handler>(&mut self, around: &mut Around<'_, H>, part: &[u8]) {
+        let Some((_, _, body)) = self.request.as_mut().filter(|_| around.handler.takes_bodies()) else {
+            return;
+        };
+        let answer = if body.len() + part.len() > around.body_bytes {
+            count(&around.counters.bodies_too_long);
+            Answer::text(413, "413 Content Too Large")
+        } else if !self.seat.reserve(part.len()) {
+            count(&around.counters.bodies_unbuffered);
+            Answer::text(503, "503 Service Unavailable: too many bodies wait")
+        } else {
+            return body.extend_from_slice(part);
+        };
+        if let Some((id, head, _)) = self.request.take() {
+            self.respond(around, id, &head, answer, Fields::new());
+        }
+    }
+
     fn answer<H: Handler>(&mut self, around: &mut Around<'_, H>) {
         let Some((id, head, body)) = self.request.take() else { return };
         let request = Request::of_connection(&head, &body).from_client(Some(self.client.to_canonical()));
-        let reply = match body.len() > around.body_bytes {
-            true => Answer::text(413, "413 Content Too Large").into(),
-            false => around.handler.answer(around.now, &request),
-        };
-        match reply {
+        match around.handler.answer(around.now, &request) {
             Reply::Now(answer) => self.respond(around, id, &head, answer, Fields::new()),
             Reply::PlainHttp => {
                 // This is plain HTTP, and the client is known.
@@ -263,6 +306,7 @@ impl Plain {
         answer: Answer,
         trailers: Fields,
     ) {
+        self.seat.release();
         let request = Request::of_connection(head, &[]);
         let has_body = !request.is_head() && !answer.is_bodiless();
         let bytes = if has_body { answer.body.len() } else { 0 };

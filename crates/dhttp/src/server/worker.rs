@@ -2,10 +2,10 @@
 //!
 //! What is done with datagrams is in `datagrams`; connections have `opened` and `plain`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +18,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use wire::{Duration, Time};
 
 use super::alarm::Alarm;
+use super::clients::{Clients, Seat, client_of};
 use super::datagrams::Way;
 use super::desk::{Asked, Desk};
 use super::head::Today;
@@ -28,6 +29,7 @@ use super::{Said, ServerConfig, Shared};
 use crate::batch::{Inbox, Outbox};
 use crate::clock::Clock;
 use crate::counters::{Counters, count, set};
+use crate::descriptors::limit_now;
 use crate::handler::{Answer, Handler};
 use crate::later::{NO_ANSWER, Word};
 use crate::log::{self, Log};
@@ -72,6 +74,11 @@ pub(super) struct Worker<H> {
     keys: Keys,
     epoch: u64,
     plain: BTreeMap<u64, Plain>,
+    /// The numbers of each client's connections.
+    of_client: BTreeMap<IpAddr, BTreeSet<u64>>,
+    clients: Arc<Clients>,
+    /// Where the search for a connection that makes way goes on.
+    hand: u64,
     next_plain: u64,
     shared: Arc<Shared<H>>,
     version: u64,
@@ -90,6 +97,9 @@ const PLAIN: u64 = 10;
 
 /// So much of a connection of a client is read at once.
 const ROOM_BYTES: usize = 16_384;
+
+/// Connections that are looked at for one that makes way.
+const LOOKED_AT: usize = 64;
 
 /// How often connections of clients are looked at, whose timers are all in seconds.
 const SWEEP: Duration = Duration::from_millis(500);
@@ -119,6 +129,9 @@ impl<H: Handler> Worker<H> {
         let mut dhttp = config.dhttp;
         dhttp.connections = (dhttp.connections / config.threads.max(1)).max(1);
         dhttp.per_client.few /= config.threads.max(1);
+        // A quarter of the descriptors is for everything else: datagrams, files, origins, connections to clients.
+        let descriptors = usize::try_from(limit_now() / 4 * 3).unwrap_or(usize::MAX);
+        let config = ServerConfig { accepted: config.accepted.min(descriptors).max(1), ..config };
         Ok(Self {
             clock,
             epoll,
@@ -140,6 +153,9 @@ impl<H: Handler> Worker<H> {
             keys,
             epoch: 0,
             plain: BTreeMap::new(),
+            of_client: BTreeMap::new(),
+            clients: Arc::clone(&shared.clients),
+            hand: 0,
             next_plain: PLAIN,
             shared,
             version: 0,
@@ -267,14 +283,21 @@ impl<H: Handler> Worker<H> {
     fn sweep(&mut self, now: Time) {
         let expired = self.desk.expired(now);
         self.answers(expired);
-        let stall = self.config.stall;
-        self.plain.retain(|_, plain| {
-            let is_stalled = plain.is_stalled(now, stall);
-            if is_stalled {
+        if self.index == 0 {
+            self.counters.body_bytes_now.store(self.clients.body_bytes(), Ordering::Relaxed);
+        }
+        let (stall, min_rate) = (self.config.stall, self.config.clients.min_read_rate);
+        let is_slow =
+            |plain: &mut Plain| plain.is_stalled(now, stall) || plain.is_too_slow(now, stall, min_rate);
+        let slow: Vec<u64> =
+            self.plain.iter_mut().filter_map(|(id, plain)| is_slow(plain).then_some(*id)).collect();
+        for id in slow {
+            if let Some(plain) = self.plain.get(&id) {
                 plain.reset();
+                count(&self.counters.too_slow);
             }
-            !is_stalled
-        });
+            self.drop_plain(id);
+        }
         for id in self.plain.keys().copied().collect::<Vec<_>>() {
             self.plain(id, Plain::go_on);
         }
@@ -302,26 +325,77 @@ impl<H: Handler> Worker<H> {
             match socket::accept(&self.sockets.listener) {
                 Ok((stream, peer)) => {
                     count(&self.counters.accepted);
-                    let most = (self.config.accepted / self.config.threads.max(1)).max(1);
-                    if self.plain.len() >= most {
-                        continue;
-                    }
+                    let Some(seat) = self.seat(peer.ip()) else { continue };
                     let now = self.clock.now();
                     let id = self.next_plain;
                     self.next_plain += 2;
                     if epoll::add(&self.epoll, &stream, EventData::new_u64(id), EventFlags::IN).is_ok() {
                         let machine = ServerConnection::new(now, self.config.http);
-                        self.plain.insert(id, Plain::new(stream, peer.ip(), machine, now));
+                        self.of_client.entry(seat.client()).or_default().insert(id);
+                        self.plain.insert(id, Plain::new(stream, peer.ip(), seat, machine, now));
                         self.plain(id, Plain::ready);
                     }
                 }
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    count(&self.counters.refused_descriptors);
                     // Whoever waits is told so by the end of the connection, and does not wait for ever.
                     self.spare = None;
                     drop(self.sockets.listener.accept());
                     self.spare = File::open("/dev/null").ok();
                 }
                 Err(_) => return,
+            }
+        }
+    }
+
+    /// A place for a connection from that address; if there is none, an idle one makes way: of the same client if that has
+    /// too many, of any if there are too many in all.
+    fn seat(&mut self, address: IpAddr) -> Option<Seat> {
+        let most = (self.config.accepted / self.config.threads.max(1)).max(1);
+        if self.plain.len() >= most && !self.make_way() {
+            count(&self.counters.refused_total);
+            return None;
+        }
+        if let Some(seat) = self.clients.enter(address) {
+            return Some(seat);
+        }
+        let idle =
+            self.of_client.get(&client_of(address)).and_then(|ids| self.longest_idle(ids.iter().copied()));
+        if let Some(id) = idle {
+            self.drop_plain(id);
+            count(&self.counters.evicted);
+        }
+        let seat = self.clients.enter(address);
+        if seat.is_none() {
+            count(&self.counters.refused_client);
+        }
+        seat
+    }
+
+    /// Closes the connection that has been idle longest of the next few, which are others each time.
+    fn make_way(&mut self) -> bool {
+        let next = self.plain.range(self.hand..).chain(self.plain.range(..self.hand)).map(|(id, _)| *id);
+        let few: Vec<u64> = next.take(LOOKED_AT).collect();
+        self.hand = few.last().map_or(0, |last| last + 1);
+        let Some(id) = self.longest_idle(few.into_iter()) else { return false };
+        self.drop_plain(id);
+        count(&self.counters.evicted);
+        true
+    }
+
+    fn longest_idle(&self, ids: impl Iterator<Item = u64>) -> Option<u64> {
+        let idle =
+            ids.filter_map(|id| Some((self.plain.get(&id).filter(|plain| plain.is_idle())?.last_used(), id)));
+        idle.min().map(|(_, id)| id)
+    }
+
+    fn drop_plain(&mut self, id: u64) {
+        let Some(plain) = self.plain.remove(&id) else { return };
+        let client = plain.seat.client();
+        if let Some(ids) = self.of_client.get_mut(&client) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.of_client.remove(&client);
             }
         }
     }
@@ -340,7 +414,7 @@ impl<H: Handler> Worker<H> {
             tokens: &self.machine,
             room: &mut self.room,
             body_bytes: self.config.body_bytes,
-            faults: &counters.faults,
+            counters,
             desk: &mut self.desk,
             number: id,
             answered: &mut |request, status, bytes| {
@@ -351,8 +425,7 @@ impl<H: Handler> Worker<H> {
             },
         };
         if !step(plain, &mut around) {
-            self.plain.remove(&id);
-            return;
+            return self.drop_plain(id);
         }
         let wanted = (plain.is_reading(), plain.is_writing());
         if wanted != plain.is_watched_for {

@@ -106,6 +106,8 @@ impl Exchange {
         };
         self.persists &= !last && self.answer != Answer::UntilClose;
         let bodiless = self.method == Method::Head || is_bodiless(status);
+        // What is answered whole before the end of its request is the last on its connection.
+        self.persists &= self.request_ended || !(bodiless || matches!(body, ResponseBody::Whole(_)));
         let head = Head { version: self.version, status, persists: self.persists, length: body.length() };
         let rest = match body {
             ResponseBody::Whole(_) | ResponseBody::Length(_) | ResponseBody::Unknown if bodiless => {

@@ -45,6 +45,10 @@ pub struct Cache {
     #[arg(long, value_name = "N")]
     pub threads: Option<String>,
 
+    /// Limit of clients, such as client-connections=256; repeatable (docs/operation.md has all of them)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub limit: Vec<String>,
+
     /// Also open connections to clients at private addresses [default: if it listens at one]; with --intercept, also take
     /// requests to servers at private addresses
     #[arg(long)]

@@ -105,6 +105,13 @@ impl Served {
 }
 
 impl Handler for Served {
+    fn takes_bodies(&self) -> bool {
+        match self {
+            Self::Files(files) => files.takes_bodies(),
+            Self::Origin(..) | Self::Kept(..) => true,
+        }
+    }
+
     fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply {
         match self {
             Self::Files(files) => files.answer(now, request),

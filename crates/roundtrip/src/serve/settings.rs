@@ -32,6 +32,7 @@ use serde::de::DeserializeOwned;
 use crate::cli::dhttp::{Profile, Serve};
 use crate::failure::{Failure, shown};
 use crate::serve::keeping::size;
+use crate::serve::limits::limited;
 use crate::serve::served::{Source, Tells};
 
 /// Settings of a server.
@@ -47,6 +48,7 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     access_log: Option<PathBuf>,
     threads: Option<usize>,
+    limits: [Vec<String>; 2],
     reach_private: bool,
     force: bool,
 }
@@ -66,6 +68,7 @@ struct Written {
     metrics: Option<String>,
     access_log: Option<PathBuf>,
     threads: Option<usize>,
+    limit: Option<Vec<String>>,
     reach_private: Option<bool>,
 }
 
@@ -85,6 +88,7 @@ impl Settings {
             metrics,
             access_log,
             threads,
+            limit,
             reach_private,
         } = written;
         let mut beyond = named_extensions(&with.unwrap_or_default(), &without.unwrap_or_default())?;
@@ -149,6 +153,7 @@ impl Settings {
             metrics: metrics.map(|text| address("metrics", text)).transpose()?,
             access_log: flags.operation.access_log.clone().or(access_log),
             threads: flag_threads.or(threads),
+            limits: [limit.unwrap_or_default(), flags.limit.clone()],
             reach_private: flags.reach_private || reach_private.unwrap_or(false),
             force: flags.force,
         })
@@ -174,7 +179,8 @@ impl Settings {
         }
         let config = ServerConfig { threads, dhttp, ..config };
         let reaches = self.reach_private || is_private(self.listen.ip());
-        Ok(if reaches { config.reaching_anywhere() } else { config })
+        let [written, flags] = &self.limits;
+        limited(if reaches { config.reaching_anywhere() } else { config }, written, flags)
     }
 
     /// Source of responses.

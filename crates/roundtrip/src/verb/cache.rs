@@ -25,6 +25,7 @@ use tokio::runtime::Runtime;
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
+use crate::serve::limits::limited;
 use crate::serve::settings::{address, interface_name, open_log, port_list, read_file, thread_count};
 use crate::serve::signals::Signals;
 use crate::serve::{keeping, metrics};
@@ -44,6 +45,7 @@ struct Written {
     metrics: Option<String>,
     access_log: Option<PathBuf>,
     threads: Option<usize>,
+    limit: Option<Vec<String>>,
     reach_private: Option<bool>,
 }
 
@@ -82,6 +84,7 @@ impl Settings {
             metrics,
             access_log,
             threads,
+            limit,
             reach_private,
         } = written;
         let is_asked = flags.origin.is_some() || flags.intercept.is_some();
@@ -135,12 +138,14 @@ impl Settings {
         let intercepts = matches!(whose, Whose::OnTheirWay(..));
         let server = ServerConfig { threads: threads.unwrap_or(server.threads), intercepts, ..server };
         let reaches = flags.reach_private || reach_private.unwrap_or(false) || is_private(listen.ip());
+        let server = if reaches { server.reaching_anywhere() } else { server };
+        let server = limited(server, &limit.unwrap_or_default(), &flags.limit)?;
         let metrics = flags.operation.metrics.as_ref().or(metrics.as_ref());
         Ok(Self {
             whose,
             listen,
             cache,
-            server: if reaches { server.reaching_anywhere() } else { server },
+            server,
             reaches_private: reaches,
             metrics: metrics.map(|text| address("metrics", text)).transpose()?,
             access_log: flags.operation.access_log.clone().or(access_log),

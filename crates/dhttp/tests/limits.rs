@@ -1,0 +1,167 @@
+//! One client that takes all it can get, and another one that must not notice: connections, bodies, slow reading.
+//!
+//! Both are this process, at two addresses of loopback; the limits are by address.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use dhttp::server::ClientLimits;
+use dhttp::{Answer, Request, Server, ServerConfig};
+use socket2::{Domain, Socket, Type};
+
+const GREEDY: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
+
+/// `/large`: a megabyte.
+fn answer(request: &Request<'_>) -> Answer {
+    let length = if request.target == "/large" { 1 << 20 } else { 5 };
+    Answer::whole(200, "text/plain", vec![b'a'; length])
+}
+
+fn server(config: ServerConfig) -> Server<fn(&Request<'_>) -> Answer> {
+    let config = ServerConfig { threads: 2, ..config };
+    Server::start("127.0.0.1:0".parse().unwrap(), config, answer as fn(&Request<'_>) -> Answer, None).unwrap()
+}
+
+fn connect(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::new(from.into(), 0).into()).unwrap();
+    socket.connect(&to.into()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    socket.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+    socket.into()
+}
+
+/// Twenty requests of the other client, each on a connection of its own: all answered, each within ten seconds.
+fn the_other_is_served(server: SocketAddr) {
+    for _ in 0..20 {
+        let mut stream = connect(OTHER, server);
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("aaaaa"), "{text}");
+    }
+}
+
+/// The value of a counter, once it is at least so much.
+fn counted(server: &Server<fn(&Request<'_>) -> Answer>, name: &str, least: u64) -> u64 {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let text = server.metrics();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let value: u64 = value.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap();
+        if value >= least || Instant::now() > until {
+            return value;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn twelve_thousand_idle_connections_of_one_client_keep_no_other_out() {
+    let server = server(ServerConfig::internet());
+    let mut idle = Vec::new();
+    for number in 0..12_000 {
+        idle.push(connect(GREEDY, server.address()));
+        if number % 3_000 == 2_999 {
+            the_other_is_served(server.address());
+        }
+        // The client's own descriptors are limited, too: the oldest ones have been closed by the server.
+        if idle.len() == 4_000 {
+            idle.drain(..3_000);
+        }
+    }
+    let closed = counted(&server, "dhttp_connections_closed_total{why=\"idle\"}", 11_000)
+        + counted(&server, "dhttp_connections_refused_total{why=\"client\"}", 0);
+    assert!(closed >= 11_000, "{closed}");
+    let open = counted(&server, "dhttp_connections_open{side=\"client\"}", 1);
+    assert!(open <= 256 + 20, "{open}");
+}
+
+#[test]
+fn when_all_places_are_taken_the_longest_idle_makes_way() {
+    let clients = ClientLimits { connections: 1_000, ..ClientLimits::default() };
+    let server = server(ServerConfig { accepted: 100, clients, ..ServerConfig::internet() });
+    let idle: Vec<_> = (0..300).map(|_| connect(GREEDY, server.address())).collect();
+    the_other_is_served(server.address());
+    assert!(counted(&server, "dhttp_connections_closed_total{why=\"idle\"}", 200) >= 200);
+    drop(idle);
+}
+
+#[test]
+fn bodies_of_one_client_take_no_more_than_its_share() {
+    let clients = ClientLimits { body_bytes: 4 << 20, ..ClientLimits::default() };
+    let server = server(ServerConfig { clients, ..ServerConfig::internet() });
+    let part = vec![b'x'; 256 << 10];
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n";
+    let mut streams = Vec::new();
+    for _ in 0..200 {
+        let mut stream = connect(GREEDY, server.address());
+        // Those that are refused may be closed in the middle of their bodies.
+        let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&part));
+        assert!(
+            sent.is_ok()
+                || matches!(sent.unwrap_err().kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+        );
+        streams.push(stream);
+    }
+    assert!(counted(&server, "dhttp_bodies_refused_total{why=\"buffer\"}", 150) >= 150);
+    let buffered = counted(&server, "dhttp_body_bytes", 1 << 20);
+    assert!((1 << 20..=4 << 20).contains(&buffered), "{buffered}");
+    // The other's share is untouched.
+    let mut stream = connect(OTHER, server.address());
+    let body = vec![b'y'; 1_000_000];
+    stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    the_other_is_served(server.address());
+    drop(streams);
+    let until = Instant::now() + Duration::from_secs(10);
+    while counted(&server, "dhttp_body_bytes", 0) > 0 {
+        assert!(Instant::now() < until, "what was buffered for connections that have ended is given back");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_body_that_is_too_long_is_refused_before_its_end() {
+    let server = server(ServerConfig { body_bytes: 1_000, ..ServerConfig::internet() });
+    let mut stream = connect(OTHER, server.address());
+    stream.write_all(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n").unwrap();
+    stream.write_all(&[b'x'; 1_001]).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 413") && text.contains("Connection: close"), "{text}");
+}
+
+#[test]
+fn clients_that_read_too_slowly_are_closed_and_keep_no_other_out() {
+    let stall = wire::Duration::from_secs(3);
+    let clients = ClientLimits { connections: 300, ..ClientLimits::default() };
+    let server = server(ServerConfig { stall, clients, ..ServerConfig::internet() });
+    let mut slow: Vec<_> = (0..300)
+        .map(|_| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_recv_buffer_size(2_048).unwrap();
+            socket.bind(&SocketAddr::new(GREEDY.into(), 0).into()).unwrap();
+            socket.connect(&server.address().into()).unwrap();
+            let mut stream = TcpStream::from(socket);
+            stream.write_all(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+            stream.set_nonblocking(true).unwrap();
+            stream
+        })
+        .collect();
+    // Ninety bytes a second each: something is taken all the time, and far too little.
+    let until = Instant::now() + Duration::from_secs(12);
+    while Instant::now() < until && counted(&server, "dhttp_connections_closed_total{why=\"slow\"}", 0) < 300
+    {
+        for stream in &mut slow {
+            let _ = stream.read(&mut [0; 90]);
+        }
+        the_other_is_served(server.address());
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert_eq!(counted(&server, "dhttp_connections_closed_total{why=\"slow\"}", 300), 300);
+}
