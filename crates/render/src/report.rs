@@ -130,7 +130,11 @@ pub fn table_of(grid: &Grid) -> String {
     };
     let headings: String = present
         .iter()
-        .map(|&column| format!("<th{}>{}</th>", place(column), escaped(&grid.columns[column].title())))
+        .map(|&column| {
+            // A ratio's title may break after its slash, so that the table fits the page.
+            let title = escaped(&grid.columns[column].title()).replace('/', "/<wbr>");
+            format!("<th{}>{title}</th>", place(column))
+        })
         .collect();
     let row = |row: &Vec<String>| {
         let cells = present
