@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_client_has_an_eighth_of_all_fetches_until_it_gives_them_back() {
         let client = |text: &str| Some(text.parse().unwrap());
-        let begin = |text| Fetch::within(client(text), 32);
+        let begin = |text: &str| Fetch::within(client(text), 32);
         let mut its: Vec<Fetch> = std::iter::from_fn(|| begin("2001:db8:77::1")).collect();
         assert_eq!(its.len(), 4);
         assert!(begin("2001:db8:77::ffff:1").is_none(), "the same /64");

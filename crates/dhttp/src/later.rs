@@ -219,6 +219,7 @@ mod tests {
         let status = |word: Word| match word {
             Word::Interim(status, _) => status,
             Word::Answer(answer, _) => answer.status,
+            Word::PlainHttp => 0,
         };
         words.map(|(number, word)| (number, status(word))).collect()
     }

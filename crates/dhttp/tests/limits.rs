@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use dhttp::server::ClientLimits;
-use dhttp::{Answer, Request, Server, ServerConfig};
+use roundtrip_dhttp::server::ClientLimits;
+use roundtrip_dhttp::{Answer, Request, Server, ServerConfig};
 use socket2::{Domain, Socket, Type};
 
 const GREEDY: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);

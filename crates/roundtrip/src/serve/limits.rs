@@ -3,7 +3,7 @@
 //! Not what they do: that is `dhttp`'s.
 
 use dhttp::ServerConfig;
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 
 use super::keeping::size;
 use crate::failure::Failure;
