@@ -45,7 +45,7 @@ impl Blocks {
     ///
     /// # Errors
     /// The system's error, after everything that could be read.
-    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub fn next_block(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             if self.ended {
                 return self.failed.take().map_or(Ok(None), Err);
@@ -113,7 +113,7 @@ mod tests {
     fn blocks(text: &[u8], size: usize) -> Vec<Vec<u8>> {
         let text = text.to_vec();
         let mut blocks = Blocks::new(Box::new(|| Ok(Box::new(io::Cursor::new(text)))), size);
-        std::iter::from_fn(|| blocks.next().unwrap()).collect()
+        std::iter::from_fn(|| blocks.next_block().unwrap()).collect()
     }
 
     #[test]
@@ -144,8 +144,8 @@ mod tests {
         }
         let mut blocks =
             Blocks::new(Box::new(|| Ok(Box::new(io::Cursor::new(b"one\ntw").chain(Broken)))), 1 << 10);
-        assert_eq!(blocks.next().unwrap().unwrap(), b"one\ntw");
-        assert!(blocks.next().is_err());
-        assert!(blocks.next().unwrap().is_none());
+        assert_eq!(blocks.next_block().unwrap().unwrap(), b"one\ntw");
+        assert!(blocks.next_block().is_err());
+        assert!(blocks.next_block().unwrap().is_none());
     }
 }

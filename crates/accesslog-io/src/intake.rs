@@ -120,8 +120,8 @@ impl Intake {
     }
 
     /// The next requests, sorted by time; `None` while they are not known.
-    pub fn next(&mut self) -> Option<Vec<Request>> {
-        self.merge.next()
+    pub fn next_requests(&mut self) -> Option<Vec<Request>> {
+        self.merge.next_requests()
     }
 
     /// Whether every log was read to its end.

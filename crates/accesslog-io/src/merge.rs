@@ -55,7 +55,7 @@ impl Merge {
     }
 
     /// The next requests, as many as are known; `None` while the next one is not.
-    pub fn next(&mut self) -> Option<Vec<Request>> {
+    pub fn next_requests(&mut self) -> Option<Vec<Request>> {
         let mut next: Option<Vec<Request>> = None;
         while next.as_ref().is_none_or(|next| next.len() < ENOUGH)
             && let Some((log, until)) = self.first()
@@ -176,7 +176,7 @@ mod tests {
                     Some(block) => merge.put(log, block.to_vec()),
                     None => merge.end(log),
                 }
-                merged.extend(std::iter::from_fn(|| merge.next()).flatten());
+                merged.extend(std::iter::from_fn(|| merge.next_requests()).flatten());
             }
             let mut sorted = logs.concat();
             sorted.sort_by_key(|request| request.time);
@@ -189,8 +189,8 @@ mod tests {
     fn requests_before_their_log_s_beginning_are_counted_as_late() {
         let mut merge = Merge::new([Time::ZERO, Time::from_nanos(10)]);
         merge.put(1, vec![request(9, 1), request(11, 1)]);
-        assert_eq!((merge.next(), merge.behind(), merge.late()), (None, Some(0), 1));
+        assert_eq!((merge.next_requests(), merge.behind(), merge.late()), (None, Some(0), 1));
         merge.end(0);
-        assert_eq!(merge.next(), Some(vec![request(11, 1)]));
+        assert_eq!(merge.next_requests(), Some(vec![request(11, 1)]));
     }
 }

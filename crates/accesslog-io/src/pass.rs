@@ -190,7 +190,7 @@ impl State {
 
     /// Cuts the requests that follow without a gap into slices.
     fn slice(&mut self) {
-        while let Some(due) = self.intake.next() {
+        while let Some(due) = self.intake.next_requests() {
             if let Some(slice) = self.slices.next(due) {
                 if self.loading.is_wanted {
                     self.loading.waiting.push_back(slice.requests.clone());
@@ -234,7 +234,7 @@ impl Shared<'_> {
             self.changed.notify_all();
             state = match job {
                 Job::Cut(log, mut taken) => {
-                    let next = taken.next();
+                    let next = taken.next_block();
                     let mut state = self.lock();
                     state.cut(log, taken, next);
                     state

@@ -39,10 +39,12 @@ impl Log {
     ///
     /// # Errors
     /// The reason why it cannot be read any further.
-    pub fn next(&mut self) -> Result<Option<Unread>, String> {
+    pub fn next_block(&mut self) -> Result<Option<Unread>, String> {
         match self {
             Self::Lines(blocks, master) => {
-                let Some(bytes) = blocks.next().map_err(|error| error.to_string())? else { return Ok(None) };
+                let Some(bytes) = blocks.next_block().map_err(|error| error.to_string())? else {
+                    return Ok(None);
+                };
                 let reader = Reader::clone(master);
                 master.skim(&bytes);
                 Ok(Some(Unread::Lines(reader, bytes)))

@@ -118,7 +118,7 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
     let mut reader = Reader::new(format, who);
     let mut blocks =
         Blocks::new(Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))), BLOCK);
-    while let Some(block) = blocks.next().map_err(unreadable)? {
+    while let Some(block) = blocks.next_block().map_err(unreadable)? {
         reader.read_requests(&block, |record, request| sink.push(record, request));
         if sink.is_full()? {
             return Ok(false);

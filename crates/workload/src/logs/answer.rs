@@ -30,7 +30,7 @@ impl Answers {
     }
 
     /// Status and size of the next response.
-    pub fn next(&mut self) -> (u16, u64) {
+    pub fn draw(&mut self) -> (u16, u64) {
         if self.random.unit() < NOT_MODIFIED {
             return (304, 0);
         }
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn paper_responses_have_the_paper_s_median_and_mean() {
         let mut answers = Answers::new(Seed::default());
-        let drawn: Vec<(u16, u64)> = (0..400_000).map(|_| answers.next()).collect();
+        let drawn: Vec<(u16, u64)> = (0..400_000).map(|_| answers.draw()).collect();
         let mut sizes: Vec<u64> =
             drawn.iter().filter(|(status, _)| *status == 200).map(|(_, size)| *size).collect();
         sizes.sort_unstable();

@@ -54,7 +54,7 @@ pub fn each<E>(wanted: &Wanted, mut sink: impl FnMut(Line) -> Result<(), E>) -> 
         for (second, count) in (minute..).zip(at) {
             for _ in 0..count {
                 let client = visitors.next(second);
-                let (status, size) = answers.next();
+                let (status, size) = answers.draw();
                 sink(Line { second, client, status, size })?;
             }
         }
