@@ -29,7 +29,7 @@ enum Bytes {
 }
 
 impl Blocks {
-    /// Blocks of `size` bytes plus the rest of a line; the log is opened at the first call of [`next`](Self::next).
+    /// Blocks of `size` bytes plus the rest of a line; the log is opened at the first call of [`next_block`](Self::next_block).
     pub fn new(open: Open, size: usize) -> Self {
         Self {
             bytes: Bytes::Closed(Some(open)),

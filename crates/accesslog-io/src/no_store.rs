@@ -1,6 +1,6 @@
 //! Object stores in a build without the feature `object-store`: there is none, and so there are no objects.
 //!
-//! A URL is refused before ([`Feature::require`]).
+//! A URL is refused before ([`Part::require`]).
 
 use std::io::Read;
 

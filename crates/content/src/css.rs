@@ -2,7 +2,7 @@
 //!
 //! The document is really rewritten: each such `<img>` becomes a `<span>`, and the rules go before the end of its
 //! `<head>`, so that the saving is exact. An image with any other reference (a style sheet, a script, a link, `srcset`)
-//! stays everywhere. Size, colours and alternative text identify an image of text ([`words`]); people must judge the
+//! stays everywhere. Size, colours and alternative text identify an image of text (`words`); people must judge the
 //! new looks.
 
 use std::collections::{BTreeMap, BTreeSet};

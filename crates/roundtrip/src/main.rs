@@ -12,7 +12,7 @@
 //! | [`mod@connections`] | access logs, counted |
 //! | [`serve`] | a server's settings, logging and metrics |
 //! | [`show`] | results in the requested format |
-//! | [`mod@file`], [`output`], [`terminal`], [`progress`] | output files, terminal, progress bar |
+//! | [`mod@file`], [`output`], [`terminal`] | output files, standard output, terminal |
 //! | [`failure`] | errors and the exit status |
 //! | [`feature`] | parts that a build may leave out |
 

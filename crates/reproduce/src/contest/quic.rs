@@ -1,6 +1,6 @@
 //! A small HTTP/3 server made of quinn and h3, as in their own examples: files that are read once.
 //!
-//! Not a product. It accepts requests in first datagrams (0-RTT) from clients with one of its last [`TICKETS`] tickets.
+//! Not a product. It accepts requests in first datagrams (0-RTT) from clients with one of its last `TICKETS` tickets.
 
 use std::fs;
 use std::io;

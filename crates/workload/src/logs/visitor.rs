@@ -1,7 +1,7 @@
 //! Clients of the requests: visits of a few requests, which overlap, by clients of very unequal frequency.
 //!
-//! A request belongs to a new visit with a probability of one in [`REQUESTS`], else to one of those that began within
-//! [`LASTS_S`] seconds. Clients are sampled from a power law, the usual shape of popularity.
+//! A request belongs to a new visit with a probability of one in `REQUESTS`, else to one of those that began within
+//! `LASTS_S` seconds. Clients are sampled from a power law, the usual shape of popularity.
 
 use std::collections::VecDeque;
 
