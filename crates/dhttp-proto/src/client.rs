@@ -163,9 +163,9 @@ impl Client {
 
     /// Stores the token that a server gave in a response over plain HTTP; `server` is where requests to it go. What cannot be
     /// a token is ignored.
-    pub fn learn_token(&mut self, server: SocketAddr, token: &[u8]) {
+    pub fn learn_token(&mut self, now: Time, server: SocketAddr, token: &[u8]) {
         if let Some(token) = checked(token).filter(|_| self.config.names_port) {
-            self.servers.learn(server).token = Some(token.to_vec());
+            self.servers.learn(server).learn_named_token(now, token);
         }
     }
 
@@ -325,7 +325,7 @@ impl Client {
             // Perhaps because our token is worth nothing any more: without it the next request is filled up.
             let known = self.servers.learn(server);
             if is_server {
-                known.token = None;
+                known.forget_token(now);
             } else {
                 known.cache = Cache::Seen;
             }

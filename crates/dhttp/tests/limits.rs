@@ -2,8 +2,6 @@
 //!
 //! Both are this process, at two addresses of loopback; the limits are by address.
 
-extern crate roundtrip_dhttp as dhttp;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

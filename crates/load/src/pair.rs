@@ -78,8 +78,8 @@ impl Pair {
     }
 
     /// Takes what a response over plain HTTP says: the token, if there is one.
-    pub(crate) fn learn_token(&mut self, token: &[u8]) {
-        self.machine.learn_token(self.server, token);
+    pub(crate) fn learn_token(&mut self, now: Time, token: &[u8]) {
+        self.machine.learn_token(now, self.server, token);
     }
 
     /// The port to name in requests over plain HTTP.

@@ -274,7 +274,7 @@ impl User {
         let mut outcomes = Vec::new();
         let is_there = line.ready(now, room, &mut outcomes);
         if let (Some(pair), Some(token)) = (&mut self.pair, line.take_token()) {
-            pair.learn_token(&token);
+            pair.learn_token(now, &token);
         }
         if !is_there {
             *place = None;

@@ -151,7 +151,7 @@ impl Visitor {
             Input::Plain(input @ robot::Input::Received(connection, bytes)) => {
                 self.client.handle(now, client::Input::Heard(self.server.ip(), bytes.len()));
                 self.due.entry(connection).and_modify(|due| *due = now + self.stall);
-                self.learn_token(connection, bytes);
+                self.learn_token(now, connection, bytes);
                 self.robot.handle(now, input);
             }
             Input::Plain(
@@ -165,7 +165,7 @@ impl Visitor {
     }
 
     /// Looks for a token in the head of a response over plain HTTP.
-    fn learn_token(&mut self, connection: ConnectionId, bytes: &[u8]) {
+    fn learn_token(&mut self, now: Time, connection: ConnectionId, bytes: &[u8]) {
         let Some(head) = self.heads.get_mut(&connection) else { return };
         head.extend_from_slice(bytes);
         loop {
@@ -178,7 +178,7 @@ impl Visitor {
                 Ok(view) if view.status < 200 => *head = rest.to_vec(),
                 Ok(view) => {
                     if let Some(token) = view.fields.get(TOKEN_FIELD) {
-                        self.client.learn_token(self.server, token);
+                        self.client.learn_token(now, self.server, token);
                     }
                     break;
                 }

@@ -6,7 +6,7 @@ use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
 
-use wire::Time;
+use wire::{Duration, Time};
 
 use super::timing::{Heard, RoundTrips};
 use crate::message::{PAST_FIELD, RequestHeader, write_request};
@@ -29,7 +29,11 @@ pub(super) struct Servers {
 pub(super) struct Server {
     pub(super) round_trips: RoundTrips,
     pub(super) heard: Heard,
-    pub(super) token: Option<Vec<u8>>,
+    token: Option<Vec<u8>>,
+    /// When the token came, if over plain HTTP, for the port that was named there.
+    named: Option<Time>,
+    /// Such tokens are worth nothing here: a router on the way translates the port that requests by UDP name.
+    is_translated: bool,
     /// What is known of the caches on the way to it.
     pub(super) cache: Cache,
     /// A cache on the way to it has answered whose answers are not wanted.
@@ -150,8 +154,22 @@ impl Server {
     /// Keeps the token that an answer gives.
     pub(super) fn learn_token(&mut self, head: &ResponseHead) {
         if let Some(token) = token(head) {
-            self.token = Some(token);
+            (self.token, self.named) = (Some(token), None);
         }
+    }
+
+    /// Keeps the token that a response over plain HTTP gives.
+    pub(super) fn learn_named_token(&mut self, now: Time, token: &[u8]) {
+        if !self.is_translated {
+            (self.token, self.named) = (Some(token.to_vec()), Some(now));
+        }
+    }
+
+    /// Forgets the token, which the server has referred a request in spite of.
+    pub(super) fn forget_token(&mut self, now: Time) {
+        self.token = None;
+        // It was fresh, and there is one reason why that says nothing.
+        self.is_translated |= self.named.take().is_some_and(|named| now.since(named) < FRESH);
     }
 
     /// Keeps the token of a cache on the way, which has answered in its own name.
@@ -181,6 +199,9 @@ pub(super) fn checked(token: &[u8]) -> Option<&[u8]> {
     let is_one = (1..=MOST_TOKEN).contains(&token.len()) && token.iter().all(u8::is_ascii_graphic);
     is_one.then_some(token)
 }
+
+/// Half the life of our server's tokens.
+const FRESH: Duration = Duration::from_secs(300);
 
 /// A token of another server than ours may be longer, but not much: it is sent with every request.
 const MOST_TOKEN: usize = 64;

@@ -260,6 +260,33 @@ fn only_so_many_are_under_way() {
 }
 
 #[test]
+fn a_token_of_plain_http_is_shown_until_it_is_worth_nothing_where_ports_are_translated() {
+    let shown = |client: &mut Client, now, id| {
+        client.request(at(now), Id(id), server_at(), &head(Method::Get, "/", &[])).unwrap();
+        let outputs = drain(client, at(now)).0;
+        let [Output::Send(_, datagram)] = outputs.as_slice() else { panic!("{outputs:?}") };
+        let text = String::from_utf8_lossy(datagram).into_owned();
+        client.handle(at(now), Input::Datagram(server_at(), &Id(id).to_bytes()));
+        assert!(matches!(drain(client, at(now)).0[..], [Output::Fallback(..)]));
+        text.contains("DHTTP-Token: 00ff\r\n")
+    };
+    let mut client = client(ClientConfig::internet());
+    assert_eq!(client.named_port(), Some(crate::setting::CLIENT_PORT));
+    client.learn_token(at(0), server_at(), b"00 ff");
+    assert!(!shown(&mut client, 0, 1), "no token");
+    client.learn_token(at(0), server_at(), b"00ff");
+    assert!(shown(&mut client, 400_000, 2), "it may be too old now");
+    client.learn_token(at(400_000), server_at(), b"00ff");
+    assert!(shown(&mut client, 400_100, 3));
+    client.learn_token(at(400_100), server_at(), b"00ff");
+    assert!(!shown(&mut client, 400_200, 4), "a fresh one was worth nothing");
+    let mut paper = crate::setting::client(ClientConfig::paper());
+    assert_eq!(paper.named_port(), None);
+    paper.learn_token(at(0), server_at(), b"00ff");
+    assert!(!shown(&mut paper, 0, 1));
+}
+
+#[test]
 fn somebody_elses_word_on_parts_is_not_passed_on() {
     let asked = |config: ClientConfig| {
         let mut client = client(config);

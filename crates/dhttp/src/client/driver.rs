@@ -205,7 +205,7 @@ impl Driver {
         for command in commands.ok().flatten().unwrap_or_default() {
             match command {
                 Command::Ask(question) => self.ask(*question),
-                Command::Learn(server, token) => self.machine.learn_token(server, &token),
+                Command::Learn(server, token) => self.machine.learn_token(self.clock.now(), server, &token),
                 Command::Cancel(id) => {
                     self.machine.cancel(id);
                     self.questions.remove(&id);
