@@ -1,9 +1,12 @@
 //! Metrics for Prometheus: every request gets them, whatever its path.
 //!
-//! One client at a time, with a timeout of five seconds. Not a public server: bind it to an address for monitoring only.
+//! A thread for each connection, at most [`MAX_CONNECTIONS`], each with a timeout of one second. Not a public server: bind it
+//! to an address for monitoring only.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -11,31 +14,89 @@ use crate::failure::Failure;
 
 /// Responds in a thread of its own, as long as the program runs.
 pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) -> Result<(), Failure> {
+    let read = Mutex::new(read);
     let listener = TcpListener::bind(address).map_err(|error| {
         Failure::Network(format!(
             "cannot listen at {address}: {error}; choose another address with --metrics"
         ))
     })?;
+    let (read, open) = (Arc::new(read), Arc::new(AtomicUsize::new(0)));
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
+            let (read, place) = (Arc::clone(&read), Place::take(&open));
             // A client that disconnects is not an error.
-            let _ = answer(stream, &read());
+            let respond = move || drop((respond(stream, &*read), place));
+            drop(thread::Builder::new().name("metrics".to_owned()).spawn(respond));
         }
     });
     Ok(())
 }
 
-fn answer(mut stream: TcpStream, text: &str) -> std::io::Result<()> {
-    let patience = Some(Duration::from_secs(5));
-    stream.set_read_timeout(patience)?;
-    stream.set_write_timeout(patience)?;
+/// Connections at a time. One more waits, a second at most: then the others have ended.
+const MAX_CONNECTIONS: usize = 64;
+/// A client that says nothing for so long is gone.
+const PATIENCE: Duration = Duration::from_millis(900);
+
+/// One of so many connections, until it is dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a connection of those that are there ends within a second"
+    )]
+    fn take(open: &Arc<AtomicUsize>) -> Self {
+        while open.load(Ordering::Acquire) >= MAX_CONNECTIONS {
+            thread::sleep(Duration::from_millis(5));
+        }
+        open.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(open))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn respond(mut stream: TcpStream, read: &Mutex<impl Fn() -> String>) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     let length = stream.read(&mut [0; 4_096])?;
     if length == 0 {
         return Ok(());
     }
+    // A reader that panicked once has changed nothing.
+    let text = read.lock().unwrap_or_else(PoisonError::into_inner)();
     write!(
         stream,
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
         text.len()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scrape_is_answered_beside_idle_connections() {
+        let probe = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = probe.local_addr().unwrap();
+        drop(probe);
+        serve(address, || "counted 1\n".to_owned()).unwrap();
+        let idle: Vec<_> = (0..MAX_CONNECTIONS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.ends_with("counted 1\n"), "{text}");
+        // None of them has said anything, or been closed for it yet: nobody was waited for.
+        for stream in &idle {
+            stream.set_nonblocking(true).unwrap();
+            let open = stream.peek(&mut [0]).unwrap_err();
+            assert_eq!(open.kind(), std::io::ErrorKind::WouldBlock);
+        }
+    }
 }
