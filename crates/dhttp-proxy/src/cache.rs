@@ -46,7 +46,7 @@ use tokio::runtime::Handle;
 use wire::Time;
 
 use answered::Wanted;
-use dhttp::clock::calendar;
+use dhttp::clock::{calendar, steady_calendar};
 use dhttp::counters::count_shared;
 use dhttp::fields::copy;
 use dhttp::handler::{Answer, Body, Handler, Request, Shown};
@@ -279,7 +279,13 @@ const fn seconds(now: Time) -> u64 {
     now.as_nanos() / 1_000_000_000
 }
 
+/// Now, for ages: steps of the calendar do not change it.
 fn since_1970() -> Time {
+    Time::ZERO + steady_calendar()
+}
+
+/// Now, for dates.
+fn on_calendar() -> Time {
     Time::ZERO + calendar()
 }
 

@@ -4,7 +4,10 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use std::sync::OnceLock;
+
 use rustix::event::Timespec;
+use rustix::time::{ClockId, clock_gettime};
 use wire::{Duration, Time};
 
 /// A clock; copies of it agree.
@@ -33,6 +36,19 @@ pub fn timespec(span: Duration) -> Timespec {
         tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
     }
+}
+
+/// Since 1970 by the calendar as it was at the first call, and by a clock that nobody sets since: spans of it are real
+/// ones, suspended time included, also where the calendar is set back or forward meanwhile.
+pub fn steady_calendar() -> Duration {
+    static BEGUN: OnceLock<(Duration, u64)> = OnceLock::new();
+    let boot = || {
+        let now = clock_gettime(ClockId::Boottime);
+        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+        seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(now.tv_nsec).unwrap_or(0))
+    };
+    let (since_1970, at) = *BEGUN.get_or_init(|| (calendar(), boot()));
+    since_1970 + Duration::from_nanos(boot().saturating_sub(at))
 }
 
 /// Since 1970.

@@ -85,7 +85,7 @@ pub(super) fn validated(
     times: Times,
 ) -> Answer {
     count_shared(&store.counters.validated);
-    let fields = freshened(found.record.fields(), &kept_fields(&said.fields, times.came));
+    let fields = freshened(found.record.fields(), &kept_fields(&said.fields, times.calendar));
     let renewed = renewed(store, wanted, found, fields, times);
     match &renewed {
         Some(fresh) => store.keep(fresh),
@@ -127,7 +127,7 @@ pub(super) fn learn(
     }
     if let Some(found) = found.filter(|_| wanted.head.method == Method::Head && head.status == 200) {
         // What it describes is what we have, or what we have is old (section 4.3.5).
-        let fields = kept_fields(&head.fields, times.came);
+        let fields = kept_fields(&head.fields, times.calendar);
         let kept = found.large.as_ref().map_or(found.record.body().len() as u64, Body::len);
         if length.is_none_or(|said| said == kept) && describes(found.record.fields(), kept, &fields) {
             let fields = freshened(found.record.fields(), &fields);
@@ -155,7 +155,7 @@ impl Keeping {
         if !wanted.is_for_cache {
             return None;
         }
-        let fields = kept_fields(&head.fields, times.came);
+        let fields = kept_fields(&head.fields, times.calendar);
         let head = ResponseHead { version: Version::Http11, status: head.status, fields };
         let asked = wanted.asked();
         let policy = Policy::of(&asked, &head, times, &store.targets)?;

@@ -11,7 +11,7 @@ use http1::message::{Fields, Method, RequestHead};
 use super::answered::{Keeping, UNASKED, Wanted, learn, passed, stood_in, validated, why};
 use super::memory::Found;
 use super::upstream::{Fetched, Unanswered};
-use super::{Shared, Upstream, given, since_1970};
+use super::{Shared, Upstream, given, on_calendar, since_1970};
 use dhttp::counters::count_shared;
 use dhttp::handler::{Answer, Body};
 use dhttp::later::{Interims, Promise};
@@ -83,7 +83,7 @@ async fn answer<U: Upstream>(
         (for_server(&wanted.head, ours.map(|found| found.record.fields())), owned.body.clone());
     let asked_at = since_1970();
     let fetched = ask(shared, owned, head, body, interims.clone()).await;
-    let times = Times { asked: asked_at, came: since_1970() };
+    let times = Times { asked: asked_at, came: since_1970(), calendar: on_calendar() };
     let fetched = match (fetched, ours) {
         (Ok(Fetched { head, body: _, trailers: _ }), Some(found)) if head.status == 304 => {
             if is_about(found.record.fields(), &head.fields) {
@@ -160,5 +160,5 @@ fn came<U: Upstream>(
         let is_all = answer.status == head.status;
         return (answer, if is_all { trailers } else { Fields::new() });
     }
-    (passed(&head, body, forwarded, times.came), trailers)
+    (passed(&head, body, forwarded, times.calendar), trailers)
 }

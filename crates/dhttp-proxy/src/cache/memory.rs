@@ -349,7 +349,7 @@ mod tests {
         fields.push("Vary", vary).unwrap();
         let head = ResponseHead { version: Version::Http11, status: 200, fields };
         let asked = asked(lines);
-        let times = Times { asked: Time::ZERO, came: Time::ZERO };
+        let times = Times { asked: Time::ZERO, came: Time::ZERO, calendar: Time::ZERO };
         let policy = Policy::of(&asked, &head, times, &[]).unwrap();
         let choice = Choice::of(&asked, &head.fields).unwrap();
         let fields = head.fields.as_lines();

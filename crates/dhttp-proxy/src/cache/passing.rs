@@ -18,7 +18,7 @@ use super::answered::{Keeping, UNASKED, Wanted, learn, stood_in, told, validated
 use super::memory::Found;
 use super::ready::Ready;
 use super::store::Store;
-use super::{CacheConfig, given, since_1970};
+use super::{CacheConfig, given, on_calendar, since_1970};
 use crate::hosted::Collected;
 use dhttp::counters::count_shared;
 use dhttp::fields::copy;
@@ -265,7 +265,7 @@ impl Passing {
     pub(crate) fn head(&mut self, head: &ResponseHead, length: Option<u64>) -> Came {
         let Self { keeper, wanted, found, request, is_validation, asked_at, ticket, keeping } = self;
         let store = &keeper.store;
-        let times = Times { asked: *asked_at, came: since_1970() };
+        let times = Times { asked: *asked_at, came: since_1970(), calendar: on_calendar() };
         if let Some(found) = found.as_ref().filter(|_| *is_validation && head.status == 304) {
             if is_about(found.record.fields(), &head.fields) {
                 let answer = validated(store, wanted, found, head, times);
@@ -302,7 +302,7 @@ impl Passing {
         let mut fields = told(&head.fields, &how);
         if head.fields.get("Date").is_none() {
             // Whoever passes an answer on must say when it was made, if nobody has (RFC 9110, section 6.6.1).
-            copy(&mut fields, b"Date", calendar::http(times.came.since(Time::ZERO)).as_bytes());
+            copy(&mut fields, b"Date", calendar::http(times.calendar.since(Time::ZERO)).as_bytes());
         }
         Came::Passed(fields)
     }

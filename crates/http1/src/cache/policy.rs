@@ -38,6 +38,8 @@ pub struct Times {
     pub asked: Time,
     /// The head of the answer came.
     pub came: Time,
+    /// The same by the calendar, with which the server's `Date` is compared. The others are of a clock that nobody sets.
+    pub calendar: Time,
 }
 
 /// What may be done with an answer that is kept.
@@ -117,7 +119,7 @@ impl Policy {
 
     /// Whether it may be given to a request that says nothing about caches.
     pub fn is_fresh(&self, now: Time) -> bool {
-        !self.no_cache && self.age(now) < span(self.lifetime)
+        !self.no_cache && now >= self.born && self.age(now) < span(self.lifetime)
     }
 
     /// What may be done with it for this request.
@@ -125,7 +127,8 @@ impl Policy {
         let control = &request.control;
         let age = self.age(now);
         let is_old_enough = control.max_age.is_some_and(|most| age > span(most));
-        if self.no_cache || control.no_cache || is_old_enough {
+        // What was made later than now is of unknown age: it was stored when another clock was right.
+        if self.no_cache || control.no_cache || is_old_enough || now < self.born {
             return Verdict::Validate;
         }
         let needed = span(control.min_fresh.unwrap_or(0));
@@ -266,13 +269,13 @@ fn guessed_lifetime(fields: &Fields, times: Times) -> Seconds {
 
 /// When it says that it was made.
 fn made(fields: &Fields, times: Times) -> Time {
-    fields.get("Date").and_then(date::parse).unwrap_or(times.came)
+    fields.get("Date").and_then(date::parse).unwrap_or(times.calendar)
 }
 
 /// When it was made, as far as can be told (section 4.2.3).
 fn birth(fields: &Fields, times: Times) -> Time {
-    let Times { asked, came } = times;
-    let apparent = came.since(made(fields, times));
+    let Times { asked, came, calendar } = times;
+    let apparent = calendar.since(made(fields, times));
     let corrected = span(said_age(fields).unwrap_or(0)) + came.since(asked);
     let age = apparent.max(corrected);
     Time::ZERO + came.since(Time::ZERO).saturating_sub(age)

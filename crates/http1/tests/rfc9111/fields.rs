@@ -47,7 +47,7 @@ fn rfc9213_2_2_a_targeted_field_counts_in_the_place_of_cache_control_and_expires
     let targets = ["CDN-Cache-Control".to_owned()];
     let later = ("Expires", "Sun, 06 Nov 1994 09:49:47 GMT");
     let of = |lines: &[(&str, &str)], targets: &[String]| {
-        let times = Times { asked: at(0), came: at(0) };
+        let times = Times { asked: at(0), came: at(0), calendar: at(0) };
         let policy = Policy::of(&asked("GET", &[]), &response(200, lines), times, targets)?;
         Some(policy.seconds_left(at(0)))
     };

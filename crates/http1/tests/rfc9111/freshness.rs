@@ -58,7 +58,7 @@ fn rfc9111_4_2_2_without_a_word_a_tenth_of_its_age_is_guessed() {
 #[test]
 fn rfc9111_4_2_3_the_age_is_the_oldest_that_is_known() {
     let age = |lines: Lines<'_>, asked_at, came_at| {
-        let times = Times { asked: at(asked_at), came: at(came_at) };
+        let times = Times { asked: at(asked_at), came: at(came_at), calendar: at(came_at) };
         let lines: Vec<_> = [("Cache-Control", "max-age=60")].iter().chain(lines).copied().collect();
         let policy = Policy::of(&asked("GET", &[]), &response(200, &lines), times, &[]).unwrap();
         policy.age(at(came_at + 5)).as_secs_f64()
@@ -107,7 +107,7 @@ fn rfc9111_4_2_2_a_guess_ends_after_a_day_and_is_none_for_what_is_yet_to_come() 
 #[test]
 fn rfc9111_4_2_3_the_way_here_and_the_clocks_count_once() {
     let age = |lines: Lines<'_>, asked_at, came_at, now| {
-        let times = Times { asked: at(asked_at), came: at(came_at) };
+        let times = Times { asked: at(asked_at), came: at(came_at), calendar: at(came_at) };
         let lines: Vec<_> = [crate::FRESH].iter().chain(lines).copied().collect();
         let policy = Policy::of(&asked("GET", &[]), &response(200, &lines), times, &[]).unwrap();
         policy.age(at(now)).as_secs_f64()
@@ -125,5 +125,26 @@ fn rfc9111_4_2_3_the_way_here_and_the_clocks_count_once() {
         (&[("Date", "today")], 20, 20, 25, 5.0),
     ] {
         assert_eq!(age(lines, asked_at, came_at, now), wanted, "{lines:?}");
+    }
+}
+
+#[test]
+fn rfc9111_4_2_3_steps_of_the_calendar_neither_extend_nor_end_freshness() {
+    // The calendar is a day behind the clock of ages, or a day ahead: only `Date` is compared with it.
+    let day = 86_400;
+    for calendar in [at(0), at(day), wire::Time::ZERO + wire::Duration::from_secs(crate::CAME - day)] {
+        let date = if calendar == at(day) {
+            "Mon, 07 Nov 1994 08:49:37 GMT"
+        } else {
+            "Sun, 06 Nov 1994 08:49:37 GMT"
+        };
+        let lines = [("Date", date), ("Cache-Control", "max-age=60"), ("ETag", "\"t\"")];
+        let times = Times { asked: at(5), came: at(5), calendar };
+        let policy = Policy::of(&asked("GET", &[]), &response(200, &lines), times, &[]).unwrap();
+        assert_eq!(policy.seconds_left(at(5)), 60, "{calendar:?}");
+        assert!(policy.is_fresh(at(64)) && !policy.is_fresh(at(65)));
+        // Stored by a clock that was ahead: of unknown age.
+        assert!(!policy.is_fresh(at(4)));
+        assert_eq!(policy.verdict(at(4), &asked("GET", &[])), Verdict::Validate);
     }
 }

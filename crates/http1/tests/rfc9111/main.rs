@@ -45,7 +45,7 @@ fn response(status: u16, lines: Lines<'_>) -> ResponseHead {
 }
 
 fn kept(request: &Asked<'_>, status: u16, lines: Lines<'_>) -> Option<Policy> {
-    Policy::of(request, &response(status, lines), Times { asked: at(0), came: at(0) }, &[])
+    Policy::of(request, &response(status, lines), Times { asked: at(0), came: at(0), calendar: at(0) }, &[])
 }
 
 /// What may be done after so many seconds with an answer that says this, for a request that says nothing.
@@ -61,7 +61,9 @@ const CHANGED: (&str, &str) = ("Last-Modified", "Sun, 06 Nov 1994 08:00:00 GMT")
 /// What a request gets of ten bytes with this status and these fields, five seconds old.
 fn given_of(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) -> Given {
     let head = response(status, stored);
-    let policy = Policy::of(&asked("GET", &[]), &head, Times { asked: at(0), came: at(0) }, &[]).unwrap();
+    let policy =
+        Policy::of(&asked("GET", &[]), &head, Times { asked: at(0), came: at(0), calendar: at(0) }, &[])
+            .unwrap();
     let kept = Kept { status, fields: head.fields.as_lines(), length: 10, policy };
     answer(kept, &asked(method, lines), at(5), "cache", "hit")
 }
