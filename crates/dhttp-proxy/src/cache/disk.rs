@@ -6,7 +6,8 @@
 
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,19 +16,22 @@ use std::thread;
 use http1::cache::Asked;
 use http1::cache::vary::suits;
 use redb::{Database, Error, ReadableDatabase, ReadableTable, Table, TableDefinition};
+use siphasher::sip::SipHasher13;
 
 use super::memory::Found;
 use super::record::Record;
 use dhttp::handler::Body;
 
-/// By key and choice ([`place`]): the number under which it came ([`NUMBER`]), and a [`Record`] with a longer body behind.
+/// By key and choice ([`place`]): the number under which it came ([`NUMBER`]), a [`checksum`] of the rest, and a [`Record`]
+/// with a longer body behind.
 const ANSWERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
 /// Places, by the numbers under which answers came.
 const ORDER: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("order");
 /// How many bytes the values of the answers have, in one row.
 const BYTES: TableDefinition<'_, (), u64> = TableDefinition::new("bytes");
-/// Bytes of a number in front of a record, and of the record's length behind that.
+/// Bytes of a number in front of a record, of the checksum behind that, and of the record's length.
 const NUMBER: usize = 8;
+const CHECKSUM: usize = 8;
 const LENGTH: usize = 4;
 
 /// What waits to be written; what comes when there is more is kept in memory alone.
@@ -38,7 +42,8 @@ const BATCH: usize = 256;
 /// A store on disk.
 #[derive(Debug)]
 pub(super) struct Disk {
-    database: Arc<Database>,
+    /// There until it is dropped.
+    database: Option<Arc<Database>>,
     jobs: SyncSender<Job>,
     /// No more bytes of answers are kept.
     most: Arc<AtomicU64>,
@@ -61,22 +66,44 @@ impl Disk {
     pub(super) fn open(path: &Path, most: u64, tell: fn(&str)) -> io::Result<Self> {
         let shown = path.display().to_string();
         let failed = |error: Error| io::Error::other(format!("cannot keep answers in {shown}: {error}"));
-        let database = Database::create(path).map_err(|error| failed(error.into()))?;
-        let database = Arc::new(database);
         let most = Arc::new(AtomicU64::new(most));
-        let mut writer = Writer::new(Arc::clone(&database), Arc::clone(&most)).map_err(failed)?;
+        let (database, mut writer) = match opened(path, &most) {
+            Ok(opened) => opened,
+            Err(Trouble::Other(error)) => return Err(failed(error)),
+            // Another program's file, given by mistake, stays where it is.
+            Err(Trouble::Damaged(why)) if !is_ours(path) => {
+                return Err(io::Error::other(format!(
+                    "cannot keep answers in {shown}: {why}; it is not a store"
+                )));
+            }
+            Err(Trouble::Damaged(why)) => {
+                let aside = set_aside(path)?;
+                tell(&format!(
+                    "{shown} is damaged ({why}); it is {} now, and a new one is begun",
+                    aside.display()
+                ));
+                opened(path, &most).map_err(|trouble| match trouble {
+                    Trouble::Other(error) => failed(error),
+                    Trouble::Damaged(why) => {
+                        io::Error::other(format!("cannot keep answers in {shown}: {why}"))
+                    }
+                })?
+            }
+        };
         let (jobs, come) = sync_channel(MOST_WAITING);
         let is_off = Arc::new(AtomicBool::new(false));
         let off = Arc::clone(&is_off);
         thread::Builder::new().name("cache-disk".to_owned()).spawn(move || {
-            if let Err(error) = writer.run(&come, &off) {
-                off.store(true, Ordering::Release);
-                tell(&format!(
-                    "cannot write to {shown}: {error}; answers are kept in memory alone from now on"
-                ));
-            }
+            let ended = catch_unwind(AssertUnwindSafe(|| writer.run(&come, &off)));
+            let why = match ended {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "it is damaged".to_owned(),
+            };
+            off.store(true, Ordering::Release);
+            tell(&format!("cannot write to {shown}: {why}; answers are kept in memory alone from now on"));
         })?;
-        Ok(Self { database, jobs, most, is_off })
+        Ok(Self { database: Some(database), jobs, most, is_off })
     }
 
     /// What is kept for this key and suits this request.
@@ -84,12 +111,17 @@ impl Disk {
         if self.is_off.load(Ordering::Acquire) {
             return None;
         }
-        // What cannot be read is not there.
-        self.look(key, request).ok().flatten()
+        // What cannot be read is not there; a store that panics over it is not used any more.
+        let look = AssertUnwindSafe(|| self.look(key, request).ok().flatten());
+        catch_unwind(look).unwrap_or_else(|_| {
+            self.is_off.store(true, Ordering::Release);
+            None
+        })
     }
 
     fn look(&self, key: &[u8], request: &Asked<'_>) -> Result<Option<Found>, Error> {
-        let table = self.database.begin_read()?.open_table(ANSWERS)?;
+        let Some(database) = &self.database else { return Ok(None) };
+        let table = database.begin_read()?.open_table(ANSWERS)?;
         let (mut newest, mut best) = (0, None);
         for row in table.range(place(key, &[]).as_slice()..)? {
             let (found, value) = row?;
@@ -127,6 +159,72 @@ impl Disk {
             let _ = told.recv();
         }
     }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // A damaged store may panic over its own end; the file is set aside when it is opened next.
+        let database = self.database.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+    }
+}
+
+/// Why a file cannot be used.
+enum Trouble {
+    /// What it holds is not a store, or not a whole one.
+    Damaged(String),
+    /// Anything else: another process uses it, or the system refuses.
+    Other(Error),
+}
+
+impl Trouble {
+    fn of(error: Error) -> Self {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        let is_damaged = match &error {
+            Error::Io(error) => matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof),
+            Error::Corrupted(_)
+            | Error::RepairAborted
+            | Error::UpgradeRequired(_)
+            | Error::TableTypeMismatch { .. }
+            | Error::TableIsMultimap(_)
+            | Error::TypeDefinitionChanged { .. } => true,
+            // The store's errors are open-ended.
+            _ => false,
+        };
+        if is_damaged { Self::Damaged(error.to_string()) } else { Self::Other(error) }
+    }
+}
+
+/// Opens a store and looks through it. A damaged one may be met by a panic of the store's, which is caught: it is not in
+/// use yet.
+fn opened(path: &Path, most: &Arc<AtomicU64>) -> Result<(Arc<Database>, Writer), Trouble> {
+    let open = || -> Result<_, Error> {
+        let database = Arc::new(Database::create(path)?);
+        let writer = Writer::new(Arc::clone(&database), Arc::clone(most))?;
+        Ok((database, writer))
+    };
+    match catch_unwind(AssertUnwindSafe(open)) {
+        Ok(opened) => opened.map_err(Trouble::of),
+        Err(_) => Err(Trouble::Damaged("it cannot be read".to_owned())),
+    }
+}
+
+/// Whether a file begins as a store does, but for damage to some of these bytes.
+fn is_ours(path: &Path) -> bool {
+    // redb's design document, "Super-header".
+    const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
+    let mut first = [0; MAGIC.len()];
+    let is_read = std::fs::File::open(path).and_then(|file| file.read_exact_at(&mut first, 0)).is_ok();
+    is_read && first.iter().zip(MAGIC).filter(|(found, magic)| *found == magic).count() > MAGIC.len() / 2
+}
+
+/// Gives a damaged file another name, in the place of one that was damaged before.
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".damaged");
+    let aside = PathBuf::from(name);
+    std::fs::rename(path, &aside)?;
+    Ok(aside)
 }
 
 /// Who writes.
@@ -236,6 +334,7 @@ fn is_of(place: &[u8], key: &[u8]) -> bool {
 fn written(number: u64, found: &Found) -> Result<Vec<u8>, Error> {
     let record = found.record.as_bytes();
     let mut value = number.to_be_bytes().to_vec();
+    value.extend_from_slice(&[0; CHECKSUM]);
     value.extend_from_slice(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_be_bytes());
     value.extend_from_slice(record);
     match &found.large {
@@ -249,7 +348,16 @@ fn written(number: u64, found: &Found) -> Result<Vec<u8>, Error> {
             }
         }
     }
+    let checksum = value.get(NUMBER + CHECKSUM..).map(checksum).unwrap_or_default();
+    if let Some(room) = value.get_mut(NUMBER..NUMBER + CHECKSUM) {
+        room.copy_from_slice(&checksum);
+    }
     Ok(value)
+}
+
+/// Tells damage: the store checks its own pages, and not the values in them.
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
+    SipHasher13::new().hash(bytes).to_be_bytes()
 }
 
 fn number_of(value: &[u8]) -> u64 {
@@ -257,7 +365,10 @@ fn number_of(value: &[u8]) -> u64 {
 }
 
 fn read(value: &[u8]) -> Option<Found> {
-    let rest = value.get(NUMBER..)?;
+    let (expected, rest) = value.get(NUMBER..)?.split_first_chunk::<CHECKSUM>()?;
+    if *expected != checksum(rest) {
+        return None;
+    }
     let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
     let (record, body) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
     let large = (!body.is_empty()).then(|| Body::Whole(body.into()));
