@@ -33,6 +33,16 @@ fn connect(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
     socket.into()
 }
 
+#[expect(clippy::disallowed_methods, reason = "what is waited for is the server's threads")]
+fn pause(milliseconds: u64) {
+    std::thread::sleep(Duration::from_millis(milliseconds));
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test that would wait for ever ends")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// Twenty requests of the other client, each on a connection of its own: all answered, each within ten seconds.
 fn the_other_is_served(server: SocketAddr) {
     for _ in 0..20 {
@@ -46,15 +56,15 @@ fn the_other_is_served(server: SocketAddr) {
 
 /// The value of a counter, once it is at least so much.
 fn counted(server: &Server<fn(&Request<'_>) -> Answer>, name: &str, least: u64) -> u64 {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = now() + Duration::from_secs(20);
     loop {
         let text = server.metrics();
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         let value: u64 = value.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap();
-        if value >= least || Instant::now() > until {
+        if value >= least || now() > until {
             return value;
         }
-        std::thread::sleep(Duration::from_millis(50));
+        pause(50);
     }
 }
 
@@ -118,10 +128,10 @@ fn bodies_of_one_client_take_no_more_than_its_share() {
     assert_eq!(&first, b"HTTP/1.1 200");
     the_other_is_served(server.address());
     drop(streams);
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = now() + Duration::from_secs(10);
     while counted(&server, "dhttp_body_bytes", 0) > 0 {
-        assert!(Instant::now() < until, "what was buffered for connections that have ended is given back");
-        std::thread::sleep(Duration::from_millis(50));
+        assert!(now() < until, "what was buffered for connections that have ended is given back");
+        pause(50);
     }
 }
 
@@ -154,14 +164,13 @@ fn clients_that_read_too_slowly_are_closed_and_keep_no_other_out() {
         })
         .collect();
     // Ninety bytes a second each: something is taken all the time, and far too little.
-    let until = Instant::now() + Duration::from_secs(12);
-    while Instant::now() < until && counted(&server, "dhttp_connections_closed_total{why=\"slow\"}", 0) < 300
-    {
+    let until = now() + Duration::from_secs(12);
+    while now() < until && counted(&server, "dhttp_connections_closed_total{why=\"slow\"}", 0) < 300 {
         for stream in &mut slow {
             let _ = stream.read(&mut [0; 90]);
         }
         the_other_is_served(server.address());
-        std::thread::sleep(Duration::from_millis(500));
+        pause(500);
     }
     assert_eq!(counted(&server, "dhttp_connections_closed_total{why=\"slow\"}", 300), 300);
 }

@@ -25,13 +25,18 @@ fn send_from_world(lab: &Lab, from: &'static str, to: String, count: u64) -> usi
             // A router that says that the port is closed is no failure of the attack's.
             let _ = socket.send_to(&request(id, "h"), &to);
         }
-        std::thread::sleep(Duration::from_secs(1));
+        pause();
         let is_answered = |socket: &&UdpSocket| {
             socket.set_nonblocking(true).unwrap();
             socket.recv(&mut [0; 2_048]).is_ok()
         };
         sockets.iter().filter(is_answered).count()
     })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a reply that must not come is waited for")]
+fn pause() {
+    std::thread::sleep(Duration::from_secs(1));
 }
 
 /// A web server of an inside host, and how many connections it had.
