@@ -235,6 +235,10 @@ mod tests {
         assert_eq!(taken(&mailbox), [(1, 200)]);
         promise.give(Answer::text(201, "slow"));
         assert_eq!(taken(&mailbox), [(2, 201)]);
+        let (promise, later) = super::promise();
+        later.await_in(&mailbox, 3);
+        promise.refer();
+        assert_eq!(taken(&mailbox), [(3, 0)], "and nothing is said when the promise is gone");
     }
 
     #[test]
