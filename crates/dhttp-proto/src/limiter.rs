@@ -40,7 +40,7 @@ pub fn units(bytes: u64) -> u32 {
 
 impl LimiterConfig {
     /// The limiter of clients with a token, in units of [`UNIT_BYTES`]: bursts of 1 MiB to an address, 4 MiB to a site and
-    /// 16 MiB to a network, and half of that a second from then on. Beyond it a client gets the eight bytes, always.
+    /// 16 MiB to a network, and 0.7 of that a second from then on. Beyond it a client gets the eight bytes, always.
     pub fn for_tokens() -> Self {
         let [address, site, network] = [1_u64 << 20, 4 << 20, 16 << 20].map(units);
         Self { most: [address, site, network], slip: 1, ..Self::default() }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_for_a_mebibyte_at_once_and_half_of_one_a_second() {
+    fn a_token_is_good_for_a_mebibyte_at_once_and_two_thirds_of_one_a_second() {
         let mut limiter = limiter(LimiterConfig::for_tokens());
         let address = "198.51.100.1".parse().unwrap();
         let weight = units(1_232 + 28);
