@@ -3,8 +3,11 @@
 //!
 //! Without decompression: Parquet and Arrow compress their columns themselves.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 pub use accesslog::columns::{Columns, Named};
 pub use arrow_array::RecordBatch;
@@ -36,6 +39,50 @@ pub struct Batches {
 /// # Errors
 /// The file is damaged, or lacks a required column.
 pub fn batches(kind: Kind, place: Place, named: &Named) -> Result<Batches, ArrowError> {
+    let Batches { columns, batches } = contained(|| open(kind, place, named))?;
+    Ok(Batches { columns, batches: Box::new(Contained(Some(batches))) })
+}
+
+/// Batches of a reader that may panic over a damaged file: then they end with an error.
+struct Contained(Option<Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>>);
+
+impl Iterator for Contained {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batches = self.0.as_mut()?;
+        let next = contained(|| batches.next().transpose()).transpose();
+        if matches!(next, None | Some(Err(_))) {
+            // What is left of it is in no state to be asked again.
+            self.0 = None;
+        }
+        next
+    }
+}
+
+thread_local! {
+    /// Whether a panic of this thread is caught, and said as an error.
+    static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a reader of Arrow's or Parquet's crates, whose panics over offsets that lead out of the file become errors.
+fn contained<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_CONTAINED.get() {
+                usual(info);
+            }
+        }));
+    });
+    IS_CONTAINED.set(true);
+    let read = catch_unwind(AssertUnwindSafe(read));
+    IS_CONTAINED.set(false);
+    read.unwrap_or_else(|_| Err(ArrowError::ParseError("the table is damaged".to_owned())))
+}
+
+fn open(kind: Kind, place: Place, named: &Named) -> Result<Batches, ArrowError> {
     match (kind, place) {
         (Kind::Parquet, Place::File(path)) => parquet(File::open(path)?, named),
         #[cfg(feature = "object-store")]
@@ -84,4 +131,73 @@ fn arrow_stream(bytes: impl Read + Send + 'static, named: &Named) -> Result<Batc
 
 fn find(schema: &arrow_schema::Schema, named: &Named) -> Result<Columns, ArrowError> {
     Columns::find(schema, named).map_err(|missing| ArrowError::SchemaError(missing.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int64Array, StringArray};
+    use arrow_ipc::writer::{FileWriter, StreamWriter};
+    use arrow_schema::{DataType, Field, Schema};
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn table(kind: Kind) -> Vec<u8> {
+        let fields = [("time", DataType::Int64), ("client", DataType::Utf8), ("size", DataType::Int64)];
+        let fields: Vec<Field> =
+            fields.into_iter().map(|(name, kind)| Field::new(name, kind, true)).collect();
+        let schema = Arc::new(Schema::new(fields));
+        let numbers = Int64Array::from_iter_values(0..100);
+        let clients = StringArray::from_iter_values((0..100).map(|number| format!("client-{}", number % 7)));
+        let columns: Vec<Arc<dyn arrow_array::Array>> =
+            vec![Arc::new(numbers.clone()), Arc::new(clients), Arc::new(numbers)];
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).unwrap();
+        let mut bytes = Vec::new();
+        match kind {
+            Kind::ArrowStream => {
+                let mut writer = StreamWriter::try_new(&mut bytes, &schema).unwrap();
+                writer.write(&batch).unwrap();
+                writer.finish().unwrap();
+            }
+            Kind::Arrow | Kind::Parquet => {
+                let mut writer = FileWriter::try_new(&mut bytes, &schema).unwrap();
+                writer.write(&batch).unwrap();
+                writer.finish().unwrap();
+            }
+        }
+        bytes
+    }
+
+    /// Rows, or that there was an error; a panic would fail the test.
+    fn read(kind: Kind, bytes: Vec<u8>) -> Option<usize> {
+        let opened = batches(kind, Place::Memory(Bytes::from(bytes)), &Named::default()).ok()?;
+        opened.batches.map(|batch| batch.ok().map(|batch| batch.num_rows())).sum()
+    }
+
+    #[test]
+    fn damaged_arrow_is_an_error_and_never_a_panic() {
+        let (mut random, mut refused) = (7_u64, 0);
+        let mut next = |below: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(random >> 33).unwrap() % below
+        };
+        for kind in [Kind::Arrow, Kind::ArrowStream] {
+            let whole = table(kind);
+            assert_eq!(read(kind, whole.clone()), Some(100));
+            for _ in 0..2_500 {
+                let mut bytes = whole.clone();
+                for _ in 0..=next(8) {
+                    let at = next(bytes.len());
+                    bytes[at] = u8::try_from(next(256)).unwrap();
+                }
+                if next(10) == 0 {
+                    bytes.truncate(next(whole.len()));
+                }
+                refused += usize::from(read(kind, bytes).is_none());
+            }
+        }
+        assert!(refused > 250, "{refused}");
+    }
 }
