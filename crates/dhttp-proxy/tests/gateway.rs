@@ -340,10 +340,25 @@ fn it_tells_browsers_how_to_use_it_and_others_what_it_is() {
 fn too_many_connections_are_told_to_come_again() {
     let config = GatewayConfig { connections: 1, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway = gateway_with(config);
+    // One that waits for its response, and keeps its place.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut first = Program::new(&gateway);
-    first.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(first.answer().status, 200);
+    let at = silent.local_addr().unwrap();
+    first.send(&format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\n\r\n"));
+    let _asked = silent.accept().unwrap();
     assert_eq!(Program::new(&gateway).answer().status, 503);
+}
+
+#[test]
+fn when_all_places_are_taken_the_longest_idle_connection_makes_way() {
+    let config = GatewayConfig { connections: 2, ..GatewayConfig::new(ClientConfig::internet()) };
+    let gateway = gateway_with(config);
+    let idle: Vec<_> = (0..20).map(|_| Program::new(&gateway)).collect();
+    let mut last = Program::new(&gateway);
+    last.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(last.answer().status, 200);
+    assert!(counted(&mut last, &gateway, "gateway_connections_closed_total{why=\"idle\"}") >= 19);
+    drop(idle);
 }
 
 #[test]

@@ -8,6 +8,10 @@ use dhttp::counters::counters;
 use dhttp::log::Channel;
 
 counters! {
+    /// Idle connections that made way for others.
+    evicted = "gateway_connections_closed_total{why=\"idle\"}", "Connections of programs closed before their time.";
+    /// Connections that found no room.
+    turned_away = "gateway_connections_refused_total", "Connections of programs that were told to come again.";
     /// Answers in one datagram.
     udp = "gateway_answers_total{channel=\"udp\"}", "Answers passed on, by the channel they came by.";
     /// Answers on connections that servers opened.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,6 +55,17 @@ enum Place {
     /// With a thread.
     Lent(Arc<TcpStream>),
     Tunnel(Box<Tunnel>),
+}
+
+impl Place {
+    /// The host of the program.
+    fn peer(&self) -> Option<IpAddr> {
+        match self {
+            Self::Here(waiting) => Some(waiting.connection.peer.ip().to_canonical()),
+            Self::Tunnel(tunnel) => Some(tunnel.peer.ip().to_canonical()),
+            Self::Lent(stream) => stream.peer_addr().ok().map(|peer| peer.ip().to_canonical()),
+        }
+    }
 }
 
 /// Connections that come back, and a way to say so.
@@ -179,7 +190,10 @@ impl Front {
         for _ in 0..64 {
             match self.listener.accept() {
                 Ok((_, peer)) if !self.shared.allows(peer.ip()) => {}
-                Ok((stream, _)) if self.places.len() >= self.config.connections => reply::turn_away(&stream),
+                Ok((stream, peer)) if !self.has_room(peer.ip()) => {
+                    count_shared(&self.shared.counters.turned_away);
+                    reply::turn_away(&stream);
+                }
                 Ok((stream, peer)) => {
                     count_shared(&self.shared.counters.accepted);
                     let number = self.next;
@@ -197,6 +211,32 @@ impl Front {
                 Err(_) => return,
             }
         }
+    }
+
+    /// Whether there is room for a connection of that program's host; the longest idle one makes way for it. No host but this
+    /// one has more than half of all.
+    fn has_room(&mut self, peer: IpAddr) -> bool {
+        let most = self.config.connections;
+        let peer = peer.to_canonical();
+        if !peer.is_loopback() && self.places.len() >= most / 2 {
+            let is_of_peer = |place: &Place| place.peer().is_some_and(|one| one == peer);
+            let count = self.places.values().filter(|place| is_of_peer(place)).count();
+            if count >= (most / 2).max(1) && !self.make_way(is_of_peer) {
+                return false;
+            }
+        }
+        self.places.len() < most || self.make_way(|_| true)
+    }
+
+    fn make_way(&mut self, may: impl Fn(&Place) -> bool) -> bool {
+        let idle =
+            self.places.iter().filter(|(_, place)| may(place)).filter_map(|(number, place)| match place {
+                Place::Here(waiting) => Some((waiting.idle_since()?, *number)),
+                Place::Lent(_) | Place::Tunnel(_) => None,
+            });
+        let Some((_, number)) = idle.min() else { return false };
+        count_shared(&self.shared.counters.evicted);
+        self.places.remove(&number).is_some()
     }
 
     fn take_back(&mut self) {

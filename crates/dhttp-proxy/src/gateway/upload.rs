@@ -4,12 +4,16 @@
 
 use std::io;
 use std::net::TcpStream;
+use std::time::Duration;
 
 use http1::gateway;
 use http1::message::{Event, Framing, PeerFault};
 
 use super::browser::Browser;
 use super::upstream;
+
+/// Bytes per second that a program must send of a body, behind its first patience: Apache's `mod_reqtimeout`, as for servers.
+const MIN_RATE: u64 = 500;
 
 /// Why a request's body did not reach the server whole.
 pub(super) enum Upload {
@@ -28,6 +32,7 @@ impl From<io::Error> for Upload {
 impl Browser<'_> {
     /// Sends the request's body as it comes.
     pub(super) fn upload(&mut self, to: &TcpStream, framing: Framing) -> Result<(), Upload> {
+        let (begun, patience, mut bytes) = (self.shared.clock.now(), self.shared.config().patience, 0_u64);
         loop {
             let mut input = self.incoming.unread();
             let before = input.len();
@@ -41,10 +46,16 @@ impl Browser<'_> {
                 Some(Event::Head(..)) => {}
             }
             self.incoming.consume(used);
+            bytes += used as u64;
             if is_over {
                 return Ok(upstream::send_end(to, framing, &gateway::trailers(self.reader.trailers()))?);
             }
-            if is_dry && !self.incoming.fill(self.shared.config().patience)? {
+            // A byte now and then would hold this thread and the server's connection for ever.
+            let elapsed = Duration::from_nanos(self.shared.clock.now().since(begun).as_nanos());
+            if is_dry && elapsed > patience && bytes < MIN_RATE * elapsed.as_secs() {
+                return Err(Upload::Faulty(PeerFault::TooSlow));
+            }
+            if is_dry && !self.incoming.fill(patience)? {
                 return Err(Upload::Faulty(PeerFault::Truncated));
             }
         }

@@ -245,6 +245,14 @@ impl Waiting {
         }
     }
 
+    /// Since when it has waited for a request or the rest of its head, if that is all that it waits for.
+    pub(super) fn idle_since(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Idle(since) | Phase::Head(since) if !self.is_busy() => Some(since),
+            Phase::Idle(_) | Phase::Head(_) | Phase::Asking | Phase::Room(_) | Phase::Linger(_) => None,
+        }
+    }
+
     /// Whether something was begun.
     pub(super) fn is_busy(&self) -> bool {
         !self.queue.is_empty() || self.asking.is_some()
