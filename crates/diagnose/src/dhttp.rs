@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use wire::packet::{Packet, TcpSegment, UdpDatagram};
 use wire::{Duration, Time};
 
-use crate::cause::{Fix, Who};
+use crate::cause::{About, Fix, Who};
 use crate::gap::Mark;
 use crate::report::FlowReport;
 use crate::table::Options;
@@ -35,6 +35,14 @@ pub(crate) struct Dialogues {
     doors: BTreeMap<(IpAddr, u16, IpAddr), (SocketAddr, SocketAddr)>,
     finished: VecDeque<FlowReport>,
 }
+
+/// A lost datagram.
+pub(crate) const LOST: About = About {
+    what: "A datagram with a request or its reply was lost, and the client sent the request again.",
+    fixes: &RESENT,
+    is_fault: true,
+    least: Duration::ZERO,
+};
 
 /// What can be done about a request that had to be sent again, which no setting of TCP's is for.
 pub(crate) const RESENT: [Fix; 2] = [

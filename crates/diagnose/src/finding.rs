@@ -5,7 +5,7 @@
 
 use wire::{Duration, Time};
 
-use crate::cause::{About, Cause};
+use crate::cause::{About, Cause, Describe as _};
 use crate::gap::millis;
 pub use crate::judge::Confidence;
 use crate::side::Side;

@@ -122,6 +122,7 @@ const FIREWALL: Fix = Fix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cause::Describe as _;
 
     const PORTS: [u16; 9] = [80, 443, 5_432, 3_306, 6_379, 27_017, 9_092, 22, 40_000];
 

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use wire::{Bytes, Duration, Time};
 
 use crate::account::Account;
-use crate::cause::{Cause, Fix};
+use crate::cause::{Cause, Describe as _, Fix};
 use crate::causes::syn_unanswered;
 use crate::dhttp;
 use crate::doubt::Doubts;

@@ -24,6 +24,7 @@
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 use wire::{Duration, Time};
 
+use crate::cause::Describe as _;
 use crate::report::{FlowReport, Place};
 use crate::side::{Both, Side};
 use crate::{Cause, Diagnosis, Options, Seen, Share};

@@ -6,7 +6,7 @@
 use wire::{Duration, Time};
 
 use crate::account::{Account, Share};
-use crate::cause::Cause;
+use crate::cause::{Cause, Describe as _};
 use crate::finding::{Count, Finding};
 
 /// A finer clock measures what matters here.

@@ -331,5 +331,5 @@ fn ratio(part: Duration, whole: Duration) -> Option<f64> {
 
 fn stall(wait: &Wait) -> trace::Stall {
     let Wait { cause, at, lost } = wait;
-    trace::Stall { cause: cause.name().to_owned(), at_ms: at.as_millis_f64(), lost_ms: lost.as_millis_f64() }
+    trace::Stall { cause: *cause, at_ms: at.as_millis_f64(), lost_ms: lost.as_millis_f64() }
 }

@@ -3,6 +3,7 @@
 //! Every formula of the paper adds up the same parts; protocols differ in the parts they include. Not a
 //! timeline of packets: the stalls' times are those of a path on which each object follows the one before it.
 
+use trace::Cause;
 use wire::{Bytes, Duration};
 
 use crate::slow_start::Stall;
@@ -136,25 +137,6 @@ pub struct Wait {
     pub at: Duration,
     /// Its cost.
     pub lost: Duration,
-}
-
-/// Cause of a time without useful transmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// Handshake.
-    ConnectionSetup,
-    /// Slow start.
-    SlowStart,
-}
-
-impl Cause {
-    /// Name in `diagnose`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ConnectionSetup => "connection-setup",
-            Self::SlowStart => "slow-start",
-        }
-    }
 }
 
 /// Waits of one transaction that starts at `start`.

@@ -14,7 +14,7 @@ use simulate::profile::Clocks;
 use simulate::web::{BrowserTimes, HeadSizes, ServerTimes};
 use simulate::{Experiment, Fetched, Hosts};
 use tcp::Segment;
-use trace::{Stall, Summary};
+use trace::{Cause, Stall, Summary};
 use wire::{Bytes, Duration};
 
 use super::catalogue::table;
@@ -98,7 +98,7 @@ pub fn figure_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     Ok(match cell.label(0) {
         "short segment" => ends.first().copied(),
         "long segment" => ends.get(1).copied(),
-        _ => spread(cell, &stalls(UNMENDED, "short-initial-segment")),
+        _ => spread(cell, &stalls(UNMENDED, Cause::ShortInitialSegment)),
     })
 }
 
@@ -115,7 +115,7 @@ pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     Ok(match cell.label(0) {
         "short segment" => ends.pop(),
         "odd segment" => ends.pop().and_then(|_| ends.pop()),
-        _ => spread(cell, &stalls(FIRST_FIX, "nagle-delayed-ack")),
+        _ => spread(cell, &stalls(FIRST_FIX, Cause::NagleDelayedAck)),
     })
 }
 
@@ -162,7 +162,7 @@ fn ends(fetched: &Fetched, range: std::ops::RangeInclusive<u64>) -> Vec<f64> {
 }
 
 /// Duration of the first stall of this name in each of 100 retrievals except the first, whose phase is arbitrary.
-fn stalls(setting: Setting, cause: &str) -> Vec<f64> {
+fn stalls(setting: Setting, cause: Cause) -> Vec<f64> {
     let runs = &a_hundred(setting).stalls;
     let first = runs.iter().skip(1).filter_map(|stalls| stalls.iter().find(|stall| stall.cause == cause));
     first.map(|stall| stall.lost_ms).collect()
@@ -248,9 +248,12 @@ mod tests {
             let stalls = experiment.spent(&fetched).stalls.into_iter();
             stalls.filter(|stall| stall.lost_ms > 100.0).map(|stall| stall.cause).collect::<Vec<_>>()
         };
-        // With the head apart, the rest is not a whole number of segments either.
-        assert_eq!(delayed(UNMENDED), ["short-initial-segment", "nagle-delayed-ack", "nagle-delayed-ack"]);
-        assert_eq!(delayed(FIRST_FIX), ["nagle-delayed-ack"]);
-        assert_eq!([delayed(BOTH_FIXES), delayed(HTTP)], [const { Vec::<String>::new() }; 2]);
+        // With the head apart, what follows it is no whole number of segments either.
+        assert_eq!(
+            delayed(UNMENDED),
+            [Cause::ShortInitialSegment, Cause::NagleDelayedAck, Cause::NagleDelayedAck]
+        );
+        assert_eq!(delayed(FIRST_FIX), [Cause::NagleDelayedAck]);
+        assert_eq!([delayed(BOTH_FIXES), delayed(HTTP)], [const { Vec::<Cause>::new() }; 2]);
     }
 }

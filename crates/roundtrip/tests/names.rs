@@ -97,7 +97,7 @@ fn names(scenario: &Scenario) -> Vec<(String, String)> {
     let found = diagnosed(&capture);
     let least = (elapsed.as_millis_f64() / 50.0).max(5.0);
     let stalls = experiment.spent(&fetched).stalls.into_iter().filter(|stall| stall.lost_ms >= least);
-    stalls.map(|stall| (stall.cause.clone(), name_at(&found, &stall))).collect()
+    stalls.map(|stall| (stall.cause.name().to_owned(), name_at(&found, &stall))).collect()
 }
 
 /// The finding that covers most of a stall, if it covers a third of it.
@@ -113,7 +113,7 @@ fn name_at(found: &[Stall], stall: &Stall) -> String {
         one.total_cmp(&other).then(is_one.cmp(&is_other))
     });
     let best = best.filter(|best| overlap(best) > 0.3 * stall.lost_ms);
-    best.map_or_else(|| "nothing".to_owned(), |best| best.cause.clone())
+    best.map_or_else(|| "nothing".to_owned(), |best| best.cause.name().to_owned())
 }
 
 /// Whether a finding is a note about the path, as long as the connection: what the endpoints know of their stalls names no path.
@@ -135,7 +135,7 @@ fn diagnosed(capture: &[u8]) -> Vec<Stall> {
     let flows = std::iter::from_fn(|| diagnosis.poll());
     let findings = flows.flat_map(|flow| flow.findings).filter(|finding| !is_of_the_path(finding));
     let stall = |finding: Finding| Stall {
-        cause: finding.cause.name().to_owned(),
+        cause: finding.cause,
         at_ms: finding.at.since(began.unwrap()).as_millis_f64(),
         lost_ms: finding.lost.as_millis_f64(),
     };

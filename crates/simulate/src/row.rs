@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use pageload::robot::What;
 use scenario::Scenario;
-use trace::{Row, Stall, Summary};
+use trace::{Cause, Row, Stall, Summary};
 use wire::Duration;
 
 use crate::error::Error;
@@ -84,12 +84,12 @@ fn round_trips(scenario: &Scenario, runs: &[Fetched], spent: &[Spent]) -> Option
 /// Means over the runs: the first stall of a cause is averaged with the first of that cause in every other
 /// run, and so on. They add up to the mean cost of a run's stalls.
 fn stalls(spent: &[Spent]) -> Vec<Stall> {
-    let mut sums: BTreeMap<(&str, usize), (f64, f64, f64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(Cause, usize), (f64, f64, f64)> = BTreeMap::new();
     for Spent { working: _, stalls, repairs: _ } in spent {
-        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut seen: BTreeMap<Cause, usize> = BTreeMap::new();
         for Stall { cause, at_ms, lost_ms } in stalls {
-            let number = seen.entry(cause).or_default();
-            let (count, at, lost) = sums.entry((cause, *number)).or_default();
+            let number = seen.entry(*cause).or_default();
+            let (count, at, lost) = sums.entry((*cause, *number)).or_default();
             *number += 1;
             *count += 1.0;
             *at += at_ms;
@@ -99,12 +99,13 @@ fn stalls(spent: &[Spent]) -> Vec<Stall> {
     let mut stalls: Vec<Stall> = sums
         .into_iter()
         .map(|((cause, _), (count, at, lost))| Stall {
-            cause: cause.to_owned(),
+            cause,
             at_ms: at / count,
             lost_ms: lost / spent.len() as f64,
         })
         .collect();
-    stalls.sort_by(|one, other| one.at_ms.total_cmp(&other.at_ms));
+    let by_name = |one: &Stall, other: &Stall| one.cause.name().cmp(other.cause.name());
+    stalls.sort_by(|one, other| one.at_ms.total_cmp(&other.at_ms).then(by_name(one, other)));
     stalls
 }
 

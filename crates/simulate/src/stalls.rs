@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use dhttp_proto::message::is_resend;
 use tcp::Limit;
-use trace::Stall;
+use trace::{Cause, Stall};
 use wire::{Bytes, Duration, Rate, Time};
 
 use crate::page::{CLIENT, Flow};
@@ -105,8 +105,8 @@ struct Line {
     /// acknowledgement.
     retransmits_at: Option<Time>,
     is_told: bool,
-    /// Cause of the server's current recovery, and the number that ends it.
-    repairing: Option<(&'static str, u64)>,
+    /// What the server repairs, and up to which number.
+    repairing: Option<(Cause, u64)>,
     /// First transmission times of unacknowledged data, by number.
     first_sent: BTreeMap<u64, Time>,
 }
@@ -191,14 +191,14 @@ impl Watch {
                 let received = self.received;
                 let Some(pause) = self.transmit(record, 0, self.known.up) else { return };
                 match is_resend(&record.segment.payload) {
-                    true => self.stall(&pause, "datagram-resend", pause.from, pause.until),
-                    false => self.think(&pause, "client-think", received, pause.sent),
+                    true => self.stall(&pause, Cause::DatagramResend, pause.from, pause.until),
+                    false => self.think(&pause, Cause::ClientThink, received, pause.sent),
                 }
             }
             (Seen::Sent, false) => {
                 let asked = self.asked;
                 if let Some(pause) = self.transmit(record, 1, self.known.down) {
-                    self.think(&pause, "server-think", asked, pause.sent);
+                    self.think(&pause, Cause::ServerThink, asked, pause.sent);
                 }
             }
             (Seen::Received, true) => self.asked = record.at,
@@ -248,28 +248,28 @@ impl Watch {
         line.asked = line.asked.max(segment.end());
         let Some(pause) = pause else { return };
         if is_again {
-            self.stall(&pause, "retransmission-timeout", pause.from, pause.until);
+            self.stall(&pause, Cause::RetransmissionTimeout, pause.from, pause.until);
             return;
         }
         // The request waited for the preceding data, or for its connection.
         match handshake {
             Some((syn, opened)) => {
-                self.think(&pause, "client-think", received, syn);
+                self.think(&pause, Cause::ClientThink, received, syn);
                 let answered = syn_again.unwrap_or(syn);
-                self.stall(&pause, "retransmission-timeout", syn, answered);
-                self.stall(&pause, "connection-setup", answered, opened);
-                self.think(&pause, "client-think", opened, pause.sent);
+                self.stall(&pause, Cause::RetransmissionTimeout, syn, answered);
+                self.stall(&pause, Cause::ConnectionSetup, answered, opened);
+                self.think(&pause, Cause::ClientThink, opened, pause.sent);
             }
             None => match held {
-                Limit::Nothing => self.think(&pause, "client-think", received, pause.sent),
-                Limit::Nagle => self.stall(&pause, "nagle", pause.from, pause.until),
+                Limit::Nothing => self.think(&pause, Cause::ClientThink, received, pause.sent),
+                Limit::Nagle => self.stall(&pause, Cause::Nagle, pause.from, pause.until),
                 Limit::CongestionWindow | Limit::Pacing => {
-                    self.stall(&pause, "slow-start", pause.from, pause.until);
+                    self.stall(&pause, Cause::SlowStart, pause.from, pause.until);
                 }
                 Limit::ReceiveWindow => {
-                    self.stall(&pause, "receive-window-limited", pause.from, pause.until);
+                    self.stall(&pause, Cause::ReceiveWindowLimited, pause.from, pause.until);
                 }
-                Limit::SendBuffer => self.stall(&pause, "send-buffer-limited", pause.from, pause.until),
+                Limit::SendBuffer => self.stall(&pause, Cause::SendBufferLimited, pause.from, pause.until),
             },
         }
     }
@@ -324,7 +324,7 @@ impl Watch {
         let repair = line.repair(record);
         let named = pause.map(|pause| {
             let cause = repair
-                .map_or_else(|| line.cause(record, known.wake_up), |mended| Cause::Named(mended.waited_for));
+                .map_or_else(|| line.cause(record, known.wake_up), |mended| Reason::Named(mended.waited_for));
             (cause, pause)
         });
         line.has_short |= bytes < known.mss.get();
@@ -334,25 +334,25 @@ impl Watch {
         line.next = line.next.max(segment.end());
         line.sent = Some(record.at);
         if let Some(((syn, opened), (_, pause))) = handshake.zip(named.as_ref()) {
-            self.think(pause, "server-think", asked, syn);
-            self.stall(pause, "connection-setup", syn, opened);
-            self.think(pause, "server-think", opened, pause.sent);
+            self.think(pause, Cause::ServerThink, asked, syn);
+            self.stall(pause, Cause::ConnectionSetup, syn, opened);
+            self.think(pause, Cause::ServerThink, opened, pause.sent);
             return;
         }
         match named {
-            Some((Cause::Request(received), pause)) => {
-                self.think(&pause, "server-think", received, pause.sent);
+            Some((Reason::Request(received), pause)) => {
+                self.think(&pause, Cause::ServerThink, received, pause.sent);
             }
-            // A pause shorter than this packet's own time is not counted.
-            Some((Cause::Named(cause), pause)) if pause.length() > pause.packet => {
+            // A pause in which not even this packet would have fitted is none.
+            Some((Reason::Named(cause), pause)) if pause.length() > pause.packet => {
                 self.stall(&pause, cause, pause.from, pause.until);
             }
-            Some((Cause::Named(_), _)) | None => {}
+            Some((Reason::Named(_), _)) | None => {}
         }
         if let Some(Mended { cause, first_sent, waited_for: _ }) = repair {
             let at_ms = first_sent.since(self.began).as_millis_f64();
             let lost_ms = left.since(first_sent).as_millis_f64();
-            self.spent.repairs.push(Stall { cause: cause.to_owned(), at_ms, lost_ms });
+            self.spent.repairs.push(Stall { cause, at_ms, lost_ms });
         }
     }
 
@@ -369,37 +369,37 @@ impl Watch {
     }
 
     /// Counts the part of a host's reaction time that is not wake-up time.
-    fn think(&mut self, pause: &Pause, cause: &str, from: Time, until: Time) {
+    fn think(&mut self, pause: &Pause, cause: Cause, from: Time, until: Time) {
         self.stall(pause, cause, from + self.known.wake_up, until);
     }
 
     /// Counts the part of a time that lies within a pause: other connections may have sent useful data.
-    fn stall(&mut self, pause: &Pause, cause: &str, from: Time, until: Time) {
+    fn stall(&mut self, pause: &Pause, cause: Cause, from: Time, until: Time) {
         let from = from.max(pause.from);
         let lost = until.min(pause.until).since(from);
         if lost > Duration::ZERO {
             let (at_ms, lost_ms) = (from.since(self.began).as_millis_f64(), lost.as_millis_f64());
-            self.spent.stalls.push(Stall { cause: cause.to_owned(), at_ms, lost_ms });
+            self.spent.stalls.push(Stall { cause, at_ms, lost_ms });
         }
     }
 }
 
-/// Reason why the server's data comes after a pause.
-enum Cause {
+/// Why the server's data comes after a pause.
+enum Reason {
     /// A request was in flight; it arrived at this time.
     Request(Time),
-    /// A cause, by its name.
-    Named(&'static str),
+    /// By its name.
+    Named(Cause),
 }
 
 /// A retransmission.
 #[derive(Clone, Copy)]
 struct Mended {
-    /// Cause by which the loss was detected.
-    cause: &'static str,
+    /// How it was noticed that it was lost.
+    cause: Cause,
     first_sent: Time,
-    /// Cause of the last wait before it.
-    waited_for: &'static str,
+    /// What it had to wait for in the end.
+    waited_for: Cause,
 }
 
 impl Line {
@@ -413,52 +413,57 @@ impl Line {
         let was_timer = self.retransmits_at.is_some_and(|due| due <= record.at);
         let same = self.repairing.filter(|(_, until)| self.acknowledged < *until);
         let cause = match same {
-            _ if was_timer => "retransmission-timeout",
+            _ if was_timer => Cause::RetransmissionTimeout,
             Some((cause, _)) => cause,
-            None if self.heard == record.at || self.is_told => "fast-retransmit",
-            None => "tail-loss-probe",
+            None if self.heard == record.at || self.is_told => Cause::FastRetransmit,
+            None => Cause::TailLossProbe,
         };
-        if cause != "tail-loss-probe" {
+        if cause != Cause::TailLossProbe {
             self.repairing = Some((cause, self.next));
         }
         let first = self.first_sent.range(..=start).next_back();
         Some(Mended {
             cause,
             first_sent: first.map_or(record.at, |(_, at)| *at),
-            // Later retransmissions of a recovery are clocked by acknowledgements.
-            waited_for: if same.is_some() && self.heard == record.at { "congestion-window" } else { cause },
+            // What follows in a recovery leaves as acknowledgements let it.
+            waited_for: if same.is_some() && self.heard == record.at {
+                Cause::CongestionWindow
+            } else {
+                cause
+            },
         })
     }
 
     /// Reason why data that leaves now did not leave before.
-    fn cause(&self, record: &Record, wake_up: Duration) -> Cause {
+    fn cause(&self, record: &Record, wake_up: Duration) -> Reason {
         let [_, limit] = self.limits;
         let has_answered = self.sent.is_some_and(|sent| sent >= self.request_received);
         let ack = self.last_ack.filter(|ack| ack.received == record.at);
         let is_delayed = ack.is_some_and(|ack| ack.delay > wake_up);
-        let delayed =
-            || if ack.is_some_and(|ack| ack.had_short) { "short-initial-segment" } else { "delayed-ack" };
-        Cause::Named(match (limit, is_delayed) {
-            (Limit::Nothing, _) if has_answered => "server-think",
-            (Limit::Nothing, _) => return Cause::Request(self.request_received),
-            (Limit::Nagle, true) => "nagle-delayed-ack",
-            (Limit::Nagle, false) => "nagle",
-            (Limit::ReceiveWindow, _) => "receive-window-limited",
-            (Limit::Pacing, _) => "slow-start-restart",
+        let delayed = || {
+            if ack.is_some_and(|ack| ack.had_short) { Cause::ShortInitialSegment } else { Cause::DelayedAck }
+        };
+        Reason::Named(match (limit, is_delayed) {
+            (Limit::Nothing, _) if has_answered => Cause::ServerThink,
+            (Limit::Nothing, _) => return Reason::Request(self.request_received),
+            (Limit::Nagle, true) => Cause::NagleDelayedAck,
+            (Limit::Nagle, false) => Cause::Nagle,
+            (Limit::ReceiveWindow, _) => Cause::ReceiveWindowLimited,
+            (Limit::Pacing, _) => Cause::SlowStartRestart,
             (Limit::CongestionWindow | Limit::SendBuffer, true) => delayed(),
-            (Limit::SendBuffer, false) => "send-buffer-limited",
+            (Limit::SendBuffer, false) => Cause::SendBufferLimited,
             (Limit::CongestionWindow, false) => self.window_cause(),
         })
     }
 
     /// Reason why the congestion window is small.
-    const fn window_cause(&self) -> &'static str {
+    const fn window_cause(&self) -> Cause {
         if self.was_lost {
-            "congestion-window"
+            Cause::CongestionWindow
         } else if self.window < self.largest_window {
-            "slow-start-restart"
+            Cause::SlowStartRestart
         } else {
-            "slow-start"
+            Cause::SlowStart
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Stage 3, results: the rows that every engine returns, and the packets themselves.
 //!
 //! Read in this order: [`row`] is one protocol over one network by one engine, as in the JSON; [`statistics`]
-//! summarises several runs; [`pcapng`] writes packets, for Wireshark and similar tools; [`capture`] reads
-//! what such tools write; [`har`] writes fetched pages, for browsers' tools.
+//! summarises several runs; [`cause`] names the causes of stalls; [`pcapng`] writes packets, for Wireshark and similar
+//! tools; [`capture`] reads what such tools write; [`har`] writes fetched pages, for browsers' tools.
 //!
 //! It judges nothing. Causes of slowness are for `diagnose`, presentation for `roundtrip`.
 //!
@@ -23,10 +23,12 @@
 //! ```
 
 pub mod capture;
+pub mod cause;
 pub mod har;
 pub mod pcapng;
 pub mod row;
 pub mod statistics;
 
+pub use cause::Cause;
 pub use row::{Row, Stall};
 pub use statistics::Summary;

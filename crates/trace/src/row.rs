@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cause::Cause;
+
 /// One scenario, one engine, one result. The field names are the JSON's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -49,8 +51,8 @@ pub struct Row {
 /// A time without useful transmission, and its cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
-    /// Name in `diagnose`, in kebab-case.
-    pub cause: String,
+    /// Why, in kebab-case in the JSON.
+    pub cause: Cause,
     /// Its start, since the start of the run.
     pub at_ms: f64,
     /// Its cost.

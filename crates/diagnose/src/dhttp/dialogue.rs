@@ -13,7 +13,7 @@ use wire::{Bytes, Duration, Time};
 use super::opened::{Event, Opened};
 use super::{Request, status};
 use crate::account::{Account, Share};
-use crate::cause::Cause;
+use crate::cause::{Cause, Describe as _};
 use crate::doubt::{Doubt, Doubts};
 use crate::finding::{Confidence, Finding, Findings, Severity};
 use crate::gap::{Mark, millis};

@@ -7,7 +7,7 @@ use wire::Duration;
 use wire::packet::Flags;
 
 use crate::account::Share;
-use crate::cause::Cause;
+use crate::cause::{Cause, Describe as _};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{Mark, millis};
 use crate::segment::Segment;

@@ -3,7 +3,7 @@
 use wire::{Duration, Time};
 
 use crate::account::Share;
-use crate::cause::Cause;
+use crate::cause::{Cause, Describe as _};
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::millis;

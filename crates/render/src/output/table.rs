@@ -3,7 +3,7 @@
 //! A line for each row is laid out here, engines side by side in [`super::comparison`].
 
 use scenario::{Network, Scenario};
-use trace::{Row, Stall};
+use trace::{Cause, Row, Stall};
 
 use super::grid::{Column, Grid, wrap};
 use super::{Outcome, comparison, conclusion, number};
@@ -228,9 +228,9 @@ impl Lost {
     pub fn of(row: &Row) -> Self {
         let mut lost = Self::default();
         for Stall { cause, at_ms: _, lost_ms } in &row.stalls {
-            let sum = match cause.as_str() {
-                "connection-setup" => &mut lost.setup_ms,
-                "slow-start" => &mut lost.slow_start_ms,
+            let sum = match cause {
+                Cause::ConnectionSetup => &mut lost.setup_ms,
+                Cause::SlowStart => &mut lost.slow_start_ms,
                 _ => &mut lost.otherwise_ms,
             };
             *sum = Some(sum.unwrap_or_default() + lost_ms);

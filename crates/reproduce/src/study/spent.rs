@@ -43,7 +43,7 @@ impl Means {
             let spent = experiment.spent(&fetched);
             means.working += spent.working.as_millis_f64();
             for stall in spent.stalls {
-                *means.stalls.entry(stall.cause).or_default() += stall.lost_ms;
+                *means.stalls.entry(stall.cause.name().to_owned()).or_default() += stall.lost_ms;
             }
         }
         let summary = Summary::of(&elapsed).ok_or("no run arrived")?;

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use ::diagnose::cause::Describe as _;
 use ::diagnose::{Cause, Finding, FlowReport};
 use wire::{Duration, Time};
 

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use ::diagnose::cause::Describe as _;
 use ::diagnose::{Account, Finding, FlowReport, Share};
 use render::report::html::escaped;
 use wire::Duration;

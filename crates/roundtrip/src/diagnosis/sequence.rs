@@ -11,6 +11,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::{fs, thread};
 
+use ::diagnose::cause::Describe as _;
 use ::diagnose::plot::{Plot, Point};
 use ::diagnose::{Finding, FlowReport, Side};
 use render::report::html::escaped;

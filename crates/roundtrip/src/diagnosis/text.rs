@@ -1,6 +1,7 @@
 //! What a tired person can read: what costs most, on which packets that rests, what to change, and where the rest of
 //! the time went.
 
+use ::diagnose::cause::Describe as _;
 use ::diagnose::report::{Place, Protocol};
 use ::diagnose::{Doubt, FlowReport, Share, Side};
 use render::output::grid::wrap;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use diagnose::Account;
+use diagnose::{Account, Cause};
 use trace::Stall;
 
 use crate::vantage::Vantage;
@@ -73,6 +73,22 @@ impl Judged {
     }
 }
 
+/// A time whose cause is not known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pause {
+    pub(crate) at_ms: f64,
+    pub(crate) lost_ms: f64,
+}
+
+impl Pause {
+    /// Whether it covers a third of a stall that is seen so much later than it was.
+    fn covers(&self, stall: &Stall, later_ms: f64) -> bool {
+        let at_ms = self.at_ms + later_ms;
+        let end = (stall.at_ms + stall.lost_ms).min(at_ms + self.lost_ms);
+        end - stall.at_ms.max(at_ms) > 0.3 * stall.lost_ms
+    }
+}
+
 /// Known facts of a run.
 pub(crate) struct Known<'a> {
     pub(crate) name: &'a str,
@@ -84,8 +100,8 @@ pub(crate) struct Known<'a> {
     /// Stalls as the server saw them, except for the client's own.
     pub(crate) stalls: Vec<Stall>,
     pub(crate) repairs: Vec<Stall>,
-    /// Pauses without known cause: a finding there is neither right nor wrong.
-    pub(crate) unwatched: Vec<Stall>,
+    /// Of which nothing is known: what is found there is neither right nor wrong.
+    pub(crate) unwatched: Vec<Pause>,
 }
 
 impl Known<'_> {
@@ -108,7 +124,8 @@ impl Known<'_> {
         let seen = |stalls: &[Stall]| -> Vec<Stall> {
             stalls.iter().map(|stall| as_seen(stall, vantage, rtt_ms / 2.0)).collect()
         };
-        let (all, repairs, unwatched) = (seen(stalls), seen(repairs), seen(unwatched));
+        let (all, repairs) = (seen(stalls), seen(repairs));
+        let later_ms = later(vantage, false, rtt_ms / 2.0);
         let known: Vec<&Stall> = all.iter().filter(matters).collect();
         let mut add = |cause: &str, tally: Tally| {
             let place = Where { cause: cause.to_owned(), vantage, is_first };
@@ -121,74 +138,79 @@ impl Known<'_> {
                 vantage.name()
             )
         };
-        let mut there: Vec<&str> = known.iter().map(|stall| stall.cause.as_str()).collect();
+        let mut there: Vec<&str> = known.iter().map(|stall| stall.cause.name()).collect();
         there.sort_unstable();
         there.dedup();
         there.into_iter().for_each(|cause| add(cause, Tally { captures: 1, ..Tally::default() }));
         for stall in known {
             let name = name_at(found, stall);
-            let name = if is_repair(&repairs, stall, &name) { stall.cause.clone() } else { name };
+            let name = if is_repair(&repairs, stall, &name) { stall.cause.name().to_owned() } else { name };
             let mistakes =
-                if name == stall.cause { Vec::new() } else { vec![mistake("missed", stall, &name)] };
-            add(&stall.cause, Tally { found: BTreeMap::from([(name, 1)]), mistakes, ..Tally::default() });
+                if name == stall.cause.name() { Vec::new() } else { vec![mistake("missed", stall, &name)] };
+            add(
+                stall.cause.name(),
+                Tally { found: BTreeMap::from([(name, 1)]), mistakes, ..Tally::default() },
+            );
         }
         // No one waits for the connection's close.
         for stall in found.iter().filter(matters).filter(|stall| stall.at_ms < *elapsed_ms) {
             let truth = name_at(&all, stall);
-            if truth == "nothing" && name_at(&unwatched, stall) != "nothing" {
+            if truth == "nothing" && unwatched.iter().any(|pause| pause.covers(stall, later_ms)) {
                 continue;
             }
-            if truth != stall.cause && !is_repair(&repairs, stall, &stall.cause) {
+            if truth != stall.cause.name() && !is_repair(&repairs, stall, stall.cause.name()) {
                 let mistakes = vec![mistake("false", stall, &truth)];
                 let false_alarms = BTreeMap::from([(truth, 1)]);
-                add(&stall.cause, Tally { false_alarms, mistakes, ..Tally::default() });
+                add(stall.cause.name(), Tally { false_alarms, mistakes, ..Tally::default() });
             }
         }
     }
 }
 
-/// A cause that loses responses, not time.
-const LOST_FOR_GOOD: &str = "reset-lost-data";
+/// What costs answers, not time.
+const LOST_FOR_GOOD: Cause = Cause::ResetLostData;
 
 /// A stall as a vantage point sees it: events of the far end are seen half a round trip later, or half of that.
 pub(crate) fn as_seen(stall: &Stall, vantage: Vantage, way_ms: f64) -> Stall {
     let is_clients =
-        matches!(stall.cause.as_str(), "connection-setup" | "client-think" | "expect-100-continue");
-    let later_ms = match (vantage, is_clients) {
+        matches!(stall.cause, Cause::ConnectionSetup | Cause::ClientThink | Cause::ExpectContinue);
+    Stall { at_ms: stall.at_ms + later(vantage, is_clients, way_ms), ..stall.clone() }
+}
+
+/// By how much later.
+const fn later(vantage: Vantage, is_clients: bool, way_ms: f64) -> f64 {
+    match (vantage, is_clients) {
         (Vantage::Client, true) | (Vantage::Server, false) => 0.0,
         (Vantage::Client, false) | (Vantage::Server, true) => way_ms,
         (Vantage::Middle, _) => way_ms / 2.0,
-    };
-    Stall { at_ms: stall.at_ms + later_ms, ..stall.clone() }
+    }
 }
 
 /// Whether a repair of that name was in progress during a stall: a wait for a window and for lost data has two names.
 fn is_repair(repairs: &[Stall], stall: &Stall, name: &str) -> bool {
-    let alike: Vec<Stall> = repairs.iter().filter(|repair| repair.cause == name).cloned().collect();
-    name_at(&alike, &Stall { cause: name.to_owned(), ..stall.clone() }) == name
+    let alike: Vec<Stall> = repairs.iter().filter(|repair| repair.cause.name() == name).cloned().collect();
+    name_at(&alike, &Stall { cause: Cause::by_name(name).unwrap_or(stall.cause), ..stall.clone() }) == name
 }
 
 /// The cause that covers most of a stall, if it covers a third of it; of two that do, the one with its name.
 fn name_at(others: &[Stall], stall: &Stall) -> String {
     // Pipelined requests are outstanding together: the time of the loss is not compared.
     if stall.cause == LOST_FOR_GOOD && others.iter().any(|other| other.cause == LOST_FOR_GOOD) {
-        return LOST_FOR_GOOD.to_owned();
+        return LOST_FOR_GOOD.name().to_owned();
     }
     let overlap = |other: &Stall| {
         let end = (stall.at_ms + stall.lost_ms).min(other.at_ms + other.lost_ms);
         end - stall.at_ms.max(other.at_ms)
     };
-    let name = |other: &Stall| match (other.cause.as_str(), stall.cause.as_str()) {
-        // Two names of one wait: the endpoints report only the handshake, or only the expired timer.
-        ("connection-per-request", "connection-setup") | ("connection-setup", "connection-per-request") => {
-            stall.cause.clone()
-        }
-        ("tail-loss-probe", "retransmission-timeout") | ("retransmission-timeout", "tail-loss-probe") => {
-            stall.cause.clone()
-        }
-        (cause, _) => cause.to_owned(),
+    let name = |other: &Stall| match (other.cause, stall.cause) {
+        // Two names of one wait: the endpoints tell only that there was a handshake, and only that a timer ran out.
+        (Cause::ConnectionPerRequest, Cause::ConnectionSetup)
+        | (Cause::ConnectionSetup, Cause::ConnectionPerRequest) => stall.cause.name().to_owned(),
+        (Cause::TailLossProbe, Cause::RetransmissionTimeout)
+        | (Cause::RetransmissionTimeout, Cause::TailLossProbe) => stall.cause.name().to_owned(),
+        (cause, _) => cause.name().to_owned(),
     };
-    let rank = |other: &Stall| (overlap(other), name(other) == stall.cause);
+    let rank = |other: &Stall| (overlap(other), name(other) == stall.cause.name());
     let best = others.iter().filter(|other| overlap(other) > 0.3 * stall.lost_ms).max_by(|one, other| {
         let ((one, is_one), (other, is_other)) = (rank(one), rank(other));
         one.total_cmp(&other).then(is_one.cmp(&is_other))

@@ -30,7 +30,7 @@ use std::thread;
 use measure::emulator::Capture;
 use trace::Stall;
 
-use crate::judge::{Judged, Known};
+use crate::judge::{Judged, Known, Pause};
 use crate::vantage::{Vantage, told};
 use cases::Case;
 use hosts::{Hosts, SERVER};
@@ -199,8 +199,11 @@ pub(crate) fn show(kept: &Kept) {
     };
     print("true", stalls);
     print("repair", repairs);
-    print("unexplained", unexplained);
-    print("unwatched", unwatched);
+    for (what, pauses) in [("unexplained", unexplained), ("unwatched", unwatched)] {
+        for Pause { at_ms, lost_ms } in pauses {
+            println!("  {what:<12} {:<24} {at_ms:9.3} +{lost_ms:.3} ms", "");
+        }
+    }
     for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
         print(vantage.name(), &told(kept.found(place), *began).0);
     }

@@ -66,7 +66,7 @@ pub(crate) fn found(records: &[Record], how: How, began: Time) -> (Vec<Stall>, A
 /// The same from reports.
 pub(crate) fn told(reports: Vec<FlowReport>, began: Time) -> (Vec<Stall>, Account) {
     let stall = |finding: Finding| Stall {
-        cause: finding.cause.name().to_owned(),
+        cause: finding.cause,
         at_ms: finding.at.since(Time::ZERO).as_millis_f64() - began.since(Time::ZERO).as_millis_f64(),
         lost_ms: finding.lost.as_millis_f64(),
     };

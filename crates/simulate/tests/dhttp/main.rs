@@ -157,7 +157,7 @@ fn paper_section_iii_lost_request_is_resent_after_five_seconds_and_served_by_tcp
     let elapsed = fetched.elapsed.unwrap().as_millis_f64();
     assert!((elapsed - 5_100.0).abs() < 1.0, "{elapsed}");
     let stalls = experiment.spent(&fetched).stalls;
-    let named: Vec<_> = stalls.iter().map(|stall| (stall.cause.as_str(), stall.lost_ms.round())).collect();
+    let named: Vec<_> = stalls.iter().map(|stall| (stall.cause.name(), stall.lost_ms.round())).collect();
     assert_eq!(named, [("datagram-resend", 5_000.0), ("connection-setup", 50.0)]);
 }
 

@@ -30,7 +30,8 @@ fn account(scenario: &Scenario, writes: Hosts) -> (Vec<(String, f64)>, f64, f64)
     }
     let elapsed = fetched.elapsed.unwrap().as_millis_f64();
     assert!(until <= elapsed + 1e-6, "{until} is after {elapsed}");
-    let stalls = spent.stalls.into_iter().map(|stall| (stall.cause, stall.lost_ms)).collect();
+    let stalls =
+        spent.stalls.into_iter().map(|stall| (stall.cause.name().to_owned(), stall.lost_ms)).collect();
     (stalls, elapsed, spent.working.as_millis_f64())
 }
 

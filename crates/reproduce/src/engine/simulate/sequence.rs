@@ -120,5 +120,5 @@ fn window(field: u16, is_syn: bool, scales: Scales, is_client: bool) -> Option<u
 fn stall(named: &Named) -> Stall {
     let Named { cause, at_ms, lost_ms } = named;
     let span = |millis: f64| Duration::from_secs_f64(millis / 1e3).unwrap_or_default();
-    Stall { name: cause.clone(), at: Time::ZERO + span(*at_ms), lost: span(*lost_ms) }
+    Stall { name: cause.name().to_owned(), at: Time::ZERO + span(*at_ms), lost: span(*lost_ms) }
 }

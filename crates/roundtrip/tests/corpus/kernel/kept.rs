@@ -7,9 +7,9 @@ use std::path::Path;
 
 use diagnose::{Diagnosis, FlowReport, Options, Seen};
 use measure::emulator::{Capture, Seen as SeenAt};
-use trace::Stall;
 use trace::capture::Reader;
 use trace::pcapng;
+use trace::{Cause, Stall};
 use wire::packet::Packet;
 use wire::{Duration, Time};
 
@@ -18,6 +18,7 @@ use super::cases::Case;
 use super::hosts::told;
 use super::truth::{self, Truth};
 use super::watch::Frame;
+use crate::judge::Pause;
 use crate::vantage::Vantage;
 
 /// A run, judged or not.
@@ -69,11 +70,14 @@ impl Kept {
         }
         let Truth { began, elapsed_ms, stalls, repairs, unexplained, unwatched } = truth;
         let mut text = format!("run,{name},{rtt_ms},{},{elapsed_ms}\n", began.as_nanos());
-        let kinds =
-            [("stall", stalls), ("repair", repairs), ("unexplained", unexplained), ("unwatched", unwatched)];
-        for (kind, stalls) in kinds {
+        for (kind, stalls) in [("stall", stalls), ("repair", repairs)] {
             for Stall { cause, at_ms, lost_ms } in stalls {
                 let _ = writeln!(text, "{kind},{cause},{at_ms},{lost_ms}");
+            }
+        }
+        for (kind, pauses) in [("unexplained", unexplained), ("unwatched", unwatched)] {
+            for Pause { at_ms, lost_ms } in pauses {
+                let _ = writeln!(text, "{kind},{kind},{at_ms},{lost_ms}");
             }
         }
         fs::write(folder.join(format!("{number}.csv")), text)
@@ -104,13 +108,13 @@ impl Kept {
                 self.truth.elapsed_ms = elapsed_ms.parse().ok()?;
             }
             [kind, cause, at_ms, lost_ms] => {
-                let cause = (*cause).to_owned();
-                let stall = Stall { cause, at_ms: at_ms.parse().ok()?, lost_ms: lost_ms.parse().ok()? };
+                let (at_ms, lost_ms) = (at_ms.parse().ok()?, lost_ms.parse().ok()?);
+                let stall = || Some(Stall { cause: Cause::by_name(cause)?, at_ms, lost_ms });
                 match *kind {
-                    "stall" => self.truth.stalls.push(stall),
-                    "repair" => self.truth.repairs.push(stall),
-                    "unexplained" => self.truth.unexplained.push(stall),
-                    "unwatched" => self.truth.unwatched.push(stall),
+                    "stall" => self.truth.stalls.push(stall()?),
+                    "repair" => self.truth.repairs.push(stall()?),
+                    "unexplained" => self.truth.unexplained.push(Pause { at_ms, lost_ms }),
+                    "unwatched" => self.truth.unwatched.push(Pause { at_ms, lost_ms }),
                     _ => return None,
                 }
             }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use measure::emulator::{Capture, Seen, Way};
 use measure::sockets::{Sending, Standing, TcpInfo};
-use trace::Stall;
+use trace::{Cause, Stall};
 use wire::packet::{Flags, Packet, TcpSegment};
 use wire::{Duration, Time};
 
@@ -19,6 +19,7 @@ use super::Run;
 use super::cases::{Asking, Case, Play};
 use super::programs::{HEAD, PERMISSION, REQUEST, UPLOAD};
 use super::watch::Sample;
+use crate::judge::Pause;
 
 /// Stalls and repairs, in milliseconds since `began`.
 #[derive(Debug, Default)]
@@ -29,10 +30,10 @@ pub(crate) struct Truth {
     pub(crate) stalls: Vec<Stall>,
     /// Retransmissions: from the first transmission.
     pub(crate) repairs: Vec<Stall>,
-    /// Pauses without explanation.
-    pub(crate) unexplained: Vec<Stall>,
-    /// Pauses in which the kernel was not sampled, because the machine was busy: their causes are unknown.
-    pub(crate) unwatched: Vec<Stall>,
+    /// Pauses that nothing explains.
+    pub(crate) unexplained: Vec<Pause>,
+    /// Pauses in which the kernel was not asked, because the machine was busy with others: nothing is known of them.
+    pub(crate) unwatched: Vec<Pause>,
 }
 
 /// An acknowledgement is late if it comes this long after the data, whatever the round trip.
@@ -58,8 +59,8 @@ pub(crate) fn of(case: &Case, run: &Run) -> Truth {
         // A retransmitted SYN gets another SYN-ACK.
         let again = line.openings.iter().filter_map(|sent| sent.get(1..)?.first()).min();
         let again = again.copied().unwrap_or(connected.began);
-        truth.stall("retransmission-timeout", connected.began, again);
-        truth.stall("connection-setup", again, line.opened(connected.opened));
+        truth.stall(Cause::RetransmissionTimeout, connected.began, again);
+        truth.stall(Cause::ConnectionSetup, again, line.opened(connected.opened));
         let samples: Vec<Sample> =
             run.samples.iter().filter(|sample| sample.port == connected.port).copied().collect();
         One { case, run, line, samples, connection: number }.tell(&mut truth);
@@ -68,12 +69,17 @@ pub(crate) fn of(case: &Case, run: &Run) -> Truth {
 }
 
 impl Truth {
-    fn span(&self, cause: &str, from: Time, until: Time) -> Stall {
-        let at_ms = from.since(Time::ZERO).as_millis_f64() - self.began.since(Time::ZERO).as_millis_f64();
-        Stall { cause: cause.to_owned(), at_ms, lost_ms: until.since(from).as_millis_f64() }
+    fn span(&self, cause: Cause, from: Time, until: Time) -> Stall {
+        let Pause { at_ms, lost_ms } = self.pause(from, until);
+        Stall { cause, at_ms, lost_ms }
     }
 
-    fn stall(&mut self, cause: &str, from: Time, until: Time) {
+    fn pause(&self, from: Time, until: Time) -> Pause {
+        let at_ms = from.since(Time::ZERO).as_millis_f64() - self.began.since(Time::ZERO).as_millis_f64();
+        Pause { at_ms, lost_ms: until.since(from).as_millis_f64() }
+    }
+
+    fn stall(&mut self, cause: Cause, from: Time, until: Time) {
         if until.since(from) > LEAST {
             self.stalls.push(self.span(cause, from, until));
         }
@@ -241,12 +247,12 @@ impl One<'_> {
                 continue;
             }
             if *asking != Asking::Pipelined {
-                truth.stall("client-think", free, asked.at);
+                truth.stall(Cause::ClientThink, free, asked.at);
             }
             up += REQUEST as u64;
             if *expects {
                 if let Some(permitted) = asked.permitted {
-                    truth.stall("expect-100-continue", asked.at, permitted);
+                    truth.stall(Cause::ExpectContinue, asked.at, permitted);
                 }
                 up += UPLOAD as u64;
                 down += PERMISSION.len() as u64;
@@ -256,9 +262,9 @@ impl One<'_> {
             // Before that it was busy with the previous response.
             let could = received.max(busy_until);
             if !*expects {
-                truth.stall("server-think", could, answered.began);
+                truth.stall(Cause::ServerThink, could, answered.began);
                 if *asking == Asking::Pipelined && number == 0 {
-                    truth.stall("head-of-line", could, answered.began);
+                    truth.stall(Cause::HeadOfLine, could, answered.began);
                 }
             }
             let size = HEAD + answers.get(number).copied().unwrap_or_default();
@@ -278,7 +284,7 @@ impl One<'_> {
         }
         if let (Some(reset), Some(closes_after)) = (line.reset, closes_after) {
             let first_lost = line.arrived[0].when((REQUEST * (*closes_after + 1)) as u64).unwrap_or(reset);
-            truth.stalls.push(truth.span("reset-lost-data", first_lost.min(reset), reset));
+            truth.stalls.push(truth.span(Cause::ResetLostData, first_lost.min(reset), reset));
         }
     }
 
@@ -301,7 +307,7 @@ impl One<'_> {
             truth.repairs.push(truth.span(cause, first, repaired));
             // Further segments of a repair are released by acknowledgements.
             let is_next = was_repairing && self.is_let_go(until);
-            truth.stall(if is_next { "congestion-window" } else { cause }, from, until);
+            truth.stall(if is_next { Cause::CongestionWindow } else { cause }, from, until);
             *has_lost = true;
             return;
         }
@@ -311,35 +317,35 @@ impl One<'_> {
         match self.held_by(from, until, written, *has_lost) {
             Some(cause) => {
                 truth.stall(cause, from, until);
-                // A pause forced by both windows has two names.
-                if matches!(cause, "slow-start" | "slow-start-restart" | "congestion-window")
+                // What both windows forbid has two names.
+                if matches!(cause, Cause::SlowStart | Cause::SlowStartRestart | Cause::CongestionWindow)
                     && self.leaves_no_room(from, until)
                 {
-                    truth.repairs.push(truth.span("receive-window-limited", from, until));
+                    truth.repairs.push(truth.span(Cause::ReceiveWindowLimited, from, until));
                 }
             }
             None if self.is_watched(from, until) => {
-                truth.unexplained.push(truth.span("unexplained", from, until));
+                truth.unexplained.push(truth.pause(from, until));
             }
-            None => truth.unwatched.push(truth.span("unwatched", from, until)),
+            None => truth.unwatched.push(truth.pause(from, until)),
         }
     }
 
     /// Trigger of a retransmission.
-    fn repair(&self, at: Time) -> &'static str {
+    fn repair(&self, at: Time) -> Cause {
         // It cannot have been acknowledged in half a round trip: until then the kernel's state is that of the trigger.
         let soon = (self.case.rtt / 2).max(Duration::from_millis(4));
         let after = self.samples.iter().filter(|sample| sample.at >= at && sample.at.since(at) < soon);
         let mut standings = after.map(|sample| sample.info.sending.standing);
         match standings.find(|standing| matches!(standing, Standing::Recovery | Standing::Loss)) {
-            Some(Standing::Recovery) => "fast-retransmit",
-            Some(Standing::Loss) => "retransmission-timeout",
+            Some(Standing::Recovery) => Cause::FastRetransmit,
+            Some(Standing::Loss) => Cause::RetransmissionTimeout,
             // A tail loss probe does not change the state (RFC 8985, section 7.2); for the others the sample may be late.
             Some(Standing::Open | Standing::Disorder | Standing::Reduced) | None => {
                 if self.is_let_go(at) {
-                    "fast-retransmit"
+                    Cause::FastRetransmit
                 } else {
-                    "tail-loss-probe"
+                    Cause::TailLossProbe
                 }
             }
         }
@@ -351,7 +357,7 @@ impl One<'_> {
     }
 
     /// The reason why it sent nothing new.
-    fn held_by(&self, from: Time, until: Time, written: Time, has_lost: bool) -> Option<&'static str> {
+    fn held_by(&self, from: Time, until: Time, written: Time, has_lost: bool) -> Option<Cause> {
         let Play { nagle, head_apart, .. } = &self.case.play;
         let before = self.samples.iter().rev().find(|sample| sample.at <= from);
         let within: Vec<&Sample> =
@@ -365,10 +371,10 @@ impl One<'_> {
         if of(|info| info.receive_window_limited) || (is_short && self.leaves_no_room(from, until)) {
             // With a window of less than a segment nothing is sent.
             let is_closed = within.iter().any(|sample| sample.info.sending.peer_window.get() < SEGMENT);
-            return Some(if is_closed { "zero-window" } else { "receive-window-limited" });
+            return Some(if is_closed { Cause::ZeroWindow } else { Cause::ReceiveWindowLimited });
         }
         if of(|info| info.send_buffer_limited) {
-            return Some("send-buffer-limited");
+            return Some(Cause::SendBufferLimited);
         }
         let Sending {
             standing,
@@ -379,32 +385,32 @@ impl One<'_> {
             peer_window: _,
         } = middle.info.sending;
         match standing {
-            // The repair uses up the window.
-            Standing::Recovery | Standing::Loss => return Some("congestion-window"),
+            // The repair takes what the window allows.
+            Standing::Recovery | Standing::Loss => return Some(Cause::CongestionWindow),
             Standing::Open | Standing::Disorder | Standing::Reduced => {}
         }
         // The clock does not run where the program found the buffer full only after the last segment had left.
         if not_sent.get() == 0 && middle.at < written {
-            return Some("send-buffer-limited");
+            return Some(Cause::SendBufferLimited);
         }
         let is_late = self.acknowledged_late(from, until);
         // The kernel waits with a third of its window, to send more together (tcp_tso_win_divisor).
         let is_full = unacknowledged * 3 >= congestion_window * 2;
         if *nagle && not_sent.get() > 0 && not_sent.get() < SEGMENT && unacknowledged < congestion_window {
-            return Some(if is_late { "nagle-delayed-ack" } else { "nagle" });
+            return Some(if is_late { Cause::NagleDelayedAck } else { Cause::Nagle });
         }
         if !is_full {
             return None;
         }
         if is_late {
-            return Some(if *head_apart { "short-initial-segment" } else { "delayed-ack" });
+            return Some(if *head_apart { Cause::ShortInitialSegment } else { Cause::DelayedAck });
         }
         if has_lost {
-            return Some("congestion-window");
+            return Some(Cause::CongestionWindow);
         }
         let earlier = self.samples.iter().take_while(|sample| sample.at < from);
         let largest = earlier.map(|sample| sample.info.sending.congestion_window).max().unwrap_or_default();
-        Some(if largest > congestion_window { "slow-start-restart" } else { "slow-start" })
+        Some(if largest > congestion_window { Cause::SlowStartRestart } else { Cause::SlowStart })
     }
 
     /// Whether the receiver's window does not allow another segment.

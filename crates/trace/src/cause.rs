@@ -1,0 +1,220 @@
+//! Names of the causes of stalls, as engines and the diagnosis write them. What each looks like, and what to do about it, is in
+//! the crate `diagnose`.
+
+use core::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Why time was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The three-way handshake.
+    ConnectionSetup,
+    /// A new connection for each request.
+    ConnectionPerRequest,
+    /// A client that asks before it sends a body.
+    ExpectContinue,
+    /// A short segment held for an acknowledgement that was delayed.
+    NagleDelayedAck,
+    /// A short segment held for an acknowledgement that came when it could.
+    Nagle,
+    /// A window used up by a short first segment.
+    ShortInitialSegment,
+    /// An acknowledgement that came late while the sender had nothing left to send with.
+    DelayedAck,
+    /// A window that starts anew after a pause.
+    SlowStartRestart,
+    /// A window that is still opening.
+    SlowStart,
+    /// A window made small by losses.
+    CongestionWindow,
+    /// A sender's buffer too small for the path.
+    SendBufferLimited,
+    /// A receiver's window too small for the path.
+    ReceiveWindowLimited,
+    /// A receiver that takes nothing.
+    ZeroWindow,
+    /// A loss that only a timer noticed.
+    RetransmissionTimeout,
+    /// A loss at the end of a flight, probed for.
+    TailLossProbe,
+    /// A loss that the receiver's acknowledgements told.
+    FastRetransmit,
+    /// Answers thrown away by a reset.
+    ResetLostData,
+    /// A server that computes.
+    ServerThink,
+    /// A client that computes.
+    ClientThink,
+    /// Answers that wait behind a slow one.
+    HeadOfLine,
+    /// A connection that was refused.
+    ConnectionRefused,
+    /// A SYN that nobody answers.
+    SynUnanswered,
+    /// A SYN that meets an older connection between the same ports.
+    SynTimeWait,
+    /// A reset in the middle of a transfer.
+    ResetMidTransfer,
+    /// A peer that does not answer any more.
+    PeerVanished,
+    /// A TLS handshake that failed.
+    TlsAlert,
+    /// The TLS handshake.
+    TlsHandshake,
+    /// Certificates too large for the initial window.
+    TlsCertificateFlight,
+    /// A path that takes only smaller packets.
+    PathMtu,
+    /// A queue on the path.
+    BottleneckQueue,
+    /// The path's bandwidth.
+    BandwidthLimited,
+    /// Distance.
+    PathLatency,
+    /// A proxy that acknowledges for the server.
+    ProxyInPath,
+    /// A capture of one direction.
+    OneDirectionOnly,
+    /// Packets that the capture lost.
+    CaptureLoss,
+    /// Packets that were captured twice.
+    DuplicateCapture,
+    /// A tunnel that is not read.
+    TunnelNotRead,
+    /// Packets of other protocols.
+    NotTcp,
+    /// A datagram of DHTTP that was lost.
+    DatagramResend,
+}
+
+impl Cause {
+    /// Every one, in the order of the enumeration.
+    pub const ALL: [Self; 39] = [
+        Self::ConnectionSetup,
+        Self::ConnectionPerRequest,
+        Self::ExpectContinue,
+        Self::NagleDelayedAck,
+        Self::Nagle,
+        Self::ShortInitialSegment,
+        Self::DelayedAck,
+        Self::SlowStartRestart,
+        Self::SlowStart,
+        Self::CongestionWindow,
+        Self::SendBufferLimited,
+        Self::ReceiveWindowLimited,
+        Self::ZeroWindow,
+        Self::RetransmissionTimeout,
+        Self::TailLossProbe,
+        Self::FastRetransmit,
+        Self::ResetLostData,
+        Self::ServerThink,
+        Self::ClientThink,
+        Self::HeadOfLine,
+        Self::ConnectionRefused,
+        Self::SynUnanswered,
+        Self::SynTimeWait,
+        Self::ResetMidTransfer,
+        Self::PeerVanished,
+        Self::TlsAlert,
+        Self::TlsHandshake,
+        Self::TlsCertificateFlight,
+        Self::PathMtu,
+        Self::BottleneckQueue,
+        Self::BandwidthLimited,
+        Self::PathLatency,
+        Self::ProxyInPath,
+        Self::OneDirectionOnly,
+        Self::CaptureLoss,
+        Self::DuplicateCapture,
+        Self::TunnelNotRead,
+        Self::NotTcp,
+        Self::DatagramResend,
+    ];
+
+    /// Its name in kebab-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ConnectionSetup => "connection-setup",
+            Self::ConnectionPerRequest => "connection-per-request",
+            Self::ExpectContinue => "expect-100-continue",
+            Self::NagleDelayedAck => "nagle-delayed-ack",
+            Self::Nagle => "nagle",
+            Self::ShortInitialSegment => "short-initial-segment",
+            Self::DelayedAck => "delayed-ack",
+            Self::SlowStartRestart => "slow-start-restart",
+            Self::SlowStart => "slow-start",
+            Self::CongestionWindow => "congestion-window",
+            Self::SendBufferLimited => "send-buffer-limited",
+            Self::ReceiveWindowLimited => "receive-window-limited",
+            Self::ZeroWindow => "zero-window",
+            Self::RetransmissionTimeout => "retransmission-timeout",
+            Self::TailLossProbe => "tail-loss-probe",
+            Self::FastRetransmit => "fast-retransmit",
+            Self::ResetLostData => "reset-lost-data",
+            Self::ServerThink => "server-think",
+            Self::ClientThink => "client-think",
+            Self::HeadOfLine => "head-of-line",
+            Self::ConnectionRefused => "connection-refused",
+            Self::SynUnanswered => "syn-unanswered",
+            Self::SynTimeWait => "syn-time-wait",
+            Self::ResetMidTransfer => "reset-mid-transfer",
+            Self::PeerVanished => "peer-vanished",
+            Self::TlsAlert => "tls-alert",
+            Self::TlsHandshake => "tls-handshake",
+            Self::TlsCertificateFlight => "tls-certificate-flight",
+            Self::PathMtu => "path-mtu",
+            Self::BottleneckQueue => "bottleneck-queue",
+            Self::BandwidthLimited => "bandwidth-limited",
+            Self::PathLatency => "path-latency",
+            Self::ProxyInPath => "proxy-in-path",
+            Self::OneDirectionOnly => "one-direction-only",
+            Self::CaptureLoss => "capture-loss",
+            Self::DuplicateCapture => "duplicate-capture",
+            Self::TunnelNotRead => "tunnel-not-read",
+            Self::NotTcp => "not-tcp",
+            Self::DatagramResend => "datagram-resend",
+        }
+    }
+
+    /// By its name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| cause.name() == name)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Cause {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Cause {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::by_name(&name).ok_or_else(|| serde::de::Error::custom(format!("unknown cause {name}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_listed_in_order_and_found_by_their_names() {
+        for (place, cause) in Cause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, place);
+            assert_eq!(Cause::by_name(cause.name()), Some(cause));
+            let text = serde_json::to_string(&cause).unwrap();
+            assert_eq!(text, format!("\"{cause}\""));
+            assert_eq!(serde_json::from_str::<Cause>(&text).unwrap(), cause);
+        }
+        assert!(serde_json::from_str::<Cause>("\"gremlins\"").is_err());
+    }
+}
