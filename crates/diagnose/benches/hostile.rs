@@ -1,4 +1,4 @@
-//! How long captures that were made to hurt take, and how much memory: `cargo bench -p roundtrip-diagnose --bench hostile`.
+//! Time and memory of hostile captures: `cargo bench -p roundtrip-diagnose --bench hostile`.
 //!
 //! Prints one run each; the shapes are those of `tests/hostile.rs`, and larger. Not an assertion.
 
@@ -14,7 +14,7 @@ use wire::{Duration as Span, Time};
 const SEGMENTS: u32 = 50_000;
 const OPENINGS: u32 = 1_000_000;
 
-/// What place in the stream a segment has.
+/// Position of a segment in the stream, by its number.
 type Order = fn(u32) -> u32;
 
 fn main() {
@@ -73,7 +73,7 @@ fn diagnose(packets: &[Vec<u8>]) -> Duration {
     started.elapsed()
 }
 
-/// What this process has had of a processor so far: others' work on the machine does not count.
+/// CPU time of this process so far: other load on the machine does not count.
 fn spent() -> Duration {
     let told = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     Duration::from_nanos(
@@ -81,7 +81,7 @@ fn spent() -> Duration {
     )
 }
 
-/// What the kernel says this process needed at most so far.
+/// Peak resident memory of this process, in KiB, as the kernel reports it.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

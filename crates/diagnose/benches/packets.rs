@@ -1,10 +1,10 @@
-//! How many packets are diagnosed in a second, and in how much memory: `cargo bench -p roundtrip-diagnose`.
+//! Packets diagnosed per second, and peak memory: `cargo bench -p roundtrip-diagnose`.
 //!
-//! A million packets in a file in pcap form: downloads over kept-alive HTTP, few and many connections at once, read as
-//! the command line reads them. Beside it, on the same file in the same run, tshark and tcptrace where they are
-//! installed; each in a process of its own, so that the memory is each one's own. Prints medians, by the clock on the wall
-//! and for a second of a processor, which others' work on the machine disturbs less; not an assertion: timings never fail
-//! a test. `cargo bench -p roundtrip-diagnose -- 10000` runs the shapes of one width.
+//! A million packets in a pcap file: downloads over kept-alive HTTP, on few and on many concurrent connections, read as
+//! the command line reads them. For comparison, tshark and tcptrace read the same file in the same run, where they are
+//! installed. Each runs in a process of its own, so that the memory is its own. Prints medians, by the wall clock and
+//! per second of CPU time, which other load disturbs less. Not an assertion: timings never fail a test. `cargo bench -p
+//! roundtrip-diagnose -- 10000` runs the shapes of one width.
 
 extern crate roundtrip_diagnose as diagnose;
 
@@ -21,8 +21,8 @@ use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
 const PACKETS: u32 = 1_000_000;
 const ROUNDS: usize = 5;
-/// Connections at once, and how many packets of one come together before it is the next one's turn: one, which is the
-/// worst for memory, or a few, as networks carry them.
+/// Concurrent connections, and packets of one before the next one's: one, the worst case for memory, or a few, as
+/// networks carry them.
 const SHAPES: [(u32, u32); 7] =
     [(1, 1), (10, 1), (100, 1), (1_000, 1), (10_000, 1), (10_000, 8), (100_000, 1)];
 /// The word that makes this program the one that is measured.
@@ -60,7 +60,7 @@ fn main() {
     }
 }
 
-/// What is run, how often, and how it is called.
+/// Programs to run: name, number of runs, and arguments.
 fn programs(file: &Path) -> Vec<(&'static str, usize, Vec<PathBuf>)> {
     let own = std::env::current_exe().expect("a program knows its own file");
     let words = |words: &[&str]| words.iter().map(PathBuf::from).collect::<Vec<_>>();
@@ -79,7 +79,7 @@ fn programs(file: &Path) -> Vec<(&'static str, usize, Vec<PathBuf>)> {
 #[derive(Clone, Copy)]
 struct Run {
     elapsed: Duration,
-    /// Of a processor, to a hundredth of a second.
+    /// CPU time, to a hundredth of a second.
     spent: Duration,
     peak_kib: u64,
 }
@@ -92,7 +92,7 @@ fn run(command: &[PathBuf]) -> Option<Run> {
     let mut child =
         Command::new(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
     let (mut peak_kib, mut spent) = (0, Duration::ZERO);
-    // The kernel forgets what a process needed when it ends: ask as long as it runs.
+    // The kernel drops a process's peak memory when it exits: read it while the process runs.
     while child.try_wait().ok()?.is_none() {
         peak_kib = peak_kib.max(self::peak_kib(child.id()));
         spent = spent.max(self::spent(child.id()));
@@ -101,7 +101,7 @@ fn run(command: &[PathBuf]) -> Option<Run> {
     Some(Run { elapsed: started.elapsed(), spent, peak_kib })
 }
 
-/// What the kernel says a process has had of a processor: the 14th and the 15th word of its state, in hundredths.
+/// CPU time of a process: fields 14 and 15 of `/proc/PID/stat`, in hundredths of a second.
 fn spent(process: u32) -> Duration {
     let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The second word is a name in brackets, which may be several.
@@ -110,14 +110,14 @@ fn spent(process: u32) -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// What the kernel says a process needed at most.
+/// Peak resident memory of a process, in KiB, as the kernel reports it.
 fn peak_kib(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
-/// What is measured.
+/// The measured work.
 fn diagnose(file: &Path) {
     let mut reader = Reader::new(File::open(file).expect("it was just written")).expect("it is a capture");
     let mut diagnosis = Diagnosis::new(Options::default());

@@ -7,14 +7,14 @@ use wire::Duration;
 
 use crate::cause::Cause;
 
-/// What time was spent on.
+/// Share of the time: the reason for which it was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// On a cause of stalls.
     Stall(Cause),
-    /// Data was on its way, as fast as the path took it.
+    /// Data was in flight, as fast as the path carried it.
     Transfer,
-    /// A packet crossed the path, and its answer came back: distance, no fault.
+    /// A packet crossed the path, and its response came back: distance, no fault.
     RoundTrip,
     /// Nobody waited for anything.
     Idle,
@@ -82,7 +82,7 @@ impl Account {
         self.add(to, moved);
     }
 
-    /// What is under `share`.
+    /// Returns the time under `share`.
     pub fn of(&self, share: Share) -> Duration {
         self.shares[share.place()]
     }
@@ -92,12 +92,12 @@ impl Account {
         self.shares.into_iter().sum()
     }
 
-    /// What there is, in the order of [`Share::all`].
+    /// Iterates over the shares that are not empty, in the order of [`Share::all`].
     pub fn iter(&self) -> impl Iterator<Item = (Share, Duration)> {
         Share::all().map(|share| (share, self.of(share))).filter(|(_, time)| *time > Duration::ZERO)
     }
 
-    /// What was added since it was `earlier`.
+    /// Returns the time added since `earlier`.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let mut shares = self.shares;
         shares.iter_mut().zip(earlier.shares).for_each(|(share, before)| *share = *share - before);
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_share_has_a_place_and_a_name_of_its_own() {
+    fn every_share_has_its_own_index_and_name() {
         let mut account = Account::default();
         for (share, nanos) in Share::all().zip(1..) {
             account.add(share, Duration::from_nanos(nanos));

@@ -1,7 +1,7 @@
 //! One file for each cause: what it is, the rule that finds it in the facts of a gap, what would refute it, and tests.
 //!
-//! A rule is asked only when those before it in `judge` have nothing to say. What a rule cannot know it does not
-//! assume: it stays silent, and the time goes under `unknown`.
+//! A rule runs only if all before it in `judge` returned nothing. It assumes nothing that the facts do not show: then
+//! it returns nothing, and the time goes under `unknown`.
 
 pub(crate) mod bandwidth_limited;
 pub(crate) mod bottleneck_queue;

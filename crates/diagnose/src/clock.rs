@@ -28,21 +28,21 @@ pub(crate) struct Clock {
     unit: u32,
     /// Whether the stamps are not those of one clock.
     is_odd: bool,
-    /// The least of passing time minus generation time, relative to the first segment, and when that was last looked at.
+    /// Minimum of passing time minus generation time, relative to the first segment, and when that was last updated.
     least: i64,
     looked_at: Time,
 }
 
 /// Ticks of known stacks, in nanoseconds: BSD, old Windows, 100, 250 and 300 Hz, most of today's, Linux's microseconds.
 const UNITS: [u32; 7] = [500_000_000, 100_000_000, 10_000_000, 4_000_000, 3_333_333, 1_000_000, 1_000];
-/// A unit is known after so long and so many ticks.
+/// A unit is known after this duration and this many ticks.
 const LONG_ENOUGH: Duration = Duration::from_millis(200);
 const ENOUGH: i64 = 4;
 /// Crystals differ by less.
 const DRIFT_PARTS: i64 = 10_000;
 
 impl Clock {
-    /// A segment with stamp `value` passes: by how much longer than the least it had been on its way; `None` if unknown.
+    /// Returns the transit time of a segment with stamp `value` beyond the minimum; `None` if unknown.
     pub(crate) fn passed(&mut self, at: Time, value: u32) -> Option<Duration> {
         let Some((first_at, first)) = self.first else {
             (self.first, self.looked_at) = (Some((at, value)), at);
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(clock.passed(at(0), 5_000), None);
         assert_eq!(clock.passed(at(300), 5_300), None);
         assert_eq!(clock.passed(at(400), 5_400), Some(Duration::ZERO));
-        // Generated at 500 ms, as its stamp says.
+        // Generated at 500 ms, by its stamp.
         let late = clock.passed(at(700), 5_500).unwrap();
         assert!((late.as_millis_f64() - 199.0).abs() < 1.0, "{late}");
         assert_eq!(clock.passed(at(900), 5_900), Some(Duration::ZERO));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_of_several_clocks_tell_nothing() {
+    fn stamps_of_several_clocks_are_ignored() {
         let mut clock = Clock::default();
         for (millis, value) in [(0, 0), (300, 300), (3_000, 9_000_000), (3_100, 3_100)] {
             clock.passed(at(millis), value);

@@ -1,14 +1,14 @@
-//! DHTTP: requests in datagrams, answers in datagrams or on TCP connections that the server opens (docs/dhttp.md), paired by
-//! their ids.
+//! DHTTP: requests in datagrams, responses in datagrams or on TCP connections that the server opens (docs/dhttp.md),
+//! paired by their ids.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | (here) | [`Dialogues`]: all clients and servers; what a datagram says |
-//! | `dialogue` | one client and one server: requests, answers, where their time went |
-//! | `opened` | answers on a connection that the server opened |
+//! | (here) | [`Dialogues`]: all clients and servers; parsing of datagrams |
+//! | `dialogue` | one client and one server: requests, responses, and where their time went |
+//! | `opened` | responses on a connection that the server opened |
 //!
-//! Not a strict reader (`dhttp-proto` has one), and not UDP in general: a server is known by a request to it, and whatever belongs to
-//! no request is passed over.
+//! Not a strict reader (`dhttp-proto` has one), and not UDP in general: a server is known by a request to it, and
+//! datagrams that belong to no request are skipped.
 
 mod dialogue;
 mod opened;
@@ -36,14 +36,6 @@ pub(crate) struct Dialogues {
     finished: VecDeque<FlowReport>,
 }
 
-/// A lost datagram.
-pub(crate) const LOST: About = About {
-    what: "A datagram with a request or its reply was lost, and the client sent the request again.",
-    fixes: &RESENT,
-    is_fault: true,
-    least: Duration::ZERO,
-};
-
 /// What can be done about a request that had to be sent again, which no setting of TCP's is for.
 pub(crate) const RESENT: [Fix; 2] = [
     Fix {
@@ -57,11 +49,11 @@ pub(crate) const RESENT: [Fix; 2] = [
     },
 ];
 
-/// Dialogues at once; the longest silent are given up for more.
+/// Maximum number of concurrent dialogues; beyond it the longest idle ones are dropped.
 const MOST: usize = 1 << 12;
 /// Ports that are remembered.
 const MOST_DOORS: usize = 1 << 13;
-/// After so long a new request begins another dialogue.
+/// Idle time after which a new request begins another dialogue.
 const OVER: Duration = Duration::from_secs(60);
 
 impl Dialogues {
@@ -96,7 +88,7 @@ impl Dialogues {
         }
     }
 
-    /// A segment of TCP: of interest if it is of a connection that a server opened for its answers.
+    /// Handles a TCP segment: it is of interest if a server opened its connection for its responses.
     pub(crate) fn segment(&mut self, mark: Mark, packet: &Packet<'_>, tcp: TcpSegment<'_>) {
         if self.doors.is_empty() {
             return;
@@ -107,7 +99,7 @@ impl Dialogues {
         dialogue.opened(mark, server, tcp);
     }
 
-    /// Whether a connection from `client` to `server` is one that a server of DHTTP opens for its answers.
+    /// Returns whether a connection from `client` to `server` is one that a DHTTP server opens for its responses.
     pub(crate) fn has_door(&self, client: SocketAddr, server: SocketAddr) -> bool {
         self.doors.contains_key(&(server.ip(), server.port(), client.ip()))
     }
@@ -140,7 +132,7 @@ impl Dialogues {
     }
 }
 
-/// What a client asks.
+/// A client's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request<'a> {
     id: u64,
@@ -173,7 +165,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// How the field begins that says so.
+/// Beginning of the `DHTTP-Past` field.
 const PAST: &[u8] = b"\r\nDHTTP-Past:";
 
 /// The id that everything begins with.

@@ -27,7 +27,7 @@ pub enum Doubt {
     RequestIncomplete,
     /// The path alone varies by as much.
     PathVaries,
-    /// How the sender noticed a loss does not show.
+    /// The way in which the sender detected a loss does not show.
     LossUnseen,
     /// It is as long as a retransmission timer: the end of a flight may have been lost before the place of the capture.
     MaybeLostTail,

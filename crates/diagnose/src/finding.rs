@@ -1,7 +1,7 @@
-//! What was found: a cause, when, what it cost, and the packets that show it.
+//! A finding: a cause, when, what it cost, and the packets that show it.
 //!
-//! A connection keeps the worst findings of each cause, and counts them all: memory does not grow with the packets. How
-//! many it keeps is said by `keep::Keep`.
+//! A connection retains the worst findings of each cause, and counts them all: memory does not grow with the packets.
+//! `keep::Keep` limits their number.
 
 use wire::{Duration, Time};
 
@@ -15,25 +15,25 @@ use crate::side::Side;
 pub struct Finding {
     /// Why.
     pub cause: Cause,
-    /// How bad.
+    /// Severity, by the time lost.
     pub severity: Severity,
-    /// How sure.
+    /// Confidence of the rule.
     pub confidence: Confidence,
-    /// Who was held up, or took the time.
+    /// The side that was held up, or took the time.
     pub side: Side,
     /// When it began.
     pub at: Time,
-    /// What it cost.
+    /// Time lost.
     pub lost: Duration,
-    /// What a fix would save; `None` where that cannot be said.
+    /// Time that a fix would save; `None` if unknown.
     pub saving: Option<Duration>,
     /// The packets that show it, by their number in the capture.
     pub packets: Vec<u64>,
-    /// How they show it.
+    /// Evidence: a sentence on how they show it.
     pub evidence: String,
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Good to know.
@@ -57,7 +57,7 @@ impl Severity {
         }
     }
 
-    /// Whether somebody should do something about it.
+    /// Returns whether it is worth fixing.
     pub const fn is_worth_fixing(self) -> bool {
         match self {
             Self::Note | Self::Low => false,
@@ -97,14 +97,14 @@ pub(crate) struct Findings {
     tallies: Vec<Tally>,
 }
 
-/// What there is of one cause: whether a finding is worth keeping is known without a look at those that are kept.
+/// Tally of one cause: shows whether a finding is worth retaining without a scan of those retained.
 #[derive(Clone, Copy, Debug)]
 struct Tally {
     count: Count,
     kept: usize,
-    /// What the least of them cost.
+    /// Least time lost of those retained.
     least: Duration,
-    /// How many were too short for a finding, and what a fix saves of them.
+    /// Number of stalls too short for a finding, and the time a fix saves of them.
     short: u64,
     short_saving: Duration,
 }
@@ -122,9 +122,9 @@ impl Tally {
         }
     }
 
-    /// The fix that spares the worst of a cause spares those that are no findings, too: they are told with it.
+    /// Adds the savings of stalls too short for a finding to those of the worst finding of the cause: one fix saves both.
     fn tell_short_ones(&self, kept: &mut [Finding]) {
-        /// What is below that nobody feels.
+        /// Imperceptible below this.
         const FELT: Duration = Duration::from_millis(1);
         let Self { count, kept: _, least: _, short, short_saving } = self;
         let alike = kept.iter_mut().filter(|kept| kept.cause == count.cause && kept.saving.is_some());
@@ -138,19 +138,19 @@ impl Tally {
     }
 }
 
-/// How often a cause was found, and what it cost in all.
+/// Occurrences of a cause, and its total cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// The cause.
     pub cause: Cause,
-    /// How often.
+    /// Number of occurrences.
     pub times: u64,
     /// In all.
     pub lost: Duration,
 }
 
 impl Findings {
-    /// Counts a stall, and keeps it if it is among the `most` worst of its cause: only then is it written out.
+    /// Counts a stall, and retains it if it is among the `most` worst of its cause: only then is its evidence written.
     pub(crate) fn add(
         &mut self,
         cause: Cause,
@@ -194,7 +194,7 @@ impl Findings {
         }
     }
 
-    /// How often a cause was found.
+    /// Returns the number of occurrences of a cause.
     pub(crate) fn times(&self, cause: Cause) -> u64 {
         self.tallies.iter().filter(|tally| tally.count.cause == cause).map(|tally| tally.count.times).sum()
     }
@@ -221,12 +221,12 @@ impl Findings {
         self.tallies.retain(|tally| tally.count.cause != cause);
     }
 
-    /// How many there were of the last cause: a look at the tallies.
+    /// Returns the number of occurrences of the last cause, by a look at the tallies.
     pub(crate) fn all(&self) -> u64 {
         self.tallies.last().map_or(0, |tally| tally.count.times)
     }
 
-    /// What was kept, in the order of time, and how much there was.
+    /// Returns the retained findings in the order of time, and the counts.
     pub(crate) fn into_sorted(mut self) -> (Vec<Finding>, Vec<Count>) {
         self.tallies.iter().for_each(|tally| tally.tell_short_ones(&mut self.kept));
         self.kept.sort_by_key(|finding| (finding.at, finding.cause));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_are_kept_and_all_are_counted() {
+    fn worst_findings_are_retained_and_all_are_counted() {
         let mut findings = Findings::default();
         for millis in 1..=200 {
             let lost = Duration::from_millis(millis);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_for_a_finding_is_saved_with_the_worst_one() {
+    fn saving_of_short_stalls_is_added_to_the_worst_finding() {
         let mut findings = Findings::default();
         findings.add_short(Cause::Nagle, Duration::from_millis(4));
         findings.add_short(Cause::DelayedAck, Duration::from_millis(4));

@@ -1,13 +1,13 @@
-//! What a sender had on its way at one moment, as far as it knew.
+//! A sender's data in flight at one moment, as far as it knew.
 //!
-//! Its segments are counted as they are sent and arrive, never one by one when they are asked for: there may be
-//! thousands, and a hostile capture asks at every packet.
+//! Segments are counted as they are sent and arrive, never one by one on a query: there may be thousands, and a hostile
+//! capture forces a query at every packet.
 
 use wire::Time;
 
 use crate::sender::{Sender, Sent};
 
-/// What was on its way at one moment.
+/// Data in flight at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flight {
     pub(crate) start: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Flight {
     pub(crate) since: Option<Time>,
 }
 
-/// How many segments are on their way, and how many of them are short.
+/// Segments in flight, and how many of them are short.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     /// The largest segment by which they were counted.
@@ -53,7 +53,7 @@ impl Tally {
         }
     }
 
-    /// Into how many segments a card cuts so many bytes, and whether it ends with a shorter one.
+    /// Number of segments into which a network card splits `length` bytes, and whether the last is shorter.
     const fn cut(&self, length: u64) -> (u64, bool) {
         if length <= self.mss {
             ((length > 0) as u64, length != self.mss && length > 0)
@@ -64,7 +64,7 @@ impl Tally {
 }
 
 impl Sender {
-    /// What was on its way, as far as the sender knew, when it knew only of `known`.
+    /// Returns the data in flight, as far as the sender knew, when it knew only of `known`.
     pub(crate) fn flight(&self, known: u64) -> Flight {
         let arrived = self.sent.partition_point(|sent| sent.end <= known);
         let bytes = self.next.saturating_sub(known);
@@ -91,7 +91,7 @@ impl Sender {
         }
     }
 
-    /// A segment is on its way, at this place among those that are.
+    /// Counts a segment as in flight, at this index among those in flight.
     pub(crate) fn set_out(&mut self, place: usize, sent: Sent) {
         if self.on_the_way.mss != self.mss.get() {
             self.on_the_way = self.counted(0);
@@ -103,7 +103,7 @@ impl Sender {
         self.sent.insert(place, sent);
     }
 
-    /// The oldest of them is no longer.
+    /// Counts the oldest of them as arrived.
     pub(crate) fn arrived(&mut self) {
         if let Some(Sent { start, end, .. }) = self.sent.pop_front() {
             self.on_the_way.remove(start, end);

@@ -75,13 +75,13 @@ pub(crate) struct Flow {
     is_reset: bool,
     keep: Keep,
     lately: Both<Lately>,
-    /// The last event, and what it was; what of its sender was on its way then.
+    /// The last event, and its kind; data of its sender in flight then.
     before: Before,
     last: Mark,
     /// The last packet of all.
     last_frame: u64,
     last_flight: u64,
-    /// How far the account reaches, and from when on anything counts.
+    /// Time up to which the account reaches, and from which on anything counts.
     spent: Time,
     since: Time,
     path: Path,
@@ -102,7 +102,7 @@ pub(crate) struct Flow {
     reopened: Duration,
     /// The last repair's cause, and until when time is its already.
     claimed: Option<(Cause, Time)>,
-    /// What was out of the ordinary before the first SYN/ACK.
+    /// Anything unusual before the first SYN/ACK.
     opening: Option<Box<Opening>>,
     /// Whether only segments of the handshake were lost.
     is_opening_lost: bool,
@@ -122,9 +122,9 @@ pub(crate) struct Flow {
 pub(crate) struct Follows {
     /// Its first packet.
     pub(crate) packet: u64,
-    /// How far the server's window was open there in the end, in bytes.
+    /// Size of the server's window at the end of it, in bytes.
     pub(crate) window: u64,
-    /// For how long the client waited for its end, though it had the answer.
+    /// Time the client waited for its close, though it had the response.
     pub(crate) closing: Duration,
 }
 
@@ -181,12 +181,12 @@ impl Flow {
         self.follows = Some(follows);
     }
 
-    /// A server of DHTTP opened it for its answers.
+    /// Marks it as opened by a DHTTP server for its responses.
     pub(crate) fn is_of_a_dialogue(&mut self) {
         self.is_within_dialogue = true;
     }
 
-    /// Who sent a packet of this connection.
+    /// Returns the side that sent a packet of this connection.
     pub(crate) fn side_of(&self, packet: &Packet<'_>) -> Side {
         let is_client = packet.sockets().is_some_and(|(source, _)| source == self.client);
         if is_client { Side::Client } else { Side::Server }
@@ -208,7 +208,7 @@ impl Flow {
         opens && self.packets > 0 && !is_same_opening && !is_same
     }
 
-    /// Whether it was never more than an opening without an answer.
+    /// Returns whether it was never more than SYNs without a response.
     pub(crate) const fn is_half_open(&self) -> bool {
         self.handshake.answered.is_none() && !self.ends.server.sender.is_seen && self.bytes.get() == 0
     }
@@ -225,8 +225,8 @@ impl Flow {
         is_watched
     }
 
-    /// Looks once at what the next segment will need. Among thousands of connections none of it is in a cache: asked
-    /// for together, it comes together, where one question after the other would wait each time.
+    /// Touches once what the next segment will need. Among thousands of connections none of it is in a cache: loads
+    /// issued together overlap, where loads one after the other would wait each time.
     pub(crate) fn warm(&self, from: Side, carries: bool) {
         let Self { ends, path, account, conversation, findings, .. } = self;
         let of = |sender: &Sender| {
@@ -311,7 +311,7 @@ impl Flow {
         if let Some(heard_at) = heard_at {
             self.path.echoed(from, at.since(heard_at));
         }
-        // Data that is sent again has been missed for most of a round trip at the least.
+        // Retransmitted data has been missing for at least most of a round trip.
         let soon = (self.path.round_trip_at_least() / 2)
             .clamp(Duration::from_micros(100), Duration::from_millis(50));
         let end = self.ends.of_mut(from);
@@ -339,7 +339,7 @@ impl Flow {
                 self.oddities.needless += 1;
                 return;
             }
-            // Nobody waits for a FIN that is sent again.
+            // No one waits for a retransmitted FIN.
             Order::Again(Some(_)) if segment.length() == 0 => {
                 self.spend(Share::Closing, at.since(self.last.at));
                 self.before = Before::Ending;
@@ -480,14 +480,14 @@ impl Flow {
         }
     }
 
-    /// How far the server's window is open, here or on the connection before that might have been kept: a window that was
-    /// filled has opened to twice of that, as its acknowledgements came.
+    /// Size of the server's window, here or on the previous connection that might have been reused. A window that was
+    /// filled opens to twice its size as its acknowledgements come.
     pub(crate) fn window(&self) -> u64 {
         let before = self.follows.map_or(0, |follows| follows.window);
         before.max(2 * u64::from(self.ends.server.sender.largest_flight))
     }
 
-    /// Whether all requests so far have been answered in full.
+    /// Returns whether all requests so far have complete responses.
     pub(crate) fn is_answered(&self) -> bool {
         self.conversation.unanswered() == Some(0)
     }

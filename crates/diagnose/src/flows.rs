@@ -29,7 +29,7 @@ pub(crate) struct Flows {
     places: Vec<Place>,
     slots: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
-    /// How much each may keep, as many as they are.
+    /// Limits of each connection, by their number.
     keep: Keep,
 }
 
@@ -103,7 +103,7 @@ impl Flows {
         self.slots.get_mut(slot.0 as usize)?.as_deref_mut()
     }
 
-    /// Adds a connection that is not there yet; gives up one whose sockets fall together with too many others.
+    /// Inserts a connection that is not there yet; returns one to drop if its sockets collide with too many others.
     pub(crate) fn insert(&mut self, key: Key, flow: Flow) -> (Slot, Option<Box<Flow>>) {
         if (self.len() + 1) * 2 > self.places.len() {
             self.grow();
@@ -127,7 +127,7 @@ impl Flows {
         let mut gap = self.place(key)?;
         let slot = self.places[gap].slot;
         let mask = self.places.len() - 1;
-        // What stands behind moves up, unless that would be before its home.
+        // Later entries move up, unless that would be before their home slot.
         let mut next = gap;
         loop {
             next = (next + 1) & mask;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_found_until_it_is_removed() {
+    fn inserted_connection_is_found_until_removed() {
         let mut flows = Flows::default();
         let mut there = BTreeSet::new();
         for number in 0..5_000 {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_that_fall_together_are_not_kept_without_end() {
+    fn number_of_colliding_sockets_is_bounded() {
         let mut flows = Flows::default();
         let mut together = (0..).map(key).filter(|(key, _)| key.hash & 0xfff == 7);
         let given_up = (0..200).filter(|_| {

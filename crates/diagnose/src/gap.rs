@@ -15,13 +15,13 @@ use crate::side::Side;
 /// The facts of one gap.
 #[derive(Clone, Debug)]
 pub(crate) struct Gap {
-    /// What came before: when, and its packet.
+    /// The event before: when, and its packet.
     pub(crate) from: Mark,
-    /// What it was.
+    /// Kind of the event before.
     pub(crate) before: Before,
-    /// What ended it.
+    /// The event that ended it.
     pub(crate) to: Mark,
-    /// Whose segment that was: the sender in all that follows; its peer is the receiver.
+    /// Side of the segment that ended it: the sender in all that follows; its peer is the receiver.
     pub(crate) side: Side,
     pub(crate) end: End,
     /// Payload of the segment that ended it.
@@ -30,16 +30,16 @@ pub(crate) struct Gap {
     /// The sender's largest segment.
     pub(crate) mss: u64,
 
-    /// What was on its way before the sender had heard anything new.
+    /// Data in flight before the sender had heard anything new.
     pub(crate) flight: Flight,
-    /// What was still on its way when it sent.
+    /// Bytes still in flight when it sent.
     pub(crate) in_flight: u64,
     /// Its largest flight so far, and since it last repaired a loss.
     pub(crate) largest_flight: u64,
     pub(crate) largest_since_loss: u64,
-    /// What it was allowed to send before it heard anything new; `None` where windows cannot be read.
+    /// Bytes it was allowed to send before it heard anything new; `None` where windows cannot be read.
     pub(crate) room: Option<u64>,
-    /// Whether that, or the least that a window of unknown scale offers, had room for the segment.
+    /// Whether that, or the minimum of a window of unknown scale, had room for the segment.
     pub(crate) has_room: bool,
     /// The window it was given then.
     pub(crate) window: Option<u64>,
@@ -49,9 +49,9 @@ pub(crate) struct Gap {
     pub(crate) trigger: Option<Ack>,
     /// By how much the receiver delayed that.
     pub(crate) late: Option<Duration>,
-    /// How many it heard in this gap.
+    /// Acknowledgements that reached it in this gap.
     pub(crate) acks: u32,
-    /// What earlier acknowledgements in this gap had made room for, and that was not used.
+    /// Bytes for which earlier acknowledgements in this gap had made room that was not used.
     pub(crate) freed: u64,
     /// Whether the sender's acknowledgements were captured at all.
     pub(crate) is_acknowledged: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Gap {
     pub(crate) has_all: bool,
     /// Whether its peer has acknowledged all that it sent.
     pub(crate) is_heard: bool,
-    /// Bytes of the peer's last message, as far as it was on its way together.
+    /// Bytes of the peer's last message that were in flight together.
     pub(crate) asked: u64,
     /// Whether the sender has sent short segments while another was unacknowledged.
     pub(crate) sends_shorts: bool,
@@ -77,21 +77,21 @@ pub(crate) struct Gap {
     /// Whether the segment is as small as a TLS alert or a frame that ends a connection.
     pub(crate) is_control: bool,
 
-    /// What the path makes of it.
+    /// Facts about the path.
     pub(crate) path: PathFacts,
-    /// What the sender did since it last paused.
+    /// The sender's activity since it last paused.
     pub(crate) burst: Burst,
     /// Whether the sender has lost anything yet.
     pub(crate) has_lost: bool,
-    /// The first that it sent again in this gap though that had arrived.
+    /// The first packet that it retransmitted in this gap though the data had arrived.
     pub(crate) needless: Option<Mark>,
     /// For how long it had heard nothing new.
     pub(crate) silence: Option<Duration>,
-    /// What its timer stands at with Linux.
+    /// Retransmission timeout of its timer on Linux.
     pub(crate) usual_timeout: Duration,
     /// The loss that it was still repairing, by how it had noticed.
     pub(crate) recovering: Option<crate::cause::Cause>,
-    /// What the messages tell.
+    /// Facts from the messages.
     pub(crate) talk: Talk,
     /// Short segments of the peer since the sender spoke last: each was written by itself.
     pub(crate) pieces: u16,
@@ -104,7 +104,7 @@ pub(crate) struct Mark {
     pub(crate) frame: u64,
 }
 
-/// What began a gap.
+/// Event that began a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     /// The first packet of the capture: no matter which.
@@ -119,7 +119,7 @@ pub(crate) enum Before {
     Ending,
 }
 
-/// What ended a gap.
+/// Event that ended a gap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum End {
     /// Data that continues what was sent.
@@ -137,7 +137,7 @@ pub(crate) enum End {
     Reset,
 }
 
-/// What is known of data that came late or twice.
+/// Facts about data that came late or twice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repair {
     /// The packet that carried it before, or showed that it was missing.
@@ -148,19 +148,19 @@ pub(crate) struct Repair {
     pub(crate) silence: Duration,
     /// For how long the sender had heard nothing at all.
     pub(crate) quiet: Duration,
-    /// How often it was sent before, as far as was seen.
+    /// Number of times it was sent before, as far as was seen.
     pub(crate) times: u32,
     /// Whether the data was captured before.
     pub(crate) was_seen: bool,
-    /// Acknowledgements in a row that asked for it.
+    /// Duplicate ACKs for it in a row.
     pub(crate) duplicates: u32,
-    /// Whether one of them told of data behind it.
+    /// Whether one of them reported data behind it (SACK).
     pub(crate) is_sacked: bool,
     /// Whether nothing behind it was sent.
     pub(crate) is_last: bool,
     /// Whether the sender was already repairing.
     pub(crate) in_recovery: Option<crate::cause::Cause>,
-    /// What the sender's timer stands at, at the least.
+    /// Minimum retransmission timeout of the sender.
     pub(crate) timeout: Duration,
 }
 
@@ -181,12 +181,12 @@ pub(crate) struct PathFacts {
     pub(crate) beyond_proxy: Option<Duration>,
     /// There and back, as far as it is known.
     pub(crate) round_trip: Duration,
-    /// What the slowest link needs for the segment that ended the gap.
+    /// Time that the slowest link needs for the segment that ended the gap.
     pub(crate) pace: Duration,
-    /// What it needs for a full segment, if that is known.
+    /// Time it needs for a full segment, if that is known.
     pub(crate) segment: Option<Duration>,
-    /// What it needs for all that was still on its way to the sender, and for that segment: nothing, where the capture
-    /// was taken at the sender.
+    /// Time it needs for all data still in flight to the sender, and for that segment; zero where the capture was taken
+    /// at the sender.
     pub(crate) queue: Duration,
     /// Whether the acknowledgement on which it was sent shows a queue on the path: enough was sent to fill it.
     pub(crate) is_full: bool,
@@ -194,10 +194,10 @@ pub(crate) struct PathFacts {
     pub(crate) is_saturated: bool,
 }
 
-/// What a sender did since it had nothing on its way for a while.
+/// A sender's activity since it had nothing in flight for a while.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Burst {
-    /// For how long it had been silent.
+    /// Duration of the silence before it.
     pub(crate) silence: Duration,
     /// The timer that it would have been measured by.
     pub(crate) timeout: Duration,
@@ -209,7 +209,7 @@ pub(crate) struct Burst {
     pub(crate) rounds: Rounds,
     /// The smallest flight of them since the last repair, and when.
     pub(crate) since_loss: Option<(Time, u64)>,
-    /// What it took, against what it might have.
+    /// Its time, against that of an opening window.
     pub(crate) course: Course,
     /// Whether a head alone filled the window that it began with.
     pub(crate) began_narrow: bool,
@@ -236,7 +236,7 @@ impl Rounds {
     }
 }
 
-/// What the messages of the connection tell, as far as they can be read.
+/// Facts from the messages of the connection, as far as they can be read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Talk {
     /// Whether the sender was within a message; `None` if that cannot be known.
@@ -245,11 +245,11 @@ pub(crate) struct Talk {
     pub(crate) is_until_close: bool,
     /// Whether the server sends when it likes.
     pub(crate) is_pushed: bool,
-    /// Requests without a complete answer; `None` if that cannot be known.
+    /// Requests without a complete response; `None` if that cannot be known.
     pub(crate) unanswered: Option<usize>,
-    /// Whether the last request asked before it sends its body.
+    /// Whether the last request expects `100 Continue` before it sends its body.
     pub(crate) expects_continue: bool,
-    /// When it asked, if it has leave now and its body has not begun.
+    /// When it sent that, if it has the interim response now and its body has not begun.
     pub(crate) permitted: Option<Mark>,
 }
 
@@ -279,7 +279,7 @@ impl Gap {
         self.length < self.mss
     }
 
-    /// What had been sent since the sender's burst began.
+    /// Returns the bytes sent since the sender's burst began.
     pub(crate) const fn sent_in_burst(&self) -> u64 {
         (self.flight.start + self.flight.bytes).saturating_sub(self.burst.start)
     }
@@ -290,8 +290,8 @@ impl Gap {
         self.trigger.as_ref().filter(|_| waited && !self.was_free())
     }
 
-    /// Whether neither Nagle's algorithm nor a window can have held the segment, short as it is: the sender has sent such ones
-    /// before, with others unacknowledged (TCP_NODELAY), and had as much on its way.
+    /// Returns whether neither Nagle's algorithm nor a window can have held the segment, short as it is: the sender has
+    /// sent short ones before, with others unacknowledged (TCP_NODELAY), and had as much in flight.
     fn was_free(&self) -> bool {
         let has_window = self.flight.bytes + self.length <= self.largest_since_loss.max(2 * self.mss);
         self.sends_shorts && self.is_short() && has_window
@@ -312,7 +312,8 @@ impl Gap {
         self.trigger.map(|ack| self.to.at.since(ack.at).saturating_sub(away)).unwrap_or_default()
     }
 
-    /// What of the gap the path had nothing to do: near its sender a flight is seen before the slowest link has sent it.
+    /// Returns the part of the gap in which the path was idle: near its sender a flight is seen before the slowest link
+    /// has sent it.
     pub(crate) fn idle(&self) -> Duration {
         let sending = self.path.segment.unwrap_or_default() * self.flight.segments;
         let sent_in = self.flight.since.map_or(sending, |since| self.from.at.since(since));
@@ -343,7 +344,7 @@ impl Gap {
 
     /// Whether data flowed, with no more of a pause than the path itself makes.
     pub(crate) fn is_flowing(&self) -> bool {
-        // A quarter of a round trip is no stall, and what is below a millisecond no one feels.
+        // A quarter of a round trip is no stall, and below a millisecond it is imperceptible.
         let quarter = (self.path.round_trip / 4).min(Duration::from_millis(10));
         let still = quarter.max(Duration::from_millis(1)).max(self.path.pace * 2);
         self.duration() <= still

@@ -1,4 +1,4 @@
-//! Hosts and ports that answered: what the capture as a whole knows about a server that leaves one connection unanswered.
+//! Hosts and ports that responded: what the capture as a whole shows of a server that leaves one connection without a response.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub(crate) struct Hosts {
 
 /// Kept of each.
 const MAX_HOSTS: usize = 1 << 14;
-/// Connections so long before count as meanwhile.
+/// Connections within this time before count as concurrent.
 const MEANWHILE: Duration = Duration::from_secs(60);
 
 impl Hosts {

@@ -1,8 +1,9 @@
-//! The HTTP/1.x of a connection, as far as it can be read: where messages begin and end, and which answer is whose.
+//! The HTTP/1.x of a connection, as far as it can be read: where messages begin and end, and which response belongs to
+//! which request.
 //!
 //! Not a strict reader (`http1` has one): whatever cannot be followed, be it TLS, a database, a capture that keeps only
 //! headers, or a hole in it, is not HTTP here, and the connection is taken as turns of two sides. Bodies are counted,
-//! not kept.
+//! not stored.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +15,7 @@ use crate::side::{Both, Side};
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     streams: Both<Stream>,
-    /// Asked, and not yet answered in full; oldest first.
+    /// Requests without a complete response; oldest first.
     open: VecDeque<Exchange>,
     /// Answered in full since they were last taken.
     pub(crate) answered: Vec<Exchange>,
@@ -24,7 +25,7 @@ pub(crate) struct Conversation {
     is_pushed: bool,
 }
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
     pub(crate) method: String,
@@ -32,7 +33,7 @@ pub(crate) struct Exchange {
     pub(crate) status: Option<u16>,
     pub(crate) asked: Mark,
     pub(crate) ended: Mark,
-    /// The connection's account when it was asked.
+    /// The connection's account at the time of the request.
     pub(crate) account: Account,
     expects_continue: bool,
     is_continued: bool,
@@ -42,7 +43,7 @@ pub(crate) struct Exchange {
 struct Stream {
     /// The next byte to be read.
     next: Option<u64>,
-    /// What came before its turn, if anything did.
+    /// The work ahead of it, if any.
     ahead: Option<Box<Ahead>>,
     reader: Reader,
     /// Body bytes of the message so far.
@@ -77,7 +78,7 @@ impl Default for Reader {
     }
 }
 
-/// Limits on what one connection may make us keep.
+/// Limits on the memory of one connection.
 const LONGEST_HEAD: usize = 1 << 16;
 const MOST_AHEAD: usize = 1 << 16;
 const MOST_OPEN: usize = 1_024;
@@ -140,7 +141,7 @@ impl Conversation {
         }
     }
 
-    /// What is known before `side` sends `payload`.
+    /// Returns the facts before `side` sends `payload`.
     pub(crate) fn talk(&self, side: Side, payload: &[u8]) -> Talk {
         if self.is_lost || self.requests == 0 {
             return Talk { is_pushed: self.is_pushed, ..Talk::default() };
@@ -159,13 +160,13 @@ impl Conversation {
         }
     }
 
-    /// Requests whose answers are not complete; `None` if this is not HTTP.
+    /// Returns the number of requests without complete responses; `None` if this is not HTTP.
     pub(crate) fn unanswered(&self) -> Option<usize> {
         let is_read = !self.is_lost && self.requests > 0;
         is_read.then_some(self.open.len())
     }
 
-    /// When the oldest request without a complete answer was sent.
+    /// Returns when the oldest request without a complete response was sent.
     pub(crate) fn first_unanswered(&self) -> Option<Mark> {
         self.open.front().map(|exchange| exchange.asked)
     }
@@ -249,7 +250,8 @@ impl Conversation {
         }
     }
 
-    /// Adds `more` to a head; all of it and the head's length once it is whole. `None` if it is not, or is none.
+    /// Adds `more` to a header section; returns all of it and its length once it is whole, and `None` if it is
+    /// incomplete or invalid.
     fn head(
         &mut self,
         side: Side,
@@ -385,7 +387,7 @@ impl Conversation {
 
 struct NotHttp;
 
-/// What fields tell of a body.
+/// Framing of a body by its fields.
 struct Told {
     is_chunked: bool,
     length: Option<u64>,
@@ -417,7 +419,7 @@ impl Told {
 fn until_line_end<'a>(line: &mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
     let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
     let (head, rest) = bytes.split_at(end);
-    // A line without end is given up by whoever reads it.
+    // A reader rejects a line without end.
     line.extend(head.iter().take(LONGEST_HEAD));
     rest
 }

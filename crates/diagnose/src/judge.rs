@@ -1,4 +1,4 @@
-//! Which cause a gap has: the rules in the order in which they are asked, the more particular before the more general.
+//! Judgement of a gap's cause: the rules in their order, the more particular before the more general.
 
 use wire::{Duration, Time};
 
@@ -7,22 +7,22 @@ use crate::cause::Cause;
 use crate::causes;
 use crate::gap::{Before, End, Gap};
 
-/// What a rule says of a gap.
+/// A rule's judgement of a gap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ruling {
     pub(crate) share: Share,
     /// From when on: what is before is the round trip of the path.
     pub(crate) since: Time,
     pub(crate) confidence: Confidence,
-    /// The sentence of evidence; `None` for what is no finding.
+    /// The sentence of evidence; `None` if it is no finding.
     pub(crate) evidence: Option<Evidence>,
-    /// What would not be lost if it were mended; `None` if that cannot be said.
+    /// Time that a fix would save; `None` if unknown.
     pub(crate) saving: Option<Duration>,
     /// When what is lost began before the gap: data that was missing since then.
     pub(crate) lost_since: Option<crate::gap::Mark>,
 }
 
-/// How sure a finding is.
+/// Confidence in a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// It fits, and something else might.
@@ -57,7 +57,7 @@ impl Ruling {
         }
     }
 
-    /// All of the gap, for what is no finding.
+    /// Attributes all of the gap to `share`, without a finding.
     pub(crate) fn plain(gap: &Gap, share: Share) -> Self {
         Self {
             share,
@@ -75,7 +75,7 @@ pub(crate) type Evidence = fn(&Gap) -> String;
 
 type Rule = fn(&Gap) -> Option<Ruling>;
 
-/// In this order; the first that says something is believed.
+/// In this order; the first ruling counts.
 const RULES: [Rule; 22] = [
     causes::retransmission::handshake,
     causes::connection_setup::rule,
@@ -101,7 +101,7 @@ const RULES: [Rule; 22] = [
     unseen,
 ];
 
-/// What the rules say; `None` if none knows.
+/// Returns the first ruling; `None` if no rule applies.
 pub(crate) fn judge(gap: &Gap) -> Option<Ruling> {
     RULES.iter().find_map(|rule| rule(gap))
 }
@@ -118,7 +118,7 @@ fn path_is_full(gap: &Gap) -> Option<Ruling> {
     gap.path.is_full.then(|| Ruling::plain(gap, Share::Transfer))
 }
 
-/// Whoever ends a connection ends a time in which nobody waited, unless a rule before knows better.
+/// Time before the close of a connection counts as not waited for, unless an earlier rule applies.
 fn closing(gap: &Gap) -> Option<Ruling> {
     const LONGER_IS_IDLE: Duration = Duration::from_millis(200);
     let ends = matches!(gap.end, End::Fin | End::Reset) || gap.before == Before::Ending;
@@ -131,7 +131,7 @@ fn closing(gap: &Gap) -> Option<Ruling> {
     ends.then(|| Ruling::plain(gap, share))
 }
 
-/// Data that was not captured was on its way.
+/// Data that was not captured was in flight.
 fn unseen(gap: &Gap) -> Option<Ruling> {
     let is_unseen = gap.before == Before::Unseen(gap.side) && gap.is_flowing();
     is_unseen.then(|| Ruling::plain(gap, Share::Transfer))

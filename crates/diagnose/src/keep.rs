@@ -1,8 +1,9 @@
-//! How much one connection may keep, so that all of them together keep little: the more there are, the less of each.
+//! Limits on what one connection retains, so that all of them together use little memory: the more connections, the less each.
+//! connections, the fewer each.
 //!
-//! Not a limit on what is counted: causes, times and accounts are complete whatever is kept.
+//! Not a limit on counts: causes, times and accounts are complete whatever is retained.
 
-/// So many, at the most.
+/// Maximum numbers retained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keep {
     /// Findings of one cause: the worst.
@@ -14,7 +15,7 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    /// In one of `flows` connections at once.
+    /// For one of `flows` concurrent connections.
     pub(crate) fn among(flows: usize) -> Self {
         /// Of one cause, and of exchanges, in all connections together.
         const ALL: usize = 1 << 13;
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_connections_each_keeps_less_and_never_nothing() {
+    fn each_of_many_connections_retains_fewer_but_some() {
         assert_eq!(Keep::among(0), Keep { findings: 64, exchanges: 16, segments: 4_096 });
         assert_eq!(Keep::among(64), Keep { findings: 64, exchanges: 16, segments: 4_096 });
         assert_eq!(Keep::among(1_000), Keep { findings: 8, exchanges: 8, segments: 262 });

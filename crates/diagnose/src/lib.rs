@@ -19,8 +19,8 @@
 //! | `dhttp` | requests in datagrams, and their answers |
 //! | [`plot`] | points of a time-sequence plot |
 //!
-//! What it is not: it reads no file (`trace` does), prints nothing (`roundtrip` does), and knows TCP and DHTTP: other
-//! datagrams are counted and passed over. It imports `trace` and `wire`, and builds for `wasm32-unknown-unknown`.
+//! It reads no file (`trace` does), prints nothing (`roundtrip` does), and knows TCP and DHTTP: other datagrams are
+//! counted and skipped. It imports `trace` and `wire`, and builds for `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use roundtrip_diagnose::{Diagnosis, Options, Seen};

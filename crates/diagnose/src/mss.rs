@@ -3,7 +3,7 @@
 /// The largest segment of one direction: as agreed, or else as seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mss {
-    /// What the peer will take, and what this end will.
+    /// Maximum segment sizes that the peer accepts, and that this end does.
     pub(crate) offered: Option<u16>,
     pub(crate) accepted: Option<u16>,
     pub(crate) has_timestamps: bool,
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_segment_is_what_was_agreed_or_what_was_seen() {
+    fn largest_segment_is_the_agreed_or_the_largest_seen() {
         let agreed =
             Mss { offered: Some(1_460), accepted: Some(1_380), has_timestamps: true, ..Mss::default() };
         assert_eq!(agreed.get(), 1_368);

@@ -1,8 +1,9 @@
-//! How fast a path takes data, by the spacing of acknowledgements: what the slowest link needs for a byte.
+//! Rate of a path's slowest link, as the time it needs for a byte, by the spacing of acknowledgements.
 //!
-//! Near the receiver data comes at that pace itself. Elsewhere only acknowledgements of data that was on its way together count: their spacing is that of the slowest link, while
-//! between two flights it is the sender's. Kept as a histogram of quarters of octaves, so that a few odd ones (a pause,
-//! two acknowledgements that a queue pushed together) do not matter.
+//! Near the receiver data comes at that pace itself. Elsewhere only acknowledgements of data that was in flight
+//! together count: their spacing is that of the slowest link, while between two flights it is the sender's. Stored as a
+//! histogram of quarters of octaves, so that a few outliers (a pause, two acknowledgements that a queue pushed
+//! together) do not matter.
 
 use wire::{Duration, Time};
 
@@ -15,20 +16,20 @@ pub(crate) struct Pace {
     link: Option<u8>,
     /// The last acknowledgement: when, and what had been sent by then.
     before: Option<(Time, u64)>,
-    /// How many samples needed so many sixteenths of a nanosecond for a byte, by [`bucket`].
+    /// Histogram of samples by the time for a byte, in sixteenths of a nanosecond, by [`bucket`].
     samples: Option<Box<[u16; BUCKETS]>>,
 }
 
 /// Up to a millisecond for a byte.
 const BUCKETS: usize = 100;
-/// After so many samples the usual one is looked for again.
+/// Samples after which the usual pace is computed again.
 const OFTEN: u16 = 16;
 /// With fewer, nothing is known.
 const ENOUGH: u16 = 3;
 
 impl Pace {
-    /// An acknowledgement of `bytes` more, up to `to`, when everything below `sent` was sent. One that was delayed
-    /// says nothing of the path.
+    /// Handles an acknowledgement of `bytes` more, up to `to`, when everything below `sent` was sent. A delayed one is
+    /// no evidence of the path.
     pub(crate) fn acknowledged(&mut self, at: Time, bytes: u64, to: u64, sent: u64, is_delayed: bool) {
         if let Some((before, sent_then)) = self.before
             && to <= sent_then
@@ -39,7 +40,7 @@ impl Pace {
         self.before = Some((at, sent));
     }
 
-    /// `bytes` took so long.
+    /// Records that `bytes` took `time`.
     pub(crate) fn took(&mut self, time: Duration, bytes: u64) {
         let needed = time.as_nanos().saturating_mul(16) / bytes.max(1);
         let samples = self.samples.get_or_insert_with(|| Box::new([0; BUCKETS]));
@@ -63,18 +64,18 @@ impl Pace {
         self.count = samples.map(|samples| std::mem::replace(samples, *samples / 2) / 2).sum();
     }
 
-    /// How much is known.
+    /// Returns the number of samples.
     pub(crate) fn known(&self) -> u64 {
         u64::from(self.count)
     }
 
-    /// What `bytes` need at the usual pace, rounded up to the next power of two; nothing as long as little is known.
+    /// Returns the time `bytes` need at the usual pace, rounded up to the next power of two; zero while little is known.
     pub(crate) fn needed(&self, bytes: u64) -> Duration {
         let nanos_16 = self.usual.map_or(0, |bucket| 2_u64 << (bucket / 4));
         Duration::from_nanos(bytes.saturating_mul(nanos_16) / 16)
     }
 
-    /// What `bytes` need at the pace of the link, to a tenth; `None` as long as little is known.
+    /// Returns the time `bytes` need at the pace of the link, to a tenth; `None` while little is known.
     pub(crate) fn of_link(&self, bytes: u64) -> Option<Duration> {
         let bucket = u64::from(self.link?);
         let (octave, quarter) = (bucket / 4, bucket % 4);
@@ -83,7 +84,7 @@ impl Pace {
         Some(Duration::from_nanos(bytes.saturating_mul(nanos_128) / 128))
     }
 
-    /// That of one sample in so many, fastest first.
+    /// Returns the bucket of the sample at 1/`part` of all, fastest first.
     fn bucket_of(&self, part: u16) -> Option<u8> {
         let mut below = 0;
         let is_enough = self.count >= ENOUGH;

@@ -1,8 +1,8 @@
-//! What the capture tells of the path: how far each end is from where it was taken.
+//! Path facts from the capture: the distance of each end from the point of capture.
 //!
-//! Between a packet passing towards an end and that end's answer passing back lies the round trip from the place of
-//! the capture to that end. The two together are the round trip of the path, and their ratio tells where the place
-//! is. Not a delay model: minima and a smoothed deviation are kept, no samples.
+//! Between a packet passing towards an end and that end's response passing back lies the round trip from the point of
+//! capture to that end. The two together are the round trip of the path, and their ratio shows where that point is. Not
+//! a delay model: minima and a smoothed deviation are stored, no samples.
 
 use wire::Duration;
 
@@ -21,12 +21,12 @@ pub enum Place {
     Unknown,
 }
 
-/// So many samples have come near the least.
+/// Samples near the minimum from which on it is trusted.
 const ENOUGH: u8 = 4;
-/// The least that a retransmission timer stands at.
+/// Minimum retransmission timeout.
 const LEAST: Duration = Duration::from_millis(200);
 
-/// A proxy that stands for a side: what a handshake and what data takes.
+/// A proxy that stands for a side: the time of a handshake and that of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proxy {
     pub(crate) handshake: Duration,
@@ -76,14 +76,14 @@ struct Part {
     slow: u16,
     inflated: u16,
     slowest: Duration,
-    /// What was left of the time to live when its packets passed.
+    /// Remaining TTL or hop limit of its packets.
     hops_left: Option<u8>,
-    /// How many samples there are of `answered`.
+    /// Number of samples of `answered`.
     times_answered: u8,
 }
 
 impl Path {
-    /// `side` acknowledged a packet so long after it had passed.
+    /// Records that `side` acknowledged a packet `after` it had passed.
     pub(crate) fn answered(&mut self, side: Side, after: Duration) {
         let part = self.parts.of_mut(side);
         // As RFC 6298 smooths: an eighth for the mean, a quarter for the deviation.
@@ -104,7 +104,7 @@ impl Path {
         }
     }
 
-    /// By how much the least time to `side` may be wrong: a minimum of few samples is above the least.
+    /// Returns the possible error of the minimum time to `side`: a minimum of few samples exceeds the true one.
     pub(crate) fn slack(&self, side: Side) -> Duration {
         let to = self.to(side).unwrap_or_default();
         if self.parts.of(side).times_answered < ENOUGH { to / 4 } else { to / 20 }
@@ -116,7 +116,7 @@ impl Path {
         if part.times_answered < ENOUGH { self.slack(side) } else { part.deviation * 4 }
     }
 
-    /// `side` answered the SYN, which was sent once, so long after it had passed.
+    /// Records that `side` responded to a SYN, which was sent once, `after` it had passed.
     pub(crate) fn opened(&mut self, side: Side, after: Duration) {
         self.parts.of_mut(side).handshake = Some(after);
     }
@@ -136,7 +136,7 @@ impl Path {
         }
     }
 
-    /// Whether something near acknowledges for `side`, or answers handshakes for it.
+    /// Returns whether something near acknowledges for `side`, or completes handshakes for it.
     pub(crate) fn proxy(&self, side: Side) -> Option<Proxy> {
         let part = self.parts.of(side);
         let (handshake, data) = (part.handshake?, part.data?);
@@ -162,19 +162,19 @@ impl Path {
         is_standing.then_some(Queue { least, worst, samples: part.at_once, inflated: part.inflated })
     }
 
-    /// What an acknowledgement of data by `side` takes if it is not delayed, as far as is known.
+    /// Returns the time until `side` acknowledges data without delay, as far as is known.
     pub(crate) fn prompt(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
         self.to(side).map(|to| to.max(part.answered_at_once.unwrap_or_default()))
     }
 
-    /// `side` sent data so long after an acknowledgement for it had passed.
+    /// Records that `side` sent data `after` an acknowledgement for it had passed.
     pub(crate) fn echoed(&mut self, side: Side, after: Duration) {
         let part = self.parts.of_mut(side);
         part.echoed = Some(part.echoed.map_or(after, |least| least.min(after)));
     }
 
-    /// A packet of `side` passed with so many hops left.
+    /// Records that a packet of `side` passed with `hops_left` hops left.
     pub(crate) fn passed(&mut self, side: Side, hops_left: u8) {
         let part = self.parts.of_mut(side);
         if part.hops_left.is_none() {
@@ -182,7 +182,7 @@ impl Path {
         }
     }
 
-    /// To `side` and back, at least.
+    /// Returns the minimum time to `side` and back.
     pub(crate) fn to(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
         part.answered.or(part.echoed)
@@ -198,14 +198,14 @@ impl Path {
         self.to(Side::Client).unwrap_or_default() + self.to(Side::Server).unwrap_or_default()
     }
 
-    /// What a sender with this path waits before it sends again, at the least: RFC 6298's estimate with the lower
-    /// bound of 200 ms that most stacks have.
+    /// Returns the minimum retransmission timeout of a sender with this path: RFC 6298's estimate with the lower bound
+    /// of 200 ms that most stacks have.
     pub(crate) fn retransmission_timeout(&self) -> Duration {
         let (smoothed, deviation) = self.estimate();
         (smoothed + deviation * 4).max(LEAST)
     }
 
-    /// What Linux waits: the lower bound is that of the deviation.
+    /// Returns Linux's retransmission timeout: the lower bound is that of the deviation.
     pub(crate) fn usual_timeout(&self) -> Duration {
         let (smoothed, deviation) = self.estimate();
         smoothed + (deviation * 4).max(LEAST)
@@ -228,7 +228,7 @@ impl Path {
                 (true, true) | (false, false) => Place::Unknown,
             };
         };
-        // An end answers within a fraction of a millisecond; a tenth of the path is on its network.
+        // An end responds within a fraction of a millisecond; a tenth of the path is on its network.
         let near = ((to_client + to_server) / 10).max(Duration::from_micros(300));
         match (to_client <= near, to_server <= near) {
             (true, false) => Place::Client,
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_shows_in_how_fast_each_end_answers() {
+    fn place_of_the_capture_shows_in_the_response_time_of_each_end() {
         assert_eq!(path(60, 30_000).place(), Place::Client);
         assert_eq!(path(30_000, 60).place(), Place::Server);
         assert_eq!(path(15_000, 9_000).place(), Place::Between);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_counts_and_the_parts_add_up() {
+    fn minimum_counts_and_the_parts_add_up() {
         let mut path = path(100, 50_000);
         path.answered(Side::Server, Duration::from_millis(40));
         path.answered(Side::Server, Duration::from_millis(400));

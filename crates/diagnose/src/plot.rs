@@ -14,7 +14,7 @@ pub struct Plot {
     pub started: Time,
     /// In the order of the capture.
     pub points: Vec<Point>,
-    /// Whether there were more packets than are kept.
+    /// Whether packets beyond the limit were left out.
     pub is_cut: bool,
     first: [Option<u64>; 2],
 }
@@ -26,21 +26,21 @@ pub struct Point {
     pub frame: u64,
     /// When.
     pub at: Time,
-    /// Who sent it.
+    /// Side that sent it.
     pub from: Side,
     /// Its first byte in the stream of its sender.
     pub start: i64,
-    /// How many bytes it carries.
+    /// Bytes it carries.
     pub length: u64,
-    /// What it acknowledges in the stream of its receiver.
+    /// Position that it acknowledges in the stream of its receiver.
     pub ack: Option<i64>,
-    /// How far it lets that go, where windows can be read.
+    /// Window edge: position up to which it lets that side send, where windows can be read.
     pub edge: Option<i64>,
     /// Its flags.
     pub flags: Flags,
 }
 
-/// As many as can be told apart on a screen, several times over.
+/// Maximum number of points: several times what a screen can resolve.
 const MOST: usize = 20_000;
 
 impl Plot {

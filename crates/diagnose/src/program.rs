@@ -34,7 +34,7 @@ impl Program {
         }
     }
 
-    /// What to change there; `None` where the cause's own fixes hold.
+    /// Returns the fixes for that program; `None` where the cause's own fixes apply.
     pub(crate) const fn fixes(self, cause: Cause) -> Option<&'static [Fix]> {
         match (self, cause) {
             (Self::Web, _) => None,
@@ -127,7 +127,7 @@ mod tests {
     const PORTS: [u16; 9] = [80, 443, 5_432, 3_306, 6_379, 27_017, 9_092, 22, 40_000];
 
     #[test]
-    fn nothing_but_the_web_is_told_of_web_servers() {
+    fn only_web_connections_get_fixes_of_web_servers() {
         for (port, cause) in PORTS.into_iter().flat_map(|port| Cause::ALL.map(|cause| (port, cause))) {
             let program = Program::of(SocketAddr::from(([10, 0, 0, 1], port)), 0);
             let fixes = program.fixes(cause).unwrap_or(cause.about().fixes);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_speaks_http_is_the_web_on_any_port() {
+    fn http_is_the_web_on_any_port() {
         let odd = SocketAddr::from(([10, 0, 0, 1], 5_432));
         assert_eq!((Program::of(odd, 0), Program::of(odd, 1)), (Program::PostgreSql, Program::Web));
     }

@@ -1,4 +1,4 @@
-//! What is known of a connection when nothing more of it comes.
+//! Report of a connection that is over.
 
 use core::net::SocketAddr;
 
@@ -19,13 +19,13 @@ use crate::side::Side;
 /// A connection, diagnosed.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
-    /// What it speaks.
+    /// Protocol spoken.
     pub protocol: Protocol,
-    /// Whether a dialogue of DHTTP tells of it, too, and of its time: a connection that the server opened.
+    /// Whether a DHTTP dialogue also reports it, and its time: a connection that the server opened.
     pub is_within_dialogue: bool,
-    /// Who opened it.
+    /// Address of the side that opened it.
     pub client: SocketAddr,
-    /// Who was called.
+    /// Address of the side that accepted it.
     pub server: SocketAddr,
     /// When its first packet was captured.
     pub started: Time,
@@ -35,19 +35,19 @@ pub struct FlowReport {
     pub is_whole: bool,
     /// From the first packet to the last.
     pub elapsed: Duration,
-    /// How many there were.
+    /// Number of packets.
     pub packets: u64,
-    /// Payload bytes, both directions, sent again or not.
+    /// Payload bytes, both directions, retransmissions included.
     pub bytes: Bytes,
-    /// There and back, at the least; `None` where one direction never answered.
+    /// Minimum round trip; `None` where one direction never responded.
     pub round_trip: Option<Duration>,
     /// Where the capture was taken.
     pub place: Place,
     /// HTTP requests, as far as they could be read.
     pub requests: u64,
-    /// What was found, in the order of time; of each cause the worst 64, fewer where many connections are open at once.
+    /// Findings, in the order of time; of each cause the worst 64, fewer where many connections are open at the same time.
     pub findings: Vec<Finding>,
-    /// How often each cause was found, and what it cost in all.
+    /// Occurrences of each cause, and its total cost.
     pub counts: Vec<Count>,
     /// Where all its time went.
     pub account: Account,
@@ -55,23 +55,23 @@ pub struct FlowReport {
     pub doubts: Doubts,
     /// The longest HTTP exchanges, in the order of time.
     pub exchanges: Vec<ExchangeReport>,
-    /// What is odd about the capture of it.
+    /// Oddities of its capture.
     pub oddities: Oddities,
     /// The side of which nothing was captured, though the other side's packets show that it was there.
     pub missing_direction: Option<Side>,
     /// Whether what was lost of it were segments of its handshake.
     pub(crate) is_opening_lost: bool,
-    /// Its packets, if they were asked for.
+    /// Its packets, if requested.
     pub plot: Option<Plot>,
 }
 
-/// What carries a connection.
+/// Protocol that carries a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// A TCP connection, whatever is in it.
     Tcp,
-    /// A client's and a server's datagrams, and the connections that the server opened for its answers. These are told as TCP,
-    /// too, each by itself.
+    /// A client's and a server's datagrams, and the connections that the server opened for its responses. Those are
+    /// also reported as TCP, each by itself.
     Dhttp,
 }
 
@@ -86,7 +86,7 @@ impl Protocol {
 }
 
 impl FlowReport {
-    /// What can be done about a cause here: datagrams have other timers than TCP, and programs their own settings.
+    /// Returns the fixes for a cause here: datagrams have other timers than TCP, and programs their own settings.
     pub fn fixes(&self, cause: Cause) -> &'static [Fix] {
         match (self.protocol, cause) {
             (Protocol::Dhttp, Cause::RetransmissionTimeout) => &dhttp::RESENT,
@@ -104,16 +104,16 @@ impl FlowReport {
     }
 }
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Clone, Debug)]
 pub struct ExchangeReport {
     /// The method and the target, the latter's first 200 characters.
     pub request: String,
-    /// The answer's status; `None` if it was not seen.
+    /// The response's status; `None` if it was not seen.
     pub status: Option<u16>,
     /// When the request was sent.
     pub at: Time,
-    /// Until the answer's last byte.
+    /// Time until the response's last byte.
     pub elapsed: Duration,
     /// The first and the last packet.
     pub packets: (u64, u64),
@@ -134,7 +134,7 @@ impl ExchangeReport {
         }
     }
 
-    /// More of one connection say nothing new.
+    /// Retains the longest; more of one connection add no information.
     pub(crate) fn keep_the_longest(exchanges: &mut Vec<Self>, most: usize) {
         if exchanges.len() > most + most / 2 {
             exchanges.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
@@ -143,7 +143,7 @@ impl ExchangeReport {
     }
 }
 
-/// What is odd about a capture, and no fault of the connection.
+/// Oddities of a capture that are no fault of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Oddities {
     /// Packets that were captured twice.
@@ -152,8 +152,8 @@ pub struct Oddities {
     pub not_captured: u64,
     /// Packets with a time before that of the packet before them.
     pub backwards: u64,
-    /// Data that was overtaken on its way.
+    /// Data reordered by the network.
     pub out_of_order: u64,
-    /// Data sent again though it had been acknowledged.
+    /// Data retransmitted though it had been acknowledged.
     pub needless: u64,
 }

@@ -1,5 +1,5 @@
-//! Conversations written as a script, for tests: who sent what, when, and whether it arrived; seen from the client, the
-//! server or the middle.
+//! Conversations written as a script, for tests: sender, contents and time of each packet, and whether it arrived; seen
+//! from the client, the server or the middle.
 //!
 //! A line is a time in milliseconds *at the sender*, the sender (`C` or `S`), and words:
 //!
@@ -7,10 +7,10 @@
 //! | --- | --- |
 //! | `syn`, `fin`, `rst` | the flag |
 //! | `reopen` | the same SYN again |
-//! | `send=N` | so many bytes, continuing (or from `seq=N` on) |
+//! | `send=N` | N bytes, continuing (or from `seq=N` on) |
 //! | `text=...` | these bytes, to the end of the line, `\r\n` for line ends, `\xNN` for any |
-//! | `ack=N` | acknowledges so much; without it, all that has arrived by then |
-//! | `sack=N:M` | tells of data from N to M behind a gap |
+//! | `ack=N` | acknowledges up to N; without it, all that has arrived by then |
+//! | `sack=N:M` | SACK block: data from N to M behind a gap |
 //! | `win=N` | the window; 65,535 without it |
 //! | `ts=N:M` | timestamps: the value and the echo |
 //! | `mss=N` | the MSS of a SYN; 1,460 without it |
@@ -61,7 +61,7 @@ struct Line {
 }
 
 impl Script<'_> {
-    /// What a capture at `place` makes of it.
+    /// Returns the diagnosis of a capture at `place`.
     pub(crate) fn diagnose(&self, place: Place) -> FlowReport {
         Self::diagnosed(self.capture(place))
     }
@@ -89,7 +89,7 @@ impl Script<'_> {
         report
     }
 
-    /// What a capture at the client makes of the packets of one side.
+    /// Returns the diagnosis of a capture, at the client, of the packets of one side.
     pub(crate) fn diagnose_direction(&self, side: Side) -> FlowReport {
         let port = if side == Side::Client { 40_000 } else { 80 };
         let mut diagnosis = Diagnosis::default();
@@ -265,7 +265,7 @@ impl Line {
         TcpBuilder { source, destination, seq, ack: ack.unwrap_or(0), flags, window, options }
             .write(&self.payload, &mut packet)
             .unwrap();
-        // Hosts number their packets; nobody checks the header's sum here.
+        // Hosts number their packets (IP ID); the header checksum is not verified here.
         packet[4..6].copy_from_slice(&(1_000 + number).to_be_bytes());
         packet
     }

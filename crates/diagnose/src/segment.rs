@@ -1,4 +1,4 @@
-//! A captured TCP segment with what the analysis asks of it, read once.
+//! A captured TCP segment with the values that the analysis needs, parsed once.
 
 use wire::Time;
 use wire::packet::{Flags, Packet, TcpOption, TcpSegment};
@@ -65,8 +65,8 @@ impl<'a> Segment<'a> {
         self.tcp.sequence_length() > 0
     }
 
-    /// What two captures of one and the same packet have in common, and a packet sent again has not. `None` where
-    /// the sender does not number its packets.
+    /// Returns a fingerprint that two captures of the same packet share, and a retransmission does not. `None` where
+    /// the sender does not set the IP ID.
     pub(crate) fn fingerprint(&self) -> Option<u32> {
         if self.identification == 0 {
             return None;

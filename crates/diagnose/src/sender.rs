@@ -1,9 +1,8 @@
-//! One end of a connection as a sender: what it has sent, what it knew to have arrived, what it was allowed.
+//! One end of a connection as a sender: data it has sent, data it knew to have arrived, data it was allowed to send.
 //!
 //! A capture shows an acknowledgement when it passes, not when the sender has it. So acknowledgements wait in a queue
-//! here for as long as they need to the sender and its packets need back ([`Path::to`]): what is asked about the
-//! sender is answered as the sender saw it, wherever the capture was taken. Not a congestion control: windows are
-//! inferred from what was done.
+//! here for as long as they need to the sender and its packets need back ([`Path::to`]): queries about the sender give
+//! its own view, wherever the capture was taken. Not a congestion control: windows are inferred from its behaviour.
 //!
 //! [`Path::to`]: crate::path::Path::to
 
@@ -28,7 +27,7 @@ pub(crate) struct Sender {
     pub(crate) acknowledged: u64,
     /// The highest acknowledgement that it had when it sent last.
     pub(crate) known: u64,
-    /// How far the window reached that it knew of then; `None` where windows cannot be read.
+    /// Edge of the window that it knew of then; `None` where windows cannot be read.
     pub(crate) edge: Option<u64>,
     /// The peer's window, when it last passed.
     pub(crate) window: Option<u32>,
@@ -42,7 +41,7 @@ pub(crate) struct Sender {
     pub(crate) sent_last: Option<Time>,
     /// Sent and not known to have arrived, oldest first.
     pub(crate) sent: VecDeque<Sent>,
-    /// How many these are.
+    /// Number of segments in flight.
     pub(crate) on_the_way: Tally,
     /// Passed, and not yet at the sender.
     acks: VecDeque<Ack>,
@@ -58,16 +57,16 @@ pub(crate) struct Sender {
     repaired: u64,
     /// When an acknowledgement of something new passed last.
     pub(crate) progressed_at: Option<Time>,
-    /// Acknowledgements in a row that it had and that say the same.
+    /// Duplicate ACKs in a row that it had.
     pub(crate) duplicates: u32,
-    /// Whether one of them told of data behind a gap.
+    /// Whether one of them reported data behind a gap (SACK).
     pub(crate) is_sacked: bool,
     /// When the last acknowledgement that it has passed.
     pub(crate) heard_at: Option<Time>,
     pub(crate) pace: Pace,
 }
 
-/// A segment on its way.
+/// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) start: u64,
@@ -81,7 +80,7 @@ pub(crate) struct Sent {
     pub(crate) ahead: u32,
 }
 
-/// An acknowledgement of something new, or a wider window, or one that repeats what was said.
+/// An acknowledgement of new data, a wider window, or a duplicate ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ack {
     pub(crate) frame: u64,
@@ -96,7 +95,7 @@ pub(crate) struct Ack {
     oldest_after: Option<Time>,
     /// Bytes that it newly acknowledges.
     pub(crate) bytes: u32,
-    /// Whether it only repeats the one before, and whether it tells of data behind a gap.
+    /// Whether it only repeats the one before, and whether it reports data behind a gap (SACK).
     pub(crate) is_duplicate: bool,
     pub(crate) is_sacked: bool,
     /// Bytes that were on their way before its newest segment.
@@ -129,7 +128,7 @@ pub(crate) struct Hole {
     pub(crate) identification: u16,
 }
 
-/// What a range of sequence numbers was to what was known.
+/// Relation of a range of sequence numbers to those known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
     /// It continues (or leaves a gap and then continues).
@@ -224,7 +223,7 @@ impl Sender {
             && start + 1 == self.next
             && (self.acknowledged >= start || self.window == Some(0))
         {
-            // A lone byte that is still on its way is data sent again.
+            // A lone byte that is still in flight is retransmitted data.
             let is_on_its_way = end == start + 1 && self.acknowledged <= start && self.window != Some(0);
             if !is_on_its_way {
                 // The reply acknowledges the probe: it is no round-trip sample of older data (Karn).
@@ -244,7 +243,7 @@ impl Sender {
                     holes.push(Hole { start: first, end: last, ..hole });
                 }
             }
-            // What lies beside the hole was there before: of each byte there is one.
+            // Bytes next to the hole were there before: each byte exists once.
             let (start, end) = (start.max(hole.start), end.min(hole.end));
             let place = self.sent.partition_point(|sent| sent.end <= start);
             let ahead = bounded(start.saturating_sub(self.acknowledged));
@@ -275,7 +274,7 @@ impl Sender {
         let widens = edge > self.acknowledged_edge();
         let differs = edge != self.acknowledged_edge();
         self.window = window;
-        // What was overtaken on its way says nothing new.
+        // Reordered acknowledgements add nothing new.
         if to < self.acknowledged || (to == self.acknowledged && !differs) {
             return None;
         }
@@ -313,7 +312,7 @@ impl Sender {
         (bytes > 0 || widens).then_some(ack)
     }
 
-    /// What its peer acknowledged last told of data behind a gap, too.
+    /// Marks its peer's last acknowledgement as reporting data behind a gap, too (SACK).
     pub(crate) fn tells_of_a_gap(&mut self) {
         if let Some(ack) = self.acks.back_mut() {
             ack.is_sacked = true;
@@ -325,7 +324,7 @@ impl Sender {
         self.acknowledged_edge().is_some_and(|edge| to + u64::from(window) <= edge)
     }
 
-    /// Its peer said again what it had said, and told of data behind a gap if `is_sacked`.
+    /// Handles a duplicate ACK, which reports data behind a gap if `is_sacked`.
     pub(crate) fn acknowledge_again(&mut self, is_sacked: bool, mark: Mark, stamp: Option<u32>) {
         let Mark { at, frame } = mark;
         self.will_hear(Ack {
@@ -368,9 +367,9 @@ impl Sender {
         self.holes = None;
     }
 
-    /// The acknowledgements that the sender has by `now`, `away` being what they need to it and its packets back, which may be
-    /// `slack` too much. What it knew before stays to be asked until [`Sender::forget`]. `echo` is the stamp that its segment
-    /// echoes: an acknowledgement with a later one had not come.
+    /// Returns the acknowledgements that the sender has by `now`. `away` is the time they need to it and its packets
+    /// back, which may be `slack` too long. Its earlier knowledge remains available until [`Sender::forget`]. `echo` is
+    /// the stamp that its segment echoes: an acknowledgement with a later one had not come.
     pub(crate) fn learn(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> Learned {
         // None is faster than the fastest, but for what the slowest link spares an acknowledgement that is shorter than
         // what that was measured by; and a little less forgives the clock.
@@ -428,8 +427,8 @@ impl Sender {
         }
     }
 
-    /// Whether a segment without data at `seq` is a probe, for the peer's life or its window: one byte back (RFC 9293, section
-    /// 3.8.4). The reply is no round-trip sample of older data.
+    /// Returns whether a segment without data at `seq` is a keep-alive or window probe: one byte back (RFC 9293,
+    /// section 3.8.4). The reply is no round-trip sample of older data.
     pub(crate) fn is_probed_by(&mut self, seq: u32) -> bool {
         let is_probe = self.is_seen && self.place(seq) + 1 == self.next;
         if let Some(newest) = self.sent.back_mut().filter(|_| is_probe) {
@@ -438,8 +437,8 @@ impl Sender {
         is_probe
     }
 
-    /// Whether `length` new bytes at `start` are a short segment while another is unacknowledged. Not known where the handshake was
-    /// not captured: then nobody knows which are short.
+    /// Returns whether `length` new bytes at `start` are a short segment while another is unacknowledged. Unknown where
+    /// the handshake was not captured: then the full size is unknown.
     pub(crate) fn sends_short(&self, start: u64, length: u64) -> bool {
         let is_short = |length: u64| length > 0 && length < self.mss.get();
         let known = self.mss.offered.is_some() && self.window != Some(0) && start == self.next;
@@ -472,21 +471,21 @@ impl Sender {
     }
 }
 
-/// A count of bytes in half the room: no window is larger. More than that is on its way only where nothing is
-/// acknowledged, and is as much as it can hold.
+/// A count of bytes in half the width: no window is larger. More than that is in flight only where nothing is
+/// acknowledged; the count then saturates.
 fn bounded(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// What a sender learned since it last sent.
+/// Facts that a sender learned since it last sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Learned {
-    /// What it knew before: acknowledged up to here, allowed up to there.
+    /// Its earlier knowledge: the acknowledged position, and the window edge.
     pub(crate) known: u64,
     pub(crate) edge: Option<u64>,
     pub(crate) acks: u32,
     pub(crate) last: Option<Ack>,
-    /// The last that only repeated what had been said.
+    /// The last duplicate ACK.
     pub(crate) again: Option<Ack>,
     /// Bytes of which it had heard long enough before the last acknowledgement.
     pub(crate) freed: u64,

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Who opened the connection, or who was called.
+/// Side of a connection: the one that opened it, or the one that accepted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// Who opened it. (Where no opening was captured: who asks, or has the higher port.)
+    /// The side that opened it. (Where no opening was captured: the one that sends requests, or has the higher port.)
     Client,
-    /// Who was called.
+    /// The side that accepted it.
     Server,
 }
 

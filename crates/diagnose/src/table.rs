@@ -28,7 +28,7 @@ pub struct Diagnosis {
     over: VecDeque<(Time, Key)>,
     finished: VecDeque<FlowReport>,
     dialogues: Dialogues,
-    /// At the end of the capture, those that are still open: the first to be told is the last.
+    /// Connections still open at the end of the capture: the first to be reported is the last.
     left: Vec<(Time, u64, Slot)>,
     /// A client's last connections to a server.
     habits: BTreeMap<(IpAddr, SocketAddr), Habit>,
@@ -40,7 +40,7 @@ pub struct Diagnosis {
     tick: Tick,
 }
 
-/// What to keep.
+/// Data to retain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Keep every connection's packets as points of a plot. Memory then grows with the connections.
@@ -50,7 +50,7 @@ pub struct Options {
     pub since: Time,
 }
 
-/// Where a packet stands in its capture.
+/// Position of a packet in its capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Its number, from 1.
@@ -60,7 +60,7 @@ pub struct Seen {
     pub interface: u32,
 }
 
-/// What was seen of the capture as a whole.
+/// Totals of the capture as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// IP packets.
@@ -69,7 +69,7 @@ pub struct Totals {
     pub segments: u64,
     /// Datagrams of DHTTP among them.
     pub datagrams: u64,
-    /// Connections that were given up because there were too many at once.
+    /// Connections dropped because too many were open.
     pub evicted: u64,
 }
 
@@ -82,7 +82,7 @@ impl Totals {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Habit {
-    /// How the last that ended did so, if one has.
+    /// End of the last connection that closed, if one has.
     ended: Option<Ended>,
     /// The last that was opened.
     opened: Option<(Time, Slot)>,
@@ -95,18 +95,19 @@ struct Ended {
     /// Its first packet, and how far its window was open.
     packet: u64,
     window: u64,
-    /// What its end came later than its answer.
+    /// Delay of its close after its response.
     closing: Duration,
 }
 
-/// No program and no network makes anybody wait for so long: a clock was set. What lies across is not judged.
+/// A longer pause means that a clock was set: no program and no network makes anyone wait that long. Time across it is
+/// not judged.
 pub const LEAP: Duration = Duration::from_secs(86_400);
-/// Connections at once; those never answered, then the longest silent are given up for more.
+/// Maximum number of open connections; beyond it those never answered are dropped, then the longest idle.
 const MOST_FLOWS: usize = 1 << 14;
 /// Refused connections that wait for an alternative.
 const MAX_REFUSED: usize = 64;
 const MOST_HABITS: usize = 1 << 14;
-/// For so long may a repetition come after the end.
+/// Maximum time after the close in which a retransmission may come.
 const LINGER: Duration = Duration::from_secs(3);
 
 impl Diagnosis {
@@ -162,7 +163,7 @@ impl Diagnosis {
         self.pass(key, slot, now, seen, packet);
     }
 
-    /// A packet that says that another could not be delivered.
+    /// Handles a packet that reports another as undeliverable (ICMP).
     fn undelivered(&mut self, mark: Mark, packet: &Packet<'_>) {
         let Some(unreachable) = Unreachable::read(packet) else { return };
         let slot = self.flows.find(&Key::of(unreachable.source, unreachable.destination));
@@ -246,7 +247,7 @@ impl Diagnosis {
         self.left.sort_unstable_by(|one, other| other.cmp(one));
     }
 
-    /// What was seen as a whole.
+    /// Returns the totals of the capture as a whole.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -285,14 +286,14 @@ impl Diagnosis {
         if let Some(Ended { at, requests: _, packet, window, closing }) =
             ended.filter(|ended| ended.requests == 1 && now.since(ended.at) <= SOON)
         {
-            // Who opens at once, as it looks from here, had waited for that end.
+            // A client that opens immediately, as seen from here, had waited for that close.
             let is_at_once = now.since(at) <= closing * 3 / 2 + AT_ONCE;
             let closing = if is_at_once { closing } else { Duration::ZERO };
             flow.follows(Follows { packet, window, closing });
         }
     }
 
-    /// What the end of a connection tells of the next.
+    /// Records facts at the end of a connection for the next one.
     fn remember(&mut self, now: Time, slot: Slot) {
         let Some(flow) = self.flows.at(slot) else { return };
         let (requests, packet, window) = (flow.requests(), flow.started.frame, flow.window());
@@ -308,8 +309,8 @@ impl Diagnosis {
         self.habits.entry(client).or_default()
     }
 
-    /// A connection opened right before this one began to end, with its only request answered, follows it, too: the last
-    /// packet of the one is on its way while the client already opens the next.
+    /// Records a connection opened right before this one began to close, with its only request answered: it follows
+    /// this one, too. The last packet of the one is in flight while the client already opens the next.
     fn was_followed(&mut self, now: Time, slot: Slot) {
         let Some(flow) = self.flows.at(slot) else { return };
         let (client, server) = (flow.client.ip(), flow.server);
@@ -344,7 +345,7 @@ impl Diagnosis {
         }
     }
 
-    /// Gives up an eighth of the connections: those that were never answered, then those silent for longest.
+    /// Drops an eighth of the connections: those that were never answered, then the longest idle.
     fn evict(&mut self) {
         let silent = self.flows.iter().map(|(slot, flow)| (!flow.is_half_open(), flow.last_at, slot));
         let mut silent: Vec<(bool, Time, Slot)> = silent.collect();

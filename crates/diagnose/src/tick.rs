@@ -26,7 +26,7 @@ pub(crate) struct Tick {
 impl Tick {
     /// A packet of the capture.
     pub(crate) fn passed(&mut self, now: Time) {
-        // Once the clock is known to be fine nothing more is asked.
+        // Once the clock is known to be fine nothing more is computed.
         if self.steps > 0 && Duration::from_nanos(self.step) < COARSE {
             return;
         }
@@ -58,7 +58,7 @@ pub(crate) fn blur(
     counts: &mut Vec<Count>,
     account: &mut Account,
 ) {
-    /// A wait of so many ticks is known to a third.
+    /// Ticks from which on a wait is known to a third.
     const MEASURABLE: u64 = 3;
     let least = tick * MEASURABLE;
     findings.retain(|finding| is_fact(finding.cause) || finding.lost >= least);
@@ -71,7 +71,7 @@ pub(crate) fn blur(
     });
 }
 
-/// What packets show by what they are, at whatever time they came.
+/// Returns whether a cause is shown by packets as such, whatever their times.
 fn is_fact(cause: Cause) -> bool {
     cause.is_failure()
         || matches!(
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_ticks_twice_a_second_is_coarse() {
+    fn clock_with_half_second_ticks_is_coarse() {
         let at = [
             0, 0, 0, 0, 500, 500, 500, 500, 1_500, 1_500, 1_500, 2_000, 2_000, 2_000, 2_000, 2_500, 2_500,
             2_500,
@@ -100,13 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fine_clock_is_not_nor_are_few_packets() {
+    fn fine_clock_or_few_packets_are_not_coarse() {
         assert_eq!(ticks(&[0, 0, 0, 0, 501, 501, 501, 501, 1_500, 1_500, 1_500, 2_000, 2_000, 2_500]), None);
         assert_eq!(ticks(&[0, 0, 0, 0, 500, 500, 500, 500]), None);
     }
 
     #[test]
-    fn a_coarse_clock_takes_back_times_and_no_facts() {
+    fn coarse_clock_withdraws_times_but_not_facts() {
         let count = |cause| Count { cause, times: 1, lost: Duration::ZERO };
         let mut counts = [Cause::Nagle, Cause::ConnectionRefused, Cause::PathMtu].map(count).to_vec();
         blur(Duration::from_millis(500), &mut Vec::new(), &mut counts, &mut Account::default());

@@ -50,7 +50,7 @@ struct Stream {
     is_lost: bool,
 }
 
-/// A record's header, and with it what tells an alert.
+/// A record's header, and the bytes that identify an alert.
 const HEADER: usize = 5;
 const HEADER_AND_ALERT: usize = 7;
 const ALERT: u8 = 21;

@@ -1,7 +1,7 @@
 //! Real captures with stalls that people labelled: each must be found where it is, and none where there is none.
 //!
-//! The captures are not part of the project: `ROUNDTRIP_CAPTURES` names their folder, and without it these tests say
-//! that they were skipped. The labels are `labels.tsv` there.
+//! The captures are not part of the project: `ROUNDTRIP_CAPTURES` names their directory, and without it these tests
+//! print that they were skipped. The labels are `labels.tsv` there.
 
 extern crate roundtrip_diagnose as diagnose;
 
@@ -44,7 +44,7 @@ fn every_labelled_stall_is_found_in_its_place() {
 }
 
 #[test]
-fn packets_that_were_captured_twice_are_no_retransmissions() {
+fn duplicate_captures_are_no_retransmissions() {
     let Some(folder) = folder() else { return };
     let flows = diagnosed(&folder.join("tcptrace__hardware_dups.dmp.gz"));
     let losses = [Cause::RetransmissionTimeout, Cause::FastRetransmit, Cause::TailLossProbe];
@@ -84,7 +84,7 @@ fn every_nanosecond_of_every_capture_is_accounted_for() {
     }
 }
 
-/// What a label is called here; `None` for what is no stall.
+/// Returns the causes that match a label; `None` for one that is no stall.
 fn causes(label: &str) -> Option<&'static [Cause]> {
     Some(match label {
         "handshake_rtt" => &[Cause::ConnectionSetup],
@@ -122,7 +122,7 @@ fn diagnosed(path: &Path) -> Vec<FlowReport> {
     }
     let mut reader = Reader::new(plain.as_slice()).unwrap();
     let mut diagnosis = Diagnosis::new(Options::default());
-    // A capture that was cut off or damaged is used as far as it goes.
+    // A truncated or damaged capture is read up to the damage.
     while let Ok(Some(frame)) = reader.read() {
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
             let (packet, _) = tunnel::innermost(packet);

@@ -49,7 +49,7 @@ fn millis(count: u64) -> Time {
 }
 
 #[test]
-fn segments_in_the_worst_of_orders_are_one_connection() {
+fn segments_in_the_worst_order_are_one_connection() {
     const COUNT: u32 = 10_000;
     let orders: [fn(u32) -> u32; 3] = [
         // Backwards; every other one missing until the end; any.
@@ -70,7 +70,7 @@ fn segments_in_the_worst_of_orders_are_one_connection() {
 }
 
 #[test]
-fn openings_without_end_are_given_up_before_they_fill_the_memory() {
+fn endless_handshakes_are_dropped_before_they_fill_the_memory() {
     const OPENINGS: u32 = 40_000;
     let mut capture = Capture::new();
     let (mut waiting, mut most) = (0_usize, 0);
@@ -85,7 +85,7 @@ fn openings_without_end_are_given_up_before_they_fill_the_memory() {
 }
 
 #[test]
-fn a_clock_that_jumps_is_counted_and_costs_nobody_time_that_was_not_there() {
+fn clock_jumps_are_counted_and_add_no_lost_time() {
     let times = [0, 10, u64::MAX / 2_000_000, 20, 30, 5, 40].map(millis);
     let mut capture = Capture::new();
     for (place, at) in (0_u32..).zip(times.into_iter().chain([Time::MAX])) {

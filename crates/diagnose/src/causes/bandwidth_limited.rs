@@ -24,7 +24,7 @@ mod tests {
     use crate::script::{Script, opened};
 
     #[test]
-    fn data_that_flows_without_a_pause_is_the_bandwidth() {
+    fn continuous_data_is_bandwidth_limited() {
         let said = |pause_ms: u32| {
             let mut lines = "30 C send=100 win=65535\n".to_owned();
             for number in 0..120 {

@@ -48,7 +48,7 @@ mod tests {
 
     /// A link that takes a segment each 40 ms, and a window of eight of them on a path of 20 ms.
     #[test]
-    fn a_full_window_before_a_slow_link_is_the_queues() {
+    fn full_window_at_a_slow_link_is_a_queue() {
         let mut lines = "20 C send=100 win=11680\n".to_owned();
         for number in 0..8 {
             lines += &format!("{} S send=1460\n", 30.0 + 0.1 * f64::from(number));

@@ -1,7 +1,7 @@
 //! Packets that the capture lost.
 //!
-//! **Rule**: data that is not in the capture is acknowledged. A note: no time is lost by it, and what is said of the time around it is
-//! less sure. **Refuted by**: a repetition of that data (the network lost it, or it was late); a missing direction.
+//! **Rule**: data that is not in the capture is acknowledged. A note: it costs no time, but findings around it are less
+//! certain. **Refuted by**: a retransmission of that data (the network lost it, or it was late); a missing direction.
 
 use wire::Duration;
 
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledged_data_that_is_not_there_was_lost_by_the_capture() {
+    fn acknowledged_data_missing_from_the_capture_was_lost_by_it() {
         assert!(is_said("30 C send=100\n45 S send=1000\n60 C ack=3000\n75 S seq=3000 send=500\n90 C"));
         assert!(!is_said("30 C send=100\n45 S send=1000\n45 S send=1000\n60 C"));
     }

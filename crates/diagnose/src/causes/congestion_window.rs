@@ -80,7 +80,7 @@ mod tests {
     use crate::report::Place;
     use crate::script::{Script, opened};
 
-    /// A loss in a window of two segments, then flights of so many, each acknowledged as a whole.
+    /// A loss in a window of two segments, then flights of these sizes, each acknowledged as a whole.
     fn after_a_loss(flights: &[u32]) -> Vec<(Cause, u64)> {
         let mut lines = String::from(
             "30 C send=100\n45 S send=1460 lost\n45.1 S send=1460\n60.2 C ack=0\n345 S seq=0 send=1460\n360 C ack=2920\n",
@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn flights_that_stand_still_for_round_trips_are_held_by_something_else() {
+    fn flights_that_stay_equal_for_round_trips_are_not_named() {
         let found = after_a_loss(&[8; 40]);
         assert!(found.len() < 15, "{}", found.len());
     }
 
     #[test]
-    fn small_flights_after_a_loss_are_the_losss() {
+    fn small_flights_after_a_loss_are_caused_by_it() {
         let lines = opened(
             15.0,
             "

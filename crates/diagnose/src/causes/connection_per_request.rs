@@ -30,7 +30,7 @@ pub(crate) const ABOUT: About = About {
     least: Duration::ZERO,
 };
 
-/// A connection opened so long before the one before began to end was opened beside it.
+/// Maximum time before the previous connection began to close; one opened earlier than that was concurrent.
 pub(crate) const RIGHT_BEFORE: Duration = Duration::from_millis(5);
 
 /// A connection opened later than this after the one before was opened for another reason.

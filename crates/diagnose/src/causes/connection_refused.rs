@@ -33,7 +33,7 @@ mod tests {
     use crate::script::Script;
 
     #[test]
-    fn a_reset_instead_of_a_syn_ack_refuses() {
+    fn reset_instead_of_syn_ack_is_a_refusal() {
         let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S rst" };
         for place in [Place::Client, Place::Server, Place::Between] {
             let report = script.diagnose(place);
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_after_the_handshake_refuses_nothing() {
+    fn reset_after_the_handshake_is_no_refusal() {
         let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S syn\n30 C\n31 C fin\n46 S rst" };
         assert_eq!(script.faults_everywhere(), []);
     }

@@ -1,4 +1,4 @@
-//! The handshake: a round trip before anything can be asked.
+//! The handshake: a round trip before the first request.
 //!
 //! **Rule**: the time between the segments of the handshake. **Refuted by**: a SYN sent again, which is a loss and not
 //! distance (`retransmission`). No fault: what makes it one is to pay it for every request (`connection_per_request`).

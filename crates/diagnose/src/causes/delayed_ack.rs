@@ -32,7 +32,7 @@ pub(crate) const ABOUT: About = About {
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    // One that had little on its way and did not go on at once may have had nothing to send.
+    // A sender with little in flight that did not continue immediately may have had nothing to send.
     gap.awaited().filter(|_| gap.is_prompt() || gap.flight.bytes >= 2 * gap.mss)?;
     let late = gap.late?;
     let ruling = Ruling::all(gap, Cause::DelayedAck, evidence);

@@ -1,8 +1,8 @@
-//! A client that asks whether it may send the body, and waits for `100 Continue`: a round trip, or its timer.
+//! A client that sends `Expect: 100-continue` and waits for `100 Continue`: a round trip, or its timer.
 //!
-//! **Rule**: a request with `Expect: 100-continue`; the time until its body comes, with an answer or without one. That is
-//! a round trip wherever the capture was taken. **Refuted by**: an answer that refuses the body (then the question was worth it): only a
-//! 1xx answer counts.
+//! **Rule**: a request with `Expect: 100-continue`; the time until its body comes, with an interim response or without
+//! one. That is a round trip wherever the capture was taken. **Refuted by**: a response that refuses the body (then the
+//! expectation was worth it): only a 1xx response counts.
 
 use wire::Duration;
 
@@ -86,7 +86,7 @@ mod tests {
     const HEAD: &str = "text=PUT / HTTP/1.1\\r\\nExpect: 100-continue\\r\\nContent-Length: 9\\r\\n\\r\\n";
 
     #[test]
-    fn asking_leave_costs_a_round_trip() {
+    fn expectation_costs_a_round_trip() {
         let lines = opened(
             15.0,
             &format!(
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_answer_it_costs_the_clients_patience() {
+    fn expectation_without_response_costs_the_clients_timeout() {
         let lines = opened(15.0, &format!("30 C {HEAD}\n45 S\n1030 C send=9\n1046 S send=40"));
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
         assert_eq!(found, [(Cause::ExpectContinue, 1_000)]);

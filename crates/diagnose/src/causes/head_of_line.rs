@@ -1,11 +1,12 @@
-//! Answers that wait behind a slow one: HTTP/1.1 answers in the order it was asked.
+//! Responses that wait behind a slow one: HTTP/1.1 sends responses in the order of the requests.
 //!
-//! **Rule**: while a server computes, more than one request of the connection is unanswered. **Evidence**: how many.
-//! The time itself is the server's (`think`); this says who else paid for it. **Refuted by**: a single request.
+//! **Rule**: while a server computes, more than one request of the connection has no response. **Evidence**: the number
+//! of them. The time itself is the server's (`think`); this reports the other requests that waited for it. **Refuted
+//! by**: a single request.
 //!
-//! **Unknown** where what was asked is not captured (68 bytes of a packet) or cannot be read (TLS): a request written in
-//! pieces and several requests have the same lengths at the same times, and so have their answers. Then the evidence for
-//! the server's time says that it does not show.
+//! **Unknown** where requests are not captured (68 bytes of a packet) or not readable (TLS). A request written in
+//! pieces and several requests have the same lengths at the same times, and so have their responses. Then the evidence
+//! for the server's time states that it does not show.
 
 use wire::Duration;
 
@@ -25,7 +26,7 @@ pub(crate) const ABOUT: About = About {
     least: Duration::from_millis(30),
 };
 
-/// Said where others may have waited, and nobody can tell.
+/// Sentence for where other requests may have waited, but the capture does not show it.
 pub(crate) fn unknown(gap: &Gap) -> Option<String> {
     let may_be_several = gap.talk.unanswered.is_none() && gap.pieces > 1;
     may_be_several.then(|| {
@@ -47,7 +48,7 @@ mod tests {
     const ANSWER: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
 
     #[test]
-    fn those_who_wait_behind_a_slow_answer_are_counted() {
+    fn requests_behind_a_slow_response_are_counted() {
         let lines = opened(
             15.0,
             &format!(
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said_not_to_be_known() {
+    fn unreadable_messages_are_reported_as_unknown() {
         let of_server = |asks: &str| {
             let lines = opened(15.0, &format!("{asks}\n300 S send=900"));
             let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);

@@ -98,7 +98,7 @@ fn held(gap: &Gap) -> String {
     )
 }
 
-/// How soon.
+/// Sentence on how soon the sender reacted.
 fn reaction(gap: &Gap) -> String {
     const AT_ONCE: Duration = Duration::from_micros(500);
     let reaction = gap.reaction();

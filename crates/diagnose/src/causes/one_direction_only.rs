@@ -23,7 +23,7 @@ mod tests {
     use crate::{Cause, Side};
 
     #[test]
-    fn a_missing_direction_is_said_and_nobody_is_blamed() {
+    fn missing_direction_is_noted_without_a_cause() {
         let lines =
             opened(15.0, "30 C send=100\n900 S send=1460\n915 C\n950 C send=100\n2000 S send=1460\n2015 C");
         let script = Script { one_way_ms: 15.0, lines: &lines };

@@ -1,11 +1,11 @@
-//! What a message would have taken with a window that only had to open: what a wider buffer or window saves, and what a loss
-//! cost beside its repair.
+//! Time that a message would have taken with a window that only had to open: the basis for what a wider buffer or
+//! window saves, and for what a loss cost beyond its repair.
 //!
-//! Not what the sender waited: without the fault it would have waited, too, a round trip for each doubling of its window, and
-//! for the slowest link. So the time since the message began is held against that of a window that doubles from the first
-//! flight on, as in slow start, over the same path; what was said before to be saved of that is not said again. Not a
-//! simulation: windows count as sent at once, HyStart and pacing are left out, and a receiver is taken to offer no more than
-//! it has (Linux's let their windows grow with what comes, a round trip or two later).
+//! Not the time the sender waited: without the fault it would have waited, too, a round trip for each doubling of its
+//! window, and for the slowest link. So the time since the message began is compared with that of a window that doubles
+//! from the first flight on, as in slow start, over the same path. Savings already counted for that time are not
+//! counted again. Not a simulation: windows count as sent immediately, HyStart and pacing are left out, and a receiver
+//! is taken to offer no more than it has (Linux's window grows with the data received, a round trip or two later).
 
 use wire::{Duration, Time};
 
@@ -17,32 +17,32 @@ use crate::gap::{End, Gap};
 pub(crate) struct Course {
     /// When its first segment passed.
     pub(crate) began: Time,
-    /// The largest flight before, if the window may have been kept since.
+    /// The largest flight before, if the window may have been retained since.
     pub(crate) before: u64,
     /// The first flight at which the sender stopped.
     pub(crate) first: Option<u64>,
     /// Whether a buffer or the receiver's window was what stopped it there.
     pub(crate) is_held: bool,
-    /// What is said already to be saved of its time, and what of it no window can save.
+    /// Savings of its time that are already counted, and the part of it that no window can save.
     pub(crate) told: Duration,
 }
 
-/// What is said of a message to be saved, as far as it goes: a sender that a window clocks may go on without a pause that is
-/// worth a finding.
+/// Savings counted so far for a message: a sender limited by its window may go on without a pause long enough for a finding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Said {
     /// Of what.
     pub(crate) cause: Cause,
     pub(crate) opening: Opening,
-    /// What the message took more than with that window, when it last paused however shortly, and what had been sent then.
+    /// Time of the message beyond that with the opening window, up to its last pause, however short; and the bytes sent
+    /// by then.
     pub(crate) more: Duration,
     pub(crate) sent: u64,
 }
 
 impl Said {
-    /// At a pause, or since one of which nothing was said.
+    /// At a pause, or since one for which nothing was counted.
     pub(crate) fn at(gap: &Gap, cause: Cause, opening: Opening) -> Self {
-        // What is sent again had been sent: it is not the byte after that which comes.
+        // A retransmission carries bytes that had been sent: it is not the next byte that comes.
         let is_repair = matches!(gap.end, End::Repair(_));
         let sent = gap.sent_in_burst().saturating_sub(u64::from(is_repair));
         let more = gap.to.at.since(gap.burst.course.began).saturating_sub(opening.time_to(sent));
@@ -63,7 +63,7 @@ pub(crate) struct Opening {
     pub(crate) most: u64,
     pub(crate) mss: u64,
     pub(crate) round_trip: Duration,
-    /// What the slowest link needs for a segment.
+    /// Time that the slowest link needs for a segment.
     pub(crate) segment: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Spared {
         Self { opening, sent: gap.sent_in_burst(), beside: beside_a_head(gap) }
     }
 
-    /// What that window waits for itself, when `sent` was all.
+    /// Returns the time that the window itself waits, if `sent` was all.
     pub(crate) fn too_much(&self, sent: u64) -> Duration {
         let Self { opening, sent: last, beside } = self;
         opening.waits(last + beside, (sent + beside).saturating_sub(1))
@@ -97,17 +97,17 @@ pub(crate) fn beside_a_head(gap: &Gap) -> u64 {
 /// The window that Linux begins with (RFC 6928), in segments.
 const INITIAL_WINDOW: u64 = 10;
 
-/// What of the time up to now a wider buffer or window would have spared the sender, beside what is told already.
+/// Returns the time so far that a wider buffer or window would have saved the sender, without what is already counted.
 pub(crate) fn saved_with_room(gap: &Gap) -> Duration {
     Said::at(gap, Cause::SendBufferLimited, with_room(gap)).more.saturating_sub(gap.burst.course.told)
 }
 
-/// What of the time until a sender whose window was made small by losses sent more would not have been.
+/// Returns the time, until a sender whose window losses had reduced sent more, that would have been saved without the losses.
 pub(crate) fn saved_without_loss(gap: &Gap) -> Duration {
     Said::at(gap, Cause::CongestionWindow, without_loss(gap)).more.saturating_sub(gap.burst.course.told)
 }
 
-/// The same where it sent again what had been sent.
+/// The same for a retransmission.
 pub(crate) fn saved_without_repair(gap: &Gap) -> Duration {
     saved_without_loss(gap).min(gap.duration())
 }
@@ -118,7 +118,7 @@ pub(crate) fn with_room(gap: &Gap) -> Opening {
     let Course { first, is_held, .. } = gap.burst.course;
     let is_unknown = is_held || first.is_none_or(|first| gap.is_level(first));
     let opening = from(gap, if is_unknown { INITIAL_WINDOW * gap.mss } else { 0 });
-    // Without its buffer the sender meets the receiver's window in the end; that one's own fault is mended with it.
+    // With a larger buffer the sender meets the receiver's window in the end; fixing that is a cause of its own.
     let has_room = gap.room.is_some_and(|room| room >= gap.length);
     let most = gap.widest.filter(|_| has_room).unwrap_or(u64::MAX);
     Opening { most: most.max(opening.window), ..opening }
@@ -157,7 +157,7 @@ impl Opening {
         time + Duration::from_nanos(round(window).as_nanos().saturating_mul(rounds)) + self.sending(rest)
     }
 
-    /// What it waits between the bytes after `from` and after `to`.
+    /// Returns the time that the window waits between the bytes after `from` and after `to`.
     pub(crate) fn waits(&self, from: u64, to: u64) -> Duration {
         self.time_to(to)
             .saturating_sub(self.time_to(from))
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_window_waits_for_after_the_last_pause_is_taken_back() {
+    fn waits_of_the_window_after_the_last_pause_are_subtracted() {
         let [round_trip, segment] = [12, 1].map(Duration::from_millis);
         let opening = Opening { window: 2_000, most: u64::MAX, mss: 1_000, round_trip, segment };
         let more = Duration::from_millis(100);

@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn a_far_server_that_answers_at_once_is_distance() {
+    fn prompt_but_distant_server_is_path_latency() {
         assert!(is_said(50.0, "100 C send=100\n151 S send=900\n201 C"));
         assert!(!is_said(50.0, "100 C send=100\n900 S send=900\n950 C"));
         assert!(!is_said(0.5, "1 C send=100\n1.6 S send=900\n2.1 C"));

@@ -38,7 +38,7 @@ mod tests {
         "30 C send=100\n45 S send=1460 lost\n300 S seq=0 send=1460 lost\n900 S seq=0 send=1460 lost";
 
     #[test]
-    fn full_segments_that_die_and_small_ones_that_pass_are_the_paths() {
+    fn lost_full_segments_and_delivered_small_ones_show_the_path_mtu() {
         let lines =
             opened(15.0, &format!("{DIES}\n2100 S seq=0 send=536\n2115 C\n2131 S seq=536 send=924\n2146 C"));
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);

@@ -37,11 +37,11 @@ mod tests {
         1800 S seq=0 send=1460 lost";
 
     #[test]
-    fn data_sent_again_in_vain_to_the_end_is_one_finding() {
+    fn unanswered_retransmissions_to_the_end_are_one_finding() {
         let lines = opened(15.0, LADDER);
         let script = Script { one_way_ms: 15.0, lines: &lines };
         assert_eq!(script.faults(Place::Server), [(Cause::PeerVanished, 1_755)]);
-        // Whether the sender gives up in the end or not.
+        // Whether or not the sender aborts the connection in the end.
         let lines = format!("{lines}\n5000 S rst lost");
         assert_eq!(
             Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server),
@@ -51,7 +51,7 @@ mod tests {
 
     /// Found in a capture: two segments are repeated each time, and the second came after the first.
     #[test]
-    fn regress_what_is_repeated_behind_it_is_no_progress() {
+    fn regress_retransmissions_of_later_data_are_no_progress() {
         let mut lines = "30 C send=100\n45 S send=1460 lost\n45.1 S send=1460 lost\n".to_owned();
         for at in [300, 800, 1_800, 3_800] {
             lines += &format!("{at} S seq=0 send=1460 lost\n{at}.1 S seq=1460 send=1460 lost\n");
@@ -63,7 +63,7 @@ mod tests {
 
     /// Found in a capture: the first segment had been acknowledged in part.
     #[test]
-    fn regress_what_is_left_of_a_segment_counts_like_a_whole_one() {
+    fn regress_remainder_of_a_segment_counts_like_a_whole_one() {
         let mut lines = "30 C send=100\n45 S send=1460\n60 C ack=1000\n".to_owned();
         for at in [300, 800, 1_800, 3_800] {
             lines += &format!("{at} S seq=1000 send=460 lost\n");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_at_last_makes_it_losses() {
+    fn late_reply_makes_it_losses() {
         let lines = opened(15.0, &format!("{LADDER}\n4000 S seq=0 send=1460\n4015 C"));
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
         assert!(found.iter().all(|(cause, _)| *cause == Cause::RetransmissionTimeout), "{found:?}");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_sent_again_is_no_finding() {
+    fn retransmitted_fin_is_no_finding() {
         let lines = "30 C send=100\n45 S send=100\n60 C\n100 S fin lost\n400 S seq=100 fin lost\n1000 S seq=100 fin lost
             2200 S seq=100 fin lost\n4600 S seq=100 fin lost";
         let lines = opened(15.0, lines);

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_acknowledgements_after_a_long_handshake_are_a_proxys() {
+    fn quick_acknowledgements_after_a_long_handshake_show_a_proxy() {
         let lines = "0 C syn\n500 S syn\n500.2 C\n501 C send=100\n501.2 S\n1015 S send=900\n1015.3 C
             1020 C send=100\n1020.2 S\n1530 S send=900\n1530.3 C";
         assert_eq!(found(lines), (true, vec![]));

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_doubles_the_round_trip_is_the_links() {
+    fn queue_that_doubles_the_round_trip_is_not_the_receive_window() {
         // Twenty segments on their way, four acknowledged every 80 ms: the round trip is 400 ms, of which the path needs 30.
         let mut lines = String::from("30 C send=100 win=29200\n");
         (0..20).for_each(|n| lines.push_str(&format!("{} S send=1460\n", 45.0 + 0.1 * f64::from(n))));

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_after_all_answers_or_by_the_client_loses_nothing() {
+    fn reset_after_all_responses_or_by_the_client_loses_nothing() {
         let after = opened(15.0, &format!("30 C {ASK}\n46 S {ANSWER}\n62 C fin\n78 S rst"));
         let by_client = opened(15.0, &format!("30 C {ASK}\n30.1 C {ASK}\n46 S {ANSWER}\n62 C rst"));
         for lines in [&after, &by_client] {
@@ -66,14 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn without_http_data_after_the_servers_end_tells() {
+    fn without_http_data_after_the_servers_fin_is_evidence() {
         let lines = opened(15.0, "30 C send=100\n46 S send=300\n46.1 S fin\n60 C send=100\n75.1 S rst");
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
         assert!(found.iter().any(|(cause, _)| *cause == Cause::ResetLostData), "{found:?}");
     }
 
     #[test]
-    fn a_tls_close_that_draws_a_reset_loses_nothing() {
+    fn tls_close_answered_by_reset_loses_nothing() {
         let alert = "text=\\x15\\x03\\x03\\x00\\x02\\x01\\x00";
         let lines =
             opened(15.0, &format!("30 C send=100\n46 S send=300\n46.1 S fin\n62 C {alert}\n77.1 S rst"));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reset_is_when_it_happened() {
+    fn finding_is_dated_by_the_reset() {
         let lines = opened(15.0, "30 C send=100\n46 S send=300\n46.1 S fin\n60 C send=100\n75.1 S rst");
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
         let lost = report.findings.iter().find(|finding| finding.cause == Cause::ResetLostData).unwrap();

@@ -52,7 +52,7 @@ pub(crate) const FAST: About = About {
 
 /// Acknowledgements in a row that make a loss (RFC 5681).
 const DUPLICATES: u32 = 3;
-/// Timers are kept in ticks, 4 to 10 ms of them; so much they may come early.
+/// Kernel timers run in ticks of 4 to 10 ms; they may be early by this.
 const TICK: Duration = Duration::from_millis(10);
 /// Of a sender so near to the place of the capture all packets come there.
 const NEAR: Duration = Duration::from_micros(300);
@@ -62,7 +62,7 @@ pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
         // Both timers run for a second: what comes so soon after the other side's segment crossed it on the way, and the
         // timer's time is that one's.
         End::Handshake { again: Some(since) } if gap.duration() * 4 < since => None,
-        // What becomes of a SYN without any answer shows later (`flow/opening.rs`).
+        // The result of a SYN without any response shows later (`flow/opening.rs`).
         End::Handshake { again: Some(_) } if !gap.is_acknowledged => {
             Some(Ruling::plain(gap, Share::Stall(Cause::RetransmissionTimeout)))
         }
@@ -95,8 +95,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { lost_since, saving: Some(opening::saved_without_repair(gap)), ..ruling })
 }
 
-/// New data while a loss is being repaired: acknowledgements that repeat themselves let it go, not the program. Refuted by a
-/// window without room, unless the acknowledgement that moves it covers what had waited behind the loss, or tells of more (SACK).
+/// New data during loss recovery: duplicate ACKs release it, not the program. Refuted by a window without room, unless
+/// the acknowledgement that moves it covers the data behind the loss, or reports more of it (SACK).
 pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
     let is_full = gap.room.is_some_and(|room| room < gap.length.min(gap.mss));
     let is_forbidden =
@@ -124,8 +124,8 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { confidence: Confidence::Medium, ..Ruling::all(gap, cause, of_needless) })
 }
 
-/// Data that was lost before it came to the place of the capture, with all behind it: the retransmission is seen for the first
-/// time. The middle of a message and Linux's timer tell.
+/// Data lost before the point of capture, with all behind it: the retransmission is the first copy seen. The middle of
+/// a message and Linux's timer show it.
 pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
     (may_be_a_lost_tail(gap) && gap.talk.is_within == Some(true)).then(|| Ruling {
         confidence: Confidence::Low,
@@ -151,7 +151,7 @@ pub(crate) fn may_be_lost_again(gap: &Gap) -> bool {
     gap.has_lost && is_far && is_by_timer && gap.trigger.is_none() && gap.continues()
 }
 
-/// Whether the sender was silent for exactly as long as its timer takes.
+/// Returns whether the sender was silent for exactly the duration of its timer.
 fn is_timer(gap: &Gap) -> bool {
     let expected = gap.usual_timeout;
     gap.silence.is_some_and(|silence| {
@@ -160,7 +160,7 @@ fn is_timer(gap: &Gap) -> bool {
     })
 }
 
-/// How the sender noticed; `None` if that does not show.
+/// Returns the way in which the sender detected the loss; `None` if that does not show.
 pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     let Repair {
         since,
@@ -180,8 +180,8 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     // What leaves on an acknowledgement leaves because of it.
     let is_on_time = gap.trigger.is_some();
     let round_trip = gap.path.round_trip;
-    // Neither does a message take so long to be acted on: RACK waits for a quarter of a round trip (RFC 8985), on a timer
-    // that takes two ticks at the least and may be one late.
+    // A duplicate ACK or SACK is not acted on after longer than this: RACK waits for a quarter of a round trip (RFC
+    // 8985), on a timer of at least two ticks that may be one late.
     let patience =
         if is_sacked { (round_trip / 2).max(round_trip / 4 + TICK * 3) } else { TICK.max(round_trip / 2) };
     let is_late = !is_on_time && quiet >= patience;
@@ -327,9 +327,9 @@ mod tests {
         assert_eq!(script.faults(Place::Client), [(Cause::RetransmissionTimeout, 1_000)]);
     }
 
-    /// Found over Linux: the answer to an opening is lost, and both sides' timers run out within a round trip.
+    /// Found over Linux: the SYN/ACK is lost, and both sides' timers expire within a round trip.
     #[test]
-    fn regress_an_opening_that_crosses_the_repeated_answer_waited_for_the_path() {
+    fn regress_syn_that_crosses_the_repeated_syn_ack_waited_for_the_path() {
         let lines =
             "0 C syn\n15 S syn lost\n1000 C reopen\n1003 S reopen\n1018 C\n1018.1 C send=9\n1034 S send=9";
         let found = Script { one_way_ms: 15.0, lines }.faults(Place::Server);
@@ -353,7 +353,7 @@ mod tests {
         90.7 C";
 
     #[test]
-    fn acknowledgements_that_ask_again_make_it_fast() {
+    fn duplicate_acks_make_it_a_fast_retransmit() {
         let lines = opened(15.0, THIRD_LOST);
         let script = Script { one_way_ms: 15.0, lines: &lines };
         for place in [Place::Client, Place::Server, Place::Between] {
@@ -363,10 +363,10 @@ mod tests {
         }
     }
 
-    /// Found in the corpus over Linux: on a short path RACK's timer, of two ticks at the least, takes longer than half a round
-    /// trip, and was taken for the other timer.
+    /// Found in the corpus over Linux: on a short path RACK's timer, of at least two ticks, takes longer than half a
+    /// round trip, and was taken for the retransmission timer.
     #[test]
-    fn regress_what_racks_timer_repairs_an_acknowledgement_has_told_of() {
+    fn regress_repair_by_racks_timer_is_a_fast_retransmit() {
         let lines = opened(
             15.0,
             "
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_overtaken_on_its_way_is_not_lost() {
+    fn reordered_data_is_not_lost() {
         let lines = opened(
             15.0,
             "
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_flight_is_probed_for_before_the_timer() {
+    fn tail_loss_probe_comes_before_the_timer() {
         let lines = opened(15.0, "30 C send=100\n45 S send=700 lost\n110 S seq=0 send=700\n125 C");
         assert_eq!(
             Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server),
@@ -419,14 +419,14 @@ mod tests {
     }
 
     #[test]
-    fn data_that_had_arrived_is_sent_again_needlessly_and_nobody_waited() {
+    fn retransmission_of_delivered_data_costs_no_time() {
         let lines = opened(15.0, "30 C send=100\n45 S send=700\n60 C\n76 S seq=0 send=700\n91 C");
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
         assert!(!report.is_worth_fixing());
         assert_eq!(report.oddities.needless, 1);
     }
 
-    /// Four segments and a short one that is lost on its way to the client.
+    /// Four segments and a short one that is lost on the path to the client.
     const TAIL_LOST: &str = "
         30 C send=100
         45 S send=1460
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_that_is_sent_again_is_no_finding() {
+    fn retransmitted_fin_without_data_is_no_finding() {
         let lines = opened(15.0, "30 C send=100\n45 S send=100\n60 C fin lost\n300 C seq=100 fin\n315 S fin");
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client), []);
     }

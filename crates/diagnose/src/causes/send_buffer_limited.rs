@@ -69,7 +69,7 @@ fn lets_room_pass(gap: &Gap) -> bool {
     is_soon && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
 }
 
-/// Whether a gap may be one of a plateau that is not long enough yet to tell.
+/// Returns whether a gap may belong to a plateau that is still too short to judge.
 pub(crate) fn may_be(gap: &Gap) -> bool {
     gap.awaited().is_some() && !gap.has_lost && gap.flight.bytes >= 2 * gap.mss
 }
@@ -104,7 +104,7 @@ mod tests {
     use crate::report::Place;
     use crate::script::{Script, opened};
 
-    /// Flights of so many bytes, each acknowledged as a whole and followed at once.
+    /// Flights of these sizes in bytes, each acknowledged as a whole and followed immediately by the next.
     fn flights(sizes: &[u32]) -> String {
         let mut lines = String::from("30 C send=100\n");
         let mut now = 45.0;
@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_that_grows_however_slowly_is_none() {
+    fn growing_flight_is_no_send_buffer() {
         let lines = opened(15.0, &flights(&[14_600, 16_060, 17_520, 18_980, 20_440, 21_900]));
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
     }
 
-    /// Flights of so many segments, each sent at once and acknowledged two segments at a time, a millisecond apart; on each
-    /// so many acknowledgements the server sends three segments for each of them: more than was on its way before.
+    /// Flights of `of_each` segments, sent at once and acknowledged two segments at a time, a millisecond apart. On
+    /// each group of acknowledgements the server sends three segments for each of them: more than was in flight before.
     fn acknowledged_by_twos(of_each: u32, place: Place) -> Vec<(Cause, u64)> {
         let mut lines = String::from("30 C send=100\n");
         let send = |lines: &mut String, at: f64, segments: u32| {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn room_that_is_not_used_is_a_buffers() {
+    fn unused_window_is_a_send_buffer() {
         for place in [Place::Client, Place::Server] {
             let found = acknowledged_by_twos(4, place);
             assert!(found.starts_with(&[(Cause::SendBufferLimited, 34); 2]), "{place:?}: {found:?}");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_on_with_the_first_acknowledgement_has_something_to_send() {
+    fn sending_on_the_first_acknowledgement_is_no_send_buffer() {
         for place in [Place::Client, Place::Server, Place::Between] {
             assert_eq!(acknowledged_by_twos(1, place), [], "{place:?}");
         }
@@ -180,7 +180,7 @@ mod tests {
     /// Found over Linux on a busy machine: a program that writes late lets more than the timer's time pass, and its next
     /// stops looked like a window that had begun anew.
     #[test]
-    fn regress_room_that_is_not_used_after_a_pause_is_no_window_that_begins_anew() {
+    fn regress_unused_window_after_a_pause_is_no_slow_start_restart() {
         let mut lines = String::from("30 C send=100\n");
         (0..12).for_each(|_| lines.push_str("45 S send=1460\n"));
         lines.push_str("60 C\n");

@@ -34,7 +34,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     let grows = match gap.burst.rounds.latest().next() {
         None => true,
-        // By half a segment at the least, however sparse the acknowledgements.
+        // By at least half a segment, however sparse the acknowledgements.
         Some(before) => gap.flight.bytes > before + gap.mss / 2,
     };
     grows.then(|| Ruling {
@@ -64,9 +64,9 @@ mod tests {
     use crate::report::Place;
     use crate::script::{Script, opened};
 
-    /// Found in the corpus: a lost answer to a SYN was taken for a loss that makes a window small.
+    /// Found in the corpus: a lost SYN/ACK was taken for a loss that reduces the window.
     #[test]
-    fn regress_a_window_opens_after_an_opening_that_was_lost_too() {
+    fn regress_window_also_opens_after_a_lost_syn_ack() {
         let lines = "0 C syn\n15 S syn lost\n1015 S reopen\n1030 C\n1030.1 C send=100
             1045.2 S send=1460
             1045.2 S send=1460

@@ -64,7 +64,7 @@ mod tests {
     use crate::Cause;
     use crate::script::{Script, opened};
 
-    /// Two answers of 20 segments: one that opens the window to 16, and one after `silence` ms in flights of `second`.
+    /// Two responses of 20 segments: one that opens the window to 16, and one after `silence` ms in flights of `second`.
     fn two_pages(silence: u32, second: &[u32]) -> String {
         let mut lines = String::from("30 C send=100\n");
         let mut now = 45.0;
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_starts_anew_after_a_pause_is_named() {
+    fn window_restarted_after_a_pause_is_named() {
         let lines = opened(15.0, &two_pages(2_000, &[2, 4, 8, 2]));
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
         assert_eq!(found, [(Cause::SlowStartRestart, 30); 3]);

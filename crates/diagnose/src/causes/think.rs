@@ -45,15 +45,15 @@ pub(crate) const CLIENT: About = About {
 
 /// A program that is silent for longer waits for something that is not on this connection.
 const IDLE: Duration = Duration::from_secs(5);
-/// The same where messages cannot be read: what a side sends unasked after so long, a notice or the close of an idle
-/// connection, nobody waited for.
+/// The same where messages cannot be read: after this silence, unsolicited data (a notice, or the close of an idle
+/// connection) kept no one waiting.
 const UNASKED: Duration = Duration::from_secs(1);
-/// Nobody waits for longer for an answer that cannot be read: it is a push, a long poll or an idle close.
+/// Maximum wait for an unreadable response; beyond that it is a push, a long poll or an idle close.
 const OPAQUE: Duration = Duration::from_secs(10);
 /// No round trip is longer, not even by a geostationary satellite with its queues.
 const LONGEST_PATH: Duration = Duration::from_secs(1);
-/// An acknowledgement so late was delayed by a timer, and says nothing of the path: Linux (40 ms), BSD and macOS (100 ms),
-/// Windows and Linux on slow connections (200 ms).
+/// Acknowledgements in these ranges (ms) were delayed by a timer, and are no evidence of the path: Linux (40 ms), BSD
+/// and macOS (100 ms), Windows and Linux on slow connections (200 ms).
 const DELAYED: [(u64, u64); 3] = [(39, 55), (95, 125), (190, 225)];
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
@@ -65,12 +65,12 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         End::Fin | End::Reset => return given_up(gap),
         End::Handshake { again: _ } | End::Repair(_) => return None,
     }
-    // What is behind a hole was lost, or not captured; one direction alone tells nothing of the other.
+    // Data behind a hole was lost, or not captured; one direction alone shows nothing of the other.
     if gap.is_behind_hole || !(gap.is_peer_seen || gap.side == Side::Client) {
         return undecided(gap);
     }
     match gap.before {
-        // The handshake's last segment, or what the other side said: now it is this side's turn.
+        // After the handshake's last segment, or the peer's data, it is this side's turn.
         Before::Handshake(_) => {}
         Before::Data(from) if from != gap.side => {
             if gap.side == Side::Server && !gap.has_all {
@@ -100,7 +100,7 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     let since = began(gap);
     let late = gap.late_arrival.unwrap_or_default();
     let thought = thought(gap);
-    // What came late was not written late: the path has taken most of it.
+    // A segment that arrived late was not written late: the path took most of the time.
     if thought < late {
         return Some(Ruling::plain(gap, Share::RoundTrip));
     }
@@ -153,7 +153,7 @@ fn began(gap: &Gap) -> Time {
     window.map_or(crossed, |heard| heard.max(crossed).min(gap.to.at))
 }
 
-/// What of a gap the path took.
+/// Part of a gap that the path took.
 fn crossing(gap: &Gap) -> Duration {
     if gap.continues() || gap.before == Before::Handshake(gap.side) {
         return Duration::ZERO;
@@ -166,13 +166,13 @@ fn crossing(gap: &Gap) -> Duration {
     let late = own.saturating_sub(least);
     let is_of =
         |(from, to): &(u64, u64)| (Duration::from_millis(*from)..Duration::from_millis(*to)).contains(&late);
-    // More than a segment is acknowledged at once.
+    // More than a segment is acknowledged by it.
     let is_delayed = DELAYED.iter().any(is_of) && gap.asked <= gap.mss;
     if gap.path.to_sender.is_some() && is_delayed { least } else { own }
 }
 
-/// A side that ends the connection instead of waiting on: if a request is unanswered, that is what it waited for; if
-/// the end of the connection is the end of the answer, the server took so long to give it.
+/// A side that closes the connection instead of waiting on: if a request has no response, that is what it waited for;
+/// if the close ends the response, the server took this long to send it.
 fn given_up(gap: &Gap) -> Option<Ruling> {
     let is_open = gap.talk.is_until_close && gap.side == Side::Server && gap.continues();
     let is_unanswered = gap.talk.unanswered.is_some_and(|count| count > 0)
@@ -269,10 +269,10 @@ mod tests {
         }
     }
 
-    /// Found in the corpus: the server's timer and the client's both repeat an opening, and the second answer to it comes
-    /// when the request is on its way.
+    /// Found in the corpus: the timers of both sides retransmit SYN and SYN/ACK, and the second SYN/ACK comes when the
+    /// request is in flight.
     #[test]
-    fn regress_an_opening_that_is_answered_twice_is_no_turn_of_the_conversation() {
+    fn regress_second_syn_ack_is_no_turn_of_the_conversation() {
         let lines = format!(
             "0 C syn\n30 S syn lost\n1000 C reopen\n1030 S reopen\n1030.4 S reopen\n1060 C\n1060.1 C {ASK}\n1060.4 C\n\
              1090.1 S\n1090.2 S {ANSWER}\n1120.3 C"
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_gives_up_tells_how_long_it_waited() {
+    fn client_that_aborts_shows_how_long_it_waited() {
         let lines = format!("30 C {ASK}\n45 S\n5030 C fin\n5045 S rst");
         assert_eq!(found(&lines, Place::Client), [(Cause::ServerThink, 5_000)]);
     }
@@ -322,9 +322,9 @@ mod tests {
         found.map(|(_, lost)| lost).collect()
     }
 
-    /// Its timer stands at 230 ms by what the capture shows: one silence is exactly that, and may be a lost tail in any case.
+    /// By the capture, its timer is 230 ms: one silence is exactly that, and may be a lost tail in any case.
     #[test]
-    fn where_losses_were_seen_a_silence_of_its_timer_may_be_another() {
+    fn silence_of_one_timer_after_losses_is_not_judged() {
         let lost = "45 S send=1460\n45.1 S send=1460 lost\n45.2 S send=1460\n60.2 C ack=1460\n60.4 C ack=1460\n\
                     300 S seq=1460 send=1460\n315.1 C ack=4380";
         let whole = "45 S send=1460\n45.1 S send=1460\n45.2 S send=1460\n60.3 C\n300 S send=1460\n315.1 C";
@@ -336,7 +336,7 @@ mod tests {
     const EVERYWHERE: [Place; 3] = [Place::Client, Place::Server, Place::Between];
 
     #[test]
-    fn the_close_of_an_idle_tls_connection_is_no_answer() {
+    fn close_of_an_idle_tls_connection_is_no_response() {
         // A close_notify of TLS 1.3 and a FIN five seconds after the last response.
         let lines = "30 C text=\\x17\\x03\\x03\\x01\\x00hello\n45 S text=\\x17\\x03\\x03\\x01\\x00world\n60 C\n\
                      5045 S text=\\x17\\x03\\x03\\x00\\x13close it, please fin\n5060 C fin\n5075 S";
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_was_generated_at_once_and_came_late_is_the_paths() {
+    fn response_generated_promptly_but_late_is_the_path() {
         // Ten requests a second; the last response is stamped 45 ms after the one before, and passes 245 ms after it.
         let mut lines = String::from("0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n");
         for n in 0..10 {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_events_keeps_nobody_waiting() {
+    fn event_stream_is_no_wait() {
         let head = "HTTP/1.1 200 OK\\r\\nContent-Type: text/event-stream\\r\\n\\r\\n";
         let lines = format!("30 C {ASK}\n45 S text={head}\n60 C\n445 S send=40\n460 C\n845 S send=40\n860 C");
         for place in EVERYWHERE {
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_an_acknowledgement_opens_is_no_program() {
+    fn window_opened_by_an_acknowledgement_is_no_think_time() {
         // Two segments, as the window allows; the next leave 2 ms after the acknowledgement, half a second later.
         let lines = "30 C send=300\n45 S send=1460\n45.1 S send=1460\n560 C\n577 S send=1460\n577.1 S send=1460\n593 C";
         assert_eq!(of_server(lines, Place::Server), [0_u64; 0]);

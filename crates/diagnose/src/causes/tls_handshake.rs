@@ -46,7 +46,7 @@ mod tests {
     use crate::report::Place;
     use crate::script::{Script, opened};
 
-    /// A Server Hello of so many bytes, in segments, in flights of ten that a round trip separates.
+    /// A Server Hello of this many segments, in flights of ten that a round trip separates.
     fn handshake(segments: usize) -> Vec<Cause> {
         let mut lines = "30 C hex=160301000501000001aa\n45 S hex=16030302000200\n".to_owned();
         for number in 0..segments {

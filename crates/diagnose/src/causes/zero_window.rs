@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_below_a_loopbacks_segment_is_open() {
+    fn window_below_a_loopback_segment_is_open() {
         let lines = "0 C syn mss=65483\n0.01 S syn mss=65483\n0.02 C\n1 C send=20000\n1.02 S win=45535\n\
                      400 C send=100\n400.02 S win=65535\n500 C send=100\n500.02 S";
         let found = Script { one_way_ms: 0.01, lines }.faults(Place::Client);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nothing_to_send_is_not_held_by_a_closed_window() {
+    fn closed_window_does_not_hold_a_sender_with_nothing_to_send() {
         let lines = "30 C send=100 win=1460\n45 S send=1460\n60 C win=0\n500 C win=1460\n900 C send=100\n915 S send=100";
         let lines = opened(15.0, lines);
         for place in [Place::Client, Place::Server, Place::Between] {

@@ -1,8 +1,8 @@
-//! One client and one server that speak DHTTP: what was asked, how it was answered, and where the time went meanwhile.
+//! One client and one server that speak DHTTP: requests, responses, and where the time went.
 //!
-//! Requests may overlap, and each waits for itself; the account is the dialogue's. Time in which anything was waited for is put
-//! under what ended it: an answer (distance, and beyond the quickest answer the server), a request sent again (a loss), a
-//! connection that was opened.
+//! Requests may overlap, and each waits for itself; the account is the dialogue's. Time in which anything was waited
+//! for counts under what ended it: a response (distance, and beyond the quickest response the server), a resent request
+//! (a loss), a connection that was opened.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -29,13 +29,13 @@ pub(super) struct Dialogue {
     pub(super) last_at: Time,
     packets: u64,
     bytes: Bytes,
-    /// Asked, and not yet answered in full.
+    /// Requests without a complete response.
     waiting: BTreeMap<u64, Waiting>,
     /// Connections that the server opened, by its socket.
     connections: BTreeMap<SocketAddr, Opened>,
     round_trip: Option<Duration>,
     requests: u64,
-    /// How far the account reaches, and from when on anything counts.
+    /// Time up to which the account reaches, and from which on anything counts.
     spent: Time,
     since: Time,
     account: Account,
@@ -76,7 +76,7 @@ const MOST_CONNECTIONS: usize = 64;
 const MOST_FINDINGS: usize = 64;
 const MOST_EXCHANGES: usize = 16;
 const LONGEST_TARGET: usize = 200;
-/// Silence that is nobody's work.
+/// Longer silence is idle time.
 const IDLE: Duration = Duration::from_secs(5);
 /// No client sends anything again sooner.
 const SOON: Duration = Duration::from_millis(1);
@@ -155,7 +155,7 @@ impl Dialogue {
         self.waiting.insert(id, waiting);
     }
 
-    /// An answer in a datagram; nothing behind the id refers the client to plain HTTP.
+    /// A response in a datagram; a bare id refers the client to plain HTTP.
     pub(super) fn answer(&mut self, mark: Mark, id: u64, response: &[u8]) {
         let Some(mut waiting) = self.waiting.remove(&id) else {
             self.oddities.needless += 1;
@@ -205,7 +205,7 @@ impl Dialogue {
         }
     }
 
-    /// An answer begins on a connection, which was `opened` for it or is older.
+    /// A response begins on a connection, which was `opened` for it or is older.
     fn began(&mut self, mark: Mark, id: u64, opened: Option<Mark>) {
         let round_trip = self.round_trip;
         let waiting = self.waiting.get_mut(&id).map(|waiting| {
@@ -220,7 +220,7 @@ impl Dialogue {
         }
     }
 
-    /// What is known in the end.
+    /// Closes the dialogue and returns its report.
     pub(super) fn finish(mut self) -> FlowReport {
         self.spend_until(self.last_at, if self.waiting.is_empty() { Share::Closing } else { Share::Unknown });
         let (findings, counts) = self.findings.into_sorted();
@@ -252,7 +252,7 @@ impl Dialogue {
         }
     }
 
-    /// The server did something about a request: what that took beyond the quickest answer was its own.
+    /// The server responded to a request: the time beyond its quickest response was its own.
     fn served(&mut self, mark: Mark, sent: Mark) {
         let since = self.spent.max(sent.at);
         let crossing = self.round_trip.unwrap_or_else(|| mark.at.since(since)).min(mark.at.since(since));
@@ -270,7 +270,7 @@ impl Dialogue {
         });
     }
 
-    /// A connection that the server opened has brought its first answer.
+    /// A connection that the server opened has carried its first response.
     fn set_up(&mut self, opened: Mark, mark: Mark) {
         self.spend_until(mark.at, Share::Stall(Cause::ConnectionSetup));
         self.find(Cause::ConnectionSetup, Side::Server, opened.at, mark.at, vec![opened.frame, mark.frame], || {

@@ -1,6 +1,6 @@
-//! The answers on a connection that a server opened: each its request's id, then an HTTP response whose end can be known.
+//! The responses on a connection that a server opened: each its request's id, then an HTTP response with a recognizable end.
 //!
-//! Read in order; where a byte is missing, or is not what must be there, the rest is not followed.
+//! Read in order; after a missing or invalid byte, the rest is not followed.
 
 use wire::Bytes;
 
@@ -44,10 +44,10 @@ enum State {
     Lost,
 }
 
-/// What a segment brought.
+/// Event found in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// An answer to this request begins.
+    /// A response to this request begins.
     Began { id: u64 },
     /// It is whole.
     Ended { id: u64, status: u16 },
@@ -68,7 +68,7 @@ impl Opened {
         self.is_fresh
     }
 
-    /// Whether it is in the middle of an answer.
+    /// Returns whether it is in the middle of a response.
     pub(super) fn is_within(&self) -> bool {
         match &self.state {
             State::Id(begun) => !begun.is_empty(),
@@ -82,7 +82,7 @@ impl Opened {
         matches!(self.state, State::Lost)
     }
 
-    /// The next segment; `is_head` says whether a request's answer has no body in any case.
+    /// Reads the next segment; `is_head` returns whether a request's response never has a body.
     pub(super) fn read(
         &mut self,
         seq: u32,
@@ -114,7 +114,7 @@ impl Opened {
 }
 
 impl State {
-    /// What comes after some of the bytes, of which there is at least one.
+    /// Returns the state after some of the bytes, of which there is at least one.
     fn read(self, rest: &mut &[u8], is_head: &impl Fn(u64) -> bool, events: &mut Vec<Event>) -> Self {
         match self {
             Self::Id(mut begun) => {
@@ -182,7 +182,7 @@ impl State {
         }
     }
 
-    /// What follows a head.
+    /// Returns the state after a header section.
     fn behind(head: &[u8], id: u64, is_head: bool, events: &mut Vec<Event>) -> Self {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut response = httparse::Response::new(&mut fields);
@@ -194,7 +194,7 @@ impl State {
         };
         let length = field("content-length").and_then(|length| length.trim().parse().ok());
         match (status, field("transfer-encoding"), length) {
-            // Interim answers come behind the same id.
+            // Interim responses follow the same id.
             (100..=199, _, _) => Self::Head { id, text: Vec::new() },
             (204 | 304, _, _) => Self::ended(id, status, events),
             _ if is_head => Self::ended(id, status, events),
@@ -211,7 +211,7 @@ impl State {
     }
 }
 
-/// The first `most` bytes, or all there are.
+/// Takes the first `most` bytes, or all there are.
 fn take<'a>(rest: &mut &'a [u8], most: usize) -> &'a [u8] {
     let (taken, left) = rest.split_at(most.min(rest.len()));
     *rest = left;

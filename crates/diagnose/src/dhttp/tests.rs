@@ -1,4 +1,4 @@
-//! Dialogues made by hand, and answers cut anywhere.
+//! Dialogues made by hand, and responses split at any byte.
 
 use proptest::prelude::*;
 use wire::Bytes;
@@ -75,7 +75,7 @@ fn found(report: &FlowReport) -> Vec<(Cause, u64)> {
 const OK: &str = "HTTP/1.1 200 OK\r\n\r\nbody";
 
 #[test]
-fn an_answer_later_than_the_quickest_is_the_servers_work() {
+fn response_slower_than_the_quickest_is_server_time() {
     let script = Script::default().asks(0, 1, false).answers(30, 1, OK);
     let report = script.asks(40, 2, false).answers(150, 2, OK).dialogue();
     assert_eq!(found(&report), [(Cause::ServerThink, 80)]);
@@ -85,7 +85,7 @@ fn an_answer_later_than_the_quickest_is_the_servers_work() {
 }
 
 #[test]
-fn a_request_that_is_sent_again_waited_for_the_clients_timer() {
+fn resent_request_waited_for_the_clients_timer() {
     let script = Script::default().asks(0, 1, false).asks(300, 1, true).asks(900, 1, true);
     let report = script.answers(930, 1, OK).dialogue();
     assert_eq!(found(&report), [(Cause::RetransmissionTimeout, 300), (Cause::RetransmissionTimeout, 600)]);
@@ -96,7 +96,7 @@ fn a_request_that_is_sent_again_waited_for_the_clients_timer() {
 }
 
 #[test]
-fn what_was_captured_twice_is_neither_sent_again_nor_answered_again() {
+fn duplicate_captures_are_not_resends_or_responses() {
     let script = Script::default().asks(0, 1, false).asks(0, 1, false).answers(30, 1, OK);
     let report = script.answers(30, 1, OK).dialogue();
     assert_eq!(found(&report), []);
@@ -104,7 +104,7 @@ fn what_was_captured_twice_is_neither_sent_again_nor_answered_again() {
 }
 
 #[test]
-fn a_connection_that_the_server_opens_is_paired_with_the_requests_it_answers() {
+fn server_opened_connection_is_paired_with_its_requests() {
     let first = b"\0\0\0\0\0\0\0\x01HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody\0\0\0\0";
     let second =
         b"\0\0\0\x02HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
@@ -118,7 +118,7 @@ fn a_connection_that_the_server_opens_is_paired_with_the_requests_it_answers() {
 }
 
 #[test]
-fn what_the_server_opened_says_that_the_dialogue_tells_of_it() {
+fn server_opened_connection_is_marked_as_within_the_dialogue() {
     let answer = b"\0\0\0\0\0\0\0\x01HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
     let script = Script::default().asks(0, 1, false).segment(30, Flags::SYN, 100, &[]);
     let reports = script.segment(90, Flags::ACK, 101, answer).reports();
@@ -127,13 +127,13 @@ fn what_the_server_opened_says_that_the_dialogue_tells_of_it() {
 }
 
 #[test]
-fn an_id_alone_ends_the_exchange_without_an_answer() {
+fn bare_id_ends_the_exchange_without_a_response() {
     let report = Script::default().asks(0, 1, false).answers(30, 1, "").dialogue();
     assert_eq!((report.exchanges.len(), report.exchanges[0].status), (1, None));
 }
 
 #[test]
-fn other_datagrams_are_none_of_its_business() {
+fn other_datagrams_are_ignored() {
     for payload in
         [&b"\0\0\0\0\0\0\0\x01\0\0\0GET / HTTP/2\r\n"[..], b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0", b""]
     {
@@ -156,7 +156,7 @@ fn events(stream: &[u8], cuts: &[usize]) -> Vec<Event> {
 
 proptest! {
     #[test]
-    fn answers_are_read_the_same_at_every_cut(cuts in prop::collection::vec(any::<usize>(), 0..12)) {
+    fn responses_are_read_the_same_at_every_split(cuts in prop::collection::vec(any::<usize>(), 0..12)) {
         let stream = b"\0\0\0\0\0\0\0\x01HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab\
             \0\0\0\0\0\0\0\x02HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA;x=y\r\n0123456789\r\n0\r\nT: 1\r\n\r\n\
             \0\0\0\0\0\0\0\x03HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\0\0\0\0\0\0\0\x04HTTP/1.1 304 Not\r\n\r\n";

@@ -1,4 +1,4 @@
-//! Acknowledgements: what they tell of the path and of windows, which timestamps come back, and when one is a probe.
+//! Acknowledgements: evidence of the path and of windows, echoed timestamps, and probes.
 
 use wire::packet::Flags;
 
@@ -27,7 +27,7 @@ impl Flow {
             peer.sender.jump(to);
             (peer.sender.acknowledged, peer.sender.known) = (to, to);
         }
-        // A number that no sender can have reached is no acknowledgement.
+        // A number that no sender can have reached is an invalid acknowledgement.
         const FURTHEST: u64 = 1 << 30;
         if to > peer.sender.next + FURTHEST {
             return;
@@ -42,7 +42,7 @@ impl Flow {
         }
         let peer = self.ends.of_mut(from.other());
         let had = (peer.sender.acknowledged, peer.sender.window);
-        // Where its scale is unknown a window is as wide as it says, or wider.
+        // With an unknown scale a window is at least as wide as its field.
         let least = to + u64::from(segment.tcp.window);
         let peer = self.ends.of_mut(from.other());
         peer.edges = [peer.edges[1], least.max(peer.edges[1])];

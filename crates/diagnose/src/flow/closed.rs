@@ -31,7 +31,7 @@ impl Flow {
         // Half of the largest window is room enough, however large a segment may be (a loopback's is 64 kB).
         let room = end.sender.mss.get().min(u64::from(end.offered.largest / 2));
         let has_no_room = end.offered.is_still && window.is_some_and(|window| u64::from(window) < room);
-        // A program that has nothing more to send needs no room, but none at all is said on purpose.
+        // A program with nothing more to send needs no room, but a window of zero is deliberate.
         let is_closed = window == Some(0) || (has_no_room && self.has_more_to_send(sender));
         let end = self.ends.of_mut(sender);
         let since = end.closed.as_ref().and_then(|closed| closed.since);
@@ -65,7 +65,7 @@ impl Flow {
     pub(super) fn sends_into_window(&mut self, sender: Side, length: u64, at: Time) {
         /// No persist timer is shorter.
         const TIMER: Duration = Duration::from_millis(200);
-        /// For so long after the window update has come may a held sender need to send.
+        /// Maximum time after the window update's arrival in which a held sender sends.
         const PROMPT: Duration = Duration::from_millis(10);
         let away = self.path.to(sender).unwrap_or_default();
         let Some(closed) = self.ends.of_mut(sender).closed.as_deref_mut() else { return };
@@ -124,7 +124,7 @@ impl Flow {
         });
     }
 
-    /// As far as its messages tell.
+    /// As far as its messages show.
     fn has_more_to_send(&self, sender: Side) -> bool {
         self.conversation.talk(sender, &[]).is_within != Some(false)
     }
@@ -166,7 +166,7 @@ impl Flow {
         (until.at + away).since(sent.map_or(could, |sent| sent.max(could)))
     }
 
-    /// How much of the gap that ends at `to` some side was forbidden to send.
+    /// Returns the part of the gap that ends at `to` in which some side was forbidden to send.
     pub(super) fn forbidden(&mut self, to: Mark) -> Duration {
         let from = self.last.at;
         let mut all: Vec<(Time, Time)> = Vec::new();

@@ -1,5 +1,5 @@
-//! A message against time, as it goes on: where its sender stopped, what is said already to be saved of that, and what is left
-//! to say when the next begins. How long it would have taken is said by `causes/opening.rs`.
+//! A message against time, as it goes on: where its sender stopped, the savings already counted for that, and those
+//! left to count when the next begins. `causes/opening.rs` computes the time it would have taken.
 
 use wire::Duration;
 
@@ -41,7 +41,7 @@ impl Flow {
         }
     }
 
-    /// What a window saves of the message is said of `cause` from here on; without one, where it stands.
+    /// Attributes the message's savings by a wider window to `cause` from here on; without one, as it is.
     pub(super) fn says(&mut self, gap: &Gap, cause: Option<Cause>) {
         let said = &mut self.ends.of_mut(gap.side).said;
         let now = match (cause, said.as_deref()) {
@@ -57,7 +57,7 @@ impl Flow {
         *said = Some(Box::new(now));
     }
 
-    /// A message is over: what was not said yet is, and what was said of waits that it did not have is taken back.
+    /// Settles a message that is over: counts savings not counted yet, and takes back those of waits that it did not have.
     pub(super) fn settle_course(&mut self, side: Side) {
         let end = self.ends.of_mut(side);
         let sent = end.sender.next.saturating_sub(end.burst.start);

@@ -1,5 +1,5 @@
-//! What is known of a gap when it ends: the state of the sender, of the path and of the messages, put together before
-//! the segment that ended it changes them.
+//! The facts of a gap when it ends: the state of the sender, of the path and of the messages, collected before the
+//! segment that ended it changes them.
 
 use wire::packet::Flags;
 use wire::{Duration, Time};
@@ -14,7 +14,7 @@ use crate::side::Side;
 use super::state::EndState;
 use super::{Flow, record};
 
-/// What a sender knew before it sent.
+/// A sender's knowledge before it sent.
 pub(super) struct Facts {
     flight: Flight,
     in_flight: u64,
@@ -31,11 +31,11 @@ pub(super) struct Facts {
 }
 
 impl Flow {
-    /// To be asked before the segment is counted as sent.
+    /// Must be called before the segment is counted as sent.
     pub(super) fn before_sending(&mut self, segment: &Segment<'_>) -> Facts {
         let Segment { from, at, .. } = *segment;
         let away = self.path.to(from).unwrap_or_default();
-        // What happens at once is no gap: its flight need not be looked at.
+        // Segments that follow immediately make no gap: their flight need not be computed.
         let is_looked_at = at.since(self.last.at) > Duration::from_micros(500);
         let talk = self.conversation.talk(from, segment.tcp.payload);
         let patience = self.patience(from);
@@ -68,7 +68,7 @@ impl Flow {
         }
     }
 
-    /// What the sender did since it paused: all of it only where something stopped.
+    /// Returns the sender's burst since it paused: all of it only where something stopped.
     fn burst(&self, from: Side, is_looked_at: bool) -> Burst {
         let burst = &self.ends.of(from).burst;
         if is_looked_at {
@@ -78,7 +78,7 @@ impl Flow {
         }
     }
 
-    /// How long after an acknowledgement a sender may still have sent on it.
+    /// Maximum time after an acknowledgement in which a sender may have sent because of it.
     fn patience(&self, side: Side) -> Duration {
         let quarter = self.path.round_trip_at_least() / 4;
         let most = if self.is_near(side) { 5 } else { 20 };
@@ -94,7 +94,7 @@ impl Flow {
     pub(super) fn lateness(&self, receiver: Side, ack: &Ack) -> Option<Duration> {
         /// Below the shortest timers of 40 ms, beyond what a busy host needs.
         const LATE: Duration = Duration::from_millis(20);
-        // A minimum of few samples is above the least: what came later than it may not be late.
+        // A minimum of few samples exceeds the true minimum: data later than it may not be late.
         let unsure = self.path.slack(receiver);
         const TO_BE_ON_ITS_WAY: Duration = Duration::from_millis(5);
         let way = self.path.to(receiver)?;
@@ -110,7 +110,7 @@ impl Flow {
         let is_late = late >= LATE.max(way / 10).max(unsure);
         // A timer's acknowledgement covers everything that has come.
         let covers_all = ack.not_covered().is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
-        // Two full segments are acknowledged at once, unless the receiver is seen not to.
+        // Two full segments are acknowledged immediately, unless the receiver is seen to delay that.
         let is_odd = bytes < 2 * sender.mss.get() || self.is_near(receiver);
         (is_late && covers_all && is_odd).then_some(late)
     }
@@ -211,8 +211,8 @@ impl Flow {
         }
     }
 
-    /// What the slowest link needs for what `from` was still being sent, and for its answer. Both directions are taken
-    /// to be alike where only one is known.
+    /// Time that the slowest link needs for the data that `from` was still being sent, and for its response. Both
+    /// directions are taken to be alike where only one is known.
     fn queue(&self, from: Side, answer: u64) -> Duration {
         if self.is_near(from) {
             return Duration::ZERO;
@@ -246,13 +246,13 @@ impl Flow {
         is_queue && !self.is_near(sender.other())
     }
 
-    /// What the sender does since it last had nothing to send; begins anew when it is its turn, or after a silence.
+    /// Updates the sender's burst; a new one begins when it is its turn, or after a silence.
     fn goes_on(&mut self, side: Side, at: Time) {
         let timeout = self.path.retransmission_timeout();
         let continues = self.before == Before::Data(side);
         let sender = &self.ends.of(side).sender;
         let silence = sender.sent_last.map_or(Duration::ZERO, |last| at.since(last));
-        // In the middle of a message a round trip is no silence, however even round trips are.
+        // In the middle of a message a round trip is no pause, however even round trips are.
         if sender.in_flight() > 0 || (continues && silence <= self.path.usual_timeout()) {
             return;
         }

@@ -17,7 +17,7 @@ use crate::tls::Tls;
 
 use super::Flow;
 
-/// Data at the head of what is unacknowledged that is sent again and again.
+/// Data at the head of the unacknowledged that is retransmitted repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stuck {
     /// Its first byte.
@@ -25,10 +25,10 @@ pub(super) struct Stuck {
     /// When it was sent first, and last.
     first: Mark,
     last: Mark,
-    /// How often it was sent at its full length, and that length.
+    /// Number of times it was sent at its full length, and that length.
     times: u32,
     length: u64,
-    /// How often it was sent since its peer was last heard, and when first.
+    /// Number of times it was sent since its peer was last heard, and when first.
     in_vain: u32,
     silent_since: Mark,
     /// Up to where its sender had sent.
@@ -162,7 +162,7 @@ impl Flow {
         self.small_mtu.get_or_insert(SmallMtu { mark, mtu, reporter, from });
     }
 
-    /// A reset in the middle of a transfer; asked before it ends the connection.
+    /// Handles a reset in the middle of a transfer; called before it ends the connection.
     pub(super) fn cuts(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let peer = from.other();
@@ -239,7 +239,7 @@ impl Flow {
         let until = Mark { at: self.last_at, frame: last.frame };
         let peer = from.other();
         let away = self.path.to(peer).unwrap_or_default();
-        // Whoever goes on, or acknowledges what is new, has not lost its peer.
+        // A side that sends new data, or acknowledges some, has not lost its peer.
         let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
         let goes_on = own.next > next || is_needless && others.progressed_at.is_some_and(|at| at > first.at);
         let Some(heard) = self.lately.of(peer).heard_at.filter(|_| !goes_on) else { return };
@@ -273,7 +273,7 @@ impl Flow {
         }
     }
 
-    /// A router said so, and nothing else showed.
+    /// Settles an MTU that a router reported, if no other evidence showed.
     fn settle_reported_mtu(&mut self) {
         let Some(SmallMtu { mark, mtu, reporter, from }) = self.small_mtu.take() else { return };
         let within = Mark { at: mark.at.min(self.last_at).max(self.started.at), frame: mark.frame };

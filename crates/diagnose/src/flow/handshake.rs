@@ -1,4 +1,4 @@
-//! The handshake: who opens, what both agree on, and by how much windows are scaled if a capture has cut that off.
+//! The handshake: the side that opens, the options both agree on, and the window scale if a capture has cut that off.
 
 use wire::Duration;
 use wire::packet::Flags;
@@ -12,7 +12,7 @@ use super::Flow;
 use super::state::{Handshake, ScaleOffer};
 
 impl Flow {
-    /// What a SYN agrees on.
+    /// Reads the options of a SYN.
     pub(super) fn opens(&mut self, segment: &Segment<'_>) {
         let Segment { from, options, .. } = *segment;
         self.ends.of_mut(from.other()).sender.mss.offered = options.mss;
@@ -34,7 +34,7 @@ impl Flow {
         };
     }
 
-    /// The first window after a SYN tells by how much windows are shifted, if the SYN was cut short.
+    /// Infers the window scale from the first window after a SYN, if the SYN was cut short.
     pub(super) fn scales_as_it_did(&mut self, segment: &Segment<'_>) {
         if segment.has(Flags::SYN) {
             return;
@@ -64,11 +64,11 @@ impl Flow {
         );
         let again = match order {
             Order::New => None,
-            // Whoever asks again is answered again.
+            // A repeated SYN gets another SYN/ACK.
             _ if from == Side::Server && self.handshake.is_asked_again() => None,
             Order::Filled(hole) => Some(at.since(hole.since)),
             Order::Again(Some(before)) => Some(at.since(before.again_at)),
-            // Once it is answered a SYN looks like a probe.
+            // After the SYN/ACK, a SYN looks like a probe.
             Order::Probe => {
                 let Handshake { opened, answered, is_done: _ } = self.handshake;
                 let before = if from == Side::Client { opened } else { answered };
@@ -76,7 +76,7 @@ impl Flow {
             }
             Order::Again(None) | Order::Twice => return,
         };
-        // An opening that was asked for twice is answered twice; once data flows nobody waits for that.
+        // A repeated SYN gets a repeated SYN/ACK; once data flows no one waits for that.
         if !matches!(order, Order::New) && self.handshake.is_done && matches!(self.before, Before::Data(_)) {
             return;
         }
@@ -99,8 +99,8 @@ impl Flow {
     }
 }
 
-/// By how many bits a side shifts its windows, of which its SYN does not say it (a capture of 68 bytes cuts that off): the
-/// first window that is shifted is as wide as that in the SYN, but for the `heard` bytes it may have been used up by.
+/// Returns the window scale of a side whose SYN does not show it (a capture of 68 bytes cuts that off): the first
+/// scaled window is as wide as that in the SYN, except for the `heard` bytes that may have used it.
 fn scale_by_windows(first: u16, next: u16, heard: u64) -> Option<u8> {
     /// The largest shift (RFC 7323).
     const MOST: u8 = 14;
@@ -118,10 +118,10 @@ mod tests {
     use crate::report::Place;
     use crate::script::Script;
 
-    /// Found over a simulated satellite, captured at both ends: the SYN that was sent again reached the server's interface when
-    /// data had been sent already, and counted as a new connection.
+    /// Found over a simulated satellite, captured at both ends: the retransmitted SYN reached the server's interface
+    /// after data had been sent, and counted as a new connection.
     #[test]
-    fn regress_a_copy_of_its_own_syn_opens_no_other_connection() {
+    fn regress_copy_of_its_own_syn_opens_no_new_connection() {
         let lines = "0 C syn\n15 S syn\n30 C\n31 C send=100\n32 C reopen\n46 S send=500\n61 C";
         // One report, or it panics.
         let report = Script { one_way_ms: 15.0, lines }.diagnose(Place::Client);
@@ -129,12 +129,12 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_that_was_cut_off_is_told_by_the_first_windows() {
+    fn cut_off_scale_is_inferred_from_the_first_windows() {
         // Linux: 64,240 bytes in the SYN, 502 units of 128 after it; a request may have come in between.
         assert_eq!(scale_by_windows(64_240, 502, 0), Some(7));
         assert_eq!(scale_by_windows(65_160, 507, 320), Some(7));
         assert_eq!(scale_by_windows(16_384, 16_384, 0), Some(0));
-        // Windows opens further at once: nothing fits.
+        // The window grows further immediately: no scale fits.
         assert_eq!(scale_by_windows(64_240, 1_026, 0), None);
     }
 }

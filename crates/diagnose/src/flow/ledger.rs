@@ -161,7 +161,7 @@ impl Flow {
         held.push(Held { gap: gap.clone(), ruling });
     }
 
-    /// What was held is what it looked like.
+    /// Releases the held gaps: each is what it looked like.
     pub(super) fn release(&mut self, side: Side) {
         for Held { gap, ruling } in std::mem::take(&mut self.ends.of_mut(side).held) {
             if let Some(ruling) = ruling {
@@ -170,7 +170,7 @@ impl Flow {
         }
     }
 
-    /// What was held is of the plateau at which the sender has stopped now; what of that would be saved.
+    /// Claims the held gaps that belong to the plateau at which the sender has stopped now, and returns the time saved of them.
     fn claim(&mut self, gap: &Gap, ruling: &Ruling) -> Duration {
         let (held, others): (Vec<Held>, Vec<Held>) = std::mem::take(&mut self.ends.of_mut(gap.side).held)
             .into_iter()
@@ -198,7 +198,7 @@ impl Flow {
     }
 
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
-        // What a repair of another kind has told of is not lost twice.
+        // A gap that a repair of another kind has reported is not counted twice.
         let claimed =
             self.claimed.filter(|(other, _)| *other != cause).map_or(Time::ZERO, |(_, until)| until);
         let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at.max(claimed));
@@ -238,7 +238,7 @@ impl Flow {
     pub(super) fn set_up(&mut self, mark: Mark) {
         let (Some(opened), Some(answered)) = (self.handshake.opened, self.handshake.answered) else { return };
         let lost = mark.at.since(opened.at);
-        // What the opening cost a dialogue is told there.
+        // The dialogue counts the cost of opening the connection.
         if lost < Cause::ConnectionSetup.about().least || self.is_within_dialogue {
             return;
         }
@@ -260,8 +260,8 @@ impl Flow {
         });
     }
 
-    /// What the end of the server's answer came later than the answer, once that has begun: a FIN that found no room in the
-    /// window takes a round trip. What takes longer is idleness.
+    /// Returns the delay of the server's FIN after the response, once the close has begun: a FIN that found no room in
+    /// the window takes a round trip. Anything longer is idle time.
     pub(crate) fn closing(&self) -> Duration {
         let waited = self.account.of(Share::Closing) + self.account.of(Share::Idle);
         let is_the_servers = self.lately.server.has_ended && !self.lately.client.has_ended;
@@ -307,7 +307,7 @@ impl Flow {
         }
         let is_whole = |sender: &Sender| sender.next <= sender.acknowledged;
         let (client, server) = (&self.ends.client.sender, &self.ends.server.sender);
-        // Both have ended, and everything has arrived: what the reset answers does not matter any more.
+        // Both have closed, and everything has arrived: whatever the reset responds to no longer matters.
         if self.is_over() && is_whole(client) && is_whole(server) {
             return;
         }
@@ -339,7 +339,7 @@ impl Flow {
         });
     }
 
-    /// What came after the last event: acknowledgements, then nothing.
+    /// Settles the time after the last event: acknowledgements, then nothing.
     pub(super) fn settle_tail(&mut self) {
         self.release(Side::Client);
         self.release(Side::Server);

@@ -50,7 +50,7 @@ impl Flow {
         })
     }
 
-    /// With one direction nothing can be said of who waited for whom.
+    /// With one direction it is unknown which side waited for which.
     fn withdraw_guesses(&mut self) {
         let shows = |cause: Cause| {
             let is_loss = matches!(
@@ -147,7 +147,7 @@ impl Flow {
         }
     }
 
-    /// What most of the time went on, where it was the path.
+    /// Notes the largest share of the time, where it was the path.
     fn note_path(&mut self) {
         const LEAST: Duration = Duration::from_millis(20);
         const LONG: Duration = Duration::from_millis(200);

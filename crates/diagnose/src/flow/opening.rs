@@ -15,16 +15,16 @@ use crate::side::Side;
 
 use super::Flow;
 
-/// What happened before the first SYN/ACK, if anything out of the ordinary did.
+/// Unusual events before the first SYN/ACK.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
-    /// The SYN before, and the SYN that was sent again.
+    /// The previous SYN, and its retransmission.
     repeats: Vec<(Mark, Mark)>,
     /// The acknowledgement of something else.
     challenge: Option<Mark>,
     refusal: Option<Mark>,
     unreachable: Option<(Mark, Unreachable)>,
-    /// When it was answered at last.
+    /// When the first SYN/ACK came.
     answered: Option<Mark>,
     /// Whether the client was accepted at another address of the port right after.
     has_alternative: bool,
@@ -34,7 +34,7 @@ pub(super) struct Opening {
 const MAX_REPEATS: usize = 16;
 
 impl Flow {
-    /// The SYN was sent again, and nothing had answered it.
+    /// Records a retransmitted SYN before any response.
     pub(super) fn repeats_opening(&mut self, before: Mark, now: Mark) {
         let opening = self.opening.get_or_insert_default();
         if opening.repeats.len() < MAX_REPEATS {
@@ -204,7 +204,7 @@ impl Flow {
         self.find_opening(Cause::SynTimeWait, severity, first, until, packets, evidence);
     }
 
-    /// It was answered at last: its SYNs were lost, or the server had dropped them.
+    /// Finds the cause of a late SYN/ACK: SYNs were lost, or the server dropped them.
     fn find_lost_opening(&mut self, opening: &Opening, answered: Mark) {
         let is_loopback = self.client.ip() == self.server.ip() || self.server.ip().is_loopback();
         let is_dropped = is_loopback || self.path.place() == Place::Server;

@@ -1,4 +1,4 @@
-//! What is known of data that came late or twice: whether it was sent again at all, and what told its sender to.
+//! Facts about data that came late or twice: whether it was retransmitted at all, and why its sender did so.
 
 use wire::Duration;
 
@@ -40,8 +40,8 @@ impl Flow {
         }
     }
 
-    /// Whether data that fills a hole was sent in order and overtaken on its way: it comes sooner than the sender
-    /// could have heard that it was missing, or its number says so.
+    /// Returns whether data that fills a hole was sent in order and reordered by the network: it comes sooner than the
+    /// sender could have heard that it was missing, or its IP ID shows it.
     pub(super) fn was_overtaken(
         &self,
         from: Side,

@@ -1,4 +1,4 @@
-//! What is kept of each side of a connection, and of its beginning.
+//! State of each side of a connection, and of its beginning.
 
 use wire::{Duration, Time};
 
@@ -12,20 +12,20 @@ use crate::sender::Sender;
 
 use super::failures::Stuck;
 
-/// What is kept of one side.
+/// State of one side.
 #[derive(Debug, Default)]
 pub(super) struct EndState {
     pub(super) sender: Sender,
     /// The last packets, so that a second capture of one is known.
     pub(super) recent: Recent,
     pub(super) burst: Burst,
-    /// What is said of the burst that a window saves.
+    /// Savings counted for the burst that a wider window gives.
     pub(super) said: Option<Box<Said>>,
-    /// What is said of it that a wider window at its beginning saves.
+    /// Savings counted for it that a wider window at its beginning gives.
     pub(super) spared: Option<Box<Spared>>,
     /// Gaps that may be a plateau's beginning.
     pub(super) held: Vec<Held>,
-    /// What repairs a loss, and up to where.
+    /// The cause of the loss being repaired, and the position up to which.
     pub(super) recovery: Option<(Cause, u64)>,
     /// When its peer's last acknowledgement of something new passed, if it has sent nothing since.
     pub(super) heard_at: Option<Time>,
@@ -34,7 +34,7 @@ pub(super) struct EndState {
     /// When its peer forbade it to send, if that ever happened.
     pub(super) closed: Option<Box<Closed>>,
     pub(super) has_lost: bool,
-    /// How far its window reached at the least, before the last acknowledgement and with it.
+    /// Minimum reach of its window, before the last acknowledgement and with it.
     pub(super) edges: [u64; 2],
     /// Whether it has sent a short segment while another was unacknowledged: Nagle's algorithm is off.
     pub(super) sends_shorts: bool,
@@ -63,12 +63,12 @@ pub(super) struct EndState {
     pub(super) stuck: Option<Box<Stuck>>,
 }
 
-/// What each packet of one side is held against, and the gap since the last event.
+/// Reference values for each packet of one side, and the gap since the last event.
 #[derive(Debug, Default)]
 pub(super) struct Lately {
     /// The first acknowledgement without data in the gap, and by how much it came later than the path needs.
     pub(super) own_ack: Option<(Mark, Option<Duration>)>,
-    /// The first that it sent again in the gap without need.
+    /// The first packet in the gap that it retransmitted without need.
     pub(super) needless: Option<Mark>,
     /// Where its packets are looked at.
     pub(super) interface: Option<u32>,
@@ -77,7 +77,7 @@ pub(super) struct Lately {
     pub(super) heard_at: Option<Time>,
 }
 
-/// How the windows move that a side is offered.
+/// Movement of the windows that a side is offered.
 #[derive(Debug, Default)]
 pub(super) struct Offered {
     pub(super) largest: u32,
@@ -115,16 +115,16 @@ impl Offered {
 pub(super) struct Closed {
     /// Since when its peer forbids it to send.
     pub(super) since: Option<Mark>,
-    /// The window that it said then.
+    /// The window that it advertised then.
     pub(super) window: u32,
-    /// And since when it had been narrower than before; when the sender had sent last, if nobody else had since.
+    /// Since when it had been narrower than before; and when the sender had sent last, if the peer had not since.
     pub(super) shrunk_since: Time,
     pub(super) sent: Option<Time>,
-    /// How often its sender probed it.
+    /// Number of probes by its sender.
     pub(super) probes: u32,
     /// When it was closed and opened, until it shows whether its sender was held.
     pub(super) reopened: Option<(Mark, Mark)>,
-    /// What was forbidden in this gap.
+    /// Times in this gap in which sending was forbidden.
     pub(super) over: Vec<(Mark, Mark)>,
 }
 
@@ -135,7 +135,7 @@ pub(super) struct Held {
     pub(super) ruling: Option<Ruling>,
 }
 
-/// What a SYN said of scaling windows.
+/// Window scale option of a SYN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum ScaleOffer {
     Bits(u8),
@@ -164,7 +164,7 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
-    /// Whether the opening was repeated since it was answered.
+    /// Returns whether the SYN was repeated since its SYN/ACK.
     pub(super) fn is_asked_again(&self) -> bool {
         let Self { opened, answered, is_done: _ } = self;
         opened.zip(*answered).is_some_and(|(opened, answered)| opened.at > answered.at)

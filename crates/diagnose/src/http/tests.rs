@@ -29,7 +29,7 @@ fn answered(conversation: &Conversation) -> Vec<(&str, u16, u64, u64)> {
 use Side::{Client, Server};
 
 #[test]
-fn pipelined_requests_get_their_answers_in_order() {
+fn pipelined_requests_get_their_responses_in_order() {
     let conversation = talk(&[
         (Client, "GET /a HTTP/1.1\r\nHost: h\r\n\r\nHEAD /b HTTP/1.1\r\nHo"),
         (Client, "st: h\r\n\r\n"),
@@ -42,7 +42,7 @@ fn pipelined_requests_get_their_answers_in_order() {
 }
 
 #[test]
-fn a_question_before_a_body_is_known_until_it_is_answered() {
+fn expectation_is_known_until_its_interim_response() {
     let ask = (Client, "PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
     let answer = b"HTTP/1.1 100 Continue\r\n\r\n";
     assert!(talk(&[ask]).talk(Server, answer).expects_continue);
@@ -54,7 +54,7 @@ fn a_question_before_a_body_is_known_until_it_is_answered() {
 }
 
 #[test]
-fn an_answer_without_length_ends_with_the_connection() {
+fn response_without_length_ends_with_the_connection() {
     let mut conversation =
         talk(&[(Client, "GET / HTTP/1.0\r\n\r\n"), (Server, "HTTP/1.0 200 OK\r\n\r\nsome")]);
     assert!(conversation.talk(Server, b"").is_until_close);
@@ -63,7 +63,7 @@ fn an_answer_without_length_ends_with_the_connection() {
 }
 
 #[test]
-fn what_is_not_http_is_left_alone() {
+fn other_protocols_are_ignored() {
     let hello = talk(&[(Client, "\u{16}\u{3}\u{1}\u{2}hello")]);
     assert_eq!((hello.unanswered(), hello.talk(Server, b"").is_within), (None, None));
     let upgraded = talk(&[

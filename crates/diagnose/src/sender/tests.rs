@@ -45,7 +45,7 @@ fn a_sender_learns_of_an_acknowledgement_when_it_has_come() {
 }
 
 #[test]
-fn an_acknowledgement_tells_what_it_covers_and_what_not() {
+fn acknowledgement_shows_what_it_covers() {
     let mut sender = sender();
     let ack = sender.acknowledge(START + 1_000, None, Mark { at: at(20), frame: 3 }, None).unwrap();
     assert_eq!(ack.after(), Some(Duration::from_millis(20)));
@@ -54,7 +54,7 @@ fn an_acknowledgement_tells_what_it_covers_and_what_not() {
 }
 
 #[test]
-fn a_hole_is_filled_and_what_is_sent_again_is_found() {
+fn holes_are_filled_and_retransmissions_found() {
     let mut sender = sender();
     send(&mut sender, START + 3_000, START + 4_000, 3, 2);
     assert!(matches!(send(&mut sender, START + 2_000, START + 2_500, 4, 3), Order::Filled(_)));
@@ -66,13 +66,13 @@ fn a_hole_is_filled_and_what_is_sent_again_is_found() {
 }
 
 #[test]
-fn what_comes_again_at_once_was_captured_twice() {
+fn immediate_repetition_is_a_duplicate_capture() {
     let mut sender = sender();
     assert!(matches!(send(&mut sender, START + 1_000, START + 2_000, 3, 2), Order::Twice));
 }
 
 #[test]
-fn the_tolerance_is_for_what_nothing_else_explains() {
+fn tolerance_applies_only_without_another_explanation() {
     let way = Duration::from_millis(100);
     let slack = Duration::from_millis(25);
     let acks = |times: &[u64], now| {
@@ -84,13 +84,13 @@ fn the_tolerance_is_for_what_nothing_else_explains() {
     };
     // One that had come by then made it send; the next, 15 ms too early, did not.
     assert_eq!(acks(&[20, 35], 120), 1);
-    // Alone it did: the way is shorter than the few samples say.
+    // Alone it did: the path is shorter than the few samples show.
     assert_eq!(acks(&[35], 120), 1);
     assert_eq!(acks(&[60], 120), 0);
 }
 
 #[test]
-fn a_probe_is_no_data_sent_again() {
+fn probe_is_no_retransmission() {
     let mut sender = sender();
     sender.acknowledge(START + 2_000, Some(0), Mark { at: at(20), frame: 3 }, None);
     for length in [0, 1] {
@@ -99,9 +99,9 @@ fn a_probe_is_no_data_sent_again() {
     }
 }
 
-/// A keep-alive probe ten minutes later is answered.
+/// A reply comes to a keep-alive probe ten minutes later.
 #[test]
-fn the_reply_to_a_probe_is_no_round_trip() {
+fn reply_to_a_probe_is_no_round_trip_sample() {
     let mut sender = sender();
     assert!(!sender.is_probed_by(2_000));
     assert!(sender.is_probed_by(1_999));
