@@ -1,7 +1,6 @@
-//! What a cache that many share may keep of the answers that pass through it, and what it may answer by itself
-//! (RFC 9111; RFC 5861; RFC 9211).
+//! Rules of a shared cache: the responses it may store, and those it may reuse (RFC 9111; RFC 5861; RFC 9211).
 //!
-//! Requests and answers flow in, taken apart by [`crate::message`]; decisions flow out. Read in this order:
+//! Requests and responses flow in, parsed by [`crate::message`]; decisions flow out. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -9,14 +8,14 @@
 //! | [`targeted`] | fields for one class of caches in its place |
 //! | `date` | dates, as they are read |
 //! | [`asked`] | a request as a cache sees it |
-//! | [`policy`] | whether an answer is kept, and how long it is fresh |
-//! | [`vary`] | for which requests |
-//! | [`mod@answer`] | what a request gets of it |
-//! | [`update`] | asking whether it is still good, and what makes it obsolete |
+//! | [`policy`] | whether a response may be stored, and how long it is fresh |
+//! | [`vary`] | the requests it may be reused for |
+//! | [`mod@answer`] | the response to a request, made from it |
+//! | [`update`] | validation and invalidation |
 //!
-//! What it is not: it keeps nothing itself, knows no clock, and asks nobody; times have 1970 as their zero. It is our
-//! own because of what must be kept with each object: the http-cache-semantics crate holds two maps of fields for
-//! each, which is several times what a store of a million small ones can spend, and decides about whole answers only.
+//! Not a store, a clock or a client: it stores nothing itself and sends nothing; times count from 1970. It is our own
+//! because of what must be stored with each object: the http-cache-semantics crate holds two maps of fields for each,
+//! several times the memory that a store of a million small objects can spend, and decides about whole responses only.
 
 pub mod answer;
 pub mod asked;

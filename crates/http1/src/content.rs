@@ -1,15 +1,15 @@
-//! Content codings: how a body is compressed, who may be sent which, and the body back (RFC 9110, section 8.4).
+//! Content codings: names, negotiation, compression and decompression of bodies (RFC 9110, section 8.4).
 //!
-//! Bodies flow either way. One layer of coding, never two. Everything is in Rust and of no clock, and so builds for
-//! `wasm32-unknown-unknown`; what zstd's own library does better, it does not do there.
+//! Bodies flow either way. One layer of coding, never two. Everything is in Rust and without a clock, and so builds for
+//! `wasm32-unknown-unknown`; zstd's own library is better at some of it, but not available there.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`decode`] | a body that arrives in pieces, with limits that no bomb gets past |
 //! | `zstd` | zstd's frames, cut into blocks |
 //! | [`encode`] | a whole body, compressed |
-//! | [`negotiate`] | what a client takes |
-//! | `media` | what a file is, by its name |
+//! | [`negotiate`] | the codings a client accepts |
+//! | `media` | media types by file name |
 
 pub mod decode;
 pub mod encode;
@@ -24,7 +24,7 @@ pub use encode::encoded;
 pub use media::{is_text, media_type};
 pub use negotiate::Accepted;
 
-/// How a body is coded.
+/// Content coding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coding {
     /// Not at all.
@@ -43,7 +43,7 @@ impl Coding {
     /// Every one.
     pub const ALL: [Self; 5] = [Self::Identity, Self::Deflate, Self::Gzip, Self::Brotli, Self::Zstd];
 
-    /// As it stands in a field.
+    /// Its name in a field.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -54,10 +54,10 @@ impl Coding {
         }
     }
 
-    /// How the body of a message with these fields is coded.
+    /// Returns the coding of a message's body by these fields.
     ///
     /// # Errors
-    /// A coding that is not known, or several, one in the other.
+    /// An unknown coding, or several, one in the other.
     pub fn of(fields: &Fields) -> Result<Self, DecodeFault> {
         let mut found = Self::Identity;
         for name in fields.all("Content-Encoding").flat_map(list).filter(|name| !name.is_empty()) {
@@ -72,7 +72,7 @@ impl Coding {
         Ok(found)
     }
 
-    /// The one that stands so in a field; `x-gzip` is `gzip`.
+    /// Returns the coding of this name; `x-gzip` is `gzip`.
     pub fn named(name: &[u8]) -> Option<Self> {
         let name = name.strip_prefix(b"x-").filter(|rest| rest.eq_ignore_ascii_case(b"gzip")).unwrap_or(name);
         Self::ALL.into_iter().find(|coding| coding.name().as_bytes().eq_ignore_ascii_case(name))

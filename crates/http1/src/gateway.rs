@@ -1,23 +1,22 @@
-//! What a gateway makes of the messages that pass through it (RFC 9110, section 7; RFC 9112, section 3.2).
+//! A gateway's handling of messages (RFC 9110, section 7; RFC 9112, section 3.2).
 //!
-//! A proxy's request flows in, and out flows what is to be done with it: passed on, tunnelled, answered here, or
-//! refused with a status and a sentence. Answers are made fit for the next hop. Heads are always written anew, never
-//! passed on as they came, so that two readers cannot see two messages in one (docs/http.md).
+//! A proxy's request flows in; the action for it flows out: forward, tunnel, respond here, or refuse with a status and
+//! a sentence. Responses are rewritten for the next hop. Header sections are always written anew, never forwarded as
+//! they came, so that two readers cannot see two messages in one (docs/http.md).
 //!
-//! Not the sockets, and not how a server is asked: whether DHTTP or plain HTTP is for whoever drives this, with
-//! [`Forward::is_for_dhttp`].
+//! Not the sockets, and not the protocol to the server: the driver chooses DHTTP or plain HTTP, with [`Forward::is_for_dhttp`].
 
 use crate::message::field::list;
 use crate::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version};
 
-/// What is to be done with a request.
+/// Action for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Ask a server for it.
     Forward(Forward),
     /// Connect to this host and port, and carry bytes both ways untouched.
     Tunnel(String, u16),
-    /// It is the gateway itself that is asked for this path (`*` for `OPTIONS *`).
+    /// The gateway itself serves this path (`*` for `OPTIONS *`).
     Own(String),
 }
 
@@ -26,18 +25,18 @@ pub enum Plan {
 pub struct Forward {
     /// A name or an address; of IPv6 without brackets.
     pub host: String,
-    /// The port; 80 unless the request says otherwise.
+    /// The port; 80 unless the request has another.
     pub port: u16,
     /// `host` or `host:port`, as `Host` has it.
     pub authority: String,
     /// With path and query as its target, `Host` first, `Via` last, and nothing that was for the gateway alone.
     pub head: RequestHead,
-    /// How its body ends.
+    /// Framing of its body.
     pub framing: Framing,
 }
 
 impl Forward {
-    /// Whether it may be asked in a datagram that anybody on the way can read: a safe method without body,
+    /// Returns whether it may be sent in a datagram that anyone on the path can read: a safe method without body,
     /// expectation or credentials (docs/dhttp.md).
     pub fn is_for_dhttp(&self) -> bool {
         let is_bare =
@@ -45,14 +44,14 @@ impl Forward {
         self.head.method.is_safe() && self.framing == Framing::Length(0) && is_bare
     }
 
-    /// Whether it may be sent once more if the connection ended without a word: what changes nothing, and brought
-    /// nothing along (RFC 9110, section 9.2.2).
+    /// Returns whether it may be retried if the connection closed without a response: it changes nothing, and has no
+    /// body (RFC 9110, section 9.2.2).
     pub fn may_be_repeated(&self) -> bool {
         self.head.method.is_safe() && self.framing == Framing::Length(0)
     }
 }
 
-/// Why a request goes no further.
+/// Reason for which a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// 400 to 599.
@@ -152,7 +151,7 @@ fn request_fields(
     name: &str,
 ) -> Fields {
     let mut fields = Fields::new();
-    // The target says which host; what `Host` said beside it must be ignored (RFC 9112, section 3.2.2).
+    // The target names the host; a different `Host` must be ignored (RFC 9112, section 3.2.2).
     fields.push_checked(b"Host", authority.as_bytes());
     let own = ["Host", "Content-Length", "Proxy-Authorization", "Via"];
     for (field, value) in passing(&head.fields, &own) {
@@ -176,8 +175,8 @@ fn request_fields(
     fields
 }
 
-/// An answer as the next hop gets it: without what was for the gateway alone. How its body is framed there is for the
-/// caller, who adds `Transfer-Encoding` or puts another `Content-Length` in the place of the one that came.
+/// Returns a response for the next hop: without the fields for the gateway alone. The caller frames its body there: it
+/// adds `Transfer-Encoding`, or replaces the `Content-Length` that came.
 pub fn response(head: &ResponseHead, name: &str) -> ResponseHead {
     let mut fields = Fields::new();
     for (field, value) in passing(&head.fields, &["Via"]) {
@@ -187,7 +186,7 @@ pub fn response(head: &ResponseHead, name: &str) -> ResponseHead {
     ResponseHead { version: Version::Http11, status: head.status, fields }
 }
 
-/// Trailers as the next hop gets them: without those that would change what the head said (RFC 9110, section 6.5.1).
+/// Returns trailers for the next hop: without those that would change the header section (RFC 9110, section 6.5.1).
 pub fn trailers(fields: &Fields) -> Fields {
     let mut kept = Fields::new();
     let heads_only =
@@ -221,7 +220,7 @@ impl<'a> HopByHop<'a> {
         Self(connection.flat_map(list).filter(|name| !is_one_of(name, &NEVER_TAKEN)).collect())
     }
 
-    /// Whether a field of this name goes no further.
+    /// Returns whether a field of this name is not forwarded.
     pub fn covers(&self, name: &[u8]) -> bool {
         const HOP: [&str; 8] = [
             "Connection",
@@ -260,8 +259,8 @@ pub fn is_method_override(name: &[u8]) -> bool {
     is_one_of(name, &["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
 }
 
-/// Whether a field is DHTTP's own (`docs/dhttp.md`, "Fields"): it concerns one client and one server, and whoever passes a
-/// message on drops it, both ways.
+/// Returns whether a field is DHTTP's own (`docs/dhttp.md`, "Fields"): it concerns one client and one server, and a
+/// proxy drops it, both ways.
 pub fn is_dhttp_field(name: &[u8]) -> bool {
     name.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
 }
@@ -283,7 +282,7 @@ fn push_via(fields: &mut Fields, came: &Fields, version: Version, name: &str) {
     fields.push_checked(b"Via", &via);
 }
 
-/// Who a hop of `Via` was: its second word.
+/// Returns the name of a hop in `Via`: its second word.
 fn hop_name(hop: &[u8]) -> Option<&[u8]> {
     hop.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1)
 }
@@ -378,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_dhttp_pass_no_proxy() {
+    fn dhttp_fields_are_not_forwarded() {
         let forward = forwarded(
             "GET http://h/ HTTP/1.1\r\nHost: h\r\nDHTTP-Port: 4000\r\ndhttp-token: a\r\nDHTTP-Fill: 0\r\nDHTTP: x\r\n\
              DHTTP-Parts: 2\r\nDHTTP-Past: x",
@@ -397,14 +396,14 @@ mod tests {
     }
 
     #[test]
-    fn connection_takes_nothing_away_that_the_server_must_see() {
+    fn connection_options_never_remove_required_fields() {
         let forward = forwarded("GET http://h/ HTTP/1.1\r\nHost: h\r\nConnection: cookie, host\r\nCookie: a");
         assert_eq!(forward.head.fields.get("Cookie"), Some(&b"a"[..]));
         assert!(!forward.is_for_dhttp());
     }
 
     #[test]
-    fn trailers_are_asked_for_if_the_client_takes_them() {
+    fn trailers_are_requested_if_the_client_accepts_them() {
         let forward = forwarded("GET http://h/ HTTP/1.1\r\nHost: h\r\nTE: gzip, trailers");
         assert_eq!(forward.head.fields.get("TE"), Some(&b"trailers"[..]));
         let mut fields = Fields::new();
@@ -414,14 +413,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_been_here_goes_round_no_longer() {
+    fn loops_are_detected_by_via() {
         let status = |text: &str| planned(text).unwrap_err().status;
         assert_eq!(status("GET http://h/ HTTP/1.1\r\nHost: h\r\nVia: 1.1 a, HTTP/1.1  roundtrip-1 (x)"), 508);
         assert!(planned("GET http://h/ HTTP/1.1\r\nHost: h\r\nVia: 1.1 roundtrip-12").is_ok());
     }
 
     #[test]
-    fn what_cannot_be_passed_on_is_refused_with_a_reason() {
+    fn invalid_requests_are_refused_with_a_reason() {
         let status =
             |line: &str| planned(&format!("{line} HTTP/1.1\r\nHost: h")).map_err(|refusal| refusal.status);
         for (line, expected) in [
@@ -446,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn options_go_only_so_far() {
+    fn max_forwards_limits_options() {
         let asked =
             |hops: &str| planned(&format!("OPTIONS http://h/ HTTP/1.1\r\nHost: h\r\nMax-Forwards: {hops}"));
         assert_eq!(asked("0"), Ok(Plan::Own("*".to_owned())));
@@ -456,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_loses_what_was_for_the_gateway_alone() {
+    fn hop_by_hop_fields_are_removed_from_responses() {
         let text =
             "HTTP/1.1 200 OK\r\nConnection: x\r\nX: 1\r\nTransfer-Encoding: chunked\r\nETag: \"a\"\r\n\r\n";
         let head = ResponseHead::parse(text.as_bytes(), &Limits::default()).unwrap();

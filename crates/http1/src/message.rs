@@ -6,18 +6,18 @@
 //! | --- | --- |
 //! | [`field`] | header fields |
 //! | [`head`] | the heads of requests and responses |
-//! | [`limits`] | how much a peer may send |
-//! | [`fault`] | what a peer can do wrong |
+//! | [`limits`] | maximum sizes of a peer's messages |
+//! | [`fault`] | faults of a peer |
 //! | `scan` | where a head ends |
-//! | [`framing`] | where a body ends, and whether the connection stays |
+//! | [`framing`] | where a body ends, and whether the connection persists |
 //! | `body` | the bytes of a body |
 //! | [`read`] | all of these together: messages off a stream |
 //! | [`range`] | parts of an object |
 //! | [`view`] | heads where they lie, for messages that come whole |
 //! | [`mod@write`] | how a message is cut into writes |
-//! | [`validator`] | asking for what has changed, and only that |
+//! | [`validator`] | conditional requests |
 //!
-//! What it is not: it knows no connection and no exchange. Those are `pageload::robot` and [`crate::server`].
+//! Neither connections nor exchanges: those are `pageload::robot` and [`crate::server`].
 
 mod body;
 pub mod fault;

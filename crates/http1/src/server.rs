@@ -1,8 +1,8 @@
 //! One connection of a server: requests out to the application, responses back in, bytes either way.
 //!
 //! Not a listener, and not an application ([`crate::site`] is one). Requests of one connection are handed over
-//! one at a time, as servers of the papers' day did; those that wait stay unread, and
-//! [`ServerConnection::is_reading`] says so to whoever reads the socket.
+//! one at a time, as servers of the papers' day did. Later ones stay unread, and [`ServerConnection::is_reading`]
+//! reports that to the socket's reader.
 //!
 //! ```text
 //! Received, EndOfStream, Reset -> handle -> poll -> Request, RequestBody, RequestEnd -> application
@@ -27,7 +27,7 @@ use unread::Unread;
 pub use config::{Closing, Patience, ServerConfig};
 pub use response::{Misuse, Response, ResponseBody};
 
-/// What the socket tells.
+/// Input from the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
     /// Bytes came in.
@@ -38,16 +38,16 @@ pub enum Input<'a> {
     Reset,
 }
 
-/// What is to be done.
+/// Actions for the application, the socket and the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Application: a request has begun; it may be answered from now on.
+    /// Application: a request has begun; it may be answered with a response from now on.
     Request(RequestId, RequestHead),
     /// Application: a part of its body.
     RequestBody(RequestId, Vec<u8>),
     /// Application: it is complete.
     RequestEnd(RequestId),
-    /// Application: it came to nothing; do not answer it.
+    /// Application: it was aborted; do not respond to it.
     RequestAborted(RequestId),
     /// Socket: send this in one write.
     Send(Vec<u8>),
@@ -57,7 +57,7 @@ pub enum Output {
     Close,
     /// Socket: close with a reset, so that the client knows that something is missing.
     Abort,
-    /// Log: what the client did wrong. It has been told, where that was possible.
+    /// Log: the client's fault. The client has been notified, where that was possible.
     Fault(PeerFault),
     /// Nothing more before the next input, or this time, when to poll again.
     Timeout(Option<Time>),
@@ -82,7 +82,7 @@ pub struct ServerConnection {
     outputs: VecDeque<Output>,
 }
 
-/// What the connection waits for, and since when.
+/// The awaited event, and since when it is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// A request.
@@ -116,7 +116,7 @@ impl ServerConnection {
         }
     }
 
-    /// Takes what the socket tells.
+    /// Handles an input from the socket.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.expire(now);
         match (self.phase, input) {
@@ -140,8 +140,9 @@ impl ServerConnection {
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.deadline()))
     }
 
-    /// Whether the socket should be read: not while more than enough waits unread. Whoever holds writes that the
-    /// socket does not take should not read either, nor answer: this machine does not know how slow a client reads.
+    /// Returns whether the socket should be read: not while more than enough waits unread. A driver with writes that
+    /// the socket does not accept should not read or respond either: this state machine does not know how slowly a
+    /// client reads.
     pub fn is_reading(&self) -> bool {
         match self.phase {
             Phase::Idle(_) | Phase::Head(_) | Phase::Body(_) | Phase::Answer => {
@@ -152,7 +153,8 @@ impl ServerConnection {
         }
     }
 
-    /// The application's answer: all of it, or the head of what follows in parts. A response that has no body
+    /// Sends the application's response: all of it, or the header section of one that follows in parts. A response that
+    /// has no body
     /// (to HEAD, 204, 304) is complete with this.
     ///
     /// # Errors
@@ -162,8 +164,8 @@ impl ServerConnection {
         self.respond_sharing(now, id, status, [&fields, &NO_FIELDS], body)
     }
 
-    /// The same with fields that other answers have, too, and that are copied only into what is sent: those of the
-    /// answer, and behind them those of every answer.
+    /// The same with fields shared by other responses, copied only into the bytes sent: those of the response, and
+    /// after them those of every response.
     ///
     /// # Errors
     /// As for [`ServerConnection::respond`].
@@ -191,7 +193,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// What is said before the answer (RFC 9110, section 15.2): 102, 103 and what may come; a client of HTTP/1.0 is not told.
+    /// Sends an interim response (RFC 9110, section 15.2): 102, 103 and any later one; not to a client of HTTP/1.0.
     ///
     /// # Errors
     /// The application's mistake; nothing has been sent.
@@ -255,7 +257,7 @@ impl ServerConnection {
 
     /// The response is all there.
     fn complete(&mut self, now: Time) {
-        // What is left of a request that was answered before its end is of no use to anybody.
+        // The rest of a request that got its response before its end is of no use.
         let persists =
             self.exchange.take().is_some_and(|exchange| exchange.persists && exchange.request_ended);
         self.writes.end_message(persists);
@@ -272,7 +274,7 @@ impl ServerConnection {
         self.outputs.extend(std::iter::from_fn(|| self.writes.take()).map(Output::Send));
     }
 
-    /// Reads on, until a request waits for its answer or there is nothing left to read.
+    /// Reads on, until a request waits for its response or there is nothing left to read.
     fn advance(&mut self, now: Time) {
         let mut unread = std::mem::take(&mut self.unread);
         let mut input = unread.rest();
@@ -328,7 +330,7 @@ impl ServerConnection {
     fn starve(&mut self, now: Time) {
         let has_begun = self.exchange.as_ref().is_some_and(Exchange::has_begun);
         if self.phase != Phase::Answer && !has_begun {
-            // No request is complete, so no answer follows those that have gathered.
+            // No request is complete, so no response follows those that have gathered.
             self.writes.flush();
             self.send_writes();
         }
@@ -366,7 +368,7 @@ impl ServerConnection {
         self.hang_up(now);
     }
 
-    /// Ends the connection behind the last answer.
+    /// Closes the connection after the last response.
     fn hang_up(&mut self, now: Time) {
         match self.config.closing {
             Closing::Careful if !self.unread.ended => {

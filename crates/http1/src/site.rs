@@ -1,8 +1,7 @@
-//! A site of given sizes or of given objects: an application that answers from memory, the same bytes every time.
+//! A site of given sizes or of given objects: an application that responds from memory, the same bytes every time.
 //!
-//! Where only sizes are given, nothing is real content: nobody can look at these objects, and they do not compress.
-//! What they have in common with a page of the papers is their number and their sizes
-//! (`papers/heidemann-model#workloads`).
+//! Where only sizes are given, nothing is real content: the objects cannot be displayed, and do not compress. They
+//! share with a page of the papers their number and their sizes (`papers/heidemann-model#workloads`).
 
 mod object;
 
@@ -72,8 +71,8 @@ impl Site {
         self.objects.iter().map(|object| (object.path.as_str(), &object.body))
     }
 
-    /// The same site, with an entity tag in each answer to HTTP/1.1, and to HTTP/1.0, which has no entity tags, a
-    /// date. The tags depend on what the bytes depend on.
+    /// Returns the same site, with an entity tag in each response to HTTP/1.1, and to HTTP/1.0, which has no entity
+    /// tags, a date. The tags depend on the same values as the bytes.
     #[must_use]
     pub fn with_validators(mut self, seed: Seed) -> Self {
         for (index, object) in self.objects.iter_mut().enumerate() {
@@ -83,7 +82,7 @@ impl Site {
         self
     }
 
-    /// The same site, with what is text compressed for those who take one of these codings.
+    /// Returns the same site, with text compressed for clients that accept one of these codings.
     #[must_use]
     pub fn with_compression(mut self, compression: Compression, codings: &[Coding]) -> Self {
         let objects = self.objects.into_iter().map(|object| object.compressed(compression, codings));
@@ -91,8 +90,8 @@ impl Site {
         self
     }
 
-    /// What a client that speaks this version, and takes these codings, kept of an object; `None` if the site gives no
-    /// validators, or has no such object.
+    /// Returns the validator of an object for a client that speaks this version, and accepts these codings; `None` if
+    /// the site gives no validators, or has no such object.
     pub fn validator(&self, index: usize, version: Version, accepted: &Accepted) -> Option<Validator> {
         let object = self.objects.get(index)?;
         let (coding, _) = object.body_for(accepted);
@@ -104,8 +103,8 @@ impl Site {
         format!("/{index}")
     }
 
-    /// The answer to a request: 200, 206 for a part of an object, 304 for what has not changed, 404 for a path that is
-    /// not there, 405 for a method other than GET and HEAD, 416 for a part that is not there.
+    /// Returns the response to a request: 200, 206 for a part of an object, 304 for an unchanged one, 404 for an
+    /// unknown path, 405 for a method other than GET and HEAD, 416 for a part beyond the end.
     pub fn respond(&self, request: &RequestHead) -> Response {
         match &request.method {
             Method::Get | Method::Head => {}
@@ -131,7 +130,7 @@ fn answer(object: &Object, request: &RequestHead) -> Response {
     if tag.as_deref().is_some_and(|tag| is_unchanged(&request.fields, tag, LAST_MODIFIED)) {
         return Response { fields, ..Response::empty(304) };
     }
-    // What cannot stand in a field is no type; the object is sent without one.
+    // A type that is invalid in a field is left out.
     let _ = fields.push("Content-Type", &object.content_type);
     match coding {
         Coding::Identity => {}
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_have_the_sizes_asked_for_and_the_same_bytes_every_time() {
+    fn objects_have_the_given_sizes_and_the_same_bytes_every_time() {
         let sizes = [6_651, 0, 1_866].map(Bytes::new);
         let (site, again) =
             (Site::new(&sizes, Seed::new(7)).unwrap(), Site::new(&sizes, Seed::new(7)).unwrap());
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_changed_is_not_sent_again() {
+    fn unchanged_objects_are_not_sent() {
         let sizes = [6_651, 0].map(Bytes::new);
         let plain = Site::new(&sizes, Seed::default()).unwrap();
         let plainly = Accepted::any_of(&[]);
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_sent_to_who_wants_one_of_the_very_same_object() {
+    fn range_of_the_same_object_gets_a_part() {
         let site = Site::of(vec![Arc::from(*b"0123456789")]).with_validators(Seed::default());
         let plainly = Accepted::any_of(&[]);
         let Some(Validator::EntityTag(tag)) = site.validator(0, Version::Http11, &plainly) else {
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_compressed_as_the_client_likes_it_and_has_a_tag_of_its_own() {
+    fn text_is_compressed_by_preference_with_its_own_tag() {
         let page = "<td>a table</td>\n".repeat(200);
         let objects = [page.as_bytes(), b"a picture"].map(Arc::from).to_vec();
         for compression in [Compression::Beforehand, Compression::WhileAsked] {
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn unknown_paths_get_404() {
         let site = Site::new(&[Bytes::new(1)], Seed::default()).unwrap();
         for target in ["/1", "/00", "/+0", "/0?", "0", "/", "*"] {
             assert_eq!(respond(&site, Method::Get, target).status, 404, "{target}");

@@ -1,4 +1,4 @@
-//! The server's connection, input by input: what it tells its application, what it sends, and how it ends.
+//! The server's connection, input by input: its outputs to the application and the socket, and how it closes.
 //! Not a page: robot against server is in `page`.
 
 use roundtrip_http1::message::{Fields, PeerFault};
@@ -10,7 +10,7 @@ use wire::{Duration, Time};
 const NOW: Time = Time::ZERO;
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// What a connection did, shortened to what these tests look at.
+/// Outputs of a connection, reduced to those that these tests check.
 #[derive(Debug, PartialEq, Eq)]
 enum Did {
     Requested(u64, String),
@@ -86,7 +86,7 @@ fn requested(id: u64) -> [Did; 2] {
 }
 
 #[test]
-fn a_response_says_what_becomes_of_the_connection() {
+fn responses_state_whether_the_connection_persists() {
     let ok = "Content-Type: text/plain\r\n";
     for (request, head, stays) in [
         ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", format!("HTTP/1.1 200 OK\r\n{ok}"), true),
@@ -126,7 +126,7 @@ fn requests_sent_ahead_are_handed_over_one_at_a_time() {
 }
 
 #[test]
-fn a_client_that_sends_ahead_without_end_is_not_read_without_end() {
+fn reading_pauses_for_a_client_that_pipelines_without_end() {
     let mut client = Client::connect();
     let pushed = (0..).take_while(|_| {
         client.says(GET);
@@ -197,7 +197,7 @@ fn a_request_with_a_body_is_handed_over_in_parts() {
 }
 
 #[test]
-fn an_answer_before_the_end_of_the_request_is_the_last() {
+fn response_before_the_end_of_its_request_is_the_last() {
     let mut client = Client::connect();
     client.says("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe");
     assert_eq!(client.answered(0, Response::empty(413)).split_off(1), [Did::HalfClosed]);
@@ -206,7 +206,7 @@ fn an_answer_before_the_end_of_the_request_is_the_last() {
 }
 
 #[test]
-fn a_bad_request_is_told_so_and_read_no_further() {
+fn bad_request_gets_400_and_is_read_no_further() {
     let long_target = format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "x".repeat(8_000));
     let long_head = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(16_384));
     let many_fields = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(100));
@@ -234,7 +234,7 @@ fn a_bad_request_is_told_so_and_read_no_further() {
 }
 
 #[test]
-fn a_request_that_breaks_off_is_taken_back() {
+fn truncated_request_is_aborted() {
     let post = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut client = Client::connect();
     client.says(post);
@@ -261,7 +261,7 @@ fn a_request_that_breaks_off_is_taken_back() {
 }
 
 #[test]
-fn rfc9110_10_1_1_leave_is_given_to_those_who_wait_for_it_with_a_body() {
+fn rfc9110_10_1_1_expectations_with_a_body_get_100() {
     let leave = || Did::Sent("HTTP/1.1 100 Continue\r\n\r\n".to_owned());
     for (request, gets_leave) in [
         ("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", true),
@@ -276,7 +276,7 @@ fn rfc9110_10_1_1_leave_is_given_to_those_who_wait_for_it_with_a_body() {
 }
 
 #[test]
-fn rfc9110_15_2_what_comes_before_an_answer_is_sent_at_once_and_only_there() {
+fn rfc9110_15_2_interim_responses_are_sent_immediately_and_only_before_the_final_one() {
     let id = RequestId(0);
     let mut hints = Fields::new();
     hints.push("Link", "</a>").unwrap();
@@ -297,7 +297,7 @@ fn rfc9110_15_2_what_comes_before_an_answer_is_sent_at_once_and_only_there() {
 }
 
 #[test]
-fn rfc9112_7_1_2_trailers_stand_behind_chunks_and_nowhere_else() {
+fn rfc9112_7_1_2_trailers_only_follow_chunks() {
     let id = RequestId(0);
     let mut trailers = Fields::new();
     trailers.push("X-Sum", "9").unwrap();
@@ -324,7 +324,7 @@ fn rfc9112_7_1_2_trailers_stand_behind_chunks_and_nowhere_else() {
 }
 
 #[test]
-fn an_application_cannot_send_what_would_not_arrive_as_meant() {
+fn rejects_responses_that_would_not_arrive_as_meant() {
     let id = RequestId(0);
     let mut client = Client::connect();
     let server = &mut client.0;
@@ -345,7 +345,7 @@ fn an_application_cannot_send_what_would_not_arrive_as_meant() {
 }
 
 #[test]
-fn an_empty_line_before_the_end_is_nothing() {
+fn empty_line_before_the_end_is_ignored() {
     let mut client = Client::connect();
     assert_eq!(client.says("\r\n"), []);
     assert_eq!(client.ends(), [Did::Closed]);
@@ -355,7 +355,7 @@ fn an_empty_line_before_the_end_is_nothing() {
 }
 
 #[test]
-fn patience_ends_and_how_it_ends_depends_on_what_was_awaited() {
+fn timeouts_depend_on_the_awaited_event() {
     let Patience { idle, request, least_rate: _, linger } = Patience::default();
     let mut client = Client::connect();
     assert_eq!(client.deadline(), Some(NOW + idle));
@@ -377,7 +377,7 @@ fn patience_ends_and_how_it_ends_depends_on_what_was_awaited() {
 }
 
 #[test]
-fn a_body_that_trickles_has_its_time_and_one_that_flows_has_more() {
+fn slow_body_times_out_and_steady_body_gets_more_time() {
     let request = Patience::default().request;
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
     let mut client = Client::connect();

@@ -1,7 +1,7 @@
 //! Payloads of request smuggling against our server, each with the reaction it must meet (`smuggling.txt`), at every
-//! cut: a request that hides behind another is never answered as one.
+//! cut: a request that hides behind another never gets a response as one.
 //!
-//! Not a differential test: what other servers make of them is not asked here.
+//! Not a differential test: other servers' behaviour is not tested here.
 
 use roundtrip_http1::server::{Input, Output, Response, ServerConfig, ServerConnection};
 use wire::Time;
@@ -22,8 +22,8 @@ fn every_payload_meets_its_reaction_at_every_cut() {
     assert!(count >= 90, "only {count} payloads are left");
 }
 
-/// `ok2`: two requests were read and nothing was refused; else the status of the refusal. Panics if what was smuggled
-/// is answered behind a refusal, or as a part of it.
+/// `ok2`: two requests were read and nothing was refused; else the status of the refusal. Panics if a smuggled request
+/// gets a response after a refusal, or as a part of one.
 fn reaction(payload: &[u8], cut: usize) -> String {
     let mut server = ServerConnection::new(Time::ZERO, ServerConfig::default());
     let (mut sent, mut targets, mut faults) = (Vec::new(), Vec::new(), 0);

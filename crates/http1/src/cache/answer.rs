@@ -1,7 +1,7 @@
-//! What a request gets of an answer that is kept: all of it, a part, or that it has not changed (RFC 9111, sections 4
-//! and 4.3.2; RFC 9110, sections 13 and 14).
+//! The response made from a stored one: all of it, a part, or 304 (RFC 9111, sections 4 and 4.3.2; RFC 9110, sections
+//! 13 and 14).
 //!
-//! Not whether it may have it at all: that is [`super::policy`].
+//! Not whether it may be reused at all: that is [`super::policy`].
 
 use wire::Time;
 
@@ -12,10 +12,10 @@ use crate::message::range::{self, Wanted};
 use crate::message::validator;
 use crate::message::{FieldLines, Fields};
 
-/// An answer as it is given: without what belongs to a connection.
+/// A response as it is sent: without what belongs to a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// That of the answer that is kept, or 206, 304 or 416.
+    /// That of the stored response, or 206, 304 or 416.
     pub status: u16,
     /// With `Age` and `Cache-Status`.
     pub fields: Fields,
@@ -23,7 +23,7 @@ pub struct Given {
     pub part: (u64, u64),
 }
 
-/// An answer as it is kept.
+/// A stored response.
 #[derive(Clone, Copy, Debug)]
 pub struct Kept<'a> {
     /// Its status.
@@ -32,11 +32,11 @@ pub struct Kept<'a> {
     pub fields: FieldLines<'a>,
     /// The length of its body.
     pub length: u64,
-    /// What it allows.
+    /// The decisions it allows.
     pub policy: Policy,
 }
 
-/// What the request gets of it. `by` is this cache's name, and `how` a word of RFC 9211 about how it came to this:
+/// Returns the response to the request. `by` is this cache's name, and `how` an RFC 9211 parameter on how it was found:
 /// `hit`, or `fwd=stale`.
 pub fn answer(kept: Kept<'_>, request: &Asked<'_>, now: Time, by: &str, how: &str) -> Given {
     let Kept { status, fields, length, policy } = kept;
@@ -63,7 +63,7 @@ pub fn answer(kept: Kept<'_>, request: &Asked<'_>, now: Time, by: &str, how: &st
     Given { status, fields: given, part }
 }
 
-/// Adds a line about this cache to what others have said (RFC 9211).
+/// Adds a `Cache-Status` line about this cache to those of others (RFC 9211).
 pub fn status_field(fields: &mut Fields, came: FieldLines<'_>, by: &str, how: &str, left: Option<i64>) {
     let mut value: Vec<u8> = came.all("Cache-Status").collect::<Vec<_>>().join(&b", "[..]);
     if !value.is_empty() {
@@ -80,7 +80,7 @@ pub fn status_field(fields: &mut Fields, came: FieldLines<'_>, by: &str, how: &s
 
 fn is_given(status: u16, name: &[u8]) -> bool {
     const OWN: [&str; 2] = ["Age", "Cache-Status"];
-    // What a client must know of an answer that it has (RFC 9110, section 15.4.5).
+    // Fields that a client needs of a response that it has (RFC 9110, section 15.4.5).
     const UNCHANGED: [&str; 9] = [
         "Cache-Control",
         "Content-Location",
@@ -123,7 +123,7 @@ fn chosen(fields: FieldLines<'_>, length: u64, request: &Asked<'_>) -> (u16, (u6
     }
 }
 
-/// `Last-Modified`, if it tells versions apart: nothing can have changed again within the second that it names
+/// Returns `Last-Modified` if it is a strong validator: a second change within the second that it names is impossible
 /// (RFC 9110, section 8.8.2.2).
 fn strong_date(fields: FieldLines<'_>) -> Option<&[u8]> {
     let changed = fields.get("Last-Modified")?;

@@ -1,6 +1,6 @@
 //! A request as a cache sees it: borrowed, whatever channel it came by.
 //!
-//! Not what is found for it: that is for [`super::policy`] and [`mod@super::answer`].
+//! Not the stored response for it: that is for [`super::policy`] and [`mod@super::answer`].
 
 use super::control::RequestControl;
 use crate::gateway::{is_method_override, is_rewriting_field};
@@ -12,7 +12,7 @@ pub struct Asked<'a> {
     method: &'a str,
     lines: Vec<(&'a [u8], &'a [u8])>,
     pub(super) control: RequestControl,
-    /// Whether it brings a condition or asks for a part, so that the answer may be another than what is kept.
+    /// Whether it has a condition or a range, so that the response may differ from the stored one.
     pub(super) is_conditional: bool,
 }
 
@@ -37,13 +37,13 @@ impl<'a> Asked<'a> {
                 _ => {}
             }
         }
-        // What HTTP/1.0 clients say, if nothing better is said (RFC 9111, section 5.4).
+        // The directive of HTTP/1.0 clients, if there is no better one (RFC 9111, section 5.4).
         control.no_cache |= has_pragma && !has_control;
         Self { method, lines, control, is_conditional }
     }
 
-    /// Whether a field of this name says something about caches, conditions or parts: a GET without any gets what is fresh
-    /// and depends on nothing else, whole.
+    /// Returns whether a field of this name concerns caches, conditions or parts: a GET without any gets any fresh
+    /// response that depends on nothing else, whole.
     pub const fn is_about_caches(name: &[u8]) -> bool {
         matches!(
             (name.len(), name),
@@ -57,8 +57,8 @@ impl<'a> Asked<'a> {
         )
     }
 
-    /// Whether an answer that is kept may be what it wants: GET and HEAD, without a condition that only a server
-    /// can judge (RFC 9111, section 4.3.1), and without a field by which a framework may take it for another request.
+    /// Returns whether a stored response may satisfy it: GET and HEAD, without a condition that only a server can judge
+    /// (RFC 9111, section 4.3.1), and without a field by which a framework may take it for another request.
     pub fn is_for_cache(&self) -> bool {
         let is_for_server = |name: &[u8]| {
             name.eq_ignore_ascii_case(b"If-Match")
@@ -69,17 +69,17 @@ impl<'a> Asked<'a> {
         matches!(self.method, "GET" | "HEAD") && !self.lines.iter().any(|(name, _)| is_for_server(name))
     }
 
-    /// Whether it may be answered from what is kept and from nowhere else; if there is nothing, that is 504.
+    /// Returns whether only a stored response may satisfy it (`only-if-cached`); without one, that is 504.
     pub const fn is_only_for_cache(&self) -> bool {
         self.control.only_if_cached
     }
 
-    /// Whether nothing of the answer is to be kept, for whoever asks says so.
+    /// Returns whether the response must not be stored, because the request says so (`no-store`).
     pub const fn is_not_to_be_kept(&self) -> bool {
         self.control.no_store
     }
 
-    /// Whether what is asked for has no body.
+    /// Returns whether the response has no body, because the method is HEAD.
     pub fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
@@ -93,7 +93,7 @@ impl<'a> Asked<'a> {
         self.lines.iter().filter(move |(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
     }
 
-    /// The fields, to keep.
+    /// Copies the fields.
     pub(super) fn to_fields(&self) -> Fields {
         let mut fields = Fields::new();
         for (name, value) in &self.lines {
@@ -103,7 +103,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Whether a field tells no more than where a client is; other proxies add it to everything.
+/// Returns whether a field states no more than where a client is; other proxies add it to everything.
 fn tells_client_only(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"X-Forwarded-For") || name.eq_ignore_ascii_case(b"X-Real-IP")
 }

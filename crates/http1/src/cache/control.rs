@@ -1,4 +1,4 @@
-//! `Cache-Control`: what a request and what an answer say about keeping (RFC 9111, section 5.2; RFC 5861).
+//! `Cache-Control`: the directives of requests and responses (RFC 9111, section 5.2; RFC 5861).
 //!
 //! Not what follows from it: that is for [`super::policy`].
 
@@ -8,22 +8,22 @@ pub(crate) type Seconds = u32;
 /// The longest (RFC 9111, section 1.2.2).
 pub(crate) const FOR_EVER: Seconds = 1 << 31;
 
-/// What a request says.
+/// Directives of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestControl {
     /// Ask the server, whatever there is.
     pub(crate) no_cache: bool,
     /// Keep nothing of this.
     pub(crate) no_store: bool,
-    /// Do not ask the server.
+    /// Do not contact the server.
     pub(crate) only_if_cached: bool,
     /// Nothing older.
     pub(crate) max_age: Option<Seconds>,
     /// Nothing that is fresh for less.
     pub(crate) min_fresh: Option<Seconds>,
-    /// Also what has been stale for so long.
+    /// Also responses stale for up to this time.
     pub(crate) max_stale: Option<Seconds>,
-    /// If the server fails, also what has been stale for so long.
+    /// If the server fails, also responses stale for up to this time.
     pub(crate) if_error: Option<Seconds>,
 }
 
@@ -31,7 +31,7 @@ impl RequestControl {
     /// Reads one field's value; may be called for several.
     pub(crate) fn read(&mut self, value: &[u8]) {
         for (name, argument) in Directives(value) {
-            // What is no number asks for the freshest there is.
+            // An invalid number requests the freshest response.
             let strictly = seconds(argument).unwrap_or(0);
             match &*name.to_ascii_lowercase() {
                 b"no-cache" => self.no_cache = true,
@@ -48,7 +48,7 @@ impl RequestControl {
     }
 }
 
-/// What an answer says.
+/// Directives of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResponseControl {
     pub(crate) no_store: bool,
@@ -57,7 +57,7 @@ pub(crate) struct ResponseControl {
     pub(crate) public: bool,
     /// Never stale.
     pub(crate) must_revalidate: bool,
-    /// The same; but no leave to share an answer to `Authorization`.
+    /// The same; but no permission to share a response to `Authorization`.
     pub(crate) proxy_revalidate: bool,
     pub(crate) must_understand: bool,
     pub(crate) max_age: Option<Seconds>,
@@ -70,11 +70,11 @@ impl ResponseControl {
     /// Reads one field's value; may be called for several. Of a directive that comes twice the first counts.
     pub(crate) fn read(&mut self, value: &[u8]) {
         for (name, argument) in Directives(value) {
-            // A lifetime that is no number is none (RFC 9111, section 4.2.1).
+            // A lifetime that is not a number counts as zero (RFC 9111, section 4.2.1).
             let lifetime = seconds(argument).unwrap_or(0);
             match &*name.to_ascii_lowercase() {
                 b"no-store" => self.no_store = true,
-                // With the names of fields they would let the rest be kept; to keep nothing is always allowed.
+                // With field names they would allow the rest to be stored; storing nothing is always allowed.
                 b"no-cache" => self.no_cache = true,
                 b"private" => self.private = true,
                 b"public" => self.public = true,
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_quotes_is_no_directive() {
+    fn quoted_text_is_no_directive() {
         assert_eq!(max_age("extension=\"max-age=3600\""), None);
         assert_eq!(max_age("extension=\"a, max-age=3600, \\\", b\", max-age=1"), Some(1));
         assert_eq!(max_age("extension=\"max-age=3600"), None);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_on_the_side_of_the_freshest() {
+    fn invalid_request_directives_request_the_freshest() {
         let mut control = RequestControl::default();
         control.read(b"max-age=10, no-cache, max-stale");
         control.read(b"max-age=5, min-fresh=x, ONLY-IF-CACHED");

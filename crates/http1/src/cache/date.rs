@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_date_of_the_standard_is_read_in_all_three_forms() {
+    fn reads_all_three_date_formats() {
         for text in
             ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
         {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn rejects_invalid_dates() {
         for text in [
             "",
             "0",

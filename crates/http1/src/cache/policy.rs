@@ -1,7 +1,7 @@
-//! Whether an answer may be kept, how long it is fresh, and what may be done with it afterwards (RFC 9111, sections 3,
-//! 4.2 and 5.2; RFC 5861), for a cache that many share.
+//! Whether a response may be stored, how long it is fresh, and how it may be reused afterwards (RFC 9111, sections 3,
+//! 4.2 and 5.2; RFC 5861), for a shared cache.
 //!
-//! Times have 1970 as their zero. Not the bytes, and not for which requests: that is [`super::vary`].
+//! Times count from 1970. Not the bytes, and not the requests it may be reused for: that is [`super::vary`].
 
 use wire::{Duration, Time};
 
@@ -11,16 +11,16 @@ use super::{date, targeted};
 use crate::message::field::list;
 use crate::message::{Fields, ResponseHead};
 
-/// What an answer allows, as of when it came: all that is needed to decide about it.
+/// Policy of a response, as of when it came: all that is needed to decide about its reuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// When it was made, as far as can be told.
+    /// Time of its generation, as far as is known.
     born: Time,
-    /// From then on it is fresh for so long.
+    /// Freshness lifetime from then on.
     lifetime: Seconds,
-    /// And may be given for so long more while it is asked for again.
+    /// Additional time in which it may be served stale while it is revalidated.
     while_revalidate: Seconds,
-    /// And for so long if the server fails; [`UNSAID`] if it does not say.
+    /// Additional time in which it may be served stale if the server fails; [`UNSAID`] if it does not state one.
     if_error: Seconds,
     /// Never without the server's word.
     no_cache: bool,
@@ -28,48 +28,48 @@ pub struct Policy {
     must_revalidate: bool,
 }
 
-/// Longer than for ever: no answer says that.
+/// Beyond infinity: no response states this.
 const UNSAID: Seconds = FOR_EVER + 1;
 
-/// When a request was sent and its answer came.
+/// Times of a request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// The request left.
     pub asked: Time,
-    /// The head of the answer came.
+    /// The header section of the response came.
     pub came: Time,
     /// The same by the calendar, with which the server's `Date` is compared. The others are of a clock that nobody sets.
     pub calendar: Time,
 }
 
-/// What may be done with an answer that is kept.
+/// Permitted use of a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Give it.
     Fresh,
-    /// Give it, and ask for a new one meanwhile.
+    /// Serve it stale, and revalidate it meanwhile.
     Meanwhile,
     /// Ask the server whether it is still good.
     Validate,
 }
 
-/// How a server failed.
+/// Failure of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It gave no answer.
+    /// It sent no response.
     Unreachable,
-    /// It answered with this status.
+    /// It responded with this status.
     Says(u16),
 }
 
 /// A guess is never longer.
 const LONGEST_GUESS: u64 = 86_400;
-/// Without a word about it, what is stale stands in for a server that cannot be reached for so long.
+/// Default time in which a stale response may be served if the server is unreachable.
 const LONGEST_ABSENCE: Seconds = 86_400;
 
 impl Policy {
-    /// What the answer to this request allows; `None`: it is not to be kept. A valid field of `targets` counts in the
-    /// place of `Cache-Control` and `Expires` (RFC 9213).
+    /// Returns the policy of the response to this request; `None`: it must not be stored. A valid field of `targets`
+    /// takes the place of `Cache-Control` and `Expires` (RFC 9213).
     pub fn of(
         request: &Asked<'_>,
         response: &ResponseHead,
@@ -83,14 +83,14 @@ impl Policy {
         }
         let expires = || lifetime_by_expires(fields, times).filter(|_| !is_targeted);
         let explicit = control.s_maxage.or(control.max_age).or_else(expires);
-        // Without a word about it only what may be guessed is kept at all, not even to be asked about (section 3).
+        // Without explicit freshness only responses with a heuristic lifetime are stored at all, not even for
+        // validation (section 3).
         if explicit.is_none() && !may_be_guessed(*status, &control) {
             return None;
         }
         let lifetime = explicit.unwrap_or_else(|| guessed_lifetime(fields, times));
         let has_validator = fields.get("ETag").is_some() || fields.get("Last-Modified").is_some();
-        // One visitor's cookie is not for the next, unless the origin says that all may have it (section 7.3 leaves
-        // that to caches).
+        // A `Set-Cookie` is for one client, unless the response is `public` (section 7.3 leaves that to caches).
         let has_own_cookie = fields.get("Set-Cookie").is_some() && !control.public;
         if has_own_cookie || (lifetime == 0 && !has_validator) {
             return None;
@@ -107,7 +107,7 @@ impl Policy {
         })
     }
 
-    /// How old it is (RFC 9111, section 4.2.3).
+    /// Returns its age (RFC 9111, section 4.2.3).
     pub const fn age(&self, now: Time) -> Duration {
         now.since(self.born)
     }
@@ -117,12 +117,12 @@ impl Policy {
         i64::from(self.lifetime) - i64::try_from(whole_seconds(self.age(now))).unwrap_or(i64::MAX)
     }
 
-    /// Whether it may be given to a request that says nothing about caches.
+    /// Returns whether it may be served to a request without cache directives.
     pub fn is_fresh(&self, now: Time) -> bool {
         !self.no_cache && now >= self.born && self.age(now) < span(self.lifetime)
     }
 
-    /// What may be done with it for this request.
+    /// Returns the permitted use for this request.
     pub fn verdict(&self, now: Time, request: &Asked<'_>) -> Verdict {
         let control = &request.control;
         let age = self.age(now);
@@ -145,7 +145,7 @@ impl Policy {
         }
     }
 
-    /// Whether it may stand in for an answer that failed so (RFC 5861, section 4; RFC 9111, section 4.2.4).
+    /// Returns whether it may replace a response that failed in this way (RFC 5861, section 4; RFC 9111, section 4.2.4).
     pub fn stands_in(&self, now: Time, request: &Asked<'_>, trouble: Trouble) -> bool {
         let said = request.control.if_error.or((self.if_error != UNSAID).then_some(self.if_error));
         let most = match trouble {
@@ -161,10 +161,10 @@ impl Policy {
             && most > 0
     }
 
-    /// How many bytes it is kept in.
+    /// Length of its encoding, in bytes.
     pub const BYTES: usize = 21;
 
-    /// To be kept.
+    /// Encodes it for the store.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let Self { born, lifetime, while_revalidate, if_error, no_cache, must_revalidate } = *self;
         let mut bytes = [0; Self::BYTES];
@@ -176,7 +176,7 @@ impl Policy {
         bytes
     }
 
-    /// One that was kept.
+    /// Decodes a stored policy.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
         let (born, rest) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
         let seconds = |index: usize| {
@@ -200,13 +200,13 @@ impl Policy {
     }
 }
 
-/// Whether an answer says itself how long it is good; of others a cache may only guess (section 4.2).
+/// Returns whether a response states its own lifetime; for others a cache may only use a heuristic (section 4.2).
 pub fn says_how_long(fields: &Fields, targets: &[String]) -> bool {
     let (control, is_targeted) = control_of(fields, targets);
     control.s_maxage.or(control.max_age).is_some() || (!is_targeted && fields.get("Expires").is_some())
 }
 
-/// What applies to this cache, and whether it stands in a field of the target list.
+/// Returns the directives for this cache, and whether they come from a field of the target list.
 fn control_of(fields: &Fields, targets: &[String]) -> (ResponseControl, bool) {
     if let Some(control) = targeted::control(fields, targets) {
         return (control, true);
@@ -218,12 +218,12 @@ fn control_of(fields: &Fields, targets: &[String]) -> (ResponseControl, bool) {
 
 /// Section 3, but for what is known of lifetimes.
 fn may_be_kept(request: &Asked<'_>, status: u16, control: &ResponseControl) -> bool {
-    // Parts are not kept (section 3.3 leaves that to us), 304 is about something else that is, and 416 is for whoever asked
-    // for that part alone.
+    // Parts are not stored (section 3.3 leaves that to us), 304 is about another stored response, and 416 is for a
+    // request of that part alone.
     let is_whole = status >= 200 && !matches!(status, 206 | 304 | 416);
-    // `must-understand` brings a `no-store` that is for those who do not know it (section 5.2.2.3).
+    // `must-understand` comes with a `no-store` for caches that do not know it (section 5.2.2.3).
     let is_withheld = if control.must_understand { !is_understood(status) } else { control.no_store };
-    // Whoever says who he is gets his own, unless that is for all (section 3.5).
+    // An authenticated request gets its own response, unless that is for all (section 3.5).
     let is_for_all = request.all(b"Authorization").next().is_none()
         || control.public
         || control.must_revalidate
@@ -241,7 +241,7 @@ const fn is_understood(status: u16) -> bool {
     is_guessable(status) || matches!(status, 302 | 303 | 307 | 400 | 403 | 500 | 502 | 503 | 504)
 }
 
-/// Those that may be kept although they say no lifetime (RFC 9110, section 15.1).
+/// Returns whether a response with this status may be stored without a stated lifetime (RFC 9110, section 15.1).
 const fn is_guessable(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
@@ -267,12 +267,12 @@ fn guessed_lifetime(fields: &Fields, times: Times) -> Seconds {
     Seconds::try_from(guess.min(LONGEST_GUESS)).unwrap_or(0)
 }
 
-/// When it says that it was made.
+/// Returns the time of generation by its `Date`.
 fn made(fields: &Fields, times: Times) -> Time {
     fields.get("Date").and_then(date::parse).unwrap_or(times.calendar)
 }
 
-/// When it was made, as far as can be told (section 4.2.3).
+/// Returns the time of its generation, as far as is known (section 4.2.3).
 fn birth(fields: &Fields, times: Times) -> Time {
     let Times { asked, came, calendar } = times;
     let apparent = calendar.since(made(fields, times));

@@ -1,7 +1,7 @@
 //! Targeted cache-control fields, such as `CDN-Cache-Control`: a dictionary of directives for one class of caches
 //! (RFC 9213, on the Structured Fields of RFC 9651).
 //!
-//! Not which caches belong to a class: the operator of a cache says that with its target list.
+//! Not which caches belong to a class: the operator of a cache sets that with its target list.
 
 use super::control::{FOR_EVER, ResponseControl, Seconds};
 use crate::message::Fields;
@@ -22,7 +22,7 @@ pub(super) fn control(fields: &Fields, targets: &[String]) -> Option<ResponseCon
 
 type Member<'a> = (&'a [u8], Item);
 
-/// Bare items, as far as directives tell them apart.
+/// Bare items, as far as directives distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Item {
     Integer(i64),
@@ -60,7 +60,7 @@ fn directives(members: &[Member<'_>]) -> ResponseControl {
     control
 }
 
-/// What is left of a field value (RFC 9651, section 4.2).
+/// The rest of a field value (RFC 9651, section 4.2).
 struct Parser<'a>(&'a [u8]);
 
 impl<'a> Parser<'a> {

@@ -1,10 +1,10 @@
-//! Asking a server whether what is kept is still good, and what its answer changes (RFC 9111, sections 4.3 and 4.4).
+//! Validation of a stored response, and the changes that follow from the server's response (RFC 9111, sections 4.3 and 4.4).
 //!
-//! Not when to ask: that is [`super::policy`].
+//! Not when to validate: that is [`super::policy`].
 
 use crate::message::{FieldLines, Fields, Method, RequestHead, ResponseHead};
 
-/// A request as it is sent to the server: if something is kept, with our conditions in the place of the client's.
+/// Returns the request for the server: with a stored response, our conditions replace the client's.
 pub fn for_server(request: &RequestHead, kept: Option<FieldLines<'_>>) -> RequestHead {
     const CONDITIONS: [&str; 4] = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"];
     let RequestHead { method, target, version, fields } = request;
@@ -27,27 +27,26 @@ pub fn for_server(request: &RequestHead, kept: Option<FieldLines<'_>>) -> Reques
     RequestHead { method: method.clone(), target: target.clone(), version: *version, fields: sent }
 }
 
-/// Whether the server can be asked if this is still good.
+/// Returns whether the stored response has a validator.
 pub fn has_validator(kept: FieldLines<'_>) -> bool {
     kept.get("ETag").is_some() || kept.get("Last-Modified").is_some()
 }
 
-/// Whether an answer is about something that the server was not asked about: that it has not changed since nobody said
-/// when, which is no answer for anybody (RFC 9110, section 15.4.5).
+/// Returns whether a response is an unsolicited 304: no condition was sent, so it is a response to no client (RFC 9110,
+/// section 15.4.5).
 pub fn is_unasked(sent: &RequestHead, status: u16) -> bool {
     let says = |name: &str| sent.fields.get(name).is_some();
     status == 304 && !says("If-None-Match") && !says("If-Modified-Since")
 }
 
-/// What is kept, after the server has said by a 304 that it is still good (section 3.2), or has described it in the
-/// answer to HEAD.
+/// Returns the stored fields, updated by a 304 that validated them (section 3.2), or by the response to HEAD.
 pub fn freshened(kept: FieldLines<'_>, said: &Fields) -> Fields {
-    // They describe the bytes that are kept, not those that were not sent.
+    // They describe the stored bytes, not those that were not sent.
     const OF_THE_BODY: [&str; 6] =
         ["Content-Encoding", "Content-Length", "Content-MD5", "Content-Range", "ETag", "Transfer-Encoding"];
     let is_of_body =
         |name: &[u8]| OF_THE_BODY.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-    // An age is of one answer, and not of those that came before it.
+    // An age belongs to one response, and not to the earlier ones.
     let is_replaced = |name: &[u8]| {
         name.eq_ignore_ascii_case(b"Age")
             || (!is_of_body(name) && said.iter().any(|(new, _)| new.eq_ignore_ascii_case(name)))
@@ -62,7 +61,8 @@ pub fn freshened(kept: FieldLines<'_>, said: &Fields) -> Fields {
     fields
 }
 
-/// Whether a 304 is about what is kept (section 4.3.4): its tag, if it has one, is ours; if it has none, the date.
+/// Returns whether a 304 is about the stored response (section 4.3.4): its tag, if it has one, is ours; if it has none,
+/// the date.
 pub fn is_about(kept: FieldLines<'_>, said: &Fields) -> bool {
     let opaque = |tag: &'_ [u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
     match (said.get("ETag"), said.get("Last-Modified")) {
@@ -72,15 +72,15 @@ pub fn is_about(kept: FieldLines<'_>, said: &Fields) -> bool {
     }
 }
 
-/// Whether the answer to HEAD is about what is kept (section 4.3.5).
+/// Returns whether the response to HEAD is about the stored one (section 4.3.5).
 pub fn describes(kept: FieldLines<'_>, length: u64, said: &Fields) -> bool {
     let same = |name: &str| said.get(name).is_none_or(|new| kept.get(name) == Some(new));
     let same_length = said.get("Content-Length").is_none_or(|new| new == length.to_string().as_bytes());
     same("ETag") && same("Last-Modified") && same_length
 }
 
-/// The paths that a successful answer to this request has made obsolete (section 4.4): its own and, of the same
-/// server, those that it names. Nothing if it changes nothing, or failed.
+/// Returns the paths that a successful response to this request invalidates (section 4.4): its own and, of the same
+/// server, those that it names. Empty if it changes nothing, or failed.
 pub fn obsolete(request: &RequestHead, authority: &str, response: &ResponseHead) -> Vec<String> {
     let is_change = match &request.method {
         Method::Get | Method::Head | Method::Options => false,

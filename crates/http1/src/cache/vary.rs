@@ -1,19 +1,17 @@
-//! For which requests an answer was chosen: what it names in `Vary`, and what its own request said there
-//! (RFC 9111, section 4.1).
+//! Selection of a response by `Vary`: the fields it names, and their values in its own request (RFC 9111, section 4.1).
 //!
-//! Not what is asked for: two answers to one address may differ in this alone.
+//! Not the target: two responses to one URL may differ in this alone.
 
 use super::asked::Asked;
 use crate::message::Fields;
 use crate::message::field::list;
 
-/// What an answer was chosen by: for each field that it names, a line with the name and what its request said. Nothing
-/// for most.
+/// Secondary cache key of a response: for each field in `Vary`, a line with the name and the request's value. Mostly empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice(Vec<u8>);
 
 impl Choice {
-    /// What this answer to this request was chosen by; `None` if by what nobody knows (`Vary: *`).
+    /// Returns the key of this response to this request; `None` for `Vary: *`.
     pub fn of(request: &Asked<'_>, response: &Fields) -> Option<Self> {
         let mut names: Vec<Vec<u8>> = Vec::new();
         for name in response.all("Vary").flat_map(list).filter(|name| !name.is_empty()) {
@@ -34,18 +32,18 @@ impl Choice {
         Some(Self(lines))
     }
 
-    /// One that was kept as bytes.
+    /// Decodes a stored key.
     pub fn from_bytes(lines: &[u8]) -> Self {
         Self(lines.to_vec())
     }
 
-    /// To be kept.
+    /// Returns its lines, for the store.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Whether a choice that was kept as these bytes would have been made for this request, too.
+/// Returns whether a key stored as these bytes also matches this request.
 pub fn suits(choice: &[u8], request: &Asked<'_>) -> bool {
     choice.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).all(|line| {
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
@@ -56,8 +54,8 @@ pub fn suits(choice: &[u8], request: &Asked<'_>) -> bool {
     })
 }
 
-/// What a request says in a field, however it is spread over lines and spaces; `-` before it, or nothing if the field is
-/// not there: that is another thing than an empty one.
+/// Appends a request's value of a field, normalized over lines and spaces; `-` before it, or nothing if the field is
+/// absent: that differs from an empty one.
 fn said(request: &Asked<'_>, name: &[u8], out: &mut Vec<u8>) {
     let mut separator = b'-';
     for element in request.all(name).flat_map(list) {

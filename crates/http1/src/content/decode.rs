@@ -23,7 +23,7 @@ pub struct Decoder {
 
 enum Machine {
     Identity,
-    /// `deflate`, whose first two bytes tell which of its two formats it is.
+    /// `deflate`, whose first two bytes distinguish its two formats.
     Unknown(Vec<u8>),
     /// zlib, deflate or gzip; whether the end of a stream has come.
     Inflate(Box<Decompress>, bool),
@@ -31,7 +31,7 @@ enum Machine {
     Zstd(Box<Zstd>),
 }
 
-/// How much may come out.
+/// Limits on the decoded output.
 #[derive(Debug)]
 struct Bounds {
     taken: u64,
@@ -43,11 +43,11 @@ struct Bounds {
 /// Why a body cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DecodeFault {
-    /// A coding that nobody asked for.
+    /// A coding that was not requested.
     Unknown,
     /// A coding in a coding.
     Layers,
-    /// It is not what it says.
+    /// It is not valid in this coding.
     Corrupt(Coding),
     /// It ends too early.
     Truncated(Coding),
@@ -57,9 +57,9 @@ pub enum DecodeFault {
     TooDense,
 }
 
-/// So much may come out of however little: a small page of much white space is no bomb.
+/// Output always permitted, however small the input: a small page of much white space is no bomb.
 const FLOOR: u64 = 1 << 20;
-/// What goes in at once: deflate makes at most 1,032 times as much of it.
+/// Bytes of input per step: deflate expands it at most 1,032 times.
 const PIECE: usize = 1_024;
 const OUT: usize = 16_384;
 
@@ -78,10 +78,10 @@ impl Decoder {
         Self { coding, machine, bounds }
     }
 
-    /// Takes the next bytes and shows what they decode to, in parts of at most 1 MiB.
+    /// Decodes the next bytes, and passes the output on in parts of at most 1 MiB.
     ///
     /// # Errors
-    /// What is wrong with the body; what came before it has been shown, and nothing more will be.
+    /// The fault of the body; output before it has been passed on, and no more will be.
     pub fn take(&mut self, input: &[u8], mut decoded: impl FnMut(&[u8])) -> Result<(), DecodeFault> {
         input.chunks(PIECE).try_for_each(|piece| {
             self.bounds.taken += piece.len() as u64;
@@ -175,7 +175,7 @@ fn inflated(
         show(out.get(..given).unwrap_or_default())?;
         piece = piece.get(taken..).unwrap_or_default();
         *ended = status == Status::StreamEnd;
-        // Room left in `out` says that nothing more is to be had from what went in.
+        // Free space left in `out` means that the input gives no more output.
         if !*ended && piece.is_empty() && given < OUT {
             return Ok(());
         }
@@ -202,7 +202,7 @@ impl Bounds {
 #[derive(Default)]
 struct Outlet(Vec<u8>);
 
-/// More than this from one piece is a bomb: brotli says "and that a million times" in a few bytes.
+/// More than this from one piece is a bomb: brotli encodes a million repetitions in a few bytes.
 const OUTLET_MOST: usize = 1 << 20;
 
 impl Write for Outlet {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_coded_is_decoded_however_it_is_cut() {
+    fn encoded_bodies_decode_at_every_split() {
         let body = prose();
         for coding in Coding::ALL {
             let coded = encoded(coding, &body);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_there_as_far_as_its_bytes_are() {
+    fn output_is_available_as_far_as_its_input() {
         let body = prose();
         for coding in [Coding::Deflate, Coding::Gzip, Coding::Brotli] {
             let coded = encoded(coding, &body);
@@ -301,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn deflate_may_come_without_zlibs_header_as_it_did_from_some_servers() {
+    fn deflate_without_zlib_header_is_accepted() {
         let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(&prose()).unwrap();
         assert!(decoded(Coding::Deflate, &encoder.finish().unwrap(), 1) == Ok(prose()));
     }
 
     #[test]
-    fn a_gzip_may_follow_a_gzip_and_nothing_else_may() {
+    fn only_another_gzip_member_may_follow_gzip() {
         for coding in CODED {
             let twice = encoded(coding, b"hello").repeat(2);
             let expected = if coding == Coding::Gzip {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_too_early_or_is_something_else_is_said_so() {
+    fn rejects_truncated_and_corrupt_bodies() {
         for coding in CODED {
             let coded = encoded(coding, &prose());
             for length in [1, 2, 9, coded.len() / 2, coded.len() - 1] {
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_does_not_go_off() {
+    fn rejects_decompression_bombs() {
         let zeros = vec![0; 4 << 20];
         for coding in CODED {
             let bomb = encoded(coding, &zeros);

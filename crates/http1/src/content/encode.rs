@@ -1,7 +1,7 @@
 //! A whole body, compressed, by a server that does it beforehand or while a client waits.
 //!
-//! Not the choice of a coding, and no stream: the objects of a page are small, and an answer of known length is framed
-//! best. How long it takes is the caller's to count.
+//! Not the choice of a coding, and no stream: the objects of a page are small, and a response of known length is framed
+//! best. The caller counts the time it takes.
 
 use std::io::Write;
 

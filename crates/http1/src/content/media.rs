@@ -1,6 +1,6 @@
-//! What a file is, by its name: the media type that a server of files says.
+//! Media type of a file, by its name, as a file server sends it.
 //!
-//! Not by its bytes: nobody looks into them.
+//! Not by its bytes: the contents are not read.
 
 /// The type of a file with this path.
 pub fn media_type(path: &str) -> &'static str {

@@ -1,12 +1,12 @@
-//! What a client takes (RFC 9110, section 12.5.3): `Accept-Encoding: gzip;q=0.5, br, *;q=0`.
+//! Codings that a client accepts (RFC 9110, section 12.5.3): `Accept-Encoding: gzip;q=0.5, br, *;q=0`.
 //!
-//! Not the choice: who has the bodies knows which is the smallest.
+//! Not the choice: the holder of the bodies knows which is the smallest.
 
 use super::Coding;
 use crate::message::Fields;
 use crate::message::field::list;
 
-/// What one client takes, and how gladly.
+/// Codings that one client accepts, with their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// Of each coding in [`Coding::ALL`], in thousandths; 0: not at all.
@@ -14,9 +14,8 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// What a request with these fields says. One that says nothing takes what is not coded and nothing else: the
-    /// standard would allow anything, but there are clients that do not know of this field. What is not understood
-    /// counts as not said.
+    /// Reads a request's fields. Without `Accept-Encoding` only `identity` is accepted: the standard would allow
+    /// anything, but some clients do not know the field. Members that are not understood are ignored.
     pub fn of(fields: &Fields) -> Self {
         let mut said = [None; Coding::ALL.len()];
         let mut others = None;
@@ -50,7 +49,7 @@ impl Accepted {
         Self { weights: Coding::ALL.map(weight) }
     }
 
-    /// How gladly this one is taken, in thousandths; 0: not at all.
+    /// Returns the weight of this coding, in thousandths; 0: not accepted.
     pub fn weight(&self, coding: Coding) -> u16 {
         self.weights[coding as usize]
     }
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_gets_what_it_likes_best_and_of_that_the_smallest() {
+    fn client_gets_the_smallest_of_its_preferred_codings() {
         let all = [
             (Coding::Identity, 100),
             (Coding::Deflate, 40),

@@ -1,14 +1,14 @@
 //! Zstandard in pieces (RFC 8878): finds where headers and blocks end, so that its decoder gets only whole ones.
 //!
-//! Not the decoder, which wants to read as much as it likes. One frame is one body; skippable frames and dictionaries
-//! are refused, as is a window above what RFC 9659 asks of content codings.
+//! Not the decoder, which reads as much as it likes. One frame is one body; skippable frames and dictionaries are
+//! refused, as is a window above RFC 9659's limit for content codings.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// Decodes one frame.
 pub(super) struct Zstd {
     decoder: FrameDecoder,
-    /// What has come of the next header or block.
+    /// The part of the next header or block that has come.
     waiting: Vec<u8>,
     at: At,
     /// Whether a checksum follows the last block.
@@ -39,7 +39,7 @@ impl Zstd {
         Self { decoder, waiting: Vec::new(), at: At::Header, is_checked: false }
     }
 
-    /// Takes bytes and gives what they decode to, a block at a time; `given` says whether to go on.
+    /// Decodes bytes, a block at a time; `given` returns whether to go on.
     pub(super) fn take<Fault: From<Corrupt>>(
         &mut self,
         input: &[u8],
@@ -78,7 +78,7 @@ impl Zstd {
         !self.is_checked || self.decoder.get_checksum_from_data() == self.decoder.get_calculated_checksum()
     }
 
-    /// How long what comes next is, if all of it is here.
+    /// Returns the length of the next header or block, if all of it is here.
     fn whole(&mut self) -> Result<Option<usize>, Corrupt> {
         let length = match self.at {
             At::Header => self.header()?,

@@ -1,7 +1,7 @@
 //! Taking a body off a stream, as its framing says (RFC 9112, sections 6 and 7).
 //!
 //! Not the decision which framing it is: [`super::framing`]. Chunk extensions are checked, counted and dropped;
-//! trailers are kept for whoever asks for them.
+//! trailers are stored for the caller.
 
 use super::framing::Framing;
 use super::head::trailers_from;
@@ -15,11 +15,11 @@ pub(crate) enum Body {
     Length(u64),
     /// Chunks.
     Chunked(Box<Chunks>),
-    /// Whatever comes until the stream ends; so many bytes more are allowed.
+    /// Everything until the stream ends; at most this many more bytes.
     UntilClose(u64),
 }
 
-/// What a body gave.
+/// Next item of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken<'a> {
     /// Bytes of the body, at least one.
@@ -101,7 +101,7 @@ enum At {
     Extension(u64),
     /// Behind the carriage return of the size line.
     SizeEnd(u64),
-    /// In the data; so many bytes of it are due.
+    /// In the data; this many bytes remain.
     Data(u64),
     /// Behind the data, before the carriage return.
     DataEnd,
@@ -111,7 +111,7 @@ enum At {
     Trailers,
 }
 
-/// As many digits as 64 bits have; more is an overflow, or somebody hiding something.
+/// Maximum digits of a chunk size: those of 64 bits; more is an overflow, or an attempt to hide something.
 const SIZE_DIGITS: u8 = 16;
 
 impl Chunks {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_put_together() {
+    fn chunks_are_joined() {
         let text = "5\r\nhello\r\n6 ;a=b\r\n world\r\n000\r\nX: y\r\n\r\nnext";
         assert_eq!(at_every_cut(text), Ok(Some(("hello world".to_owned(), 4))));
         assert_eq!(at_every_cut("A;\"\r\n0123456789\r\n0\r\n\r\n"), Ok(Some(("0123456789".to_owned(), 0))));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_is_not_exact_is_refused() {
+    fn rejects_malformed_chunks() {
         for (text, fault) in [
             ("\r\n", PeerFault::Chunk),
             ("+5\r\nhello\r\n", PeerFault::Chunk),

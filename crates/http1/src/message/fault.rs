@@ -1,4 +1,4 @@
-//! What a peer can do wrong, each with its sentence and the status a server answers it with.
+//! Faults of a peer, each with its sentence and the status a server responds with.
 //!
 //! Not the caller's own mistakes: those are `pageload::robot::PlanError`, [`crate::server::Misuse`] and
 //! [`super::field::FieldError`].
@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// How a peer broke HTTP/1.x (RFC 9112) or went past a limit of ours ([`super::Limits`]).
+/// A peer's violation of HTTP/1.x (RFC 9112), or of one of our limits ([`super::Limits`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PeerFault {
     /// A carriage return without a line feed after it.
@@ -37,7 +37,7 @@ pub enum PeerFault {
     Host,
     /// A `Content-Length` that is not one decimal number, or several that differ.
     ContentLength,
-    /// Both `Content-Length` and `Transfer-Encoding`: two answers to where the body ends.
+    /// Both `Content-Length` and `Transfer-Encoding`: contradictory framing.
     TwoLengths,
     /// A `Transfer-Encoding` other than `chunked` alone, or one in an HTTP/1.0 message.
     TransferEncoding,
@@ -51,13 +51,13 @@ pub enum PeerFault {
     TrailersTooLarge,
     /// More than [`super::Limits::interim_responses`].
     TooManyInterim,
-    /// `101 Switching Protocols`, which nobody asked for.
+    /// Unsolicited `101 Switching Protocols`.
     Switched,
     /// The stream ended inside a message.
     Truncated,
-    /// A message took longer than the patience of whoever reads it.
+    /// A message took longer than the reader's timeout.
     TooSlow,
-    /// Bytes after the last response that was asked for.
+    /// Bytes after the last requested response.
     Unasked,
 }
 

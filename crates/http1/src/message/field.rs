@@ -31,7 +31,7 @@ impl Fields {
         Self { text: Vec::new(), spans: Vec::new() }
     }
 
-    /// No fields yet, and room for so many in so many bytes.
+    /// Returns no fields yet, with capacity for `fields` of them in `bytes` bytes.
     pub(crate) fn with_room(fields: usize, bytes: usize) -> Self {
         Self { text: Vec::with_capacity(bytes), spans: Vec::with_capacity(fields) }
     }
@@ -100,7 +100,7 @@ impl Fields {
     }
 }
 
-/// The elements of a comma-separated list, without the white space around them; empty ones are kept.
+/// Returns the elements of a comma-separated list, without the white space around them; empty ones are included.
 pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_would_split_a_message_is_refused() {
+    fn rejects_fields_that_would_split_a_message() {
         let mut fields = Fields::new();
         assert_eq!(fields.push("A b", "x"), Err(FieldError::Name("A b".to_owned())));
         for value in ["x\r\nB: y", "x\ny", " x", "x\t", "\0"] {

@@ -1,4 +1,4 @@
-//! Where a body ends, and whether the connection stays: what a head says about its own message.
+//! Framing: where a body ends, and whether the connection persists, by a message's own header section.
 //!
 //! Rules of RFC 9112, sections 6.3 and 9.3, with every ambiguity refused rather than resolved. Not the bytes
 //! of the body: those are taken by the module `body`.
@@ -6,10 +6,10 @@
 use super::field::{Fields, list};
 use super::{Limits, Method, PeerFault, RequestHead, ResponseHead, Version};
 
-/// How the end of a body is known.
+/// Framing of a body: the way its end is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// After so many bytes; 0 when there is no body.
+    /// This many bytes; 0 when there is no body.
     Length(u64),
     /// By chunks, the last of them empty.
     Chunked,
@@ -17,7 +17,7 @@ pub enum Framing {
     UntilClose,
 }
 
-/// How the body of a request ends, once its `Host` is in order, too.
+/// Returns the framing of a request's body, once its `Host` is valid, too.
 pub(crate) fn of_request(head: &RequestHead, limits: &Limits) -> Result<Framing, PeerFault> {
     let mut hosts = head.fields.all("Host");
     match (hosts.next(), hosts.next(), head.version) {
@@ -80,13 +80,13 @@ pub fn is_target(method: &str, target: &str) -> bool {
     }
 }
 
-/// How the body of a response ends, given the method it answers.
+/// Returns the framing of a response's body, given the method of its request.
 pub(crate) fn of_response(
     head: &ResponseHead,
     answers: &Method,
     limits: &Limits,
 ) -> Result<Framing, PeerFault> {
-    // Read even where there is no body, so that a head is refused for what it says alone.
+    // Read even where there is no body, so that a header section is refused for its own contents alone.
     let declared = declared(&head.fields, head.version, limits)?;
     Ok(match (head.status, answers) {
         (101, _) => return Err(PeerFault::Switched),
@@ -110,7 +110,7 @@ pub fn persists(version: Version, fields: &Fields) -> bool {
     }
 }
 
-/// What the fields of a head say about its body.
+/// Framing declared by the fields of a header section.
 enum Declared {
     Nothing,
     Length(u64),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_a_name_or_an_address_with_a_port_perhaps() {
+    fn host_is_a_name_or_address_with_optional_port() {
         for host in ["", "h", "h.example:80", "h:", "127.0.0.1:65535", "[::1]", "[2001:db8::1]:8080", "a_b"] {
             assert!(is_host(host.as_bytes()), "{host}");
         }
@@ -227,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn two_answers_to_where_a_body_ends_are_refused() {
+    fn rejects_contradictory_framing() {
         let both = "Content-Length: 7\r\nTransfer-Encoding: chunked";
         assert_eq!(response(&format!("HTTP/1.1 200 OK\r\n{both}"), &Method::Get), Err(PeerFault::TwoLengths));
         assert_eq!(request(&format!("POST / HTTP/1.1\r\nHost: h\r\n{both}")), Err(PeerFault::TwoLengths));
     }
 
     #[test]
-    fn only_chunked_alone_and_in_http_1_1_is_a_transfer_coding() {
+    fn accepts_only_chunked_in_http_1_1() {
         let framing = |version: &str, fields: &str| {
             response(&format!("HTTP/{version} 200 OK\r\nTransfer-Encoding: {fields}"), &Method::Get)
         };
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn some_responses_have_no_body_whatever_they_say() {
+    fn some_responses_never_have_a_body() {
         let length = "Content-Length: 7";
         for (line, answers) in [
             ("HTTP/1.1 100 Continue", Method::Get),
@@ -269,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_one_host_unless_it_is_old() {
+    fn requires_one_host_in_http_1_1() {
         assert_eq!(request("GET / HTTP/1.0"), Ok(Framing::Length(0)));
         assert_eq!(request("GET / HTTP/1.1"), Err(PeerFault::Host));
         assert_eq!(request("GET / HTTP/1.1\r\nHost: a\r\nHost: a"), Err(PeerFault::Host));
     }
 
     #[test]
-    fn a_connection_stays_by_version_and_by_word() {
+    fn persistence_follows_version_and_connection_options() {
         let says = |value: &str| {
             let mut fields = Fields::new();
             fields.push("Connection", value).unwrap();

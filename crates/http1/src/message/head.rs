@@ -11,14 +11,14 @@ use super::{Limits, PeerFault};
 /// The version of a message (RFC 9112, section 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// HTTP/1.0: a connection ends with its answer unless both sides say `keep-alive`.
+    /// HTTP/1.0: a connection closes after its response unless both sides send `keep-alive`.
     Http10,
-    /// HTTP/1.1: a connection stays unless one side says `close`.
+    /// HTTP/1.1: a connection persists unless one side sends `close`.
     Http11,
 }
 
 impl Version {
-    /// As it stands in a start line.
+    /// Its name in a start line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -35,21 +35,21 @@ impl Version {
     }
 }
 
-/// What a request asks for (RFC 9110, section 9).
+/// Method of a request (RFC 9110, section 9).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     /// The representation.
     Get,
     /// Its head alone.
     Head,
-    /// What may be done with it.
+    /// The methods that are allowed.
     Options,
     /// Any other, as it was written; it may change something.
     Other(String),
 }
 
 impl Method {
-    /// As it stands in a request line.
+    /// Its name in a request line.
     pub fn name(&self) -> &str {
         match self {
             Self::Get => "GET",
@@ -59,7 +59,7 @@ impl Method {
         }
     }
 
-    /// Whether it changes nothing at the server, so that it may be asked again (RFC 9110, section 9.2.1).
+    /// Returns whether it changes nothing at the server, so that it may be retried (RFC 9110, section 9.2.1).
     pub const fn is_safe(&self) -> bool {
         match self {
             Self::Get | Self::Head | Self::Options => true,
@@ -81,9 +81,9 @@ impl Method {
 /// The head of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHead {
-    /// What is asked for.
+    /// The method.
     pub method: Method,
-    /// Of what: visible ASCII, at least one character.
+    /// The target: visible ASCII, at least one character.
     pub target: String,
     /// The highest version the client speaks.
     pub version: Version,
@@ -115,7 +115,7 @@ impl RequestHead {
 /// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
-    /// The version the server answers in.
+    /// The version of the server's response.
     pub version: Version,
     /// 100 to 999; those below 200 announce a further response.
     pub status: u16,
@@ -260,7 +260,7 @@ pub fn write_status_line(version: Version, status: u16, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a number, without the machinery of formats: every answer has one or two.
+/// Writes a number without the formatting machinery: every response has one or two.
 pub fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
     // u64::MAX has 20 digits.
     let mut digits = [b'0'; 20];
@@ -277,7 +277,7 @@ pub fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(digits.get(digits.len() - used..).unwrap_or_default());
 }
 
-/// What people read beside the number (RFC 9110, section 15); nothing for a number we never send.
+/// Returns the reason phrase (RFC 9110, section 15); empty for a status we never send.
 pub const fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",

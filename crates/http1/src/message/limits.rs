@@ -2,7 +2,7 @@
 //!
 //! Not time: how long a peer may take belongs to the machine that waits for it.
 
-/// How much a peer may send before it is refused. The defaults are generous to honest peers and small enough
+/// Maximum sizes of a peer's messages. The defaults are generous to honest peers and small enough
 /// that a hostile one costs less than 64 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -10,9 +10,9 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Fields in a head or in a trailer section. Default 100; never more than [`Limits::MAX_FIELDS`].
     pub fields: usize,
-    /// A request's target, in bytes. Default 8,000, the least that RFC 9112, section 3, recommends.
+    /// A request's target, in bytes. Default 8,000, the minimum that RFC 9112, section 3, recommends.
     pub target_bytes: usize,
-    /// Empty lines before a request line. Default 1, as RFC 9112, section 2.2, asks for.
+    /// Empty lines before a request line. Default 1, as RFC 9112, section 2.2, requires.
     pub blank_lines: usize,
     /// A body, in bytes. Default 2^40.
     pub body_bytes: u64,
@@ -22,15 +22,14 @@ pub struct Limits {
     pub trailer_bytes: usize,
     /// Interim (1xx) responses before the final one. Default 8.
     pub interim_responses: usize,
-    /// What a coded body may decode to, in bytes. Default 2^30.
+    /// Maximum size of a decoded body, in bytes. Default 2^30.
     pub decoded_bytes: u64,
-    /// How many times its own size a coded body may decode to, once that is more than 1 MiB. Default 200: pages of
-    /// markup reach 50.
+    /// Maximum ratio of a decoded body to its coded size, once it exceeds 1 MiB. Default 200: pages of markup reach 50.
     pub decoded_ratio: u64,
 }
 
 impl Limits {
-    /// The room there is for fields, whatever [`Limits::fields`] says.
+    /// Maximum number of fields, whatever [`Limits::fields`] is.
     pub const MAX_FIELDS: usize = 256;
 }
 

@@ -1,11 +1,11 @@
-//! Parts of an object (RFC 9110, section 14): what a request wants, and what an answer has.
+//! Parts of an object (RFC 9110, section 14): the range of a request, and the part in a response.
 //!
-//! Not what is done with the parts. Of a request for several parts at once nothing is answered but the whole, as
-//! section 14.2 allows: what multipart answers cost in boundaries and memory, a second request does not.
+//! Not the handling of the parts. A request for several ranges gets the whole, as section 14.2 allows: multipart
+//! responses cost more in boundaries and memory than a second request.
 
 use super::{Fields, Method, RequestHead, Validator};
 
-/// What a request wants of an object.
+/// The part of an object that a request selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// All of it.
@@ -21,8 +21,8 @@ pub enum Wanted {
     Nowhere,
 }
 
-/// What a request wants of an object of this length, entity tag and date. Only GET has ranges; a range that is not
-/// understood is as good as none.
+/// Returns the part that a request selects of an object with this length, entity tag and date. Only GET has ranges; an
+/// invalid range is ignored.
 pub fn wanted(request: &RequestHead, tag: Option<&str>, last_modified: &str, length: u64) -> Wanted {
     let fields = &request.fields;
     let mut ranges = fields.all("Range");
@@ -76,7 +76,7 @@ fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The part that an answer has.
+/// The part in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its first byte, counted from 0.
@@ -88,7 +88,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// What a 206 says that it has: `Content-Range: bytes 0-99/1234`. `None` if it does not say, or says what cannot be.
+    /// Reads the part in a 206: `Content-Range: bytes 0-99/1234`. `None` if it is missing or impossible.
     pub fn of(fields: &Fields) -> Option<Self> {
         let mut ranges = fields.all("Content-Range");
         let (range, None) = (ranges.next()?, ranges.next()) else { return None };
@@ -104,7 +104,7 @@ impl Part {
     }
 }
 
-/// What a client keeps of an answer, to ask for the rest of the very same object: a strong entity tag or a date.
+/// Returns the validator for a request of the rest of the very same object: a strong entity tag or a date.
 pub fn condition_for_rest(fields: &Fields) -> Option<Validator> {
     let text = |name| fields.get(name).and_then(|value| std::str::from_utf8(value).ok()).map(str::to_owned);
     let tag = text("ETag").filter(|tag| !tag.starts_with("W/"));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_something_else_is_not_sent() {
+    fn if_range_mismatch_gets_the_whole() {
         for (condition, is_same) in
             [("\"t\"", true), (DATE, true), ("\"u\"", false), ("W/\"t\"", false), ("", false)]
         {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_says_which_part_it_has() {
+    fn reads_the_part_of_a_response() {
         let of = |value: &str| {
             let mut fields = Fields::new();
             fields.push("Content-Range", value).unwrap();

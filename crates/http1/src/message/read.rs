@@ -1,7 +1,7 @@
 //! Messages off a stream: head, parts of the body, end, and the next message.
 //!
-//! Not a connection: it answers nothing and waits for nothing. It keeps only a head that is incomplete; all
-//! else stays with the caller, who may leave what it does not want to read yet.
+//! Not a connection: it sends nothing and waits for nothing. It buffers only an incomplete header section; the rest
+//! stays with the caller, who may leave bytes unread.
 
 use std::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use super::framing::{self, Framing};
 use super::scan::{Opening, Rules, Scan};
 use super::{Fields, Limits, Method, PeerFault, RequestHead, ResponseHead};
 
-/// What a stream held.
+/// Event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a, Head> {
     /// A message begins; its body will end so.
@@ -48,7 +48,7 @@ impl Reader<RequestHead> {
     /// Takes the next event off the front of `input`; `None` when all of it is taken and there is no more.
     ///
     /// # Errors
-    /// What the peer did wrong. The stream cannot be read further.
+    /// The peer's fault. The stream cannot be read further.
     pub fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a, RequestHead>>, PeerFault> {
         let limits = self.limits;
         self.next(input, |bytes| {
@@ -65,11 +65,11 @@ impl Reader<ResponseHead> {
         Self::with_opening(limits, Opening::StatusLine)
     }
 
-    /// Takes the next event off the front of `input`, which answers a request with the method `answers`;
+    /// Takes the next event off the front of `input`, the response to a request with the method `answers`;
     /// `None` when all of it is taken and there is no more. An interim response is a message of its own.
     ///
     /// # Errors
-    /// What the peer did wrong. The stream cannot be read further.
+    /// The peer's fault. The stream cannot be read further.
     pub fn read<'a>(
         &mut self,
         input: &mut &'a [u8],

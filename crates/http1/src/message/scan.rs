@@ -1,6 +1,6 @@
 //! Finding where a head ends, byte by byte, and refusing what makes two parsers disagree about it.
 //!
-//! Not a parser: it knows lines, not what they say. Because it decides on each byte as it comes, however the
+//! Not a parser: it knows lines, not their meaning. Because it decides on each byte as it comes, however the
 //! bytes were cut, the fault it finds is the same for every cut (RFC 9112, sections 2.2 and 5).
 
 use super::PeerFault;
@@ -16,7 +16,7 @@ pub(crate) struct Scan {
     line: Line,
 }
 
-/// What the scan allows.
+/// Limits of the scan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) opening: Opening,
@@ -26,19 +26,18 @@ pub(crate) struct Rules {
     pub(crate) too_many: PeerFault,
 }
 
-/// What comes first.
+/// Kind of the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// A request line, after at most so many empty ones.
+    /// A request line, after at most this many empty lines.
     RequestLine { blank_lines: usize },
-    /// A status line, and whatever does not begin like one is refused at once: a peer that speaks another
-    /// protocol may be waiting for us to speak.
+    /// A status line. Anything else is refused immediately: a peer that speaks another protocol may be waiting for us to send.
     StatusLine,
-    /// A field, or the end at once: trailers.
+    /// A field, or the end immediately: trailers.
     Field,
 }
 
-/// Where the scan stands in a line.
+/// Position of the scan in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     /// Before the first byte; `first` while no line with anything in it has ended.
@@ -51,7 +50,7 @@ enum Line {
     EndingEmpty { first: bool },
 }
 
-/// What a byte led to.
+/// Result of a byte.
 enum Step {
     More,
     /// An empty line before the start line; it does not count as part of the head.
@@ -119,7 +118,7 @@ impl Scan {
         skipped
     }
 
-    /// A head that came in one piece, as most do, is parsed where it lies.
+    /// A header section that came in one piece, as most do, is parsed in place.
     fn finish<T>(
         &mut self,
         last: &[u8],
@@ -175,7 +174,7 @@ impl Scan {
     }
 }
 
-/// How many bytes at the front may stand inside a line.
+/// Returns the number of bytes at the front that may be inside a line.
 fn text_at_front(bytes: &[u8]) -> usize {
     // Without a branch for each byte, so that several are looked at with one instruction.
     let is_text = |byte: &u8| (*byte >= 0x20 && *byte != 0x7f) | (*byte == b'\t');
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_parsers_disagree_about_is_refused() {
+    fn rejects_input_that_parsers_disagree_about() {
         for (text, fault) in [
             ("A\nB\n\n", PeerFault::BareLineFeed),
             ("A\rB\r\n", PeerFault::BareCarriageReturn),
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_is_known_by_its_first_bytes() {
+    fn other_protocols_are_detected_by_their_first_bytes() {
         let rules = Rules { opening: Opening::StatusLine, ..request_rules() };
         assert_eq!(at_every_cut("SSH-2.0", rules), Err(PeerFault::StatusLine));
         assert_eq!(at_every_cut("HTTP!", rules), Err(PeerFault::StatusLine));

@@ -1,11 +1,10 @@
-//! Validators: how a client asks for an object only if it has changed, and how a server finds that it has not
-//! (RFC 9110, sections 8.8 and 13).
+//! Validators: conditional requests of a client, and their evaluation by a server (RFC 9110, sections 8.8 and 13).
 //!
-//! Not a cache: who keeps what, and for how long, is not decided here.
+//! Not a cache: storage and freshness are not decided here.
 
 use super::{FieldError, Fields};
 
-/// What a client keeps of an object, to ask whether it is still the same.
+/// Validator of an object that a client has stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Validator {
     /// An entity tag, quotes included.
@@ -27,8 +26,8 @@ impl Validator {
     }
 }
 
-/// Whether a request asks only for what has changed since this entity tag and date: then 304 is the answer. Dates
-/// are equal or not: none is ever later or earlier, as in nginx unless it is told otherwise.
+/// Returns whether a request is for changes since this entity tag and date only, so that the response is 304. Dates are
+/// compared for equality: none is ever later or earlier, nginx's default.
 pub fn is_unchanged(request: &Fields, tag: &str, last_modified: &str) -> bool {
     let mut tags = request.all("If-None-Match").peekable();
     if tags.peek().is_some() {
@@ -39,7 +38,7 @@ pub fn is_unchanged(request: &Fields, tag: &str, last_modified: &str) -> bool {
     request.get("If-Modified-Since").is_some_and(|date| date == last_modified.as_bytes())
 }
 
-/// The tags of a list, without the marks of weak ones, up to the first thing that is none. A tag may have commas.
+/// Returns the tags of a list, without weakness marks, up to the first invalid one. A tag may have commas.
 fn entity_tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = list;
     std::iter::from_fn(move || {
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_found_in_a_list_whatever_stands_beside_it() {
+    fn tag_is_found_anywhere_in_a_list() {
         for list in ["\"a,b\"", "*", "\"x\", \"a,b\"", "W/\"a,b\"", "\"a\",,W/\"a,b\" , \"z\""] {
             assert!(unchanged(&[("If-None-Match", list)]), "{list}");
         }
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_counts_where_no_tag_does() {
+    fn date_counts_only_without_a_tag() {
         assert!(unchanged(&[("If-Modified-Since", DATE)]));
         assert!(!unchanged(&[("If-Modified-Since", "Tue, 24 Jun 1997 00:00:01 GMT")]));
         assert!(!unchanged(&[("If-Modified-Since", DATE), ("If-None-Match", "\"x\"")]));
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_asks_with_a_server_finds() {
+    fn server_evaluates_the_clients_condition() {
         for validator in [Validator::EntityTag("\"t\"".to_owned()), Validator::LastModified(DATE.to_owned())]
         {
             let mut request = Fields::new();

@@ -1,7 +1,7 @@
-//! Heads where they lie, for messages that come whole: borrowed, and nothing allocated.
+//! Header sections parsed in place, for messages that come whole: borrowed, without allocation.
 //!
-//! Not a second parser: the scan and the checks are those of [`super::read`], and a test holds the two to the same
-//! verdict. A view is what a server of datagrams looks at; what is kept becomes a [`RequestHead`].
+//! Not a second parser: the scan and the checks are those of [`super::read`], and a test compares the verdicts of the
+//! two. A view is for a server of datagrams; to store it, it becomes a [`RequestHead`].
 
 use memchr::memchr;
 
@@ -27,7 +27,7 @@ impl<'a> RequestView<'a> {
     /// Takes the head off the front of a message; no empty line may come before it.
     ///
     /// # Errors
-    /// What the peer did wrong; [`PeerFault::Truncated`] if the head does not end in this message.
+    /// The peer's fault; [`PeerFault::Truncated`] if the header section does not end in this message.
     pub fn read(message: &mut &'a [u8], limits: &Limits) -> Result<Self, PeerFault> {
         Self::read_each(message, limits, |_, _| {})
     }
@@ -50,7 +50,7 @@ impl<'a> RequestView<'a> {
         Ok(Self { method, target, version, fields: FieldLines::behind_first_line(head) })
     }
 
-    /// The same, to keep.
+    /// Copies it into an owned header section.
     pub fn to_head(&self) -> RequestHead {
         let Self { method, target, version, fields } = *self;
         let method = Method::from_name(method);
@@ -61,7 +61,7 @@ impl<'a> RequestView<'a> {
 /// The head of a response, borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseView<'a> {
-    /// The version the server answers in.
+    /// The version of the server's response.
     pub version: Version,
     /// 100 to 999.
     pub status: u16,
@@ -73,14 +73,14 @@ impl<'a> ResponseView<'a> {
     /// Takes the head off the front of a message.
     ///
     /// # Errors
-    /// What the peer did wrong; [`PeerFault::Truncated`] if the head does not end in this message.
+    /// The peer's fault; [`PeerFault::Truncated`] if the header section does not end in this message.
     pub fn read(message: &mut &'a [u8], limits: &Limits) -> Result<Self, PeerFault> {
         let head = split_head(message, Opening::StatusLine, limits)?;
         let (StatusLine { version, status }, _) = response_parts(head, &mut field_room(), limits)?;
         Ok(Self { version, status, fields: FieldLines::behind_first_line(head) })
     }
 
-    /// The same, to keep.
+    /// Copies it into an owned header section.
     pub fn to_head(&self) -> ResponseHead {
         let Self { version, status, fields } = *self;
         ResponseHead { version, status, fields: fields.to_fields() }
@@ -92,12 +92,12 @@ impl<'a> ResponseView<'a> {
 pub struct FieldLines<'a>(&'a [u8]);
 
 impl<'a> FieldLines<'a> {
-    /// Lines that were checked once, and kept as [`FieldLines::as_bytes`] gave them.
+    /// Wraps lines that were checked before, as [`FieldLines::as_bytes`] returned them.
     pub const fn of_checked(lines: &'a [u8]) -> Self {
         Self(lines)
     }
 
-    /// Every line as it is sent, to be kept.
+    /// Returns every line as it is sent, for storage.
     pub const fn as_bytes(self) -> &'a [u8] {
         self.0
     }

@@ -1,13 +1,13 @@
-//! The buffer between a machine and its connection: what is one write, and when it leaves.
+//! The buffer between a state machine and its connection: the extent of one write, and when it is sent.
 //!
-//! The interactions of `papers/p-http` are made here: a head flushed apart from its body is a short segment of
-//! its own, and a body written in pieces ends in one. Not a socket: each write is handed to whoever drives the
-//! machine, who must hand it to TCP in one call.
+//! The interactions of `papers/p-http` arise here: a header section flushed apart from its body is a short segment of
+//! its own, and a body written in pieces ends in one. Not a socket: each write goes to the driver, which must pass it
+//! to TCP in one call.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
-/// How a message is cut into writes. By default it is not: one message, one write.
+/// Division of a message into writes. Default: one message, one write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WritePolicy {
     /// The head leaves by itself, before the first byte of the body is known. Apache 1.1b4 did so
@@ -16,14 +16,14 @@ pub struct WritePolicy {
     /// A write leaves as soon as it has this many bytes, like a buffered stream. `None`: the body leaves in
     /// the parts it is given in, the head with the first.
     pub buffer: Option<NonZeroUsize>,
-    /// A message that others are about to follow waits for them, until there are so many bytes: answers to
-    /// pipelined requests then share segments (`papers/w3c#nagle-interaction`). `None`: each leaves at its end.
+    /// A message waits for those about to follow, up to this many bytes: responses to pipelined requests then share
+    /// segments (`papers/w3c#nagle-interaction`). `None`: each is sent at its end.
     pub gather: Option<NonZeroUsize>,
 }
 
 impl WritePolicy {
-    /// One message, one write, and answers to pipelined requests together, up to the 4096 bytes that Apache's buffer
-    /// took (`papers/p-http#section-2-2`).
+    /// Returns one write per message, with responses to pipelined requests joined, up to Apache's buffer of 4096 bytes
+    /// (`papers/p-http#section-2-2`).
     pub fn gathering() -> Self {
         Self { gather: NonZeroUsize::new(4_096), ..Self::default() }
     }
@@ -68,7 +68,7 @@ impl WriteBuffer {
         self.spill();
     }
 
-    /// A message is all here, and another may follow at once.
+    /// Ends a message; another may follow immediately.
     pub fn end_message(&mut self, may_follow: bool) {
         let is_full = self.policy.gather.is_none_or(|full| self.waiting.len() >= full.get());
         if is_full || !may_follow {

@@ -1,6 +1,6 @@
-//! How a server treats a connection: what a client may send, how long it may take, how answers are cut.
+//! Configuration of a server's connections: limits, timeouts, and the division of responses into writes.
 //!
-//! Not what is answered: that is the application's.
+//! Not the responses: those are the application's.
 
 use std::num::NonZeroU32;
 
@@ -8,31 +8,30 @@ use wire::{Duration, Rate};
 
 use crate::message::{Limits, WritePolicy};
 
-/// How a server treats a connection.
+/// Configuration of a server's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// How much a client may send. While a request is being answered, what follows it is read up to
-    /// [`Limits::head_bytes`], and not beyond.
+    /// Limits on a client's messages. While a request is being handled, up to [`Limits::head_bytes`] behind it are
+    /// read, and not beyond.
     pub limits: Limits,
-    /// How responses are cut into writes.
+    /// Division of responses into writes.
     pub writes: WritePolicy,
-    /// Requests on one connection before it is closed: `None` is as many as the client wants, 1 is none kept
-    /// alive.
+    /// Requests on one connection before it is closed: `None` for no limit, 1 for no keep-alive.
     pub requests: Option<NonZeroU32>,
-    /// How it ends a connection.
+    /// Way of closing a connection.
     pub closing: Closing,
-    /// How long a client may take.
+    /// Timeouts of a client.
     pub patience: Patience,
 }
 
-/// How a server ends a connection behind its last answer (`papers/w3c#connection-management`).
+/// Way in which a server closes a connection after its last response (`papers/w3c#connection-management`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Closing {
     /// Its own half first, and the other when the client has closed it, or has had [`Patience::linger`].
     #[default]
     Careful,
-    /// Both halves at once. Requests that are still on their way then meet a reset, which destroys the answers that
-    /// the client has not read yet.
+    /// Both halves at once. Requests that are still in flight then meet a reset, which destroys the responses that the
+    /// client has not read yet.
     Naive,
 }
 
@@ -49,18 +48,18 @@ impl Default for ServerConfig {
     }
 }
 
-/// How long a client may take.
+/// Timeouts of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// From the opening, or the end of a response, to the first byte of a request. Default 75 s.
     pub idle: Duration,
     /// From the first byte of a head to its last, and between two arrivals of a body. Default 30 s.
     pub request: Duration,
-    /// How fast a body must come in, behind its first [`Patience::request`]: each byte buys as much time as it takes at
-    /// this rate, and never more than that patience. Default 500 bytes a second, as Apache's `mod_reqtimeout` has it.
+    /// Minimum rate of a body, after its first [`Patience::request`]: each byte extends the time by as much as it takes
+    /// at this rate, and never beyond that timeout. Default 500 bytes a second, as in Apache's `mod_reqtimeout`.
     pub least_rate: Rate,
-    /// From our end of the stream to the client's: what it still sends is thrown away, but not met by a reset
-    /// that would destroy our last response on its way (`papers/w3c`, on closing). Default 2 s.
+    /// Time from our end of the stream to the client's: later data is discarded, but not met by a reset that would
+    /// destroy our last response in flight (`papers/w3c`, on closing). Default 2 s.
     pub linger: Duration,
 }
 

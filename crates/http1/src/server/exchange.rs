@@ -9,7 +9,7 @@ use crate::message::{Fields, Method, RequestHead, Version, persists};
 use super::RequestId;
 use super::response::{Head, Misuse, ResponseBody, check, is_bodiless};
 
-/// A request and what has become of it.
+/// A request and the state of its response.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) id: RequestId,
@@ -22,12 +22,12 @@ pub(super) struct Exchange {
     answer: Answer,
 }
 
-/// What the client has been sent.
+/// Progress of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     /// Nothing.
     Awaited,
-    /// The head; so many bytes of the body are due.
+    /// The header section; this many bytes of the body remain.
     Length(u64),
     /// The head, and chunks follow.
     Chunked,
@@ -35,7 +35,7 @@ enum Answer {
     UntilClose,
 }
 
-/// What follows a head that was just made.
+/// Remainder of a response after its header section.
 pub(super) enum Rest {
     /// Nothing, and the response is complete.
     Nothing,
@@ -45,7 +45,7 @@ pub(super) enum Rest {
     Parts,
 }
 
-/// How a part of a body stands on the wire.
+/// Encoding of a part of a body on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     /// As it is.
@@ -78,7 +78,7 @@ impl Exchange {
         self.answer != Answer::Awaited
     }
 
-    /// Whether the client knows what comes before an answer; an error if the answer has begun.
+    /// Returns whether the client knows interim responses; an error if the response has begun.
     pub(super) fn may_wait(&self) -> Result<bool, Misuse> {
         if self.has_begun() {
             return Err(Misuse::OutOfOrder(self.id));
@@ -106,7 +106,7 @@ impl Exchange {
         };
         self.persists &= !last && self.answer != Answer::UntilClose;
         let bodiless = self.method == Method::Head || is_bodiless(status);
-        // What is answered whole before the end of its request is the last on its connection.
+        // A whole response before the end of its request is the last on its connection.
         self.persists &= self.request_ended || !(bodiless || matches!(body, ResponseBody::Whole(_)));
         let head = Head { version: self.version, status, persists: self.persists, length: body.length() };
         let rest = match body {

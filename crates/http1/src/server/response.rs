@@ -1,4 +1,4 @@
-//! What an application answers, and what it may not.
+//! Responses of an application, and its possible mistakes.
 //!
 //! Not the bytes on the wire: [`super::ServerConnection`] adds what belongs to the connection (`Connection`,
 //! `Content-Length`, `Transfer-Encoding`) and leaves out the body where there is none.
@@ -11,7 +11,7 @@ use super::RequestId;
 use crate::message::head::{write_decimal, write_status_line};
 use crate::message::{FieldError, Fields, Method, Version};
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// 200 to 999.
@@ -29,8 +29,8 @@ pub enum ResponseBody {
     Whole(Arc<[u8]>),
     /// So many bytes, in parts that follow ([`super::ServerConnection::send_part`]).
     Length(u64),
-    /// Parts that follow until the application says it is finished: chunked in HTTP/1.1; in HTTP/1.0 the end
-    /// of the connection is the end of the body.
+    /// Parts that follow until the application finishes: chunked in HTTP/1.1; in HTTP/1.0 the close of the connection
+    /// ends the body.
     Unknown,
 }
 
@@ -50,10 +50,10 @@ impl Response {
         Self { status, fields: Fields::new(), body: ResponseBody::Whole(Arc::from([])) }
     }
 
-    /// Appends the whole of it, as HTTP/1.1 on a connection that stays: what stands behind an id in DHTTP.
+    /// Appends the whole of it, as HTTP/1.1 on a persistent connection: the contents behind an id in DHTTP.
     ///
     /// # Errors
-    /// What cannot be sent; nothing is appended.
+    /// A response that cannot be sent; nothing is appended.
     pub fn encode(self, answers: &Method, out: &mut Vec<u8>) -> Result<(), Misuse> {
         let Self { status, fields, body } = self;
         let fields = [&fields, &Fields::new()];
@@ -68,7 +68,7 @@ impl Response {
     }
 }
 
-/// Whether what an application says cannot be sent.
+/// Checks whether a response of an application can be sent.
 pub(super) fn check(status: u16, fields: [&Fields; 2]) -> Result<(), Misuse> {
     if !(200..1_000).contains(&status) {
         return Err(Misuse::Status(status));
@@ -83,7 +83,7 @@ pub(super) fn check(status: u16, fields: [&Fields; 2]) -> Result<(), Misuse> {
     Ok(())
 }
 
-/// The same of what comes before an answer. 101 is none: nothing follows it.
+/// The same for an interim response. 101 is not allowed: no response would follow it.
 pub(super) fn check_interim(status: u16, fields: &Fields) -> Result<(), Misuse> {
     if !(100..200).contains(&status) || status == 101 {
         return Err(Misuse::Status(status));
@@ -91,19 +91,19 @@ pub(super) fn check_interim(status: u16, fields: &Fields) -> Result<(), Misuse> 
     check(200, [fields; 2])
 }
 
-/// Writes what comes before an answer.
+/// Writes an interim response.
 pub(super) fn write_interim(status: u16, fields: &Fields, out: &mut Vec<u8>) {
     write_status_line(Version::Http11, status, out);
     out.extend_from_slice(fields.lines());
     out.extend_from_slice(b"\r\n");
 }
 
-/// Whether a status alone says that there is no body.
+/// Returns whether a status alone means that there is no body.
 pub(super) const fn is_bodiless(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 
-/// What a head says beside its fields.
+/// Contents of a header section other than its fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) version: Version,
@@ -150,15 +150,15 @@ impl ResponseBody {
 
 const CONNECTION_FIELDS: [&str; 3] = ["Connection", "Content-Length", "Transfer-Encoding"];
 
-/// How an application used a connection wrongly.
+/// An application's wrong use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
-    /// This request is not the one to be answered now: it was never made, it is answered, or its client has
-    /// gone. The last is no mistake; the answer is simply not wanted any more.
+    /// This request awaits no response: it was never made, has one already, or its client has gone. The last is no
+    /// mistake; the response is simply no longer wanted.
     NotAwaited(RequestId),
     /// A part or an end before the head, or a second head.
     OutOfOrder(RequestId),
-    /// A status that is no final one, or, where an interim one is wanted, none of these.
+    /// Not a final status or, where an interim one is required, not one of those.
     Status(u16),
     /// A field that belongs to the connection.
     ConnectionField(&'static str),
@@ -166,7 +166,7 @@ pub enum Misuse {
     TooLong(RequestId),
     /// Less body than the length that was given; the connection is aborted, so that the client knows.
     TooShort(RequestId),
-    /// A body in parts where the whole is asked for.
+    /// A body in parts where the whole is required.
     Partial,
 }
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_that_one_message_could_show_is_refused() {
+    fn rejects_responses_without_a_recognizable_end() {
         let partial = Response { body: ResponseBody::Length(4), ..Response::empty(200) };
         assert_eq!(message(partial, &Method::Get), Err(Misuse::Partial));
         assert_eq!(message(Response::empty(100), &Method::Get), Err(Misuse::Status(100)));

@@ -1,6 +1,6 @@
-//! Bytes that came in before their turn, and whether more can come. Not a reader: it only keeps.
+//! Bytes received before their turn, and whether more can come. Not a reader: it only buffers.
 
-/// What came in and has not been read.
+/// Bytes received and not read yet.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
     bytes: Vec<u8>,

@@ -12,7 +12,7 @@ use crate::message::{Validator, Version};
 pub struct File {
     /// Where it is found: a path that begins with `/`.
     pub path: String,
-    /// What it is, as `Content-Type` says it.
+    /// Its media type, as in `Content-Type`.
     pub content_type: String,
     /// All of it.
     pub body: Arc<[u8]>,
@@ -24,9 +24,9 @@ pub enum Compression {
     /// Never: every body is sent as it is.
     #[default]
     None,
-    /// Once, in every coding that there is to be, before anybody asks (`papers/w3c#compression`).
+    /// Once, in every coding available, before any request (`papers/w3c#compression`).
     Beforehand,
-    /// For each answer, in the coding that the client likes best.
+    /// For each response, in the client's preferred coding.
     WhileAsked,
 }
 
@@ -38,12 +38,12 @@ pub(super) struct Object {
     pub(super) body: Arc<[u8]>,
     /// Smaller than that, if compressed beforehand.
     coded: Vec<(Coding, Arc<[u8]>)>,
-    /// Of the body as it is, quotes included; none if answers have no validators.
+    /// Entity tag of the unencoded body, quotes included; empty if responses have no validators.
     pub(super) entity_tag: Option<String>,
     compression: Compression,
 }
 
-/// When everything was last changed: the day of `papers/w3c`. There is no clock here.
+/// Last modification of every object: the day of `papers/w3c`. There is no clock here.
 pub(super) const LAST_MODIFIED: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
 
 impl Object {
@@ -104,7 +104,7 @@ impl Object {
         })
     }
 
-    /// What a client that speaks this version keeps of it: HTTP/1.0 has no entity tags.
+    /// Returns the validator for a client that speaks this version: HTTP/1.0 has no entity tags.
     pub(super) fn validator(&self, version: Version, coding: Coding) -> Option<Validator> {
         let tag = self.tag(coding)?;
         Some(match version {
@@ -114,6 +114,6 @@ impl Object {
     }
 }
 
-/// As they mostly come out: nobody compresses four times to choose.
+/// The usual order of sizes: compressing four times to choose is too costly.
 const SMALLEST_FIRST: [Coding; 5] =
     [Coding::Brotli, Coding::Zstd, Coding::Deflate, Coding::Gzip, Coding::Identity];

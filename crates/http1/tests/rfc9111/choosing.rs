@@ -1,4 +1,4 @@
-//! Section 4.1: for which requests an answer was chosen.
+//! Section 4.1: selection of a stored response by `Vary`.
 
 use roundtrip_http1::cache::Choice;
 use roundtrip_http1::cache::vary::suits;
@@ -7,7 +7,7 @@ use roundtrip_http1::message::Fields;
 use crate::{Lines, asked, fields};
 
 #[test]
-fn rfc9111_4_1_an_answer_is_for_requests_like_its_own() {
+fn rfc9111_4_1_a_response_is_reused_for_matching_requests() {
     let vary = |names| fields(&[("Vary", names)]);
     let request = asked("GET", &[("Accept-Language", "da, en"), ("Foo", "1")]);
     let choice = Choice::of(&request, &vary("accept-language, , FOO, foo")).unwrap();
@@ -44,7 +44,7 @@ fn rfc9111_4_1_every_line_of_vary_counts_and_nothing_else_does() {
 }
 
 #[test]
-fn rfc9111_4_1_a_value_cannot_be_written_so_that_it_is_another() {
+fn rfc9111_4_1_values_cannot_be_confused() {
     let choice = |lines: Lines<'_>| {
         Choice::of(&asked("GET", lines), &fields(&[("Vary", "a, b")])).unwrap().as_bytes().to_vec()
     };

@@ -1,11 +1,11 @@
-//! Section 5.2, and RFC 8246: what requests and answers say in `Cache-Control`.
+//! Section 5.2, and RFC 8246: `Cache-Control` directives of requests and responses.
 
 use roundtrip_http1::cache::Verdict;
 
 use crate::{CHANGED, DATE, FRESH, TAG, after, asked, at, kept};
 
 #[test]
-fn rfc9111_5_2_1_a_request_says_what_it_takes() {
+fn rfc9111_5_2_1_request_directives_limit_reuse() {
     let lines = [("Cache-Control", "max-age=60")];
     let policy = kept(&asked("GET", &[]), 200, &lines).unwrap();
     let verdict = |control, second| policy.verdict(at(second), &asked("GET", &[("Cache-Control", control)]));
@@ -26,7 +26,7 @@ fn rfc9111_5_2_1_a_request_says_what_it_takes() {
 }
 
 #[test]
-fn rfc9111_5_2_2_an_answer_says_what_it_allows() {
+fn rfc9111_5_2_2_response_directives_limit_reuse() {
     let verdict = |control| after(0, &[("Cache-Control", control), ("ETag", "\"t\"")]);
     assert_eq!(verdict("max-age=60, no-cache"), Some(Verdict::Validate));
     assert_eq!(verdict("max-age=60, No-CaChE=\"Set-Cookie\""), Some(Verdict::Validate));
@@ -70,7 +70,7 @@ fn rfc9111_5_2_1_each_directive_of_a_request_by_itself_and_with_others() {
 }
 
 #[test]
-fn rfc9111_5_2_2_each_directive_of_an_answer_by_itself_and_with_others() {
+fn rfc9111_5_2_2_each_directive_of_a_response_by_itself_and_with_others() {
     for (section, control, second, verdict) in [
         ("5.2.2.1", "max-age=10", 9, Some(Verdict::Fresh)),
         ("5.2.2.1", "max-age=10", 10, Some(Verdict::Validate)),
@@ -113,14 +113,14 @@ fn rfc9111_5_2_2_2_and_8_and_10_nothing_that_a_request_says_makes_stale_what_mus
 }
 
 #[test]
-fn rfc8246_2_what_never_changes_is_fresh_as_long_as_it_says_and_no_longer() {
+fn rfc8246_2_immutable_does_not_extend_the_lifetime() {
     let control = ("Cache-Control", "max-age=10, immutable");
     assert_eq!(after(9, &[control]), Some(Verdict::Fresh));
     assert_eq!(after(10, &[control]), Some(Verdict::Validate));
-    // It is no lifetime: alone it leaves the guess that there would be without it.
+    // It is no lifetime: alone it leaves the heuristic that applies without it.
     assert_eq!(after(1, &[DATE, CHANGED, ("Cache-Control", "immutable")]), Some(Verdict::Fresh));
     assert_eq!(after(1, &[DATE, ("Cache-Control", "immutable")]), None);
-    // It is about what browsers ask; whoever asks for the server's word gets it.
+    // It concerns browsers; a request for validation gets it.
     let policy = kept(&asked("GET", &[]), 200, &[control]).unwrap();
     let reload = asked("GET", &[("Cache-Control", "no-cache")]);
     assert_eq!(policy.verdict(at(1), &reload), Verdict::Validate);

@@ -5,7 +5,7 @@ use roundtrip_http1::cache::{Policy, Times, Verdict};
 use crate::{CHANGED, DATE, FRESH, TAG, after, asked, at, given, given_of, kept, response};
 
 #[test]
-fn rfc9111_5_1_every_answer_that_was_kept_tells_its_age() {
+fn rfc9111_5_1_every_reused_response_has_an_age() {
     let given = given("GET", &[]);
     assert_eq!((given.status, given.part), (200, (0, 10)));
     assert_eq!(given.fields.all("Age").collect::<Vec<_>>(), [b"5"]);
@@ -82,7 +82,7 @@ fn rfc9111_7_3_a_cookie_is_shared_only_if_the_response_is_public() {
 }
 
 #[test]
-fn rfc9111_5_3_a_date_that_is_none_has_passed() {
+fn rfc9111_5_3_an_invalid_expires_has_passed() {
     let later = "Sun, 06 Nov 1994 08:49:47 GMT";
     for (expires, lifetime) in [
         (&[later][..], 10),
@@ -109,7 +109,7 @@ fn rfc9111_5_3_a_date_that_is_none_has_passed() {
 }
 
 #[test]
-fn rfc9111_5_4_pragma_is_of_requests_and_only_where_nothing_better_is_said() {
+fn rfc9111_5_4_pragma_counts_only_in_requests_without_cache_control() {
     for pragma in ["no-cache", "No-Cache"] {
         let policy = kept(&asked("GET", &[]), 200, &[FRESH, ("Pragma", pragma)]).unwrap();
         assert_eq!(policy.verdict(at(0), &asked("GET", &[])), Verdict::Fresh, "of an answer it says nothing");
@@ -122,7 +122,7 @@ fn rfc9111_5_4_pragma_is_of_requests_and_only_where_nothing_better_is_said() {
 }
 
 #[test]
-fn rfc9111_5_5_nobody_is_warned_and_what_others_warned_of_is_a_field_like_any() {
+fn rfc9111_5_5_warning_is_an_ordinary_field() {
     let warning = ("Warning", "110 other \"Response is Stale\"");
     let lines = [DATE, CHANGED, ("Cache-Control", "max-age=1"), warning];
     let given = given_of(200, &lines, "GET", &[]);
@@ -132,7 +132,7 @@ fn rfc9111_5_5_nobody_is_warned_and_what_others_warned_of_is_a_field_like_any() 
 }
 
 #[test]
-fn rfc9211_2_a_cache_puts_its_word_behind_those_of_others() {
+fn rfc9211_2_a_cache_appends_its_status_to_those_of_others() {
     for (came, wanted) in [
         (&[][..], "cache; hit; ttl=55"),
         (&[("Cache-Status", "origin; fwd=uri-miss")], "origin; fwd=uri-miss, cache; hit; ttl=55"),

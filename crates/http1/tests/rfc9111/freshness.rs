@@ -1,11 +1,11 @@
-//! Section 4.2, but for 4.2.4: how long an answer is fresh, and how old it is.
+//! Section 4.2, except 4.2.4: freshness lifetime and age of a response.
 
 use roundtrip_http1::cache::{Policy, Times, Verdict};
 
 use crate::{CHANGED, DATE, Lines, TAG, after, asked, at, kept, response};
 
 #[test]
-fn rfc9111_4_2_1_the_lifetime_is_the_first_that_is_said() {
+fn rfc9111_4_2_1_the_first_stated_lifetime_counts() {
     let control = |value| ("Cache-Control", value);
     let expires = |value| ("Expires", value);
     let minute_later = expires("Sun, 06 Nov 1994 08:50:37 GMT");
@@ -35,7 +35,7 @@ fn rfc9111_4_2_1_the_lifetime_is_the_first_that_is_said() {
 }
 
 #[test]
-fn rfc9111_4_2_2_without_a_word_a_tenth_of_its_age_is_guessed() {
+fn rfc9111_4_2_2_heuristic_lifetime_is_a_tenth_of_the_age() {
     let changed = ("Last-Modified", "Sun, 06 Nov 1994 08:32:57 GMT");
     assert_eq!(after(99, &[DATE, changed]), Some(Verdict::Fresh));
     assert_eq!(after(100, &[DATE, changed]), Some(Verdict::Validate));
@@ -72,7 +72,7 @@ fn rfc9111_4_2_3_the_age_is_the_oldest_that_is_known() {
 }
 
 #[test]
-fn rfc9111_4_2_1_and_1_2_2_a_lifetime_that_is_too_long_is_for_ever_and_no_other() {
+fn rfc9111_4_2_1_and_1_2_2_an_overflowing_lifetime_is_infinite() {
     for control in ["max-age=2147483648", "max-age=4294967296", "max-age=99999999999999999999999"] {
         let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
         assert_eq!(policy.seconds_left(at(0)), 1 << 31, "{control}");
@@ -80,7 +80,7 @@ fn rfc9111_4_2_1_and_1_2_2_a_lifetime_that_is_too_long_is_for_ever_and_no_other(
 }
 
 #[test]
-fn rfc9111_4_2_2_nothing_is_guessed_where_something_is_said() {
+fn rfc9111_4_2_2_no_heuristic_with_a_stated_lifetime() {
     for lines in [
         &[("Cache-Control", "max-age=0")][..],
         &[("Cache-Control", "max-age=x")],
@@ -95,7 +95,7 @@ fn rfc9111_4_2_2_nothing_is_guessed_where_something_is_said() {
 }
 
 #[test]
-fn rfc9111_4_2_2_a_guess_ends_after_a_day_and_is_none_for_what_is_yet_to_come() {
+fn rfc9111_4_2_2_the_heuristic_is_at_most_a_day_and_none_for_future_dates() {
     let old = ("Last-Modified", "Sun, 06 Nov 1984 08:49:37 GMT");
     assert_eq!(after(86_399, &[DATE, old]), Some(Verdict::Fresh));
     assert_eq!(after(86_400, &[DATE, old]), Some(Verdict::Validate));
@@ -105,7 +105,7 @@ fn rfc9111_4_2_2_a_guess_ends_after_a_day_and_is_none_for_what_is_yet_to_come() 
 }
 
 #[test]
-fn rfc9111_4_2_3_the_way_here_and_the_clocks_count_once() {
+fn rfc9111_4_2_3_transit_time_and_clock_difference_count_once() {
     let age = |lines: Lines<'_>, asked_at, came_at, now| {
         let times = Times { asked: at(asked_at), came: at(came_at), calendar: at(came_at) };
         let lines: Vec<_> = [crate::FRESH].iter().chain(lines).copied().collect();
@@ -115,13 +115,13 @@ fn rfc9111_4_2_3_the_way_here_and_the_clocks_count_once() {
     for (lines, asked_at, came_at, now, wanted) in [
         // Neither a date nor an age: as old as the way here was long.
         (&[][..], 0, 4, 10, 10.0),
-        // Its clock says that it is older than that.
+        // Its clock shows that it is older than that.
         (&[DATE], 18, 20, 30, 30.0),
-        // Another cache says so.
+        // Another cache reports so.
         (&[DATE, ("Age", "100")], 18, 20, 30, 112.0),
         // A clock that is ahead makes nothing younger than new.
         (&[("Date", "Sun, 06 Nov 1994 09:49:37 GMT")], 20, 20, 25, 5.0),
-        // A date that is none.
+        // An invalid date.
         (&[("Date", "today")], 20, 20, 25, 5.0),
     ] {
         assert_eq!(age(lines, asked_at, came_at, now), wanted, "{lines:?}");

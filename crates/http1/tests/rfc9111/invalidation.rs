@@ -6,7 +6,7 @@ use roundtrip_http1::message::{Fields, Method, RequestHead, Version};
 use crate::{Lines, response};
 
 #[test]
-fn rfc9111_4_4_a_change_makes_obsolete_what_it_names_on_its_server() {
+fn rfc9111_4_4_a_change_invalidates_the_urls_it_names_on_its_server() {
     let request = |method: &str| RequestHead {
         method: Method::from_name(method),
         target: "/a/b?q".to_owned(),
@@ -37,7 +37,7 @@ fn rfc9111_4_4_a_change_makes_obsolete_what_it_names_on_its_server() {
 }
 
 #[test]
-fn rfc9111_4_4_only_what_succeeded_has_changed_anything() {
+fn rfc9111_4_4_only_successful_requests_invalidate() {
     let request = RequestHead {
         method: Method::from_name("PUT"),
         target: "/a".to_owned(),

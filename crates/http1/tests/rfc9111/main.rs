@@ -1,9 +1,9 @@
-//! RFC 9111, section by section: what a shared cache keeps, for how long, and what it gives of it.
+//! RFC 9111, section by section: the responses a shared cache stores, for how long, and how it reuses them.
 //!
-//! An outside oracle: each test names the section that it holds the decisions to. A file for each: 3 in `storing`, 4.1 in
-//! `choosing`, 4.2 in `freshness`, 4.2.4 and RFC 5861 in `stale`, 4.3 and ranges in `validation`, 4.4 in `invalidation`,
-//! 5.1, 5.3 to 5.5 and RFC 9211 in `fields`, 5.2 and RFC 8246 in `directives`. What takes more than a decision, such as
-//! what is asked of the server when, is in the crate `dhttp`, in `tests/rfc9111.rs`.
+//! An outside oracle: each test names the section that it checks. A file for each: 3 in `storing`, 4.1 in `choosing`,
+//! 4.2 in `freshness`, 4.2.4 and RFC 5861 in `stale`, 4.3 and ranges in `validation`, 4.4 in `invalidation`, 5.1, 5.3
+//! to 5.5 and RFC 9211 in `fields`, 5.2 and RFC 8246 in `directives`. Tests that take more than a decision, such as
+//! when the server is contacted, are in the crate `dhttp`, in `tests/rfc9111.rs`.
 
 mod choosing;
 mod directives;
@@ -18,7 +18,7 @@ use roundtrip_http1::cache::{Asked, Given, Kept, Policy, Times, Verdict, answer}
 use roundtrip_http1::message::{Fields, ResponseHead, Version};
 use wire::{Duration, Time};
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`, when every answer here comes.
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, when every response here comes.
 const CAME: u64 = 784_111_777;
 const DATE: (&str, &str) = ("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
 
@@ -48,7 +48,7 @@ fn kept(request: &Asked<'_>, status: u16, lines: Lines<'_>) -> Option<Policy> {
     Policy::of(request, &response(status, lines), Times { asked: at(0), came: at(0), calendar: at(0) }, &[])
 }
 
-/// What may be done after so many seconds with an answer that says this, for a request that says nothing.
+/// Permitted use, after `second` seconds, of a response with these fields, for a request without cache directives.
 fn after(second: u64, lines: Lines<'_>) -> Option<Verdict> {
     Some(kept(&asked("GET", &[]), 200, lines)?.verdict(at(second), &asked("GET", &[])))
 }
@@ -58,7 +58,7 @@ const TAG: (&str, &str) = ("ETag", "\"t\"");
 /// Three quarters of an hour before [`DATE`].
 const CHANGED: (&str, &str) = ("Last-Modified", "Sun, 06 Nov 1994 08:00:00 GMT");
 
-/// What a request gets of ten bytes with this status and these fields, five seconds old.
+/// Response to a request, made from ten stored bytes with this status and these fields, five seconds old.
 fn given_of(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) -> Given {
     let head = response(status, stored);
     let policy =

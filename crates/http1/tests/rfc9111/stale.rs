@@ -5,7 +5,7 @@ use roundtrip_http1::cache::{Trouble, Verdict};
 use crate::{after, asked, at, kept};
 
 #[test]
-fn rfc9111_4_2_4_what_is_stale_stands_in_only_where_that_is_allowed() {
+fn rfc9111_4_2_4_stale_responses_are_served_only_where_allowed() {
     let stands_in = |control: &str, second, trouble| {
         let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
         policy.stands_in(at(second), &asked("GET", &[]), trouble)
@@ -26,7 +26,7 @@ fn rfc9111_4_2_4_what_is_stale_stands_in_only_where_that_is_allowed() {
 }
 
 #[test]
-fn rfc5861_3_what_is_stale_is_given_while_it_is_asked_for_again() {
+fn rfc5861_3_stale_responses_are_served_while_revalidating() {
     let control = |more| format!("max-age=2, stale-while-revalidate=10{more}");
     let lines = control("");
     let verdict = |second| after(second, &[("Cache-Control", &lines)]);
@@ -38,7 +38,7 @@ fn rfc5861_3_what_is_stale_is_given_while_it_is_asked_for_again() {
 }
 
 #[test]
-fn rfc5861_4_a_request_says_for_how_long_too() {
+fn rfc5861_4_requests_limit_staleness_too() {
     let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", "max-age=2")]).unwrap();
     for (control, second, is_given) in [
         ("stale-if-error=10", 12, true),
@@ -58,7 +58,7 @@ fn rfc5861_4_a_request_says_for_how_long_too() {
 }
 
 #[test]
-fn rfc9111_4_2_4_what_forbids_stale_answers_forbids_them_while_they_are_asked_for_too() {
+fn rfc9111_4_2_4_forbidden_stale_responses_stay_forbidden_while_revalidating() {
     for forbidding in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=2"] {
         let control = format!("max-age=2, stale-while-revalidate=60, {forbidding}");
         assert_eq!(after(3, &[("Cache-Control", &control)]), Some(Verdict::Validate), "{forbidding}");

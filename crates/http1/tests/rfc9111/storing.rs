@@ -1,9 +1,9 @@
-//! Section 3: what is kept at all.
+//! Section 3: the responses that are stored.
 
 use crate::{CHANGED, DATE, FRESH, Lines, TAG, asked, kept};
 
 #[test]
-fn rfc9111_3_only_what_may_be_shared_is_kept() {
+fn rfc9111_3_only_shareable_responses_are_stored() {
     let is_kept =
         |request: Lines<'_>, status, lines: Lines<'_>| kept(&asked("GET", request), status, lines).is_some();
     let fresh = ("Cache-Control", "max-age=60");
@@ -24,7 +24,7 @@ fn rfc9111_3_only_what_may_be_shared_is_kept() {
 }
 
 #[test]
-fn rfc9111_3_5_who_says_who_he_is_gets_his_own() {
+fn rfc9111_3_5_authenticated_requests_get_their_own_responses() {
     let request = asked("GET", &[("Authorization", "Basic eDp5")]);
     let is_kept = |control| kept(&request, 200, &[("Cache-Control", control)]).is_some();
     assert!(!is_kept("max-age=60"));
@@ -34,7 +34,7 @@ fn rfc9111_3_5_who_says_who_he_is_gets_his_own() {
 }
 
 #[test]
-fn rfc9111_3_what_says_no_lifetime_is_kept_only_if_one_may_be_guessed() {
+fn rfc9111_3_without_lifetime_only_heuristic_statuses_are_stored() {
     let public = ("Cache-Control", "public");
     for (status, lines, is_kept) in [
         (200, &[TAG][..], true),
@@ -57,7 +57,7 @@ fn rfc9111_3_what_says_no_lifetime_is_kept_only_if_one_may_be_guessed() {
 }
 
 #[test]
-fn rfc9111_3_3_what_is_a_part_or_about_one_is_not_kept_for_those_who_want_the_whole() {
+fn rfc9111_3_3_partial_responses_are_not_stored() {
     let ranges = asked("GET", &[("Range", "bytes=0-1")]);
     for status in [206, 304, 416] {
         assert!(kept(&ranges, status, &[FRESH, TAG]).is_none(), "{status}");
@@ -66,7 +66,7 @@ fn rfc9111_3_3_what_is_a_part_or_about_one_is_not_kept_for_those_who_want_the_wh
 }
 
 #[test]
-fn rfc9111_3_5_only_the_directives_that_it_names_share_what_is_for_one() {
+fn rfc9111_3_5_only_named_directives_share_authenticated_responses() {
     let request = asked("GET", &[("Authorization", "Basic eDp5")]);
     for (control, is_kept) in [
         ("max-age=60", false),

@@ -1,4 +1,4 @@
-//! Section 4.3, and RFC 9110, sections 13 and 14, where a cache answers by itself: conditions and ranges.
+//! Section 4.3, and RFC 9110, sections 13 and 14, where a cache responds by itself: conditions and ranges.
 
 use roundtrip_http1::cache::update::{describes, for_server, freshened, is_about};
 use roundtrip_http1::message::{Fields, Method, RequestHead, Version};
@@ -6,7 +6,7 @@ use roundtrip_http1::message::{Fields, Method, RequestHead, Version};
 use crate::{CHANGED, DATE, FRESH, Lines, TAG, asked, fields, given, given_of};
 
 #[test]
-fn rfc9111_4_3_1_the_server_is_asked_with_what_it_gave() {
+fn rfc9111_4_3_1_validation_uses_the_servers_validators() {
     let head = |lines: Lines<'_>| RequestHead {
         method: Method::Get,
         target: "/".to_owned(),
@@ -25,7 +25,7 @@ fn rfc9111_4_3_1_the_server_is_asked_with_what_it_gave() {
 }
 
 #[test]
-fn rfc9111_4_3_2_who_has_it_already_is_told_so() {
+fn rfc9111_4_3_2_matching_conditions_get_304() {
     for (lines, status) in [
         (&[("If-None-Match", "\"t\"")][..], 304),
         (&[("If-None-Match", "W/\"t\", \"x\"")], 304),
@@ -45,7 +45,7 @@ fn rfc9111_4_3_2_who_has_it_already_is_told_so() {
 }
 
 #[test]
-fn rfc9111_4_3_4_what_the_server_says_anew_replaces_what_is_kept() {
+fn rfc9111_4_3_4_fields_of_a_304_replace_the_stored_ones() {
     let old = fields(&[
         ("A", "1"),
         ("B", "1"),
@@ -70,7 +70,7 @@ fn rfc9111_4_3_4_what_the_server_says_anew_replaces_what_is_kept() {
 }
 
 #[test]
-fn rfc9111_4_3_5_the_answer_to_head_describes_what_is_kept_or_not() {
+fn rfc9111_4_3_5_head_updates_or_invalidates_the_stored_response() {
     let stored = fields(&[("ETag", "\"t\"")]);
     assert!(describes(stored.as_lines(), 5, &fields(&[("ETag", "\"t\""), ("Content-Length", "5")])));
     assert!(describes(stored.as_lines(), 5, &Fields::new()));
@@ -80,7 +80,7 @@ fn rfc9111_4_3_5_the_answer_to_head_describes_what_is_kept_or_not() {
 }
 
 #[test]
-fn rfc9110_14_a_part_is_given_of_what_is_kept_whole() {
+fn rfc9110_14_ranges_are_served_from_whole_stored_responses() {
     let part = |range| {
         let given = given("GET", &[("Range", range)]);
         let said = given.fields.get("Content-Range").map(|value| String::from_utf8_lossy(value).into_owned());
@@ -97,14 +97,14 @@ fn rfc9110_14_a_part_is_given_of_what_is_kept_whole() {
 }
 
 #[test]
-fn rfc9111_4_3_2_a_condition_is_about_what_was_right_and_about_nothing_else() {
+fn rfc9111_4_3_2_conditions_apply_only_to_successful_responses() {
     let condition = ("If-None-Match", "\"t\"");
     for (status, method, wanted) in
         [(200, "GET", 304), (200, "HEAD", 304), (404, "GET", 404), (301, "GET", 301), (500, "GET", 500)]
     {
         assert_eq!(given_of(status, &[TAG, FRESH], method, &[condition]).status, wanted, "{status} {method}");
     }
-    // Without a tag nothing is what a client has; without a date the date of the answer is.
+    // Without a tag no tag matches; without a date the response's `Date` counts.
     assert_eq!(given_of(200, &[FRESH], "GET", &[condition]).status, 200);
     let since = [("If-Modified-Since", DATE.1)];
     assert_eq!(given_of(200, &[DATE, FRESH], "GET", &since).status, 304);
@@ -112,7 +112,7 @@ fn rfc9111_4_3_2_a_condition_is_about_what_was_right_and_about_nothing_else() {
 }
 
 #[test]
-fn rfc9111_4_3_2_and_rfc9110_15_4_5_who_has_it_is_told_what_he_must_know_and_no_more() {
+fn rfc9111_4_3_2_and_rfc9110_15_4_5_a_304_has_only_the_required_fields() {
     let stored = [
         DATE,
         TAG,
@@ -140,7 +140,7 @@ fn rfc9111_4_3_2_and_rfc9110_15_4_5_who_has_it_is_told_what_he_must_know_and_no_
 }
 
 #[test]
-fn rfc9111_4_3_4_a_304_is_about_what_has_its_tag_or_its_date_or_about_the_only_one() {
+fn rfc9111_4_3_4_a_304_matches_by_tag_or_date_or_the_only_response() {
     let other = ("Last-Modified", "Sun, 06 Nov 1994 08:00:01 GMT");
     for (ours, said, is_ours) in [
         (&[TAG][..], &[TAG][..], true),
@@ -151,7 +151,7 @@ fn rfc9111_4_3_4_a_304_is_about_what_has_its_tag_or_its_date_or_about_the_only_o
         (&[CHANGED], &[CHANGED], true),
         (&[CHANGED], &[other], false),
         (&[TAG], &[], true),
-        // It stands for the same, and servers that compress say it so (nginx).
+        // It means the same; servers that compress send it (nginx).
         (&[("ETag", "W/\"t\"")], &[TAG], true),
     ] {
         assert_eq!(is_about(fields(ours).as_lines(), &fields(said)), is_ours, "{ours:?} {said:?}");
@@ -159,7 +159,7 @@ fn rfc9111_4_3_4_a_304_is_about_what_has_its_tag_or_its_date_or_about_the_only_o
 }
 
 #[test]
-fn rfc9110_13_1_5_a_part_is_given_only_of_what_the_client_has_the_rest_of() {
+fn rfc9110_13_1_5_if_range_serves_a_part_only_of_the_same_response() {
     let same_second = ("Last-Modified", DATE.1);
     for (stored, condition, status) in [
         (&[TAG, CHANGED][..], TAG.1, 206),
@@ -179,7 +179,7 @@ fn rfc9110_13_1_5_a_part_is_given_only_of_what_the_client_has_the_rest_of() {
 }
 
 #[test]
-fn rfc9110_14_2_a_range_is_of_a_200_and_what_cannot_be_read_is_none() {
+fn rfc9110_14_2_ranges_apply_to_200_and_invalid_ones_are_ignored() {
     let part = |status, range| given_of(status, &[TAG, FRESH], "GET", &[("Range", range)]).status;
     for (range, status) in [
         ("bytes=0-0", 206),
