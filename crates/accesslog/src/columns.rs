@@ -9,7 +9,7 @@
 //! | [`role`] | which column is what, by the names that people give or by the usual ones |
 //! | [`row`](mod@row) | a batch's rows as records, whatever types its columns have |
 //!
-//! What it is not: no query engine, no reader of files; and lines of text are read by [`crate::format`](mod@crate::format).
+//! Not a query engine, and no reader of files; [`crate::format`](mod@crate::format) parses lines of text.
 
 pub mod role;
 pub mod row;

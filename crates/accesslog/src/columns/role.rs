@@ -10,33 +10,33 @@ use crate::Covers;
 use crate::field::{CLIENTS, SIZES, STATUSES, TIMES};
 use arrow_schema::Schema;
 
-/// Names that were given; the usual ones where none was.
+/// Column names given by the caller; the usual ones where none was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// When.
+    /// Name of the column of times.
     pub time: Option<String>,
-    /// Who asked.
+    /// Name of the column of clients.
     pub client: Option<String>,
-    /// The answer's status.
+    /// Name of the column of statuses.
     pub status: Option<String>,
-    /// How much was sent.
+    /// Name of the column of bytes sent.
     pub size: Option<String>,
-    /// How long it took, in seconds.
+    /// Name of the column of response times, in seconds.
     pub taken: Option<String>,
 }
 
-/// The places of columns in a table.
+/// Indices of columns in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// When.
+    /// Index of the column of times.
     pub time: usize,
-    /// Who asked.
+    /// Index of the column of clients.
     pub client: usize,
-    /// The answer's status, where there is one.
+    /// Index of the column of statuses, if there is one.
     pub status: Option<usize>,
-    /// How much was sent, where it is known, and what that counts.
+    /// Index of the column of bytes sent, if known, and the parts of a response it covers.
     pub size: Option<(usize, Covers)>,
-    /// How long it took, where it is known.
+    /// Index of the column of response times, if known.
     pub taken: Option<usize>,
 }
 
@@ -49,11 +49,11 @@ pub enum Missing {
     Usual(&'static str, Vec<String>),
 }
 
-/// How long an answer took, in seconds (nginx, Caddy).
+/// Names of the response time, in seconds (nginx, Caddy).
 const TAKEN: [&[u8]; 2] = [b"request_time", b"duration"];
 
 impl Named {
-    /// What may be named.
+    /// Roles that can be named.
     pub const ROLES: [&'static str; 5] = ["time", "client", "status", "size", "taken"];
 
     /// Gives a role's column its name.
