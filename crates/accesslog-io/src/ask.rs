@@ -1,4 +1,4 @@
-//! What to count of logs, and how to read them.
+//! Questions about logs, and options for reading them.
 //!
 //! Not flags: those are the command line's.
 
@@ -7,24 +7,24 @@ use accesslog::{Format, Sizing, Who};
 
 use crate::table_file::Named;
 
-/// What to count, and how to read it.
+/// A question about logs, and options for reading them.
 #[derive(Debug)]
 pub struct Asked {
-    /// What to count.
+    /// The quantity to count.
     pub question: Question,
     /// Whether to count how bytes and requests are spread over connections, too.
     pub distribution: bool,
-    /// How sizes count.
+    /// Measure of sizes.
     pub sizing: Sizing,
-    /// What makes a client.
+    /// Key that identifies a client.
     pub who: Who,
     /// The format that was named.
     pub format: Option<Format>,
     /// The columns that were named.
     pub named: Named,
-    /// How far apart lines may be.
+    /// Maximum distance of lines out of order.
     pub window: Window,
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
@@ -44,10 +44,10 @@ impl Asked {
     }
 }
 
-/// How far apart lines may be that are put in order: so many blocks.
+/// Maximum distance of lines that are reordered, in blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// How many.
+    /// Number of blocks.
     pub blocks: usize,
     /// The size of each, in bytes.
     pub size: usize,

@@ -31,7 +31,7 @@ pub enum Error {
     Table {
         /// The log's name.
         name: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
     /// The format has no names for its fields, so none can name the client.
@@ -40,7 +40,7 @@ pub enum Error {
     NothingIsALog(Box<Self>),
     /// A part that was left out of this build.
     NotBuilt {
-        /// What needs it.
+        /// The option or file that needs it.
         culprit: String,
         /// Which part.
         part: Part,

@@ -75,10 +75,10 @@ use input::Input;
 use line_up::LinedUp;
 use pass::{Passed, Wanted, pass};
 
-/// What was read and counted of logs.
+/// Result of reading and counting logs.
 #[derive(Debug)]
 pub struct Answer {
-    /// What was read and counted.
+    /// Numbers read and counted.
     pub passed: Passed,
     /// The logs' names, in the order they were read.
     pub names: Vec<String>,

@@ -1,6 +1,6 @@
 //! Tables in a build without the feature `parquet`: none is read.
 //!
-//! Whoever names one is told so before ([`Part::require`]).
+//! A caller that names one gets an error earlier ([`Part::require`]).
 
 use accesslog::{Record, Tally, Who};
 
@@ -21,7 +21,7 @@ enum Never {}
 /// No names of columns.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    /// Who asked.
+    /// Column of the client.
     pub client: Option<String>,
 }
 
