@@ -21,7 +21,7 @@ pub enum Error {
     NotAPage {
         /// Which.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the page.
         error: PageError,
     },
     /// A directory has no file with anything in it.
@@ -30,12 +30,12 @@ pub enum Error {
     TooLarge {
         /// Which.
         path: PathBuf,
-        /// What to do instead.
+        /// The remedy.
         remedy: &'static str,
     },
     /// Neither a directory nor the name of a site.
     NoInput {
-        /// What was given.
+        /// The path given.
         path: PathBuf,
         /// Why it is not a site's name.
         unknown: Unknown,
@@ -44,14 +44,14 @@ pub enum Error {
     Recording {
         /// Which.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
     /// A form of the page is no page any more.
     Form {
         /// The page's name.
         name: String,
-        /// What is wrong with it.
+        /// The fault of the page.
         error: PageError,
     },
 }
