@@ -1,8 +1,8 @@
-//! What the reader's side can show: width and colour.
+//! Capabilities of the terminal: width and colour.
 //!
 //! Not a terminal library: a few escape sequences, and none where they are not wanted (<https://no-color.org>).
 
-/// What can be shown on one stream.
+/// Capabilities of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     /// Columns: `COLUMNS` where it is set, else the terminal's; `None` for a file or a pipe, where tables keep all their
