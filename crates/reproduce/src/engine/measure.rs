@@ -19,7 +19,7 @@ use super::visits::exchanges;
 use super::with_overhead;
 use crate::progress::Progress;
 
-/// What went wrong in the laboratory, though there may be results.
+/// Failure of the laboratory, though there may be results.
 #[derive(Debug)]
 pub enum Error {
     /// A scenario could not be measured.
