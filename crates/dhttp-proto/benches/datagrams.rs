@@ -1,4 +1,4 @@
-//! What DHTTP's server costs for each datagram by itself: medians of several rounds, on one thread, with no socket and no
+//! Cost of each datagram in DHTTP's server by itself: medians of several rounds, on one thread, with no socket and no
 //! kernel. Not what a server achieves: the kernel's share of a small answer is nine tenths.
 //!
 //! `cargo bench -p roundtrip-dhttp-proto`

@@ -1,11 +1,11 @@
-//! Who must not be answered and where no connection may go, by address and port alone.
+//! Addresses and ports to which no response may be sent and no connection opened, by address and port alone.
 //!
 //! A server that opens connections on request is a weapon unless it is told where not to point (RFC 2577, sections 3
 //! and 6; `papers/dhttp#section-iv-c`). Not the proof that a client is where it says: that is [`super::token`].
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// How far a server's connections reach.
+/// Reach of a server's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Only to addresses of the whole Internet, and not to ports on which other protocols listen.
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_the_whole_internet_is_known_by_the_registries() {
+    fn special_purpose_addresses_follow_the_iana_registries() {
         let global = |address: &str| is_global(address.parse().unwrap());
         for address in
             ["8.8.8.8", "11.0.1.1", "192.31.196.1", "2600::1", "::ffff:8.8.8.8", "64:ff9b::808:808"]
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_and_reflectors_are_no_clients() {
+    fn ports_of_servers_and_reflectors_are_refused() {
         let can = |socket: &str| can_be_client(socket.parse().unwrap());
         assert!(can("127.0.0.1:40000") && can("[2600::1]:1024"));
         for socket in

@@ -68,7 +68,7 @@ struct Request {
     sent: Time,
     vigil: Vigil,
     due: Option<Time>,
-    /// How many parts it was offered to take; 0 if none.
+    /// Number of parts it was offered to take; 0 if none.
     parts: u8,
     gathered: Option<Box<Gathered>>,
     /// Whether what is missing was asked for.
@@ -214,7 +214,7 @@ impl Client {
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
     }
 
-    /// What may go over UDP.
+    /// Checks whether a request may go over UDP.
     fn check(&self, head: &RequestHead) -> Result<(), Refusal> {
         let has = |name| head.fields.get(name).is_some();
         if !head.method.is_safe() {

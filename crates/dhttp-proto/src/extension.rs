@@ -1,5 +1,5 @@
-//! What goes beyond the paper, each to be had or not, by its name (`papers/dhttp#section-iii-c`, and the sections on
-//! connections and size thresholds, name it as work that is left).
+//! Extensions beyond the paper, each optional, by its name (`papers/dhttp#section-iii-c`, and the sections on
+//! connections and size thresholds, name them as work that is left).
 //!
 //! Not what each does: that is in the values of [`super::ServerConfig`] and [`super::ClientConfig`], which their
 //! `with` changes.

@@ -28,7 +28,7 @@
 //! # Ok::<(), roundtrip_dhttp_proto::Malformed>(())
 //! ```
 //!
-//! What it is not: it opens no socket, keeps no body and speaks no plain HTTP; where that is the way to go it says
+//! It opens no socket, stores no body and speaks no plain HTTP; where that is required it says
 //! so. `docs/dhttp.md` specifies the protocol; its tables are checked against this code.
 
 pub mod address;

@@ -13,7 +13,7 @@ use wire::{Duration, Time};
 use super::address::unmapped;
 use super::secret::Secret;
 
-/// How much a prefix may have. A load is a rate times the half-life, over the logarithm of 2.
+/// Limits of a prefix. A load is a rate times the half-life, over the logarithm of 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimiterConfig {
     /// Counters in the table, for all three lengths together.
@@ -61,7 +61,7 @@ impl Default for LimiterConfig {
     }
 }
 
-/// What is to become of an answer.
+/// Decision about a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
     /// It may be sent.
@@ -81,7 +81,7 @@ pub struct Limiter {
     limited: u64,
 }
 
-/// What one counter held when it was last looked at, in 1/1024 of an answer.
+/// Value of one counter at its last update, in 1/1024 of a response.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     load: u32,
@@ -103,7 +103,7 @@ impl Limiter {
         }
     }
 
-    /// How many answers were limited so far, or would have been in a dry run.
+    /// Returns the number of responses limited so far, or that would have been in a dry run.
     pub const fn limited(&self) -> u64 {
         self.limited
     }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_counts_and_limits_nobody() {
+    fn dry_run_counts_without_limiting() {
         let mut limiter = limiter(LimiterConfig { is_dry_run: true, ..LimiterConfig::default() });
         assert_eq!(granted(&mut limiter, at(0), (0..150).map(|_| "198.51.100.1".to_owned())), 150);
         assert_eq!(limiter.limited(), 50);

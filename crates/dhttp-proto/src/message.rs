@@ -13,8 +13,8 @@ use http1::message::{
     Limits, Method, PeerFault, RequestHead, RequestView, ResponseView, Version, is_host, is_target,
 };
 
-/// What names a request: 64 bits, drawn anew for each by a generator that nobody can foresee. It is all that tells an
-/// answer from a forgery.
+/// Request id: 64 bits, drawn anew for each from a CSPRNG. It is all that distinguishes
+/// a response from a forgery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(pub u64);
 
@@ -37,7 +37,7 @@ impl Id {
     }
 }
 
-/// What stands before the HTTP request.
+/// Header before the HTTP request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHeader {
     /// Names the request.
@@ -75,11 +75,11 @@ impl RequestHeader {
 /// A request that came in one datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What stands before it.
+    /// The header before it.
     pub header: RequestHeader,
     /// The HTTP request. It has no body.
     pub head: RequestView<'a>,
-    /// What its fields say.
+    /// Values of its fields.
     pub marks: Marks<'a>,
 }
 
@@ -94,7 +94,7 @@ pub fn is_resend(datagram: &[u8]) -> bool {
         && !read().is_ok_and(|request| request.marks.is_past_caches)
 }
 
-/// What the fields of a request say that decides what becomes of it, found on one way through them.
+/// Values of a request's fields that decide its handling, found in one pass through them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks<'a> {
     /// The token that the client shows; the last, if it shows several.
@@ -105,7 +105,7 @@ pub struct Marks<'a> {
     pub wants_more: bool,
     /// `Authorization` or `Cookie`: it shows who the user is.
     pub has_credentials: bool,
-    /// How many parts of an answer the client takes; 0 if it takes none.
+    /// Number of parts of a response that the client accepts; 0 if none.
     pub parts: u8,
     /// `Range`: it wants a part of an object.
     pub has_range: bool,
@@ -216,7 +216,7 @@ pub enum Malformed {
     Short,
     /// A flag that means nothing yet.
     Flags,
-    /// What follows is not HTTP/1.1.
+    /// The rest is not HTTP/1.1.
     Http(PeerFault),
     /// A datagram is the whole message: it has no other coding.
     TransferEncoding,
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_a_request_is_whole_and_has_no_unknown_flags() {
+    fn request_header_is_complete_and_has_no_unknown_flags() {
         let mut datagram = [&HEADER.to_bytes()[..], b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"].concat();
         for length in 0..RequestHeader::BYTES {
             assert_eq!(Request::read(&datagram[..length], &Limits::default()), Err(Malformed::Short));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_asked_for_again_or_is_too_much_is_not_divided() {
+    fn unrepeatable_or_oversized_responses_are_not_divided() {
         assert_eq!(divisible(200, &FIELDS[..1], 5_000), None, "no entity tag");
         assert_eq!(divisible(200, &[(b"ETag", b"W/\"t\"")], 5_000), None, "a weak one");
         assert_eq!(divisible(404, &FIELDS, 5_000), None);

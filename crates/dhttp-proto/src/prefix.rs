@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_contains_what_begins_alike_and_nothing_else() {
+    fn prefix_contains_exactly_its_addresses() {
         let contains = |prefix: &str, address: &str| {
             prefix.parse::<Prefix>().unwrap().contains(address.parse().unwrap())
         };

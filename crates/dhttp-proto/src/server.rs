@@ -37,7 +37,7 @@ pub use config::{LossConfig, Patience, PerClient, Scope, ServerConfig, Validatio
 pub use connections::ConnectionId;
 pub use sizes::Adaptation;
 
-/// What is to become of a datagram.
+/// Decision about a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict<'a> {
     /// Application: answer this, and give the ticket to [`Server::answer`] or [`Server::abandon`].
@@ -75,7 +75,7 @@ pub struct Ticket {
     client: SocketAddr,
     bytes: u64,
     is_resend: bool,
-    /// How many parts the client takes; 0 if none.
+    /// Number of parts that the client accepts; 0 if none.
     parts: u8,
     /// It asks for parts that were lost.
     recovers: bool,
@@ -118,7 +118,7 @@ pub enum Channel {
     Refer([u8; Id::BYTES]),
 }
 
-/// What the sockets tell of a connection. One that the server does not know any more may still be spoken of.
+/// Input from the sockets about a connection. It may concern one that the server no longer knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// It is there.
@@ -135,7 +135,7 @@ pub enum Input {
     TooLarge(IpAddr, u64),
 }
 
-/// What is to be done.
+/// Action for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Close the connection; it will not be spoken of again.
@@ -146,7 +146,7 @@ pub enum Output {
     Timeout(Option<Time>),
 }
 
-/// What a server is told that nobody else may know: from a generator that nobody can foresee.
+/// Secrets of a server, from a CSPRNG.
 #[derive(Clone, Copy)]
 pub struct Secrets {
     /// The first key of tokens.
@@ -166,7 +166,7 @@ pub struct Server {
     guard: Option<Guard>,
 }
 
-/// What stands between a server and addresses of which anybody may write datagrams.
+/// Protection of a server against spoofed source addresses.
 #[derive(Debug)]
 struct Guard {
     factor: u64,

@@ -44,7 +44,7 @@ pub struct Tokens {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token([u8; Token::DIGITS]);
 
-/// What a token that was shown is worth.
+/// Validity of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
     /// The address is the client's.
@@ -73,7 +73,7 @@ impl Tokens {
         Token::encode(body, body.hash(&self.current, client))
     }
 
-    /// What the value of a client's [`TOKEN_FIELD`] is worth, for connections to this address and TCP port.
+    /// Returns the validity of a client's [`TOKEN_FIELD`], for connections to this address and TCP port.
     pub fn check(&self, now: Time, client: SocketAddr, value: &[u8]) -> Worth {
         let Some((body, mac)) = Token::decode(value) else { return Worth::Nothing };
         let is_current = body.generation == self.current.generation;
@@ -106,7 +106,7 @@ impl std::fmt::Debug for Tokens {
     }
 }
 
-/// What a token says.
+/// Contents of a token.
 #[derive(Clone, Copy)]
 struct Body {
     generation: u8,
@@ -154,7 +154,7 @@ impl Token {
     }
 }
 
-/// What hexadecimal digits say, 16 at most. Every request shows a token: there is no branch for each digit.
+/// Parses hexadecimal digits, 16 at most. Every request carries a token: there is no branch for each digit.
 fn number(digits: &[u8]) -> Option<u64> {
     let (number, any) = digits.iter().fold((0, 0), |(number, any), digit| {
         let value = VALUES[usize::from(*digit)];
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_worth_something_from_its_second_to_the_end_of_its_life() {
+    fn token_is_valid_from_its_second_to_the_end_of_its_lifetime() {
         let tokens = Tokens::new(key(1), LIFETIME);
         let token = tokens.make(at(100), CLIENT);
         let worth = |now| tokens.check(now, CLIENT, token.as_str().as_bytes());
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_the_key_before_is_ageing_and_of_the_one_before_that_nothing() {
+    fn token_of_the_previous_key_is_ageing_and_older_ones_invalid() {
         let mut tokens = Tokens::new(key(1), LIFETIME);
         let token = tokens.make(at(0), CLIENT);
         let mut worths = Vec::new();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_of_tokens_holds_no_key() {
+    fn debug_output_of_tokens_has_no_key() {
         assert!(!format!("{:?}", Tokens::new(key(1), LIFETIME)).contains("91"), "0x5a ^ 1");
     }
 }

@@ -1,4 +1,4 @@
-//! What a router that translates addresses, or a firewall, does for DHTTP (`papers/dhttp#section-iv-c`, and IV-D).
+//! DHTTP support of a router that translates addresses, or of a firewall (`papers/dhttp#section-iv-c`, and IV-D).
 //!
 //! The answer to a request comes by a datagram or by a connection, and the port of the latter stands inside the request:
 //! a router that knows nothing of DHTTP leaves it as it is, and the connection never arrives. This machine rewrites the
@@ -122,7 +122,7 @@ impl Translator {
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
     }
 
-    /// How many mappings there are.
+    /// Returns the number of mappings.
     pub fn mappings(&self) -> usize {
         self.mappings.len()
     }

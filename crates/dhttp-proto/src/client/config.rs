@@ -1,4 +1,4 @@
-//! How a DHTTP client behaves: the paper's profile and the one for the Internet of today, as values.
+//! Configuration of a DHTTP client: the paper's profile and the one for the Internet of today, as values.
 //!
 //! Not what is asked for, and not the ids: those come from the caller, one at a time.
 
@@ -11,13 +11,13 @@ use crate::parts::MOST_PARTS;
 use crate::prefix::Prefixes;
 use http1::message::Limits;
 
-/// How a client behaves.
+/// Configuration of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
     /// The largest UDP payload a request may be, in bytes.
     pub request_bytes: usize,
-    /// What a request to a server that has given no token is filled up to, in bytes: it may answer with three times
-    /// as many. 0: not at all.
+    /// Size to which a request is padded for a server that has given no token, in bytes: it may respond with three
+    /// times as many. 0: no padding.
     pub fill_to: usize,
     /// When a request is sent again.
     pub resend: Resend,
@@ -26,7 +26,7 @@ pub struct ClientConfig {
     /// Whether requests over plain HTTP name the TCP port on which this client accepts connections
     /// ([`crate::token::PORT_FIELD`]), so that their responses bring tokens.
     pub names_port: bool,
-    /// Whose answers are taken.
+    /// Hosts whose responses are accepted.
     pub answerers: Answerers,
     /// Whether requests with `Authorization` or `Cookie` may go over UDP, where everybody on the path reads them.
     pub sends_credentials: bool,
@@ -40,9 +40,9 @@ pub struct ClientConfig {
     pub stall: Duration,
     /// A connection that carries nothing for so long is closed; longer than a server's, who should close first.
     pub idle: Duration,
-    /// How many requests that are over are remembered, so that late copies of their answers do no harm.
+    /// Number of finished requests that are remembered, so that late copies of their responses do no harm.
     pub remembered: usize,
-    /// How much a server may send.
+    /// Limits on a server's messages.
     pub limits: Limits,
 }
 
@@ -62,7 +62,7 @@ pub enum Resend {
         least: Duration,
         /// The longest.
         most: Duration,
-        /// How often at most.
+        /// Maximum number of resends.
         times: u8,
         /// As long as the server is heard on any channel, the answer may be behind what comes: the wait begins again
         /// until so many bytes have come since the request was sent.
@@ -72,7 +72,7 @@ pub enum Resend {
     },
 }
 
-/// Whose answers are taken.
+/// Hosts whose responses are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answerers {
     /// Only those that come from where the request went.

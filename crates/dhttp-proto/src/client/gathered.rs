@@ -15,7 +15,7 @@ pub(super) struct Gathered {
     /// That of the first part.
     head: Option<ResponseHead>,
     bytes: Vec<u8>,
-    /// What has come: from where to where, in order, and apart from one another.
+    /// Ranges received, as (start, end): in order, and apart from one another.
     have: Vec<(usize, usize)>,
     /// From the request to the first part.
     first_after: Duration,
@@ -30,7 +30,7 @@ const SHORTEST_GAP: Duration = Duration::from_millis(20);
 /// Not below what delayed acknowledgements and busy servers take.
 const SHORTEST_WAIT: Duration = Duration::from_millis(300);
 
-/// What a part says of itself.
+/// A part's own description.
 #[derive(Debug)]
 pub(super) struct Label {
     tag: Vec<u8>,
@@ -40,7 +40,7 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// What the head of a 206 says, if it is a part of an object of at most so many bytes.
+    /// Reads the header section of a 206, if it is a part of an object of at most `most` bytes.
     pub(super) fn of(head: &ResponseHead, most: usize) -> Option<Self> {
         let tag = head.fields.get("ETag").filter(|tag| tag.starts_with(b"\""))?.to_vec();
         let Part { first, length, of } = Part::of(&head.fields)?;
@@ -49,7 +49,7 @@ impl Label {
         Some(Self { tag, first: number(first)?, length: number(length)?, of })
     }
 
-    /// How many bytes it has.
+    /// Returns its length in bytes.
     pub(super) const fn length(&self) -> usize {
         self.length
     }
@@ -102,14 +102,14 @@ impl Gathered {
         self.missing_bytes() < missed
     }
 
-    /// How long to wait for others: until the first has come twice as late as it did, and then a while longer than
+    /// Returns the timeout for other parts: until the first has come twice as late as it did, and then a while longer than
     /// they came apart.
     pub(super) fn patience(&self) -> Duration {
         let gap = self.gap.map_or(self.first_after, |gap| gap * 3);
         gap.max(self.first_after / 4).max(SHORTEST_GAP)
     }
 
-    /// How long to wait for what is missing, once it was asked for: two round trips, as an answer on a new connection
+    /// Returns the timeout for missing parts, once they were requested: two round trips, as a response on a new connection
     /// takes, and one more.
     pub(super) fn patience_when_asked(&self) -> Duration {
         (self.first_after * 3).max(SHORTEST_WAIT)
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_in_any_order_and_twice_make_the_answer() {
+    fn parts_in_any_order_and_duplicated_make_the_response() {
         let mut gathered = begun();
         assert!(part(&mut gathered, at(100), "bytes 2-3/10", b"23"));
         assert!(part(&mut gathered, at(101), "bytes 6-9/10", b"6789"));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_something_else_or_lies_about_itself_is_not_taken() {
+    fn mismatched_or_inconsistent_parts_are_rejected() {
         let mut gathered = begun();
         assert!(!part(&mut gathered, at(100), "bytes 0-1/11", b"01"), "another length");
         assert!(!part(&mut gathered, at(100), "bytes 0-1/10", b"012"), "another number of bytes");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_is_waited_for_once_more_and_then_as_they_come() {
+    fn timeout_follows_the_first_part_and_then_the_gaps() {
         let mut gathered = begun();
         part(&mut gathered, at(100), "bytes 2-3/10", b"23");
         assert_eq!(gathered.patience(), Duration::from_millis(100));

@@ -1,6 +1,6 @@
 //! The part of a client that takes answers in several datagrams, and asks for what is lost of them.
 //!
-//! What is missing is asked for once, as a range, as soon as no more parts come; what is still missing then comes with
+//! Missing parts are requested once, as a range, as soon as no more come; those still missing then come with
 //! the usual resend, by TCP. How many parts a server may have on their way to this client at once is a window: halved by
 //! an answer of which something was lost, one more after each that came whole. Not TCP's congestion control, which has
 //! the rest: here nothing is ever sent twice in one round trip.
@@ -28,7 +28,7 @@ pub(super) struct Aside {
 }
 
 impl Client {
-    /// How many parts of its answer a request may ask for; 0 if none.
+    /// Returns the number of parts that a request may ask for; 0 if none.
     pub(super) fn offer(&self, server: SocketAddr, head: &RequestHead) -> u8 {
         let has = |name| head.fields.get(name).is_some();
         let is_plain = head.method == Method::Get && !has("Range") && !has("If-Range");
@@ -150,7 +150,7 @@ impl Client {
         true
     }
 
-    /// What came on a connection was not enough: the whole is asked for again.
+    /// Resends a request whose response on a connection was incomplete.
     fn resend_broken(&mut self, now: Time, key: Key) {
         if self.step(key, Event::Broken)
             && let Some(request) = self.requests.get_mut(&key)

@@ -159,7 +159,7 @@ impl Client {
         self.break_off(now, &connection, why);
     }
 
-    /// What was coming in is sent for again if nothing of it was told, and has failed otherwise.
+    /// Resends the request of a response that broke off if nothing of it was passed on; it has failed otherwise.
     fn break_off(&mut self, now: Time, connection: &Connection, why: Failure) {
         let Some(Answer { key, id, is_wanted: true }) = connection.stream.answer() else { return };
         if !self.step(key, Event::Broken) {

@@ -17,7 +17,7 @@ pub(crate) enum Phase {
     Over,
 }
 
-/// What happens to a request.
+/// Event of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A datagram answers it, or the last of its parts has come.
@@ -45,7 +45,7 @@ pub(crate) enum Event {
 }
 
 impl Phase {
-    /// What follows; `None` where an event is not heard.
+    /// Returns the next phase; `None` where an event is ignored.
     pub(crate) const fn next(self, event: Event) -> Option<Self> {
         match (self, event) {
             (
@@ -122,7 +122,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_specification_shows_this_table_and_draws_it() {
+    fn specification_has_this_table_and_its_diagram() {
         let document = include_str!("../../../../docs/dhttp.md");
         let table = crate::specified_table(&PHASES, &EVENTS, |phase, event| phase.next(event));
         assert!(document.contains(&table), "docs/dhttp.md should hold:\n{table}");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_over_stays_over() {
+    fn finished_requests_stay_finished() {
         assert!(EVENTS.iter().all(|event| Phase::Over.next(*event).is_none()));
     }
 }

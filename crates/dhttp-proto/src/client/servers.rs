@@ -1,4 +1,4 @@
-//! What a client knows of servers: their round trips and the tokens they gave; and the datagrams that follow from it.
+//! State of servers at a client: their round trips and the tokens they gave; and the datagrams that follow from it.
 //!
 //! Not whether a server speaks DHTTP at all: that is for whoever discovers it.
 
@@ -24,7 +24,7 @@ pub(super) struct Servers {
     known: BTreeMap<SocketAddr, Server>,
 }
 
-/// What is known of a server.
+/// State of a server.
 #[derive(Debug, Default)]
 pub(super) struct Server {
     pub(super) round_trips: RoundTrips,
@@ -34,7 +34,7 @@ pub(super) struct Server {
     named: Option<Time>,
     /// Such tokens are worth nothing here: a router on the way translates the port that requests by UDP name.
     is_translated: bool,
-    /// What is known of the caches on the way to it.
+    /// State of the caches on the path to it.
     pub(super) cache: Cache,
     /// A cache on the way to it has answered whose answers are not wanted.
     pub(super) is_behind_unwanted: bool,
@@ -89,7 +89,7 @@ impl Servers {
         }
     }
 
-    /// What is to be shown to the server, and to a cache that may answer in its place.
+    /// Returns the fields to send to the server, and to a cache that may respond in its place.
     pub(super) fn shown(&self, server: SocketAddr) -> Shown<'_> {
         let Some(known) = self.known.get(&server) else {
             return Shown { tokens: [None; 2], is_known: false };
@@ -107,7 +107,7 @@ impl Servers {
         self.known.get(&server).is_some_and(|server| server.is_behind_unwanted)
     }
 
-    /// How many parts of answers a server may be told to send now.
+    /// Returns the number of parts of responses that a server may send now.
     pub(super) fn window(&self, server: SocketAddr) -> u8 {
         let known = self.known.get(&server);
         known.map_or(WIDEST, |known| known.window().saturating_sub(known.offered))

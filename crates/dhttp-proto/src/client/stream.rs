@@ -6,7 +6,7 @@ use super::Answer;
 use crate::{Id, Malformed};
 use http1::message::{Event, Framing, Limits, Method, PeerFault, ResponseHead, ResponseReader};
 
-/// What comes off the connection.
+/// Parser of the bytes of a connection.
 #[derive(Debug)]
 pub(super) struct Stream {
     limits: Limits,
@@ -26,7 +26,7 @@ struct Current {
     interims: usize,
 }
 
-/// What came.
+/// Result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step<'a> {
     /// An answer begins: tell [`Stream::expect`] what it answers, or close.

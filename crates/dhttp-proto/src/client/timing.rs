@@ -1,4 +1,4 @@
-//! How long to wait for an answer before asking again.
+//! Timeout of a request before it is resent.
 //!
 //! Round trips are measured as RFC 6298 has it. An answer by UDP is never one to a resend, which goes by TCP, so that it
 //! measures a round trip whether the request was sent again or not: what Karn's rule (RFC 8085, section 3.1.1) leaves
@@ -13,7 +13,7 @@ use wire::{Duration, Time};
 
 use super::config::Resend;
 
-/// What has come from a server.
+/// Traffic received from a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Heard {
     /// Bytes on any channel, over all time.
@@ -28,12 +28,12 @@ pub(super) struct Heard {
     pub(super) by_connection: Time,
 }
 
-/// What a request's wait has seen.
+/// State of a request's timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vigil {
     /// When it left first.
     pub(super) began: Time,
-    /// What had been heard of the server by then.
+    /// Traffic from the server by then.
     before: Heard,
     /// When something had last come that may be before the answer, and the bytes that had been heard then.
     last: (Time, u64),
@@ -92,7 +92,7 @@ impl Vigil {
     }
 }
 
-/// What is known of the round trips to a server.
+/// Estimate of the round trips to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RoundTrips(Option<Estimate>);
 
@@ -115,7 +115,7 @@ impl RoundTrips {
         self.0 = Some(estimate);
     }
 
-    /// How long to wait after having resent so many times; `None` if the last wait is over.
+    /// Returns the timeout after `resends` resends; `None` if the last has passed.
     pub(super) fn wait(&self, resend: &Resend, resends: u8) -> Option<Duration> {
         match *resend {
             Resend::Fixed { waits: [first, second] } => match resends {

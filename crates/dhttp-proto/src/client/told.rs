@@ -1,4 +1,4 @@
-//! What a client is told, what it tells, and what it refuses.
+//! Inputs, outputs and refusals of a client.
 //!
 //! Not the machine itself: that is [`super::Client`].
 
@@ -15,7 +15,7 @@ use http1::message::ResponseHead;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
-/// What the sockets tell. A connection that the client does not know any more may still be spoken of.
+/// Input from the sockets. It may concern a connection that the client no longer knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
     /// A datagram came in.
@@ -32,7 +32,7 @@ pub enum Input<'a> {
     Heard(IpAddr, usize),
 }
 
-/// What is to be done.
+/// Action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send this datagram.

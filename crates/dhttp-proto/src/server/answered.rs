@@ -11,7 +11,7 @@ use crate::Id;
 /// A request of anybody's.
 pub(super) type GlobalId = (IpAddr, Id);
 
-/// What is remembered.
+/// Memory of recent responses by TCP.
 #[derive(Debug)]
 pub(super) struct Answered {
     room: usize,
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn paper_the_last_so_many_are_remembered() {
+    fn paper_the_last_n_are_remembered() {
         let mut answered = Answered::new(10_000);
         (0..10_001).for_each(|number| answered.remember(id(number)));
         assert_eq!([0, 1, 10_000].map(|number| answered.contains(id(number))), [false, true, true]);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_and_remembered_again_outlives_its_first_place_in_the_ring() {
+    fn reinserted_entry_outlives_its_first_slot_in_the_ring() {
         let mut answered = Answered::new(2);
         answered.remember(id(1));
         answered.forget(id(1));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resend_of_what_is_being_worked_on_is_noticed() {
+    fn resend_of_a_pending_request_is_detected() {
         let mut answered = Answered::new(2);
         assert!(!answered.is_in_progress(id(1)));
         answered.begin(id(1));

@@ -1,6 +1,6 @@
-//! How a DHTTP server behaves: the paper's profile and the one for the Internet of today, as values.
+//! Configuration of a DHTTP server: the paper's profile and the one for the Internet of today, as values.
 //!
-//! Not the secrets: keys come from outside, from a generator that nobody can foresee.
+//! Not the secrets: keys come from the caller's CSPRNG.
 
 use wire::Duration;
 
@@ -11,7 +11,7 @@ use crate::limiter::LimiterConfig;
 use crate::parts::MOST_PARTS;
 use http1::message::Limits;
 
-/// How a server behaves.
+/// Configuration of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
     /// The size threshold, S: the largest UDP payload that is sent, id and head included, in bytes.
@@ -22,21 +22,21 @@ pub struct ServerConfig {
     pub parts: u8,
     /// When small answers leave UDP.
     pub loss: LossConfig,
-    /// How many answers that went by TCP are remembered, so that a late resend is not answered twice.
+    /// Number of responses by TCP that are remembered, so that a late resend gets no second response.
     pub remembered: usize,
     /// Connections in all.
     pub connections: usize,
     /// Connections to one client, that is, one address and TCP port.
     pub per_client: PerClient,
-    /// How long a connection may take.
+    /// Timeouts of a connection.
     pub patience: Patience,
-    /// What a client gets before it has proved that its address is its own.
+    /// Service to a client that has not proved its address yet.
     pub validation: Validation,
     /// Where connections may go.
     pub reach: Reach,
     /// Whether requests with `Authorization` or `Cookie` are answered over UDP, where everybody on the path reads them.
     pub takes_credentials: bool,
-    /// How much a client may send.
+    /// Limits on a client's messages.
     pub limits: Limits,
 }
 
@@ -45,13 +45,13 @@ pub struct ServerConfig {
 pub struct LossConfig {
     /// The loss threshold, L, in millionths: over so many resent requests for each fresh one, loss is high.
     pub threshold_ppm: u32,
-    /// Whose losses are counted together.
+    /// Clients whose losses are counted together.
     pub scope: Scope,
     /// Both counters are halved when so many fresh requests were counted, so that the past fades; `None`: never.
     pub fades_after: Option<u64>,
 }
 
-/// Whose losses are counted together.
+/// Clients whose losses are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Everybody's, as in the paper.
@@ -91,7 +91,7 @@ impl PerClient {
     pub const ONE: Self = Self { usual: 1, when_few: 1, few: 0 };
 }
 
-/// How long a connection may take.
+/// Timeouts of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// To be there.
@@ -102,7 +102,7 @@ pub struct Patience {
     pub stall: Duration,
 }
 
-/// What a client gets before it has proved that its address is its own.
+/// Service to a client that has not proved its address yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validation {
     /// Everything: every address is taken for real. Such a server reflects 26 bytes for each that it gets.
@@ -112,7 +112,7 @@ pub enum Validation {
     Tokens {
         /// Bytes for a byte.
         factor: u64,
-        /// How long a token is worth something.
+        /// Lifetime of a token.
         lifetime: Duration,
         /// Responses for clients without a token.
         limiter: LimiterConfig,

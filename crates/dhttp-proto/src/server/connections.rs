@@ -17,7 +17,7 @@ use crate::Id;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
-/// What the three rules say.
+/// Decision of the three rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// Rule 1: this one is idle.
@@ -48,7 +48,7 @@ struct Connection {
     phase: Phase,
     /// Requests whose answers may go this way.
     pending: usize,
-    /// What went this way: answers not yet written, and behind them in time the last few that were.
+    /// Responses on this connection: those not yet written, and the last few that were.
     carried: VecDeque<Id>,
     unwritten: usize,
     /// When it was opened, or last took bytes.

@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Tcp,
 }
 
-/// What is known of loss.
+/// Estimates of loss.
 #[derive(Debug)]
 pub(super) struct Losses {
     threshold_ppm: u32,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn paper_what_is_watched_brings_udp_back() {
+    fn paper_sampled_udp_responses_bring_udp_back() {
         let mut losses = losses(Scope::Aggregate, None);
         losses.count_resent(at(0), CLIENT);
         let mut small = 0;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_suffers_only_for_itself() {
+    fn loss_of_a_prefix_affects_only_that_prefix() {
         let mut losses = losses(by_prefix(), None);
         losses.count_resent(at(0), CLIENT);
         assert_eq!(
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_fades() {
+    fn old_losses_fade() {
         let mut losses = losses(Scope::Aggregate, Some(100));
         (0..2).for_each(|_| losses.count_resent(at(0), CLIENT));
         (0..150).for_each(|_| losses.count_fresh(CLIENT));

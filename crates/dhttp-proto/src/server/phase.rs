@@ -15,7 +15,7 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// What happens to a connection.
+/// Event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// It is there.
@@ -31,7 +31,7 @@ pub(crate) enum Event {
 }
 
 impl Phase {
-    /// What follows; `None` where an event cannot be.
+    /// Returns the next phase; `None` where an event is impossible.
     pub(crate) const fn next(self, event: Event) -> Option<Self> {
         match (self, event) {
             (Self::Opening, Event::Assigned) => Some(Self::Opening),
@@ -56,7 +56,7 @@ mod tests {
     const EVENTS: [Event; 5] = [Event::Opened, Event::Assigned, Event::Drained, Event::Lost, Event::TimedOut];
 
     #[test]
-    fn the_specification_shows_this_table_and_draws_it() {
+    fn specification_has_this_table_and_its_diagram() {
         let document = include_str!("../../../../docs/dhttp.md");
         let table = crate::specified_table(&PHASES, &EVENTS, |phase, event| phase.next(event));
         assert!(document.contains(&table), "docs/dhttp.md should hold:\n{table}");
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn every_connection_can_end_and_none_comes_back() {
+    fn every_connection_can_close_and_none_reopens() {
         for phase in [Phase::Opening, Phase::Idle, Phase::Busy] {
             assert_eq!(phase.next(Event::TimedOut), Some(Phase::Closed));
         }

@@ -1,4 +1,4 @@
-//! What is remembered of some prefixes: a table of fixed size that strangers cannot make to say anything about others.
+//! State of some prefixes: a table of fixed size in which clients cannot change the entries of others.
 //!
 //! A prefix is a /24, or a /48 of IPv6: the longest that routers of the Internet tell one another of, so that those
 //! behind it share the way. Its place is found by a keyed hash, and an entry belongs to one prefix alone: whoever has
@@ -10,13 +10,13 @@ use core::net::IpAddr;
 use crate::address::unmapped;
 use crate::secret::Secret;
 
-/// What is remembered of each of some prefixes.
+/// State of each of some prefixes.
 #[derive(Debug)]
 pub(super) struct Prefixes<T> {
     key: Secret,
     sets: Vec<[Entry<T>; WAYS]>,
     used: usize,
-    /// What is worth keeping: the least is forgotten first.
+    /// Weight of an entry: the least is evicted first.
     weight: fn(&T) -> u64,
 }
 
@@ -37,7 +37,7 @@ impl<T: Copy + Default> Prefixes<T> {
         Self { key: Secret(key), sets, used: 0, weight }
     }
 
-    /// What is remembered of a client's prefix.
+    /// Returns the state of a client's prefix.
     pub(super) fn find(&mut self, client: IpAddr) -> Option<&mut T> {
         // Where nothing goes wrong there is nothing to look up.
         if self.used == 0 {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_share_what_is_remembered_and_nobody_else_does() {
+    fn only_addresses_of_one_prefix_share_an_entry() {
         let mut prefixes = Prefixes::new([1; 16], 8, |value: &u64| *value);
         assert_eq!(prefixes.find(four(1, 1)), None);
         *prefixes.find_or_begin(four(1, 1), 7).unwrap() += 1;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_stays_as_large_as_it_was_and_forgets_what_weighs_least() {
+    fn full_table_evicts_the_lightest_entry() {
         let mut prefixes = Prefixes::new([1; 16], 8, |value: &u64| *value);
         prefixes.find_or_begin(four(1, 1), 1_000_000);
         for net in 0..10_000 {

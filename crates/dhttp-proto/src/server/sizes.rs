@@ -1,4 +1,4 @@
-//! How large a datagram may be for the way to a client: the size threshold, S, where it adapts.
+//! Maximum datagram size on the path to a client: the size threshold, S, where it adapts.
 //!
 //! The paper fixes S at one Ethernet packet. Where a way carries less, every answer in between is lost in silence, and
 //! costs the client its wait. Two things tell: that large answers are asked for again while others are not, and the
@@ -12,14 +12,14 @@ use wire::{Duration, Time};
 
 use super::prefixes::Prefixes;
 
-/// How S adapts.
+/// Adaptation of S.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adaptation {
     /// S never falls below this, in bytes; smaller answers that are lost say nothing of sizes.
     pub least: u64,
     /// Of how many prefixes there is room to remember something.
     pub prefixes: usize,
-    /// What is known is forgotten after this time, and the largest is tried again.
+    /// Lifetime of an entry, after which the largest size is tried again.
     pub lasts: Duration,
 }
 
@@ -28,14 +28,14 @@ impl Adaptation {
     pub const USUAL: Self = Self { least: 512, prefixes: 1_024, lasts: Duration::from_secs(600) };
 }
 
-/// What is known of ways.
+/// Size thresholds of paths.
 #[derive(Debug)]
 pub(super) struct Sizes {
     most: u64,
     known: Option<(Adaptation, Prefixes<Known>)>,
 }
 
-/// What is known of the way to a prefix.
+/// Entry for the path to a prefix.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     /// S, if it is less than the profile's.
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_held_against_the_size_is_told() {
+    fn resends_attributed_to_the_size_are_reported() {
         let mut sizes = sizes();
         assert_eq!(sizes.struck(at(0), CLIENT, 1_400), None);
         sizes.left(CLIENT, 1_400);

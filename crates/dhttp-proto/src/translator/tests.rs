@@ -1,4 +1,4 @@
-//! What a translator does for those who ask, and what it does not do for anybody else.
+//! Behaviour of a translator towards its clients, and protection from everyone else.
 
 use proptest::prelude::*;
 use wire::Duration;
@@ -81,7 +81,7 @@ fn an_answer_goes_to_who_asked_once_and_closes_the_hole() {
 }
 
 #[test]
-fn a_hole_that_others_share_stays_open() {
+fn shared_pinhole_stays_open() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let first = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     let slots: Vec<u8> = (2..=5)
@@ -134,7 +134,7 @@ fn of_a_request_nothing_but_the_port_is_changed_and_a_broken_one_opens_nothing()
 }
 
 #[test]
-fn whoever_accepts_no_connection_gets_no_hole_but_the_answer() {
+fn client_without_port_gets_the_response_but_no_pinhole() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 0));
     let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
@@ -162,7 +162,7 @@ fn only_who_was_asked_may_answer_unless_caches_may() {
 }
 
 #[test]
-fn caches_of_some_networks_may_answer_beside_the_server() {
+fn caches_of_given_networks_may_respond_besides_the_server() {
     let networks = Prefixes::new(&["203.0.113.0/24".parse().unwrap()]).unwrap();
     let config = TranslatorConfig { answerers: Answerers::Caches(networks), ..translating() };
     let mut translator = Translator::new(config, [7; 16]);
@@ -188,7 +188,7 @@ fn regress_an_answer_closes_no_hole_that_another_server_may_come_through() {
 }
 
 #[test]
-fn that_nobody_listens_is_told_to_who_asked_there() {
+fn unreachable_port_is_reported_to_its_client() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     let (at, other) = (hole.outside, socket("192.0.2.2:80"));
@@ -204,7 +204,7 @@ fn that_nobody_listens_is_told_to_who_asked_there() {
 }
 
 #[test]
-fn what_is_not_dhttp_passes_as_it_is_and_opens_nothing() {
+fn other_datagrams_pass_unchanged_and_open_nothing() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, b"something else");
     let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
@@ -253,7 +253,7 @@ fn one_host_cannot_take_all_ports() {
 }
 
 #[test]
-fn a_port_that_another_program_has_is_given_up() {
+fn port_in_use_by_another_program_is_released() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
     let Output::Begin(mapping) = outputs[0] else { panic!("{outputs:?}") };

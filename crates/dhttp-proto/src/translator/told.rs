@@ -1,4 +1,4 @@
-//! What a translator is told, and what it tells.
+//! Inputs and outputs of a translator.
 //!
 //! Values only; what follows from what is in [`super`].
 
@@ -11,16 +11,16 @@ use wire::{Duration, Time};
 use crate::Id;
 use crate::client::Answerers;
 
-/// How a router treats requests.
+/// Configuration of a router's DHTTP support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranslatorConfig {
-    /// What becomes of addresses and ports.
+    /// Translation of addresses and ports.
     pub translation: Translation,
-    /// Who may answer: only the server that was asked, or caches on the way as well.
+    /// Hosts that may respond: only the server of the request, or caches on the path as well.
     pub answerers: Answerers,
-    /// How long a connection may take to come, and an answer.
+    /// Timeout of a connection, and of a response.
     pub patience: Duration,
-    /// How long a mapping stays when nothing is asked through it.
+    /// Idle timeout of a mapping.
     pub idle: Duration,
     /// Mappings in all, and for one host.
     pub most: usize,
@@ -28,7 +28,7 @@ pub struct TranslatorConfig {
     pub most_per_host: usize,
 }
 
-/// What becomes of addresses and ports.
+/// Translation of addresses and ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Translation {
     /// Inside hosts appear at this address, at one of these ports: UDP and TCP at the same.
@@ -51,7 +51,7 @@ impl TranslatorConfig {
     }
 }
 
-/// What happened.
+/// Event of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
     /// An inside host sent a datagram to a server.
@@ -60,21 +60,21 @@ pub enum Input<'a> {
         from: SocketAddr,
         /// The server.
         to: SocketAddr,
-        /// What it sent.
+        /// Payload of the datagram.
         datagram: &'a [u8],
     },
     /// A datagram came to a mapping's outside.
     Answer {
-        /// Whose outside.
+        /// Outside address and port it was sent to.
         at: SocketAddr,
-        /// Who sent it.
+        /// Its sender.
         from: SocketAddr,
-        /// What was sent.
+        /// Payload of the datagram.
         datagram: &'a [u8],
     },
     /// ICMP said at a mapping's outside that nobody listens there.
     Unreachable {
-        /// Whose outside.
+        /// Outside address and port it was sent to.
         at: SocketAddr,
         /// The server that was asked.
         server: SocketAddr,
@@ -83,7 +83,7 @@ pub enum Input<'a> {
     Taken(Mapping),
 }
 
-/// What is to be done.
+/// Action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The mapping begins: take its outside port.
@@ -100,16 +100,16 @@ pub enum Output {
         outside: SocketAddr,
         /// The server.
         to: SocketAddr,
-        /// What to send.
+        /// Payload to send.
         datagram: Vec<u8>,
     },
     /// Send this to the inside host, as from the one who answered.
     Answer {
-        /// Who answered.
+        /// The host that responded.
         from: SocketAddr,
         /// The inside host.
         to: SocketAddr,
-        /// What to send.
+        /// Payload to send.
         datagram: Vec<u8>,
     },
     /// Tell the inside host that nobody listens there.
@@ -154,7 +154,7 @@ impl Mapping {
 /// A hole for one connection, as small as it can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pinhole {
-    /// Who may come through, beside the caches that may; `None`: anybody.
+    /// Server that may come through, besides the caches that may; `None`: any host.
     pub server: Option<IpAddr>,
     /// Where it is, as the world sees it.
     pub outside: SocketAddr,
@@ -162,7 +162,7 @@ pub struct Pinhole {
     pub inside: SocketAddr,
     /// Which of those there are between these two.
     pub slot: u8,
-    /// What is to come through begins with this.
+    /// Id that the connection's bytes must begin with.
     pub id: Id,
     /// It closes by itself.
     pub lifetime: Duration,

@@ -1,4 +1,4 @@
-//! What an attacker would try, and what must hold: reflection, loops, forged answers, stolen tokens, smuggling, bounce,
+//! Attacks, and the properties that must hold: reflection, loops, forged responses, stolen tokens, smuggling, bounce,
 //! floods, slow servers. Not the kernel's part: that needs sockets.
 
 use core::net::SocketAddr;
@@ -149,7 +149,7 @@ fn a_token_lifts_the_budget_and_holds_for_its_address_alone() {
 }
 
 #[test]
-fn what_is_printed_of_machines_holds_no_key() {
+fn debug_output_of_state_machines_has_no_key() {
     // The keys of these tests are bytes of 1, 2 and 3.
     for printed in [format!("{:?}", internet()), format!("{:?}", client(ClientConfig::internet()))] {
         for key in ["1, 1, 1", "2, 2, 2", "3, 3, 3"] {
@@ -386,7 +386,7 @@ fn only_caches_of_the_networks_that_are_allowed_may_answer() {
 }
 
 #[test]
-fn a_connection_that_says_something_else_is_closed_without_a_word() {
+fn connection_with_other_bytes_is_closed_without_a_reply() {
     let id = ConnectionId(5);
     for (bytes, why) in [
         (answer(2, "", 5), Some(Discard::Unknown)),
@@ -417,7 +417,7 @@ fn a_connection_that_says_something_else_is_closed_without_a_word() {
 }
 
 #[test]
-fn strangers_and_crowds_cannot_connect() {
+fn connections_of_unknown_hosts_and_too_many_are_refused() {
     let mut client = waiting(ClientConfig { connections: 1, ..ClientConfig::internet() });
     let stranger = SocketAddr::from(([8, 8, 8, 8], 5_000));
     for (id, from, why) in [

@@ -20,7 +20,7 @@ fn ask(client: &mut Client, now: Time, id: u64) {
     client.request(now, Id(id), server_at(), &head(Method::Get, "/", &[])).expect("it goes over UDP");
 }
 
-/// What is sent, as (id, whether it is a resend).
+/// Returns the requests sent, as (id, whether it is a resend).
 fn sent(outputs: &[Output]) -> Vec<(u64, bool)> {
     let read = |output: &Output| match output {
         Output::Send(to, datagram) => {
@@ -33,7 +33,7 @@ fn sent(outputs: &[Output]) -> Vec<(u64, bool)> {
     outputs.iter().filter_map(read).collect()
 }
 
-/// What is told of an answer, as one line each.
+/// Returns the events of a response, as one line each.
 fn told(outputs: &[Output]) -> Vec<String> {
     let line = |output: &Output| match output {
         Output::Head(Id(id), Source::Datagram(_), head) => format!("{id}: {} by UDP", head.status),
@@ -103,7 +103,7 @@ fn answers_on_a_connection_read_the_same_at_every_cut() {
 }
 
 #[test]
-fn a_late_copy_is_thrown_away_and_does_no_harm_to_its_connection() {
+fn late_copy_is_discarded_without_harm_to_its_connection() {
     let mut client = paper();
     (1..=2).for_each(|id| ask(&mut client, at(0), id));
     client.handle(at(1), Input::Datagram(server_at(), &answer(1, "", 5)));
@@ -116,7 +116,7 @@ fn a_late_copy_is_thrown_away_and_does_no_harm_to_its_connection() {
 }
 
 #[test]
-fn every_way_to_plain_http_is_told_once() {
+fn every_fallback_to_plain_http_is_reported_once() {
     let refused = |input: Input<'_>| {
         let mut client = paper();
         ask(&mut client, at(0), 1);
@@ -187,7 +187,7 @@ fn an_answer_by_udp_to_what_was_sent_twice_is_that_to_the_first() {
 }
 
 #[test]
-fn a_cache_that_is_not_wanted_is_passed_at_once_and_from_then_on() {
+fn unwanted_cache_is_bypassed_immediately_and_from_then_on() {
     let mut client = client(ClientConfig::internet());
     // The flags, and whether nothing was lost.
     let sent = |outputs: &[Output]| -> Vec<(u8, bool)> {
@@ -221,7 +221,7 @@ fn a_cache_that_is_not_wanted_is_passed_at_once_and_from_then_on() {
 }
 
 #[test]
-fn what_does_not_belong_on_udp_is_refused_with_its_remedy() {
+fn requests_unfit_for_udp_are_refused_with_a_remedy() {
     let mut client = client(ClientConfig::internet());
     let long = "x".repeat(1_200);
     for (method, target, field, why) in [
@@ -241,7 +241,7 @@ fn what_does_not_belong_on_udp_is_refused_with_its_remedy() {
 }
 
 #[test]
-fn only_so_many_are_under_way() {
+fn number_of_pending_requests_is_limited() {
     let mut client = client(ClientConfig { outstanding: 2, remembered: 1, ..ClientConfig::paper() });
     (1..=2).for_each(|id| ask(&mut client, at(0), id));
     let third = client.request(at(0), Id(3), server_at(), &head(Method::Get, "/", &[]));
@@ -287,7 +287,7 @@ fn a_token_of_plain_http_is_shown_until_it_is_worth_nothing_where_ports_are_tran
 }
 
 #[test]
-fn somebody_elses_word_on_parts_is_not_passed_on() {
+fn parts_field_of_the_caller_is_not_forwarded() {
     let asked = |config: ClientConfig| {
         let mut client = client(config);
         let head = head(Method::Get, "/", &[("dhttp-parts", "7"), ("X", "y")]);
@@ -302,7 +302,7 @@ fn somebody_elses_word_on_parts_is_not_passed_on() {
 }
 
 #[test]
-fn who_has_much_on_its_way_takes_fewer_parts_and_none_in_the_end() {
+fn many_pending_requests_reduce_the_parts_offered() {
     let mut client = client(ClientConfig::paper().with(Extension::Parts, true));
     let takes_parts = |client: &mut Client, id| {
         ask(client, at(0), id);

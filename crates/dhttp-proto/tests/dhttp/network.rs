@@ -18,7 +18,7 @@ use wire::{Duration, Probability, Seed, Time};
 
 use crate::setting::{client, client_at, head, server, server_at};
 
-/// What may go wrong.
+/// Faults of the network.
 #[derive(Clone, Copy, Debug)]
 struct Weather {
     loss: Probability,
@@ -51,7 +51,7 @@ enum Arrival {
     Broken(u64),
 }
 
-/// How a request ended.
+/// End of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
     Complete(usize),
@@ -67,7 +67,7 @@ struct World {
     server: Server,
     arrivals: BTreeMap<(Time, u64), Arrival>,
     serial: u64,
-    /// What waits for each connection to open, and when the last of what was sent on it arrives.
+    /// Bytes that wait for each connection to open, and when the last of those sent on it arrives.
     pipes: BTreeMap<u64, (bool, VecDeque<Vec<u8>>, Time)>,
     ended: BTreeMap<u64, End>,
     bodies: BTreeMap<u64, Vec<u8>>,
@@ -338,7 +338,7 @@ fn chance(probability: f64) -> Probability {
 const SIZES: [usize; 12] = [0, 5, 300, 1_000, 1_150, 9_000, 5, 40_000, 700, 300, 1_866, 5];
 
 #[test]
-fn in_calm_weather_every_request_is_answered_at_once() {
+fn without_faults_every_request_gets_an_immediate_response() {
     for (name, profile) in profiles() {
         let world = fetch(CALM, profile, &SIZES, 1);
         assert_eq!((name, world.complete()), (name, SIZES.len()));
@@ -370,7 +370,7 @@ fn answers_in_parts_come_in_one_round_trip_and_what_is_lost_of_them_in_another()
 }
 
 #[test]
-fn who_knows_nothing_of_parts_and_who_does_understand_each_other() {
+fn peers_with_and_without_parts_interoperate() {
     let [(_, more), _, (_, paper), _] = profiles();
     for profile in [(more.0, paper.1), (paper.0, more.1)] {
         let world = fetch(CALM, profile, &SIZES, 1);
@@ -400,7 +400,7 @@ fn paper_lost_answers_come_by_tcp_and_then_small_ones_do() {
 }
 
 #[test]
-fn regress_the_same_seed_is_the_same_world() {
+fn regress_same_seed_gives_the_same_run() {
     let weather = Weather { loss: chance(0.2), breaking: chance(0.2), ..CALM };
     let run = || {
         let world = fetch(weather, profiles()[1].1, &SIZES, 9);

@@ -1,4 +1,4 @@
-//! How long a client waits where answers queue: as long as what may be before its answer keeps coming, and no longer.
+//! Timeout of a client while responses queue: as long as data that may precede its response keeps coming, and no longer.
 //!
 //! Each test asks for something at 0 that is never answered, lets something else come every 200 ms for four seconds, and
 //! looks when it is asked for again. Where nothing comes, that is after a second. Not a network: `simulate` has one.

@@ -101,7 +101,7 @@ fn one_network_that_loses_pushes_others_onto_tcp_only_where_loss_is_counted_in_a
 }
 
 #[test]
-fn a_way_that_carries_less_costs_two_waits_and_is_not_taken_for_loss() {
+fn smaller_path_mtu_costs_two_timeouts_and_is_not_counted_as_loss() {
     let config =
         ServerConfig::paper().with(Extension::LossByPrefix, true).with(Extension::AdaptiveSize, true);
     let mut server = server(config);
@@ -170,7 +170,7 @@ fn a_client_with_few_neighbours_gets_more_connections() {
 }
 
 #[test]
-fn a_server_that_is_full_asks_for_plain_http_and_still_answers_small() {
+fn full_server_refers_to_plain_http_but_still_sends_small_responses() {
     let mut server = server(ServerConfig { connections: 0, ..ServerConfig::paper() });
     assert_eq!(ask(&mut server, at(0), 0x0102, 9_000), Channel::Refer([0, 0, 0, 0, 0, 0, 1, 2]));
     assert_eq!(ask(&mut server, at(0), 2, 100), Channel::Datagram);
@@ -178,7 +178,7 @@ fn a_server_that_is_full_asks_for_plain_http_and_still_answers_small() {
 }
 
 #[test]
-fn what_may_change_something_is_asked_for_over_plain_http() {
+fn unsafe_methods_are_referred_to_plain_http() {
     let mut server = paper();
     let source = client_at(UDP_PORT);
     for (method, fields, is_served) in [
@@ -199,7 +199,7 @@ fn what_may_change_something_is_asked_for_over_plain_http() {
 }
 
 #[test]
-fn a_resend_of_what_takes_long_is_not_worked_on_twice_and_its_answer_goes_by_tcp() {
+fn resend_of_a_pending_request_is_handled_once_and_gets_tcp() {
     let mut server = paper();
     let slow = ticket(server.receive(at(0), client_at(UDP_PORT), &get(1, false)));
     server.defer(&slow);
@@ -210,7 +210,7 @@ fn a_resend_of_what_takes_long_is_not_worked_on_twice_and_its_answer_goes_by_tcp
 }
 
 #[test]
-fn what_a_broken_connection_carried_is_answered_again() {
+fn responses_of_a_broken_connection_are_sent_again() {
     for (written, input, is_forgotten) in [
         (false, Input::Broken as fn(ConnectionId) -> Input, true),
         (true, Input::Broken, true),
@@ -236,7 +236,7 @@ fn what_a_broken_connection_carried_is_answered_again() {
 }
 
 #[test]
-fn a_connection_ends_when_it_is_idle_stalled_or_never_there() {
+fn idle_stalled_or_unopened_connections_are_closed() {
     let patience = ServerConfig::paper().patience;
     let mut server = paper();
     let connection = opened(ask(&mut server, at(0), 1, 9_000));
@@ -260,7 +260,7 @@ fn a_connection_ends_when_it_is_idle_stalled_or_never_there() {
 }
 
 #[test]
-fn the_time_for_an_answer_begins_when_it_is_there() {
+fn response_timeout_begins_when_the_response_is_ready() {
     let mut server = paper();
     let connection = opened(ask(&mut server, at(0), 1, 9_000));
     server.handle(at(0), Input::Opened(connection));
@@ -273,7 +273,7 @@ fn the_time_for_an_answer_begins_when_it_is_there() {
 }
 
 #[test]
-fn a_connection_that_is_gone_is_not_missed() {
+fn events_of_a_closed_connection_are_ignored() {
     let mut server = paper();
     let connection = opened(ask(&mut server, at(0), 1, 9_000));
     let lane = ticket(server.receive(at(0), client_at(UDP_PORT), &get(2, false)));

@@ -1,4 +1,4 @@
-//! What the tests of DHTTP share: addresses, requests, answers, and machines polled until they wait.
+//! Shared fixtures of the tests of DHTTP: addresses, requests, responses, and state machines polled until they wait.
 //! Not a test of its own.
 
 use core::net::SocketAddr;
