@@ -32,11 +32,10 @@ const ROOM: usize = 65_536;
 const STRIDE: usize = ROOM + 2_368;
 /// udp(7): `UDP_MAX_SEGMENTS`.
 const MOST_SEGMENTS: usize = 64;
-/// What fits one piece, whatever the headers.
+/// Maximum payload of one piece, whatever the headers.
 const MOST_BYTES: usize = 65_000;
 
-/// Who is at the other end, and which address of this end is meant: an answer from another than was asked is thrown
-/// away.
+/// Addresses of a datagram's two ends: a response from another address than the request went to is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// The other end.
@@ -66,7 +65,7 @@ pub fn report_destinations(socket: &UdpSocket) {
 /// A client's socket, where many answers may come in one piece; what ICMP says of whom it sent to is told by [`refused`].
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn client(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = socket::udp_of_client(address)?;
     let _ = socket::set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1);
@@ -106,7 +105,7 @@ impl Inbox {
     /// Takes what waits at a socket: how many messages, of [`BATCH`] at most. They may be more datagrams.
     ///
     /// # Errors
-    /// What the system said, `WouldBlock` if nothing waits.
+    /// The system's error, `WouldBlock` if nothing waits.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
         let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
@@ -159,7 +158,7 @@ impl Inbox {
         }
     }
 
-    /// How many datagrams came in last.
+    /// Returns the number of datagrams received last.
     pub fn len(&self) -> usize {
         self.found.len()
     }
@@ -169,7 +168,7 @@ impl Inbox {
         self.found.is_empty()
     }
 
-    /// Whom one of those that came in last was written to, where the socket takes what is for others.
+    /// Returns the destination of one of those received last, where the socket also takes datagrams for other hosts.
     pub(crate) fn written_to(&self, index: usize) -> Option<SocketAddr> {
         let (message, _) = self.found.get(index)?;
         *self.written.get(*message)?
@@ -218,7 +217,7 @@ impl Outbox {
         self.used = self.used.saturating_sub(1);
     }
 
-    /// How many wait.
+    /// Returns the number of waiting datagrams.
     pub const fn len(&self) -> usize {
         self.used
     }
@@ -274,7 +273,7 @@ fn is_about_grouping(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
 }
 
-/// How many of the first may leave as one piece: those to the same peer that are as long as the first, and one
+/// Returns the number of the first that may leave as one piece: those to the same peer that are as long as the first, and one
 /// shorter.
 fn group(waiting: &[(Vec<u8>, Ends)], is_grouping: bool) -> usize {
     let Some((first, ends)) = waiting.first().filter(|_| is_grouping) else { return 1 };

@@ -44,14 +44,14 @@ pub use exchange::{Event, Exchange, Via};
 pub use known::Known;
 pub use note::Note;
 
-/// How a client behaves.
+/// Configuration of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
     /// DHTTP.
     pub dhttp: Machine,
     /// The ports it may use, of UDP and TCP: what a firewall lets in. `None`: any.
     pub ports: Option<RangeInclusive<u16>>,
-    /// How long a connection of plain HTTP may take to be there, and to say something.
+    /// Timeout of a plain HTTP connection, for its handshake and for data.
     pub patience: Duration,
     /// Whether servers are asked at addresses that are not of the whole Internet, or are this machine's own.
     pub reaches_private: bool,
@@ -80,7 +80,7 @@ impl ClientConfig {
     }
 }
 
-/// What is told of everything that is sent and received.
+/// Callback for everything that is sent and received.
 pub type Watch = Arc<dyn Fn(&Note) + Send + Sync>;
 
 /// A client. When it is dropped, so is what it was asked.
@@ -89,7 +89,7 @@ pub struct Client {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread is told, and what others may ask.
+/// State shared with the thread.
 pub(crate) struct Shared {
     /// `None`: nobody hears them any more.
     commands: Mutex<Option<VecDeque<Command>>>,
@@ -127,7 +127,7 @@ impl Client {
     /// Binds its ports. `known` are servers that speak DHTTP; `watch` is told everything.
     ///
     /// # Errors
-    /// What the system said to the sockets; all ports of the range may be in use.
+    /// The system's error for a socket; all ports of the range may be in use.
     pub fn start(config: ClientConfig, known: Known, watch: Option<Watch>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             commands: Mutex::new(Some(VecDeque::new())),
@@ -242,7 +242,7 @@ pub fn unreached(server: SocketAddr) -> String {
 /// Bytes are counted of so many servers at a time: those that nothing was asked of meanwhile take room for nothing.
 const MOST_HEARD: usize = 64;
 
-/// What is told to those who wait when the thread has ended.
+/// Error for pending requests after the thread has stopped.
 const STOPPED: &str = "the client has been stopped";
 
 impl Command {

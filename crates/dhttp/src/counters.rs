@@ -1,4 +1,4 @@
-//! What a server counts, and how Prometheus reads it.
+//! Counters of a server, and their Prometheus text format.
 //!
 //! Each thread of a server adds to numbers of its own, and they are added up when somebody asks; those of
 //! `dhttp-proxy`'s cache and gateway are one for all their threads. Not a log: that is [`crate::log`].
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[macro_export]
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident = $name:literal, $help:literal;)*) => {
-        /// What one has counted.
+        /// Counters of one thread.
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[$doc])* pub $field: std::sync::atomic::AtomicU64,)*

@@ -41,7 +41,7 @@ struct Kept {
     checked: Time,
 }
 
-/// What can be read, of the codings that files have beside them.
+/// Readable codings, of those that files have beside them.
 type Codings = [bool; 3];
 
 /// The codings of files beside a file, the shortest first, by what is added to its name.
@@ -53,7 +53,7 @@ const SMALL: u64 = 8_192;
 const KEPT_BYTES: u64 = 64 << 20;
 /// Of the others, so many are kept open by one thread.
 const KEPT_OPEN: usize = 64;
-/// What was found so long ago is looked at again.
+/// Age from which on an entry is checked again.
 const FRESH: Duration = Duration::from_secs(1);
 
 impl Files {
@@ -142,7 +142,7 @@ impl Files {
     }
 }
 
-/// What it costs to keep something: bytes, and files that stay open.
+/// Cost of an entry: bytes, and open files.
 fn weight(path: &str, found: &Found) -> (u64, usize) {
     // Fields and the tree's own.
     let around = path.len() as u64 + 512;
@@ -197,7 +197,7 @@ fn read(file: &File, length: u64) -> io::Result<Arc<[u8]>> {
     Ok(bytes.into())
 }
 
-/// What the system says, as HTTP says it. What lies outside the folder is not there.
+/// Status for a system error. A file outside the directory counts as absent.
 fn status(error: &io::Error) -> u16 {
     match error.kind() {
         io::ErrorKind::PermissionDenied => 403,

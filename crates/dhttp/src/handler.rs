@@ -1,4 +1,4 @@
-//! What is asked and what is answered, whatever the channel.
+//! Requests and responses, whatever the channel.
 //!
 //! A handler never learns which channel its answer takes, and need not. Not the head as it is sent: what belongs to a
 //! connection (`Connection`, `Content-Length`, `Date`, tokens) is added behind it.
@@ -12,7 +12,7 @@ use wire::Time;
 
 use crate::later::Reply;
 
-/// What answers requests. Each thread of a server has a clone of its own, so that it may keep what it likes without
+/// Handler of requests. Each thread of a server has a clone of its own, so that it may store what it likes without
 /// a lock. It is called in the thread that serves: what takes long holds up others, and is promised for later.
 pub trait Handler: Clone + Send + 'static {
     /// The answer to a request. `now` counts from when the server was started.
@@ -29,7 +29,7 @@ pub trait Handler: Clone + Send + 'static {
     }
 }
 
-/// What a handler says, to whoever need not keep it.
+/// A handler's reply, borrowed if possible.
 #[derive(Debug)]
 pub enum Shown<'a> {
     /// One that the handler keeps.
@@ -57,7 +57,7 @@ pub struct Request<'a> {
     pub target: &'a str,
     /// Its body; nothing if it came in a datagram.
     pub body: &'a [u8],
-    /// Whom it was sent to, if that is somebody else: it was taken on its way.
+    /// Destination of the packet, if it is another host: the request was intercepted.
     pub meant_for: Option<SocketAddr>,
     /// Where the client is, if that is known: by its connection, or by a token. A datagram alone may be from anybody.
     pub client: Option<IpAddr>,
@@ -173,7 +173,7 @@ pub enum Body {
         file: Arc<File>,
         /// Where it begins, in bytes.
         offset: u64,
-        /// How many there are.
+        /// Length in bytes.
         length: u64,
     },
     /// Only for HEAD: somebody else's, of so many bytes if that is known.
@@ -181,7 +181,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// How many bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> u64 {
         match self {
             Self::Whole(bytes) => bytes.len() as u64,
@@ -190,7 +190,7 @@ impl Body {
         }
     }
 
-    /// How many bytes are to be told, if any.
+    /// Returns the length to announce, in bytes, if it is known.
     pub fn told_length(&self) -> Option<u64> {
         match self {
             Self::Whole(_) | Self::File { file: _, offset: _, length: _ } => Some(self.len()),

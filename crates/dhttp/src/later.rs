@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::handler::Answer;
 
-/// What a handler says to a request.
+/// Reply of a handler to a request.
 #[derive(Debug)]
 pub enum Reply {
     /// This.
@@ -32,7 +32,7 @@ impl From<Answer> for Reply {
     }
 }
 
-/// What a client is told that gets no answer.
+/// Response to a client whose request got none.
 pub(crate) const NO_ANSWER: &str = "500 Internal Server Error: the application gave no answer";
 
 /// Two halves: one for whoever will know the answer, in any thread, and one for the server.
@@ -58,7 +58,7 @@ struct Slot {
     state: Mutex<State>,
 }
 
-/// What comes by a promise.
+/// Message of a promise.
 #[derive(Debug)]
 pub(crate) enum Word {
     /// Something before the answer: its status, 100 to 199, and fields.
@@ -96,7 +96,7 @@ impl Promise {
         self.slot.say(Word::PlainHttp);
     }
 
-    /// What says something before the answer comes, from wherever it is heard.
+    /// Returns a sender of interim responses, for use in any thread.
     pub fn interims(&self) -> Interims {
         Interims { slot: Arc::clone(&self.slot), left: Arc::new(AtomicUsize::new(MOST_INTERIMS)) }
     }

@@ -17,7 +17,7 @@
 //! | [`clock`] | the time |
 //! | [`random`], [`fields`], [`socket`], `url` | secrets, header fields, sockets with their options, addresses |
 //!
-//! What it is not: it decides nothing about the protocol. Which channel, how long, how often and how much is for the
+//! It decides nothing about the protocol. Which channel, how long, how often and how much is for the
 //! state machines in [`dhttp_proto`] and [`http1::server`]; here is only how. Caches, gateways and helpers on routers are `dhttp-proxy`'s.
 //!
 //! ```

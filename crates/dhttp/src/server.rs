@@ -62,7 +62,7 @@ pub struct Server<H: Handler> {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the threads are told.
+/// State shared with the threads.
 #[derive(Debug)]
 struct Shared<H> {
     stop: AtomicBool,
@@ -86,7 +86,7 @@ impl<H: Handler> Server<H> {
     /// Binds UDP and TCP to one port and begins to serve. With port 0 the system chooses one.
     ///
     /// # Errors
-    /// What the system said to the sockets; the address may be in use by another server.
+    /// The system's error for a socket; the address may be in use by another server.
     pub fn start(
         address: SocketAddr,
         config: ServerConfig,
@@ -128,12 +128,12 @@ impl<H: Handler> Server<H> {
         self.address
     }
 
-    /// What it has counted, in Prometheus' text format.
+    /// Returns its counters in Prometheus' text format.
     pub fn metrics(&self) -> String {
         Counters::text(&self.counters)
     }
 
-    /// What its threads have counted, to be read from elsewhere.
+    /// Returns the counters of its threads, for other readers.
     pub fn counters(&self) -> Vec<Arc<Counters>> {
         self.counters.clone()
     }

@@ -23,7 +23,7 @@ pub fn udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
 /// The same, to which the kernel may divert what is for others (`tproxy` of nftables); it tells for whom.
 ///
 /// # Errors
-/// What the system said; it takes `CAP_NET_ADMIN`.
+/// The system's error; it takes `CAP_NET_ADMIN`.
 pub(crate) fn take_what_is_for_others(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::IPPROTO_IP, libc::IP_TRANSPARENT, 1)?;
     if socket.local_addr()?.is_ipv6() {
@@ -129,7 +129,7 @@ pub(crate) fn came_with_data(stream: &impl AsRawFd) -> bool {
 /// `TCPI_OPT_SYN_DATA` (`linux/tcp.h`): data in the SYN was acknowledged.
 const SYN_DATA: u8 = 32;
 
-/// What this host's kernel says of TCP Fast Open, and whether it lets listeners take data in SYNs.
+/// Reads this host's TCP Fast Open setting, and whether it lets listeners take data in SYNs.
 pub(crate) fn fast_open_setting() -> Option<(u32, bool)> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_fastopen").ok()?;
     let value: u32 = text.trim().parse().ok()?;

@@ -1,4 +1,4 @@
-//! What an answer in a datagram costs the allocator: nothing (`docs/dhttp-server.md`).
+//! Allocations per response in a datagram: none (`docs/dhttp-server.md`).
 //!
 //! The whole program counts, so that this binary has one test and no other. Not a timing.
 

@@ -1,6 +1,7 @@
-//! What an attacker would do to a server and to a client, tried over the loopback interface.
+//! Attacks on a server and on a client, over the loopback interface.
 //!
-//! What needs other addresses than one's own (spoofing) is tried on the state machines, in `dhttp-proto`; here are the sockets.
+//! Attacks from other addresses than one's own (spoofing) are tested on the state machines, in `dhttp-proto`; here are
+//! the sockets.
 
 extern crate roundtrip_dhttp as dhttp;
 

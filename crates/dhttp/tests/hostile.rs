@@ -24,10 +24,10 @@ fn client() -> Client {
     Client::start(config, Known::default(), None).unwrap()
 }
 
-/// How a request ended.
+/// Outcome of a request.
 type Outcome = Result<(Via, u16, usize), String>;
 
-/// How one request to such a server ended, where nothing listens by TCP. The server hears the request and acts: its
+/// Outcome of one request to such a server, where nothing listens by TCP. The server hears the request and acts: its
 /// socket, where the client waits, where it listens, the id.
 fn asked(act: impl FnOnce(&UdpSocket, SocketAddr, SocketAddr, &[u8]) + Send + 'static) -> Outcome {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -17,7 +17,7 @@ type Handler = fn(&Request<'_>) -> Answer;
 
 /// Each of the server's times is this long.
 const SHORT: Duration = Duration::from_millis(300);
-/// What is read after this long has not ended by the server's doing.
+/// Maximum wait for the server to close; a longer read did not end by its doing.
 const LONG: Wait = Wait::from_secs(20);
 
 fn server(accepted: usize) -> Server<Handler> {

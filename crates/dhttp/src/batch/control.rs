@@ -1,4 +1,4 @@
-//! What goes beside a datagram: which address it is for or from, and how many datagrams it really is.
+//! Ancillary data of a datagram: the address it is for or from, and the number of datagrams in it.
 //!
 //! `IP_PKTINFO` and `IP_ORIGDSTADDR` (ip(7)), `IPV6_PKTINFO` (RFC 3542, section 6) and `IPV6_ORIGDSTADDR`, `UDP_SEGMENT` and `UDP_GRO` (udp(7)). Not the bytes.
 
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 #[derive(Clone, Copy)]
 pub(super) struct Control([u64; 16]);
 
-/// What the kernel told about a datagram.
+/// Values that the kernel gave for a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     /// Where it was sent to.

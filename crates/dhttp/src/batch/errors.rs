@@ -1,4 +1,4 @@
-//! What ICMP has said about datagrams that a socket sent.
+//! ICMP errors about datagrams that a socket sent.
 //!
 //! Not what a system call returned: this comes later, out of the socket's queue of errors.
 
@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 
 use super::name::{self, NAME_BYTES};
 
-/// Whom ICMP says not to listen, of those that this socket has sent to; `None` when there is no more of such news.
+/// Returns a peer of this socket whose port is unreachable, as reported by ICMP; `None` when there are no more reports.
 /// Other errors are passed over: a way that is broken now may not be in a moment.
 pub fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     loop {

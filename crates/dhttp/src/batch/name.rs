@@ -18,7 +18,7 @@ const fn family(family: i32) -> libc::sa_family_t {
     family as libc::sa_family_t
 }
 
-/// What the kernel wrote.
+/// Reads an address that the kernel wrote.
 pub(super) fn read(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
     let pointer = &raw const *name;
     match i32::from(name.ss_family) {

@@ -36,7 +36,7 @@ pub(super) struct Driver {
     questions: BTreeMap<Id, Question>,
     shared: Arc<Shared>,
     room: Vec<u8>,
-    /// What the kernel says of Fast Open, until it has been told.
+    /// The kernel's setting of Fast Open, until it has been reported.
     fast_open: Option<(u32, bool)>,
     /// Given up to take a connection that there is no descriptor for, and close it.
     spare: Option<File>,
@@ -156,7 +156,7 @@ impl Driver {
         }
     }
 
-    /// What came by plain HTTP meanwhile, before the machine takes a server for silent.
+    /// Records bytes received by plain HTTP meanwhile, before the state machine takes a server for silent.
     fn hear(&mut self) {
         let heard = self.shared.heard.lock().map(|mut heard| std::mem::take(&mut *heard));
         for (server, bytes) in heard.unwrap_or_default() {

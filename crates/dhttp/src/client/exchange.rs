@@ -1,4 +1,4 @@
-//! What comes of one request: a head, a body in parts, an end.
+//! Events of one request: a head, a body in parts, an end.
 //!
 //! To be waited for in a thread ([`Exchange::next`]) or in a task of any runtime ([`Exchange::poll_next`]).
 
@@ -11,7 +11,7 @@ use http1::message::ResponseHead;
 
 use super::{Command, Shared};
 
-/// What came of a request, one after the other.
+/// Event of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The answer begins, and came this way.
@@ -46,7 +46,7 @@ impl Via {
     }
 }
 
-/// What comes of one request. When it is dropped, nobody waits for the answer any more.
+/// Exchange of one request and its response. Dropping it cancels the request.
 pub struct Exchange {
     id: Id,
     sink: Arc<Sink>,
@@ -71,7 +71,7 @@ struct State {
     waker: Option<Waker>,
 }
 
-/// Whoever gives waits when so much waits to be taken.
+/// Buffered bytes from which on the sender of events waits.
 const MOST_WAITING: usize = 8 << 20;
 
 impl Exchange {

@@ -1,4 +1,4 @@
-//! What a client tells of everything it sends and receives: what `-v` shows.
+//! Notes of a client about everything it sends and receives: the output of `-v`.
 //!
 //! Not the answers: those are [`super::Event`]s.
 
@@ -24,7 +24,7 @@ pub enum Note {
     NoFastOpen(u32),
     /// Its connection ended.
     Ended(SocketAddr),
-    /// What came from there was thrown away.
+    /// A message from there was discarded.
     Discarded(SocketAddr, Discard),
     /// Plain HTTP is asked next, for this reason.
     Fallback(Reason),

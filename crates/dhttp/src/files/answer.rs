@@ -69,7 +69,7 @@ impl Found {
     }
 }
 
-/// What a request asks beside a file's name, found on one way through its fields. Of several of one name the first
+/// Fields of a request for a file, found in one pass through them. Of several of one name the first
 /// counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked<'a> {
@@ -99,7 +99,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What a request's conditions and range leave of a file.
+/// Returns the part of a file that a request's conditions and range select.
 pub(super) fn conditioned<'a>(found: &'a Found, request: &Request<'_>, asked: &Asked<'_>) -> Cow<'a, Answer> {
     let Found { answer, tag, modified } = found;
     if answer.status != 200 {

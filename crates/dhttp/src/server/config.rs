@@ -1,4 +1,4 @@
-//! How a server behaves: the machines' profiles, and what belongs to sockets and threads.
+//! Configuration of a server: the state machines' profiles, and the options of sockets and threads.
 //!
 //! Not what is answered: that is the handler's.
 
@@ -12,7 +12,7 @@ use wire::Duration;
 
 use super::clients::ClientLimits;
 
-/// How a server behaves.
+/// Configuration of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerConfig {
     /// DHTTP, in each thread: limits that count connections are divided among them.
@@ -29,7 +29,7 @@ pub struct ServerConfig {
     pub body_bytes: usize,
     /// A connection that takes no bytes for so long while some wait is reset.
     pub stall: Duration,
-    /// How long what was begun may take when the server is to stop.
+    /// Grace period for pending work at shutdown.
     pub grace: Duration,
     /// Whether a connection to a client that has proved its address may carry data in its SYN (RFC 7413), where the
     /// kernel allows it: a large answer in one round trip.

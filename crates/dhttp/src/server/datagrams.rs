@@ -59,7 +59,7 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// What the link does not carry is asked for over plain HTTP, at once, and others like it go by TCP from now on.
+    /// Refers responses too large for the link to plain HTTP, immediately; others like them go by TCP from now on.
     fn referred_for_size(&mut self) {
         let now = self.clock.now();
         for (datagram, ends) in self.outbox.too_large() {

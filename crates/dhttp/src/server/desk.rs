@@ -21,7 +21,7 @@ use crate::later::{Later, Mailbox, Word};
 pub(super) struct Desk {
     mailbox: Arc<Mailbox>,
     waiting: BTreeMap<u64, Waiting>,
-    /// How many of them are each client's; those that are not known are one.
+    /// Number of them per client; unknown clients count as one.
     clients: BTreeMap<Option<IpAddr>, usize>,
     next: u64,
 }
@@ -33,7 +33,7 @@ struct Waiting {
     asked: Asked,
 }
 
-/// How it was asked.
+/// Channel of a request.
 #[derive(Debug)]
 pub(super) enum Asked {
     /// In a datagram, by this request.
@@ -84,13 +84,13 @@ impl Desk {
         later.await_in(&self.mailbox, number);
     }
 
-    /// What has come, and for whom.
+    /// Takes the messages that have come, with their requests.
     pub(super) fn take(&mut self) -> Vec<(Asked, Word)> {
         let come = self.mailbox.take().into_iter();
         come.filter_map(|(number, word)| Some((self.of(number, &word)?, word))).collect()
     }
 
-    /// Who asked, if this word is for him.
+    /// Returns the request that this message is for, if it gets it.
     fn of(&mut self, number: u64, word: &Word) -> Option<Asked> {
         match (word, &self.waiting.get(&number)?.asked) {
             (Word::Answer(..) | Word::PlainHttp, _) => self.leave(number),

@@ -46,7 +46,7 @@ pub(super) fn fields<'a>(
     today.date.iter().chain(answer.fields.iter()).chain(token)
 }
 
-/// What every answer of this second says, made once.
+/// Fields common to all responses of this second, encoded once.
 #[derive(Debug)]
 pub(super) struct Today {
     port: u16,
@@ -95,7 +95,7 @@ impl Today {
         self.second
     }
 
-    /// What an answer with these fields says beside them on a connection of a client.
+    /// Returns the fields to add to a response with these fields on a connection of a client.
     pub(super) fn beside(&self, fields: &Fields) -> &Fields {
         if fields.get("Date").is_none() { &self.plain } else { &self.undated }
     }

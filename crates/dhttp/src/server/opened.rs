@@ -30,11 +30,11 @@ struct Opened {
     stream: TcpStream,
     queue: Queue,
     is_there: bool,
-    /// Who waits for it to be there.
+    /// Requests that wait for it to open.
     asked: Vec<(Ends, Id)>,
 }
 
-/// What all of them are watched for, from first to last: they are told once each time that there is room again.
+/// Events watched on all of them, from first to last: one event each time that there is space again.
 const WATCHED: EventFlags =
     EventFlags::OUT.union(EventFlags::IN).union(EventFlags::RDHUP).union(EventFlags::ET);
 
@@ -177,7 +177,7 @@ impl OpenedConnections {
     }
 }
 
-/// How events of these connections are told from others: by the lowest bit.
+/// Encodes events of these connections, distinguished from others by the lowest bit.
 fn data(ConnectionId(id): ConnectionId) -> EventData {
     EventData::new_u64(id << 1 | 1)
 }

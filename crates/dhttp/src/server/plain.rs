@@ -47,18 +47,18 @@ pub(super) struct Plain {
     end: End,
 }
 
-/// What of a file is still to be given to the machine.
+/// Rest of a file that the state machine has not received yet.
 #[derive(Debug)]
 struct Rest {
     id: RequestId,
     file: Arc<File>,
     at: u64,
     end: u64,
-    /// What follows it.
+    /// Trailers after it.
     trailers: Fields,
 }
 
-/// How it ends, once nothing waits.
+/// Way of closing, once nothing waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
@@ -66,21 +66,21 @@ enum End {
     Close,
 }
 
-/// What was answered, for the log and the counters.
+/// Callback for each response, for the log and the counters.
 pub(super) type Answered<'a> = &'a mut dyn FnMut(&Request<'_>, u16, u64);
 
-/// What a connection needs of its thread.
+/// Context that a connection needs of its thread.
 pub(super) struct Around<'a, H> {
     pub(super) now: Time,
     pub(super) handler: &'a mut H,
     /// Fields of every answer.
     pub(super) today: &'a Today,
-    /// What makes tokens for clients that name the port on which they accept connections.
+    /// Maker of tokens for clients that name the port on which they accept connections.
     pub(super) tokens: &'a Machine,
     /// For what comes in.
     pub(super) room: &'a mut [u8],
     pub(super) body_bytes: usize,
-    /// What is counted of clients.
+    /// Counters of clients.
     pub(super) counters: &'a Counters,
     /// For answers that come later, and the number of this connection there.
     pub(super) desk: &'a mut Desk,

@@ -1,4 +1,4 @@
-//! What waits for a connection: bytes, and parts of files that the kernel sends by itself.
+//! Send queue of a connection: bytes, and parts of files that the kernel sends by itself.
 //!
 //! Not a connection: whoever has one writes from here when it takes something.
 
@@ -14,7 +14,7 @@ use socket2::SockRef;
 
 use crate::handler::Body;
 
-/// What waits, in order.
+/// Pieces to send, in order.
 #[derive(Debug, Default)]
 pub struct Queue {
     pieces: VecDeque<Piece>,
@@ -29,7 +29,7 @@ enum Piece {
     End,
 }
 
-/// What came of writing.
+/// Result of a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Bytes that were taken.
@@ -40,7 +40,7 @@ pub struct Written {
     pub is_full: bool,
 }
 
-/// What a SYN carries over Ethernet: 1,500 bytes without two headers and the most options there are.
+/// Payload of a SYN over Ethernet: 1,500 bytes without two headers and the maximum of options.
 const SYN_BYTES: usize = 1_420;
 /// Pieces that are written at once.
 const MOST_PARTS: usize = 32;
@@ -99,7 +99,7 @@ impl Queue {
     /// Writes what the connection takes, or as much as is one's turn.
     ///
     /// # Errors
-    /// What the system said; the connection is of no use any more. A file that has become shorter is an error, too:
+    /// The system's error; the connection is of no use any more. A file that has become shorter is an error, too:
     /// nothing can be sent in place of what is missing.
     pub fn write(&mut self, stream: &TcpStream) -> io::Result<Written> {
         let mut written = Written::default();

@@ -1,6 +1,6 @@
 //! One thread of a server: waits for its sockets and its timers, and hands on what is ready.
 //!
-//! What is done with datagrams is in `datagrams`; connections have `opened` and `plain`.
+//! Datagrams are handled in `datagrams`, connections in `opened` and `plain`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -62,7 +62,7 @@ pub(super) struct Worker<H> {
     pub(super) opened: OpenedConnections,
     pub(super) inbox: Inbox,
     pub(super) outbox: Outbox,
-    /// What comes in on connections of clients, for a moment.
+    /// Buffer for data received on connections of clients.
     room: Box<[u8]>,
     pub(super) today: Today,
     pub(super) counters: Arc<Counters>,
@@ -101,7 +101,7 @@ const ROOM_BYTES: usize = 16_384;
 /// Connections that are looked at for one that makes way.
 const LOOKED_AT: usize = 64;
 
-/// How often connections of clients are looked at, whose timers are all in seconds.
+/// Interval of the checks of client connections, whose timers are all in seconds.
 const SWEEP: Duration = Duration::from_millis(500);
 
 impl<H: Handler> Worker<H> {
@@ -187,7 +187,7 @@ impl<H: Handler> Worker<H> {
         self.opened.are_done() && self.desk.is_empty() && self.plain.values().all(Plain::is_idle)
     }
 
-    /// What takes part in answering datagrams, each on its own.
+    /// Borrows the parts that handle datagrams, each on its own.
     pub(super) fn parts(&mut self) -> Parts<'_, H> {
         let way = Way {
             machine: &mut self.machine,
