@@ -1,4 +1,4 @@
-//! What a cache spends on each of a million small answers beside what they are: key, fields and body.
+//! Memory that a cache needs for each of a million small responses beyond their contents: key, fields and body.
 //!
 //! `cargo bench -p roundtrip-dhttp-proxy --bench cache_memory`. Resident memory before and after, of this program alone; what the allocator
 //! and the kernel round up is in it. Not a measure of time.
@@ -14,7 +14,7 @@ use wire::Time;
 const OBJECTS: u64 = 1_000_000;
 /// `1x1.gif` and the like.
 const BODY_BYTES: usize = 100;
-/// What is asked for at once.
+/// Number of concurrent requests.
 const AT_ONCE: u64 = 1_000;
 const LINES: [(&str, &str); 4] = [
     ("Date", "Sat, 21 Nov 2026 12:00:00 GMT"),

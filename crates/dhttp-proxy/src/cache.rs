@@ -19,7 +19,7 @@
 //! | `disk` | on disk: what is left after the end |
 //! | `counters` | what it tells of itself |
 //!
-//! What it is not: it decides nothing about caching; that is [`http1::cache`]. It knows no channel; that is the server's.
+//! It decides nothing about caching; that is [`http1::cache`]. It knows no channel; that is the server's.
 
 mod answered;
 pub mod counters;
@@ -58,7 +58,7 @@ use store::Store;
 pub use upstream::Upstream;
 use waiting::Waiting;
 
-/// How a cache behaves.
+/// Configuration of a cache.
 #[derive(Clone, Debug)]
 pub struct CacheConfig {
     /// So many bytes are kept in memory at most.
@@ -73,7 +73,7 @@ pub struct CacheConfig {
     /// The file in which answers are kept beside that, and for how many bytes of them there is room; none unless it is
     /// said.
     pub disk: Option<(PathBuf, u64)>,
-    /// Who is told, in a sentence, when the disk fails.
+    /// Callback that gets a sentence when the disk fails.
     pub tell: fn(&str),
 }
 
@@ -93,7 +93,7 @@ pub struct Cache<U> {
     ready: Ready,
 }
 
-/// What the threads have in common.
+/// State shared by the threads.
 #[derive(Debug)]
 struct Shared<U> {
     upstream: U,
@@ -136,7 +136,7 @@ impl<U: Upstream> Cache<U> {
         self.shared.store.resize(config);
     }
 
-    /// What it has counted, in Prometheus' text format, whenever it is called.
+    /// Returns a function that renders its counters in Prometheus' text format.
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<U> {
         let shared = Arc::clone(&self.shared);
         move || shared.store.metrics()
@@ -166,7 +166,7 @@ impl<U: Upstream> Handler for Cache<U> {
 }
 
 impl<U: Upstream> Cache<U> {
-    /// What is kept and fresh, for a GET that says nothing about caches: most requests.
+    /// Returns a fresh stored response to a GET without cache directives: most requests.
     fn at_once(&mut self, request: &Request<'_>) -> Option<&Answer> {
         let mut is_plain = request.method == "GET" && request.body.is_empty();
         request.each_field(|name, _| is_plain &= !Asked::is_about_caches(name));
@@ -233,8 +233,8 @@ impl<U: Upstream> Cache<U> {
     }
 }
 
-/// Whom and what: answers of one host are nothing to another; and, of what was taken on its way, those of one server
-/// are nothing to another that only says that it is the same host.
+/// Writes the cache key: host and target. Responses of one host are separate from another's; and those of intercepted
+/// requests also from another server's that only claims to be the same host.
 fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
     key.clear();
     if let Some(server) = request.meant_for {
@@ -289,7 +289,7 @@ fn on_calendar() -> Time {
     Time::ZERO + calendar()
 }
 
-/// What a request gets of what was found.
+/// Returns the response made from a stored one.
 fn given(found: &Found, asked: &Asked<'_>, now: Time, how: &str) -> Answer {
     let Found { record, large } = found;
     let length = large.as_ref().map_or(record.body().len() as u64, Body::len);

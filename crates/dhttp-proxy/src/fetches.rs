@@ -24,7 +24,7 @@ tokio::task_local! {
     static CLIENT: Client;
 }
 
-/// Who a fetch is for.
+/// Client of a fetch.
 type Client = Option<IpAddr>;
 
 /// Fetches in progress.
@@ -92,7 +92,7 @@ impl Spill {
     /// Makes one.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub(crate) fn new() -> io::Result<Self> {
         let (file, bytes) = (Arc::new(tempfile::tempfile()?), Arc::default());
         let client = CLIENT.try_with(|client| *client).unwrap_or_default();

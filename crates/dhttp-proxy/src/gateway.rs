@@ -59,22 +59,22 @@ use front::{Desk, Front};
 use hands::Hands;
 use upstream::Pool;
 
-/// How a gateway behaves.
+/// Configuration of a gateway.
 #[derive(Clone, Debug)]
 pub struct GatewayConfig {
-    /// How it asks servers.
+    /// Configuration of its requests to servers.
     pub client: ClientConfig,
-    /// How long a program's connection may be idle between requests.
+    /// Idle timeout of a client's connection between requests.
     pub idle: Duration,
-    /// How long one side may be silent in the middle of a message.
+    /// Timeout of one side in the middle of a message.
     pub patience: Duration,
     /// Connections of programs at a time; more are told to come again.
     pub connections: usize,
-    /// Who may use it; empty: whoever reaches it.
+    /// Clients that may use it; empty: all that reach it.
     pub allowed: Vec<Prefix>,
     /// Ports to which `CONNECT` leads; `None`: any.
     pub connect_ports: Option<Vec<u16>>,
-    /// How answers are kept, if they are to be.
+    /// Configuration of the cache, if there is one.
     pub cache: Option<CacheConfig>,
 }
 
@@ -100,7 +100,7 @@ pub struct Gateway {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the threads have in common.
+/// State shared by the threads.
 struct Shared {
     /// Another after a reload.
     ways: Mutex<Ways>,
@@ -115,14 +115,14 @@ struct Shared {
     counters: Counters,
     log: Mutex<Option<Arc<Log>>>,
     stop: AtomicBool,
-    /// How long what was begun may take then.
+    /// Grace period for pending work then.
     grace: Mutex<Duration>,
     /// Where connections come back to.
     desk: Desk,
     hands: Arc<Hands>,
 }
 
-/// How it behaves, and what asks by DHTTP.
+/// Its configuration, and its DHTTP client.
 #[derive(Clone)]
 struct Ways {
     config: Arc<GatewayConfig>,
@@ -133,7 +133,7 @@ impl Gateway {
     /// Binds the port and begins. `known` are servers that speak DHTTP; `watch` is told what is sent and received.
     ///
     /// # Errors
-    /// What the system said to the sockets; the address may be in use. Or what is wrong with the file in which answers are
+    /// The system's error for a socket; the address may be in use. Or the fault of the file in which responses are
     /// to be kept.
     pub fn start(
         address: SocketAddr,
@@ -191,7 +191,7 @@ impl Gateway {
     /// From now on it behaves so, and answers are written to another log. What is under way goes on as it began.
     ///
     /// # Errors
-    /// What the system said to other ports, if there are to be others; then nothing has changed.
+    /// The system's error for other ports, if there are to be others; then nothing has changed.
     pub fn reload(&self, config: GatewayConfig, log: Option<Arc<Log>>) -> io::Result<()> {
         let before = self.shared.ways();
         let client = if before.config.client == config.client {
@@ -240,7 +240,7 @@ impl Shared {
         allowed.is_empty() || allowed.iter().any(|prefix| prefix.contains(peer))
     }
 
-    /// What is so now.
+    /// Returns the current configuration and client.
     fn ways(&self) -> Ways {
         // A thread that panicked while it held the lock changed nothing by halves.
         self.ways.lock().unwrap_or_else(PoisonError::into_inner).clone()

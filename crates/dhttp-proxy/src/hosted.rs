@@ -3,7 +3,7 @@
 //! Requests flow in from the threads that serve and out to the runtime's; answers come back when they are whole. Bodies
 //! that are larger wait in an unnamed file, so that their number costs disk and not memory.
 //!
-//! What it is not: a way for answers without end (events, long polls): DHTTP sends messages whose length is known.
+//! Not for endless responses (events, long polls): DHTTP sends messages whose length is known.
 
 use std::error::Error;
 use std::fmt;
@@ -157,7 +157,7 @@ where
     Ok(Answer { status: head.status.as_u16(), fields: Arc::new(fields), body })
 }
 
-/// What the server says itself, knowing better.
+/// Fields that the server sets itself.
 const BY_US: [&str; 6] =
     ["Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding", "Upgrade"];
 
@@ -208,12 +208,12 @@ impl Collected {
         if self.memory.len() > IN_MEMORY { self.spill() } else { Ok(()) }
     }
 
-    /// What came behind it.
+    /// Takes the trailers.
     pub(crate) fn take_trailers(&mut self) -> Fields {
         std::mem::take(&mut self.trailers)
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub(crate) const fn length(&self) -> u64 {
         self.length
     }

@@ -39,18 +39,18 @@ use driver::Driver;
 
 pub use rules::LET_IN;
 
-/// How a helper works.
+/// Configuration of a helper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NatConfig {
     /// The network interface behind which clients are.
     pub inside: String,
     /// The one behind which servers are.
     pub outside: String,
-    /// Whose packets it sees; for the others there may be a second helper.
+    /// Address family of the packets it sees; for the other there may be a second helper.
     pub family: Family,
     /// The UDP port of servers.
     pub port: u16,
-    /// What becomes of requests and answers.
+    /// Configuration of the translator.
     pub translator: TranslatorConfig,
     /// Whether a connection must begin with the id of a request.
     pub by_id: bool,
@@ -91,14 +91,14 @@ struct Shared {
 /// The programs that change the rules take no longer.
 const CHANGED: Duration = Duration::from_secs(30);
 
-/// What it is to be from now on, and whom to tell what came of that.
+/// New configuration, and the sender of its result.
 type Change = (NatConfig, Sender<Result<(), NatError>>);
 
 impl Nat {
     /// Binds the port, installs the rules and begins.
     ///
     /// # Errors
-    /// What is missing; then nothing is left behind.
+    /// The missing part; then nothing is left behind.
     pub fn start(config: &NatConfig, log: Option<Arc<Log>>) -> Result<Self, NatError> {
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
         let shared = Arc::new(Shared {
@@ -125,7 +125,7 @@ impl Nat {
     /// if somebody has taken the table away.
     ///
     /// # Errors
-    /// What is missing, or was refused; then everything is as it was.
+    /// The part that is missing, or was refused; then everything is as it was.
     pub fn reload(&self, config: NatConfig, log: Option<Arc<Log>>) -> Result<(), NatError> {
         let (tell, told) = mpsc::channel();
         if let Ok(mut change) = self.shared.change.lock() {

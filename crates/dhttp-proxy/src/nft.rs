@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::process::{Command, Output, Stdio};
 
-/// Whose packets a table sees. Two tables of one name, one of each, do not know of each other.
+/// Address family of a table's packets. Two tables of one name, one of each family, are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Those of IPv4.
@@ -40,7 +40,7 @@ impl Family {
         }
     }
 
-    /// What sets hold of it: `ipv4_addr`.
+    /// Type of its addresses in sets: `ipv4_addr`.
     pub const fn address(self) -> &'static str {
         match self {
             Self::Ip => "ipv4_addr",
@@ -60,11 +60,11 @@ impl Family {
 /// A table, and where marked packets go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Whose packets it sees.
+    /// Address family of its packets.
     pub family: Family,
     /// Nobody else has one of this name.
     pub table: &'static str,
-    /// What is in it: sets, maps and chains.
+    /// Its contents: sets, maps and chains.
     pub content: String,
     /// Packets with this mark are delivered to this machine, whomever they are for. It is also the number of the
     /// routing table that says so.
@@ -86,7 +86,7 @@ impl Rules {
     /// Installs them until the result is dropped.
     ///
     /// # Errors
-    /// What is missing, or was refused; then nothing is installed.
+    /// The part that is missing, or was refused; then nothing is installed.
     pub fn install(self) -> Result<Installed, RulesError> {
         let family = self.family;
         if self.is_there()? {
@@ -106,7 +106,7 @@ impl Rules {
     /// Whether the kernel would take them, without giving them to it.
     ///
     /// # Errors
-    /// What is missing, or was refused.
+    /// The part that is missing, or was refused.
     pub fn check(&self) -> Result<(), RulesError> {
         check("nft", run("nft", &["--check", "--file", "-"], &self.text())?)
     }
@@ -172,7 +172,7 @@ impl Installed {
     /// Puts other rules of the same table in the place of these, in one step. What was in its sets is gone.
     ///
     /// # Errors
-    /// What was refused; then the rules are those that they were.
+    /// The refused part; then the rules are unchanged.
     pub fn replace(&mut self, rules: Rules) -> Result<(), RulesError> {
         Self::replace_all(std::slice::from_mut(self), vec![rules])
     }
@@ -181,7 +181,7 @@ impl Installed {
     /// refused, all are what they were.
     ///
     /// # Errors
-    /// What was refused.
+    /// The refused part.
     pub fn replace_all(all: &mut [Self], rules: Vec<Rules>) -> Result<(), RulesError> {
         let text: String = rules.iter().map(Rules::replacement).collect();
         if text.is_empty() {

@@ -48,7 +48,7 @@ pub struct Origin {
     health: Arc<Health>,
 }
 
-/// What asks, on connections that it keeps.
+/// HTTP client with persistent connections.
 type Asking = Client<HttpConnector, Full<Bytes>>;
 
 /// An answer's body as it comes.
@@ -90,7 +90,7 @@ impl Origin {
         Self { patience, ..self }
     }
 
-    /// How it is, in Prometheus' text format, whenever it is called.
+    /// Returns a function that renders its state in Prometheus' text format.
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
         let health = Arc::clone(&self.health);
         move || health.metrics()
@@ -198,12 +198,12 @@ pub enum OriginError {
     Down(String),
     /// It was reached, and said nothing.
     Silent(String),
-    /// What it said was no answer, or broke off.
+    /// Its response was invalid, or broke off.
     Broken(String),
 }
 
 impl OriginError {
-    /// What the client gets in the place of an answer.
+    /// Returns the response to the client in place of the origin's.
     pub(crate) fn answer(&self) -> Answer {
         match self {
             Self::Refused(status, sentence) => Answer::text(*status, sentence),
@@ -357,7 +357,7 @@ fn broken(authority: &str, error: &dyn Error) -> OriginError {
     OriginError::Broken(format!("{authority}: {why}"))
 }
 
-/// What really happened: hyper says that levels below.
+/// Returns the innermost cause, which hyper reports levels below.
 fn innermost(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {

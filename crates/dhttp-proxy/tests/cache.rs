@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 /// Status, fields, body.
 type Said = (u16, Vec<(String, String)>, Vec<u8>);
 
-/// What an upstream says to a path, and what it was asked.
+/// Responses of an upstream by path, and its count of requests.
 #[derive(Clone, Default)]
 struct Origin {
     answers: Arc<Mutex<BTreeMap<String, Said>>>,
@@ -245,7 +245,7 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
-/// What lay on disk alone was not found for those who would have nobody asked.
+/// A response on disk alone was not found for `only-if-cached` requests.
 #[test]
 fn regress_what_is_on_disk_alone_is_kept_for_those_who_want_only_that() {
     let file = std::env::temp_dir().join(format!("dhttp-cache-disk-{}", std::process::id()));

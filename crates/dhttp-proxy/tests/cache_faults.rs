@@ -15,7 +15,7 @@ use dhttp::{Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
 use tokio::runtime::{Builder, Runtime};
 
-/// What is right at every path.
+/// The correct body at every path.
 const BODY: &str = "these are the right bytes";
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -104,7 +104,7 @@ const ILLNESSES: [&str; 11] = [
     "/unchanged-since-never",
 ];
 
-/// What the origin says at a path to the request with this number.
+/// Returns the origin's response at a path to the request with this number.
 fn said(path: &str, number: usize) -> String {
     let ok = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
     let length = BODY.len();
@@ -159,7 +159,7 @@ struct House {
 }
 
 impl House {
-    /// Whose cache waits so long for its origin.
+    /// Starts one whose cache has this timeout for its origin.
     fn open(patience: Duration) -> Self {
         let ill = Ill::new();
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

@@ -1,4 +1,4 @@
-//! What stands beside answers, through a cache: what a server says before them (1xx; RFC 9110, section 15.2), and what
+//! Interim responses and trailers through a cache: interim responses come first (1xx; RFC 9110, section 15.2), and trailers
 //! comes behind them (trailers; RFC 9110, section 6.5; RFC 9111, section 3).
 //!
 //! For a gateway that keeps answers the same is in `tests/gateway_cache.rs`.
@@ -60,7 +60,7 @@ impl House {
     }
 }
 
-/// What comes until this has come.
+/// Reads until these bytes have come.
 fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(end.as_bytes()) {

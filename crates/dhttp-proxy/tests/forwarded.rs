@@ -1,5 +1,4 @@
-//! What an origin is told of those who ask: never what they say of themselves, and where they are only if they have
-//! proved it.
+//! Client addresses reported to an origin: never a client's own claims, and its address only if it has proved it.
 //!
 //! Not what else becomes of a request on its way: that is in `hosted`.
 
@@ -36,7 +35,7 @@ fn server(runtime: &tokio::runtime::Runtime, tells: bool) -> Server<impl Handler
         .unwrap()
 }
 
-/// What a client says of itself that would like to be somebody else.
+/// Forged fields of a client.
 const LIES: &str = "forwarded: for=6.6.6.6\r\nX-Forwarded-For: 6.6.6.6\r\nX-FORWARDED-HOST: evil.example\r\n\
                     X-Real-IP: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nX-Original-URL: /6.6.6.6\r\n\
                     X-Rewrite-URL: /6.6.6.6\r\nX-Forwarded-Scheme: 6.6.6.6\r\nX-Forwarded-Prefix: /6.6.6.6\r\n\

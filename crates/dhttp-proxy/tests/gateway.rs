@@ -145,7 +145,7 @@ fn scripted(answers: Vec<&'static str>) -> SocketAddr {
     address
 }
 
-/// What was counted of what this program asked: an answer is counted when it has been written, and before the next
+/// Returns a counter of this client's requests: a response is counted when it has been written, and before the next
 /// request of its connection is read.
 fn counted(program: &mut Program, gateway: &Gateway, name: &str) -> u64 {
     program.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");

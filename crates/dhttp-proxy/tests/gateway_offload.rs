@@ -1,4 +1,4 @@
-//! What many programs ask at once goes to a server, and what the server says to them comes back, many datagrams in one
+//! Concurrent requests of many clients go to a server, and its responses come back, many datagrams in one
 //! piece: segmentation offload both ways (`UDP_SEGMENT`, `UDP_GRO`; udp(7)), seen by a relay between the two.
 //!
 //! Not how much that saves: that is told in docs/gateway.md.
@@ -18,7 +18,7 @@ use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 const PROGRAMS: usize = 64;
 const ROUNDS: usize = 20;
 
-/// What went one way.
+/// Traffic of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gone {
     pieces: usize,

@@ -103,7 +103,7 @@ fn content(path: &str) -> Vec<u8> {
     path.bytes().cycle().take(length).collect()
 }
 
-/// What a number of fetches came to.
+/// Results of a number of fetches.
 #[derive(Debug, Default)]
 struct Fetched {
     right: AtomicUsize,
@@ -176,7 +176,7 @@ fn one(client: &Client, url: &Url, path: &str, fetched: &Fetched) {
     counter.fetch_add(1, Ordering::SeqCst);
 }
 
-/// What is taken on the lower path: whatever comes from the balancer.
+/// Interception on the lower path: of everything from the balancer.
 fn interception(listen: SocketAddr) -> Interception<'static> {
     static INSIDE: LazyLock<[String; 1]> = LazyLock::new(|| ["tolower".to_owned()]);
     Interception { listen, ports: &[80], inside: &*INSIDE, reaches_private: true }
@@ -199,7 +199,7 @@ fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
     what()
 }
 
-/// How packets find their way.
+/// Distribution of packets over the paths.
 #[derive(Clone, Copy, Debug)]
 enum Ways {
     /// Each by one of the two paths, at random.
@@ -314,7 +314,7 @@ fn is_whole(path: &str) -> io::Result<bool> {
     Ok(bytes.ends_with(&content(path)))
 }
 
-/// How many of so many fetches over plain HTTP came to nothing, all at once.
+/// Returns the number of failures among `fetches` concurrent fetches over plain HTTP.
 fn broken(figure: &Figure, fetches: usize) -> usize {
     figure.client.inside(|| {
         thread::scope(|scope| {

@@ -17,7 +17,7 @@ use roundtrip_dhttp_proxy::nft::Family;
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
 use tokio::runtime::Builder;
 
-/// Whoever asks, a router, and a server.
+/// Nodes: a client, a router, and a server.
 fn hosts() -> io::Result<[Node; 3]> {
     let [client, router, server] = [Node::new()?, Node::new()?, Node::new()?];
     router.run("sysctl -q -w net.ipv6.conf.all.forwarding=1")?;

@@ -1,7 +1,7 @@
 //! Programs of today through the gateway, with nothing but their proxy setting: curl, Wget and apt-get, of a server that
 //! speaks DHTTP.
 //!
-//! What is not installed is left out, and said. Not what becomes of messages: that is in `gateway`.
+//! Programs that are not installed are skipped, with a message. Not the handling of messages: that is in `gateway`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl House {
         format!("http://{}{path}", self.server.address())
     }
 
-    /// What a program prints that has been told of the proxy, and nothing else.
+    /// Returns the output of a program that has only the proxy configured.
     fn run(&self, program: &str, arguments: &[&str]) -> Vec<u8> {
         let mut command = Command::new(program);
         command.args(arguments).env("http_proxy", self.proxy()).env_remove("no_proxy").env_remove("NO_PROXY");

@@ -1,4 +1,4 @@
-//! What every proxy meets, said to the gateway and to a server in front of an origin; and what origins say that is no
+//! Attacks on every proxy, sent to the gateway and to a server in front of an origin; and invalid responses of origins.
 //! answer. Refused by both, and what is refused never reaches the other side.
 //!
 //! Not how messages are read: that is tested in `http1`, payload by payload.

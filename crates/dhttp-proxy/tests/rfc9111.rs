@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 /// with `!Field` for one that must not be there).
 type Step<'a> = (&'a str, &'a str, &'a str);
 
-/// What the origin is to say, and what it was asked.
+/// The origin's next response, and the requests it got.
 type Script = Arc<Mutex<(String, Vec<String>)>>;
 
 struct House {

@@ -36,7 +36,15 @@ pub(crate) struct Dialogues {
     finished: VecDeque<FlowReport>,
 }
 
-/// What can be done about a request that had to be sent again, which no setting of TCP's is for.
+/// A lost datagram.
+pub(crate) const LOST: About = About {
+    what: "A datagram with a request or its reply was lost, and the client sent the request again.",
+    fixes: &RESENT,
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+/// Fixes for a resent request, to which no TCP setting applies.
 pub(crate) const RESENT: [Fix; 2] = [
     Fix {
         who: Who::Network,

@@ -8,7 +8,7 @@ use http1::message::{Fields, RequestHead, ResponseHead, Version};
 use roundtrip_dhttp_proxy::cache::Upstream;
 use roundtrip_dhttp_proxy::cache::upstream::{Fetched, Unanswered};
 
-/// What it says: these fields, and a body.
+/// Origin whose responses have these fields, and a body.
 pub(crate) struct Origin {
     pub(crate) lines: &'static [(&'static str, &'static str)],
     pub(crate) body: Vec<u8>,

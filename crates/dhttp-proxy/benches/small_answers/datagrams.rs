@@ -31,7 +31,7 @@ const WINDOW_OF_ONE: usize = 1_024;
 /// Addresses that each thread sends from.
 const CLIENTS: u16 = 256;
 
-/// How many answers there were. `begin` is called when all clients are there and have what they need.
+/// Returns the number of responses. `begin` is called when all clients are ready.
 pub(crate) fn run(load: Load, server: SocketAddr, begin: impl FnOnce()) -> u64 {
     static RUNS: AtomicU64 = AtomicU64::new(0);
     let loaders: Vec<_> =
@@ -50,7 +50,7 @@ struct Loader {
     socket: UdpSocket,
     inbox: Inbox,
     outbox: Outbox,
-    /// Who asks what, in turns.
+    /// Requests with their clients, in turns.
     requests: Vec<(IpAddr, Vec<u8>)>,
     asked: u64,
     /// Different in each thread of each run.
@@ -79,7 +79,7 @@ impl Loader {
         loader
     }
 
-    /// What a client asks that has a token, which it fetches.
+    /// Returns the request of a client that has a token, which it fetches.
     fn known(&mut self, client: IpAddr) -> (IpAddr, Vec<u8>) {
         let first = request(b"small.txt", &padding());
         for _ in 0..100 {
@@ -177,7 +177,7 @@ pub(crate) fn request(page: &[u8], fields: &str) -> Vec<u8> {
     request
 }
 
-/// What a first request is filled with, so that its answer is within three times its size.
+/// Returns padding for a first request, so that its response is within three times its size.
 pub(crate) fn padding() -> String {
     format!("DHTTP-Fill: {}\r\n", "0".repeat(340))
 }

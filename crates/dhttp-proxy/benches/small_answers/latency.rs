@@ -1,4 +1,4 @@
-//! How long a server takes that has nothing else to do, beside one that only reflects, over the loopback interface. Not
+//! Response time of an otherwise idle server, compared with one that only reflects, over the loopback interface. Not
 //! the network's time.
 //!
 //! They are asked in turns, two thousand times each, so that what disturbs one disturbs the other. Both run, and are
@@ -17,7 +17,7 @@ use super::{now, processor, spread};
 const TOGETHER: usize = 2_000;
 /// In a round, for each server.
 const TURNS: usize = 10;
-/// What comes later than this is asked for again, and not counted.
+/// Timeout: a later response is requested again, and not counted.
 const LOST: Duration = Duration::from_millis(200);
 
 /// Of one server in one round, in microseconds: the median, and the 999th of a thousand.
@@ -69,7 +69,7 @@ fn round(asking: &mut [Asking; 2]) -> [Percentiles; 2] {
     })
 }
 
-/// What runs before all others must leave them something, or the kernel sees to it in its own way.
+/// Pauses, so that real-time priority leaves CPU time to others, before the kernel throttles it.
 #[expect(clippy::disallowed_methods, reason = "there is nothing to be waited for")]
 fn rest() {
     std::thread::sleep(Duration::from_millis(10));

@@ -1,5 +1,5 @@
-//! How many small answers a second of processor time is worth: this server beside nginx, hyper, libcoap and a server that
-//! reflects datagrams and does nothing else, in turns, in one run.
+//! Small responses per second of CPU time: this server compared with nginx, hyper, libcoap and a server that reflects
+//! datagrams and does nothing else, in turns, in one run.
 //!
 //! `cargo bench -p roundtrip-dhttp-proxy --bench small_answers [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are `http`,
 //! `many`, `first`, `one`, `opened`, `latency`, `mutated`, `memory`, `cache` and `gateway`, and without any it is all of them. Each server is
@@ -81,7 +81,7 @@ const LINES: [Line; 24] = {
     ]
 };
 
-/// What is asked: of one line so many times the answers of another; 0: only how many that is.
+/// Target: one line reaches `wanted` times the responses of another; 0: only the ratio is reported.
 struct Target {
     section: &'static str,
     ours: &'static str,
@@ -121,11 +121,11 @@ struct Rate {
     server: f64,
     /// Of the server's and of what loads it.
     both: f64,
-    /// How much of the time the server's processor was booked.
+    /// Share of the time in which the server's CPU was busy.
     busy: f64,
 }
 
-/// What is to be done.
+/// Options of a run.
 struct Wish {
     rounds: usize,
     is_loopback: bool,
@@ -268,7 +268,7 @@ fn spread(mut all: Vec<f64>) -> (f64, f64, f64) {
     (all[all.len() / 2], all[0], all[all.len() - 1])
 }
 
-/// How long each line is loaded in a round.
+/// Duration of the load on each line in a round.
 const LOADED: Duration = Duration::from_secs(1);
 
 /// When this program began to look at the time.

@@ -1,4 +1,4 @@
-//! What clients cost in memory: what a server holds before and after it has answered a million of them, and while it keeps
+//! Memory per client: that of a server before and after it has responded to a million of them, and while it keeps
 //! a hundred thousand connections that it opened; and a gateway while a thousand programs keep theirs. Not the kernel's
 //! memory, which has several KiB for each socket.
 
@@ -60,7 +60,7 @@ pub(crate) fn compare(network: &Network, folder: &Folder) {
     }
 }
 
-/// What a gateway holds for programs that have asked once and keep their connections.
+/// Prints the memory of a gateway for clients that have sent one request and keep their connections open.
 fn print_idle(gateway: &One) {
     const PROGRAMS: u64 = 1_000;
     // Whatever it needs for the first of them is not theirs.
@@ -100,7 +100,7 @@ fn print_row(what: &str, asked: u64, got: u64) {
     println!("{what}: at most {asked} bytes more asked, {got} got: {verdict}");
 }
 
-/// How many connections a server can have: each needs a descriptor, and what is started from here may have as many as
+/// Returns the number of connections that a server can have: each needs a descriptor, and child processes may have as
 /// this program.
 fn descriptors() -> u32 {
     let wanted = u64::from(CONNECTIONS) + SPARE;

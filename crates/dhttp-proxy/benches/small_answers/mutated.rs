@@ -18,7 +18,7 @@ const DATAGRAMS: u64 = 1_000_000;
 /// Where the mark is in a number.
 const MARK: u8 = 0x80;
 
-/// What came of it.
+/// Results of a run.
 #[derive(Default)]
 struct Told {
     sent_bytes: u64,

@@ -33,7 +33,7 @@ impl Network {
     /// Two namespaces, which are gone with this program. To be called while it has one thread.
     ///
     /// # Errors
-    /// What it takes and is not there.
+    /// The missing permission or tool.
     pub(crate) fn apart() -> io::Result<Self> {
         let servers = in_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET)?;
@@ -89,7 +89,7 @@ fn in_thread<T: Send>(what: impl FnOnce() -> io::Result<T> + Send) -> io::Result
     thread::scope(|scope| scope.spawn(what).join().expect("it does not panic"))
 }
 
-/// What arrives at this device is taken by a thread.
+/// Lets a thread receive the packets of this device.
 fn receive_in_thread(device: &str) -> io::Result<()> {
     // `ethtool --offload DEVICE gro on tso off`: what one end segments is nothing that the other has to take.
     offload(device, 0x2c, 1)?;

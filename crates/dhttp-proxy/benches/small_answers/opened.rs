@@ -28,7 +28,7 @@ const WINDOW: u16 = 64;
 /// Clients of each thread whose connections are new.
 const NEW_CLIENTS: u16 = 256;
 
-/// How many answers there were. `begin` is called when all clients have their tokens.
+/// Returns the number of responses. `begin` is called when all clients have their tokens.
 pub(crate) fn run(load: Load, server: SocketAddr, begin: impl FnOnce()) -> u64 {
     let loaders: Vec<_> = (0..THREADS).map(|thread| Loader::new(load, server, thread)).collect();
     begin();

@@ -51,7 +51,7 @@ pub(crate) enum Kind {
     Coap,
 }
 
-/// What all of them serve; it is gone afterwards.
+/// Directory that all of them serve; it is removed afterwards.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {

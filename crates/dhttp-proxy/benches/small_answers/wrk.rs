@@ -18,7 +18,7 @@ pub(crate) enum Load {
 /// Requests that wrk sends ahead.
 const AHEAD: usize = 16;
 
-/// How many answers there were; `None` if there is no wrk.
+/// Returns the number of responses; `None` if wrk is not installed.
 pub(crate) fn run(load: Load, server: SocketAddr) -> Option<u64> {
     let page = match load {
         Load::KeptAlive | Load::Pipelined | Load::Each => "small.txt",

@@ -1,4 +1,4 @@
-//! What an answer of the upstream changes in what is kept, and what is given of it.
+//! Changes to stored responses by a response of the upstream, and the response to the client.
 //!
 //! Not the asking: that is for `exchange`, and for gateways.
 
@@ -18,7 +18,7 @@ use dhttp::counters::count_shared;
 use dhttp::fields::copy;
 use dhttp::handler::{Answer, Body};
 
-/// Who wants what.
+/// A request with its cache key.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) key: Vec<u8>,
@@ -60,7 +60,7 @@ pub(super) const UNASKED: &str = "it says that nothing has changed, which nobody
 /// A body up to this length lies in its record.
 const SHORT: u64 = 8 << 10;
 
-/// What is stale, in the place of what failed.
+/// Returns the stale response that replaces a failed one, if allowed.
 pub(super) fn stood_in(
     store: &Store,
     found: Option<&Found>,
@@ -98,7 +98,7 @@ pub(super) fn validated(
     given(renewed.as_ref().unwrap_or(found), &wanted.asked(), times.came, &how)
 }
 
-/// What is kept, with other fields; `None` if these forbid it.
+/// Returns the stored response with other fields; `None` if these forbid storing it.
 fn renewed(store: &Store, wanted: &Wanted, found: &Found, fields: Fields, times: Times) -> Option<Found> {
     let status = found.record.status();
     let head = ResponseHead { version: Version::Http11, status, fields };
@@ -112,8 +112,8 @@ fn renewed(store: &Store, wanted: &Wanted, found: &Found, fields: Fields, times:
     Some(Found { record, large: found.large.clone() })
 }
 
-/// What the head of an answer tells of what is kept: which of it is obsolete now, or, if it is one to HEAD, whether it
-/// still is what it was; `length` is that of the body that was described to HEAD.
+/// Updates stored responses by the header section of a response: invalidates them, or, after HEAD, checks whether they
+/// are unchanged; `length` is that of the body that was described to HEAD.
 pub(super) fn learn(
     store: &Store,
     wanted: &Wanted,

@@ -1,4 +1,4 @@
-//! What a cache counts.
+//! Counters of a cache.
 //!
 //! Not how the answers left: that is counted by the server.
 

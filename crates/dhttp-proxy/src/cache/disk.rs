@@ -1,4 +1,4 @@
-//! What is kept on disk beside what is in memory: an embedded store (redb) that is whole after a kill or a power cut.
+//! Responses stored on disk in addition to memory: an embedded store (redb) that is whole after a kill or a power cut.
 //!
 //! A thread of its own writes what comes, many answers in one commit; look-ups read what is committed. Who drops
 //! something waits until it is gone. The oldest go first when there is too much. A disk that fails or is full is said
@@ -27,14 +27,14 @@ use dhttp::handler::Body;
 const ANSWERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
 /// Places, by the numbers under which answers came.
 const ORDER: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("order");
-/// How many bytes the values of the answers have, in one row.
+/// Total bytes of the values of the responses, in one row.
 const BYTES: TableDefinition<'_, (), u64> = TableDefinition::new("bytes");
 /// Bytes of a number in front of a record, of the checksum behind that, and of the record's length.
 const NUMBER: usize = 8;
 const CHECKSUM: usize = 8;
 const LENGTH: usize = 4;
 
-/// What waits to be written; what comes when there is more is kept in memory alone.
+/// Maximum number of pending writes; further responses are stored in memory alone.
 const MOST_WAITING: usize = 1_024;
 /// In one commit.
 const BATCH: usize = 256;
@@ -51,7 +51,7 @@ pub(super) struct Disk {
     is_off: Arc<AtomicBool>,
 }
 
-/// What the thread does.
+/// Job of the thread.
 enum Job {
     Keep(Found),
     /// Everything of a key; then the other end is told.
@@ -62,7 +62,7 @@ impl Disk {
     /// Opens a file, or makes it. `tell` gets the sentence if the disk fails later.
     ///
     /// # Errors
-    /// What is wrong with the file, in a sentence.
+    /// The fault of the file, in a sentence.
     pub(super) fn open(path: &Path, most: u64, tell: fn(&str)) -> io::Result<Self> {
         let shown = path.display().to_string();
         let failed = |error: Error| io::Error::other(format!("cannot keep answers in {shown}: {error}"));
@@ -106,7 +106,7 @@ impl Disk {
         Ok(Self { database: Some(database), jobs, most, is_off })
     }
 
-    /// What is kept for this key and suits this request.
+    /// Returns the stored response for this key that matches this request.
     pub(super) fn find(&self, key: &[u8], request: &Asked<'_>) -> Option<Found> {
         if self.is_off.load(Ordering::Acquire) {
             return None;
@@ -227,7 +227,7 @@ fn set_aside(path: &Path) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// Who writes.
+/// Writer of the database.
 struct Writer {
     database: Arc<Database>,
     most: Arc<AtomicU64>,

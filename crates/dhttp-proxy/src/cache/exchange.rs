@@ -128,7 +128,7 @@ async fn ask<U: Upstream>(
     Ok(fetched)
 }
 
-/// What is kept has nothing behind it.
+/// Adds empty trailers to a stored response.
 const fn alone(answer: Answer) -> (Answer, Fields) {
     (answer, Fields::new())
 }

@@ -1,6 +1,6 @@
-//! What is kept in memory: so many bytes at most, and what nobody asks for goes first.
+//! Responses stored in memory, up to a number of bytes; unused ones are evicted first.
 //!
-//! Whom to drop is decided as in SIEVE (Zhang and others, NSDI 2024): a hand goes from the oldest to the newest, forgives
+//! Eviction follows SIEVE (Zhang and others, NSDI 2024): a hand goes from the oldest to the newest, forgives
 //! those that were asked for since it last passed, and takes the first that was not. A look-up moves nothing, which makes it
 //! cheap, and one pass over everything (a robot's) drives out little. Not what may be given: that is `http1::cache`'s.
 
@@ -46,7 +46,7 @@ impl Memory {
         }
     }
 
-    /// What is kept for this key and suits this request.
+    /// Returns the stored response for this key that matches this request.
     pub(super) fn find(&self, key: &[u8], request: &Asked<'_>) -> Option<Found> {
         let hash = self.hash(key);
         self.shard(hash)?.lock().ok()?.find(tag(hash), key, request)
@@ -85,7 +85,7 @@ impl Memory {
         }
     }
 
-    /// How many answers there are, and how many bytes they take.
+    /// Returns the number of responses, and of their bytes.
     pub(super) fn size(&self) -> (u64, u64) {
         let sizes =
             self.shards.iter().filter_map(|shard| shard.lock().ok().map(|shard| (shard.count, shard.bytes)));
@@ -103,7 +103,7 @@ impl Memory {
     }
 }
 
-/// What a slot keeps of a hash.
+/// Returns the part of a hash that a slot stores.
 #[expect(clippy::cast_possible_truncation, reason = "half of the hash is what is wanted")]
 const fn tag(hash: u64) -> u32 {
     hash as u32
@@ -140,7 +140,7 @@ struct Slot {
 
 /// No slot.
 const NONE: u32 = u32::MAX;
-/// What an answer takes beside its record: its slot, its part of the table, and what the allocator adds.
+/// Bytes of a response beyond its record: its slot, its part of the table, and the allocator's overhead.
 const AROUND: u64 = 96;
 
 impl Shard {

@@ -1,7 +1,7 @@
 //! The servers to which requests were on their way, as what a cache asks: by DHTTP, and where they do not answer that, by
 //! HTTP (`papers/dhttp#section-iv-a`).
 //!
-//! What it sends goes out in this machine's own name. Not the taking: that is for rules, and for the server's sockets.
+//! Its requests have this host's own source address. Not the interception: that is for rules, and for the server's sockets.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use dhttp::handler::Body;
 use dhttp::later::Interims;
 use dhttp::{Client, ClientConfig, random};
 
-/// Whoever was asked. Its clones share their ports.
+/// Upstream that forwards to the requested server. Its clones share their ports.
 #[derive(Clone)]
 pub struct Onward {
     client: Arc<Client>,
@@ -27,7 +27,7 @@ impl Onward {
     /// Binds its ports; `watch` is told what is sent and received.
     ///
     /// # Errors
-    /// What the system said to the sockets.
+    /// The system's error for a socket.
     pub fn start(config: ClientConfig, watch: Option<Watch>) -> std::io::Result<Self> {
         let number = u32::from_be_bytes(random::bytes()?);
         let client = Arc::new(Client::start(config, Known::default(), watch)?);

@@ -24,7 +24,7 @@ use dhttp::counters::count_shared;
 use dhttp::fields::copy;
 use dhttp::handler::Answer;
 
-/// What a gateway keeps.
+/// Cache of a gateway.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     store: Store,
@@ -33,7 +33,7 @@ pub(crate) struct Keeper {
     has_come: Condvar,
 }
 
-/// What there is for a request.
+/// Result of a look-up.
 #[derive(Debug)]
 pub(crate) enum Looked {
     /// This, at once.
@@ -44,8 +44,8 @@ pub(crate) enum Looked {
     Nothing(Box<Passing>),
 }
 
-/// Whoever wants the same waits for an answer of up to so many bytes; a longer one he asks for himself, and sees it begin
-/// at once.
+/// Maximum length of a response for which requests for the same wait, in bytes; for a longer one they send their own,
+/// and see it begin immediately.
 const WAITED_FOR: u64 = 256 << 10;
 
 impl Keeper {
@@ -62,7 +62,7 @@ impl Keeper {
         self.store.metrics()
     }
 
-    /// What is in memory and fresh, for whoever cannot wait, not even for the disk.
+    /// Returns the fresh response in memory, for callers that cannot wait, not even for the disk.
     pub(crate) fn at_once(&self, forward: &Forward) -> Option<Answer> {
         let wanted = wanted(forward);
         let asked = wanted.asked();
@@ -71,7 +71,7 @@ impl Keeper {
         is_fresh.then(|| self.hit(&wanted, &found, "hit"))
     }
 
-    /// What there is for this request. Waits, so long at most, for somebody who asks for the same.
+    /// Looks up this request. Waits up to `patience` for a pending request for the same.
     pub(crate) fn look(self: &Arc<Self>, forward: &Forward, patience: Duration) -> Looked {
         let wanted = wanted(forward);
         let found = match self.find(&wanted) {
@@ -150,7 +150,7 @@ impl Keeper {
     }
 }
 
-/// Whom and what.
+/// Returns the request with its cache key.
 fn wanted(forward: &Forward) -> Wanted {
     let key = format!("{} {}", forward.authority.to_ascii_lowercase(), forward.head.target);
     let mut wanted = Wanted { key: key.into_bytes(), head: forward.head.clone(), is_for_cache: false };
@@ -158,7 +158,7 @@ fn wanted(forward: &Forward) -> Wanted {
     wanted
 }
 
-/// What is kept, for one thread that gives it again and again.
+/// Fast look-up of responses that one thread serves repeatedly.
 #[derive(Debug)]
 pub(crate) struct Quick {
     keeper: Arc<Keeper>,
@@ -172,7 +172,8 @@ impl Quick {
         Self { keeper, ready: Ready::default(), key: Vec::new() }
     }
 
-    /// What is in memory and fresh, for a proxy's GET without a body that says nothing to caches or other proxies. An
+    /// Returns the fresh response in memory for a proxy's GET without a body, and without fields for caches or other
+    /// proxies. An
     /// address that is not written as keys are finds nothing here, whatever it means: that is for [`Keeper::at_once`].
     pub(crate) fn at_once(&mut self, head: &RequestHead) -> Option<&Answer> {
         let is_for_proxies =
@@ -196,7 +197,7 @@ impl Quick {
     }
 }
 
-/// Whoever asks for something while others wait. However that ends, they go on.
+/// Pending request for which others wait. However it ends, they go on.
 #[derive(Debug)]
 struct Ticket {
     keeper: Arc<Keeper>,
@@ -227,7 +228,7 @@ pub(crate) struct Passing {
     keeping: Option<(Keeping, Collected)>,
 }
 
-/// What a program gets of an answer whose head has come.
+/// Decision after the header section of a response.
 #[derive(Debug)]
 pub(crate) enum Came {
     /// This in its place, whole.

@@ -35,7 +35,7 @@ impl Default for Ready {
 }
 
 impl Ready {
-    /// What is in memory under this key and fresh, for a GET that says nothing about caches; counted as a hit.
+    /// Returns the fresh response in memory under this key, for a GET without cache directives; counted as a hit.
     pub(super) fn at_once(&mut self, store: &Store, key: &[u8]) -> Option<&Answer> {
         let (hash, found) = store.memory.find_plain(key)?;
         let now = since_1970();

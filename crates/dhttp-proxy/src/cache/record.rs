@@ -12,7 +12,7 @@ use http1::message::FieldLines;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record(Arc<[u8]>);
 
-/// What a record is made of.
+/// Parts of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
     /// Of whom what was asked.
@@ -64,7 +64,7 @@ impl Record {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// How long it is, in bytes.
+    /// Returns its length in bytes.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

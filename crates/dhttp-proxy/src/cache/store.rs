@@ -1,4 +1,4 @@
-//! What is kept, in memory and on disk, and what is counted of it: what a cache has, whoever it asks and however.
+//! Store in memory and on disk, with its counters: common to all caches, whatever their upstream.
 //!
 //! Not what may be given: that is `http1::cache`'s.
 
@@ -50,7 +50,7 @@ impl Store {
         }
     }
 
-    /// What is on disk for this key and suits this request; from now on it is in memory, too.
+    /// Returns the response on disk for this key that matches this request; from now on it is in memory, too.
     pub(super) fn find_on_disk(&self, key: &[u8], asked: &Asked<'_>) -> Option<Found> {
         let found = self.disk.as_ref()?.find(key, asked)?;
         self.memory.keep(found.clone());

@@ -1,4 +1,4 @@
-//! Whom a cache asks for what it lacks.
+//! Upstream of a cache, for responses that it lacks.
 //!
 //! Not what becomes of the answers.
 
@@ -18,7 +18,7 @@ use dhttp::fields::copy;
 use dhttp::handler::{Answer, Body};
 use dhttp::later::Interims;
 
-/// Whom it asks.
+/// Upstream of a cache.
 pub trait Upstream: Send + Sync + 'static {
     /// The answer to a request, whole, of the server that it was on its way to, if it was taken on its way; or why there is
     /// none, in a sentence. No body is longer than `most` bytes. What the server says before it answers goes to `interims`.
@@ -32,7 +32,7 @@ pub trait Upstream: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Fetched, Unanswered>> + Send;
 }
 
-/// What clients get where there is no answer, and nothing that is kept stands in for it.
+/// Response to clients when there is none from the upstream, and no stored one replaces it.
 #[derive(Clone, Debug)]
 pub struct Unanswered(pub Answer);
 
@@ -50,12 +50,12 @@ pub struct Fetched {
     pub head: ResponseHead,
     /// Its body.
     pub body: Body,
-    /// What came behind it, for whoever takes that; it is not kept (RFC 9111, section 3).
+    /// Trailers, for callers that use them; they are not stored (RFC 9111, section 3).
     pub trailers: Fields,
 }
 
 impl Fetched {
-    /// What is said of a request that goes no further: an answer like others, which no failure of a server is.
+    /// Refusal of a request that is not forwarded: an ordinary response, and no failure of a server.
     fn refusal(status: u16, sentence: &str) -> Self {
         let Answer { status, fields, body } = Answer::text(status, sentence);
         let fields = Arc::unwrap_or_clone(fields);

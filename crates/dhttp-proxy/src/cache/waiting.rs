@@ -16,7 +16,7 @@ use crate::hosted::busy;
 use dhttp::counters::count_shared;
 use dhttp::later::Promise;
 
-/// Who waits, by key.
+/// Waiting requests, by key.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     keys: Mutex<BTreeMap<Vec<u8>, Queue>>,
@@ -25,7 +25,7 @@ pub(super) struct Waiting {
 /// Those who came later.
 type Queue = Vec<(Owned, Promise)>;
 
-/// What came of wanting to ask.
+/// Place of a request among those for the same key.
 enum Place {
     /// The first: it asks.
     First(Owned, Option<Promise>),

@@ -27,9 +27,9 @@ pub(super) struct Asking {
     come: Option<(ResponseHead, Vec<u8>)>,
 }
 
-/// What was asked, and what is to be kept of the answer.
+/// A request in progress, and what its response is stored with.
 pub(super) struct Question {
-    /// Who asked, who is there as long as somebody waits for what it was asked.
+    /// The DHTTP client, held as long as a response of it is awaited.
     client: Arc<Client>,
     exchange: Exchange,
     passing: Option<Box<Passing>>,
@@ -40,7 +40,7 @@ pub(super) struct Question {
 pub(super) struct Coming {
     pub(super) head: RequestHead,
     pub(super) forward: Forward,
-    /// Who asked, who is there until all has come.
+    /// The DHTTP client, held until all has come.
     pub(super) client: Arc<Client>,
     pub(super) exchange: Exchange,
     pub(super) via: Via,
@@ -57,13 +57,13 @@ pub(super) struct Passed {
     pub(super) stays: bool,
 }
 
-/// What has come.
+/// Result of waiting.
 pub(super) enum Heard {
     /// Not enough.
     Nothing(Box<Asking>),
     /// The answer, which was written.
     Answer(Passed),
-    /// What a thread must go on with.
+    /// A task that a thread must go on with.
     Otherwise(Box<Call>),
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Browser<'a> {
     pub(super) reader: RequestReader,
 }
 
-/// How an exchange ended.
+/// End of an exchange.
 pub(super) enum Ended {
     /// The connection can carry another.
     Whole,
@@ -48,7 +48,7 @@ pub(super) enum Ended {
     Tunnel(Box<(TcpStream, RequestHead)>),
 }
 
-/// What may lie between the last byte that a server reads and our knowing that it was sent.
+/// Maximum time between the last byte that a server reads and our knowing that it was sent.
 const A_MOMENT: Duration = Duration::from_millis(100);
 
 /// Does what a connection was lent for.
@@ -413,13 +413,13 @@ impl Browser<'_> {
     }
 }
 
-/// What came of asking a server.
+/// Result of a request to a server.
 enum Answer {
     /// The exchange ended, and whether the server's connection can carry another.
     Ended(Ended, bool),
     /// Not a byte came.
     Silent(String),
-    /// What came is no answer to what the program asked.
+    /// The response does not belong to the client's request.
     Again,
 }
 

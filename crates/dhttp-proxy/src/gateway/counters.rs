@@ -1,4 +1,4 @@
-//! What a gateway counts.
+//! Counters of a gateway.
 //!
 //! Not a log: that is [`dhttp::log`].
 

@@ -33,14 +33,14 @@ pub(super) struct Front {
     epoll: OwnedFd,
     alarm: Alarm,
     places: BTreeMap<u64, Place>,
-    /// How many of them wait for a server.
+    /// Number of them that wait for a server.
     busy: usize,
     tunnels: usize,
     next: u64,
     quick: Option<Quick>,
-    /// What comes in, for a moment.
+    /// Receive buffer.
     room: Box<[u8]>,
-    /// What goes out, for a moment.
+    /// Send buffer.
     out: Vec<u8>,
     /// Given up to take a connection that there is no descriptor for, and tell it so.
     spare: Option<File>,
@@ -75,7 +75,7 @@ pub(super) struct Desk {
     waker: OwnedFd,
 }
 
-/// What comes back.
+/// State in which a connection comes back.
 #[derive(Debug)]
 pub(super) enum Back {
     /// It can carry another request.

@@ -27,7 +27,7 @@ struct Resting {
     take: SyncSender<Job>,
 }
 
-/// Whoever has had nothing to do for so long ends.
+/// Idle time after which a thread ends.
 const REST: Duration = Duration::from_secs(5);
 
 impl Default for Hands {

@@ -1,4 +1,4 @@
-//! What has come on a connection and is not read yet.
+//! Bytes received on a connection and not read yet.
 //!
 //! Not how it is to be read: that is for the readers of [`http1::message`].
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Incoming<S> {
     pub(super) stream: S,
-    /// What the kernel has been told of it.
+    /// Read timeout set in the kernel.
     patience: Option<Duration>,
     room: Room,
     at: usize,
@@ -44,7 +44,7 @@ impl<S: AsRef<TcpStream>> Incoming<S> {
         (self.stream, unread, self.room)
     }
 
-    /// What is there.
+    /// Returns the unread bytes.
     pub(super) fn unread(&self) -> &[u8] {
         self.room.0.get(self.at..self.end).unwrap_or_default()
     }
@@ -57,7 +57,7 @@ impl<S: AsRef<TcpStream>> Incoming<S> {
     /// Waits for more, when all that was there has been read; `false` at the end of the stream.
     ///
     /// # Errors
-    /// What the connection said, or that nothing came for so long.
+    /// The connection's error, or that nothing came within `patience`.
     pub(super) fn fill(&mut self, patience: Duration) -> io::Result<bool> {
         debug_assert!(self.at >= self.end, "what is there is read first");
         let mut stream = self.stream.as_ref();

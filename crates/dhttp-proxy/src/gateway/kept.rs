@@ -1,4 +1,4 @@
-//! What the gateway keeps: giving it, and keeping what passes, if it was told to.
+//! Cache of the gateway: serving from it, and storing responses that pass, if enabled.
 //!
 //! Not what may be kept or given: that is for [`crate::cache`].
 
@@ -20,7 +20,7 @@ use dhttp::handler::Answer;
 use dhttp::log::Channel;
 use dhttp::{Client, Url};
 
-/// What became of the head of an answer.
+/// Outcome of the header section of a response.
 pub(super) enum Begun<'a> {
     /// The answer to the program has begun.
     Reply(Reply<'a>),
@@ -166,7 +166,7 @@ fn by_plain_http(shared: &Shared, forward: &Forward, passing: &mut Passing) -> O
     Some(())
 }
 
-/// What a program would get of it is nobody's.
+/// Handles a header section whose response no client gets.
 fn take_head(shared: &Shared, passing: &mut Passing, answer: &ResponseHead, length: Option<u64>) {
     drop(passing.head(&gateway::response(answer, &shared.name), length));
 }

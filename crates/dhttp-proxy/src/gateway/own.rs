@@ -1,4 +1,4 @@
-//! What the gateway says of itself: its `proxy.pac`, and refusals.
+//! Responses of the gateway itself: its `proxy.pac`, and refusals.
 //!
 //! Not which: that is decided in [`http1::gateway`].
 
@@ -10,7 +10,7 @@ use dhttp::counters::count_shared;
 use dhttp::log::Channel;
 
 impl Browser<'_> {
-    /// What the gateway says of itself.
+    /// Sends a response of the gateway itself.
     pub(super) fn own(&mut self, head: &RequestHead, asked: Asked<'_>, path: &str) -> Ended {
         if path != "/proxy.pac" {
             let why =

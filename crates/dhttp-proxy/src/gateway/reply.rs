@@ -16,7 +16,7 @@ use dhttp::fields::copy;
 use dhttp::handler::{Answer, Body};
 use dhttp::socket;
 
-/// What is known of an answer's body when its head has come.
+/// Length of a response's body, as known from its header section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     /// So many bytes.
@@ -61,7 +61,7 @@ enum Framed {
     UntilClose,
 }
 
-/// What a program asked, as far as the framing of the answer depends on it.
+/// Properties of a client's request that the framing of the response depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
     pub(super) method: &'a Method,

@@ -17,7 +17,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 pub(super) struct Tunnel {
     program: End,
     server: End,
-    /// Who asked for it, and how: for the log.
+    /// Client and request of the tunnel, for the log.
     pub(super) peer: SocketAddr,
     pub(super) asked: RequestHead,
 }
@@ -26,7 +26,7 @@ pub(super) struct Tunnel {
 #[derive(Debug)]
 struct End {
     stream: Arc<TcpStream>,
-    /// What it has not taken yet.
+    /// Bytes that it has not accepted yet.
     unwritten: Vec<u8>,
     /// It says no more, and the other has been told.
     has_ended: bool,
@@ -39,7 +39,7 @@ pub(super) enum Side {
     Server,
 }
 
-/// How it goes on.
+/// Condition for carrying on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Carried {
     /// When something has changed.
@@ -50,7 +50,7 @@ pub(super) enum Carried {
     ToTheEnd,
 }
 
-/// What both ends are watched for, from first to last.
+/// Events watched on both ends, from first to last.
 pub(super) const WATCHED: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
@@ -130,7 +130,7 @@ fn carry(from: &mut End, to: &mut End, room: &mut [u8]) -> io::Result<bool> {
     Ok(false)
 }
 
-/// How much was taken.
+/// Writes bytes, and returns the number accepted.
 fn write(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     loop {
         match send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {

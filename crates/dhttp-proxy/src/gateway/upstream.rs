@@ -110,14 +110,14 @@ pub(super) struct Upstream {
     incoming: Incoming<Arc<TcpStream>>,
     reader: ResponseReader,
     authority: String,
-    /// Who waits for the same server's answers by DHTTP, and where that is.
+    /// The DHTTP client, which may await responses of the same server, and that server's address.
     client: Arc<Client>,
     server: Option<IpAddr>,
     /// Whether it carried another request before: then it may have been closed just now.
     pub(super) is_used: bool,
 }
 
-/// What came of the answer.
+/// Next item of the response.
 #[derive(Debug)]
 pub(super) enum Came<'a> {
     /// An answer that announces another.
@@ -162,7 +162,7 @@ impl Upstream {
     /// Sends a request's head, which names the port on which DHTTP's client accepts connections.
     ///
     /// # Errors
-    /// What the connection said.
+    /// The connection's error.
     pub(super) fn send_head(&self, forward: &Forward) -> io::Result<()> {
         let mut head = forward.head.clone();
         if forward.framing == Framing::Chunked {
@@ -280,7 +280,7 @@ impl Broken {
         Self { status: 502, why: format!("{authority}: {why}"), is_silent }
     }
 
-    /// Whoever takes so long once takes so long twice.
+    /// Error of a timeout. It is not retried: a server this slow once is as slow again.
     fn late(authority: &str, patience: Duration) -> Self {
         let why = format!("{authority} has said nothing for {} s", patience.as_secs_f32());
         Self { status: 504, why, is_silent: false }
@@ -294,7 +294,7 @@ impl Broken {
 /// Sends a part of a request's body.
 ///
 /// # Errors
-/// What the connection said.
+/// The connection's error.
 pub(super) fn send_part(mut stream: &TcpStream, framing: Framing, part: &[u8]) -> io::Result<()> {
     match framing {
         Framing::Length(_) | Framing::UntilClose => stream.write_all(part),
@@ -309,7 +309,7 @@ pub(super) fn send_part(mut stream: &TcpStream, framing: Framing, part: &[u8]) -
 /// Ends a request's body.
 ///
 /// # Errors
-/// What the connection said.
+/// The connection's error.
 pub(super) fn send_end(mut stream: &TcpStream, framing: Framing, trailers: &Fields) -> io::Result<()> {
     if framing != Framing::Chunked {
         return Ok(());

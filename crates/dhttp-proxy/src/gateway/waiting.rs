@@ -1,7 +1,7 @@
 //! A program's connection while it is watched and nobody asks for anything in its name: between two requests, in the
 //! middle of a head, while it takes an answer that was kept, and at its end.
 //!
-//! What is kept is given here and at once; all else is for a thread (`browser`). Not the watching: that is `front`'s.
+//! Stored responses are served here, immediately; all else is for a thread (`browser`). Not the watching: that is `front`'s.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -26,7 +26,7 @@ pub(super) struct Connection {
     pub(super) peer: SocketAddr,
     pub(super) stream: Arc<TcpStream>,
     pub(super) reader: RequestReader,
-    /// What has come and is not read yet: requests that were sent ahead.
+    /// Bytes received and not read yet: pipelined requests.
     pub(super) unread: Vec<u8>,
     /// Whether the kernel knows how long writing may take.
     pub(super) is_patient: bool,
@@ -39,7 +39,7 @@ impl Connection {
     }
 }
 
-/// What must be done by somebody who may wait.
+/// Task for a thread that may block.
 pub(super) enum Call {
     /// To answer a request that is to be dealt with so.
     Request(RequestHead, Framing, Result<Plan, Refusal>),
@@ -68,12 +68,12 @@ impl Call {
 /// One that is watched.
 pub(super) struct Waiting {
     pub(super) connection: Connection,
-    /// What it has not taken yet.
+    /// Bytes that it has not accepted yet.
     queue: Queue,
     phase: Phase,
     /// Behind what it has not taken yet.
     then: Then,
-    /// What was asked in its name, and has not come yet.
+    /// Pending request for it.
     asking: Option<Box<Asking>>,
     /// It has said something meanwhile, which is read when the answer is written.
     is_overheard: bool,
@@ -81,7 +81,7 @@ pub(super) struct Waiting {
     pub(super) watched: Watched,
 }
 
-/// What a connection is watched for.
+/// Events watched on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watched {
     /// That something comes.
@@ -92,7 +92,7 @@ pub(super) enum Watched {
     Breaking,
 }
 
-/// What it waits for, and since when.
+/// The awaited event, and since when it is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// A request.
@@ -114,7 +114,7 @@ enum Then {
     HangUp,
 }
 
-/// What is to be done with it.
+/// Next step of the connection.
 pub(super) enum Step {
     /// It is to be watched on.
     Stays,
@@ -124,7 +124,7 @@ pub(super) enum Step {
     Lends(Box<Call>),
 }
 
-/// What it needs of whoever watches.
+/// Context that it needs of the watching thread.
 pub(super) struct Around<'a> {
     pub(super) now: Time,
     pub(super) shared: &'a Arc<Shared>,
@@ -133,18 +133,18 @@ pub(super) struct Around<'a> {
     pub(super) quick: Option<&'a mut Quick>,
     /// For what goes out together; empty.
     pub(super) out: &'a mut Vec<u8>,
-    /// Who counts what was answered, and writes it down.
+    /// Callback that counts and logs each response.
     pub(super) told: &'a mut dyn FnMut(SocketAddr, &RequestHead, u16, u64, Channel),
 }
 
-/// How long it may be in each phase.
+/// Timeouts of the phases.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     pub(super) idle: Duration,
     pub(super) silent: Duration,
 }
 
-/// How long a program may take to end, too.
+/// Timeout for the client's close after ours.
 const LINGER: Duration = Duration::from_secs(2);
 /// Answers wait for one another up to so many bytes.
 const TOGETHER: usize = 64 << 10;
@@ -262,7 +262,7 @@ impl Waiting {
         self.asking.is_some()
     }
 
-    /// What it is to be watched for.
+    /// Returns the events to watch.
     pub(super) fn wants(&self) -> Watched {
         if !self.queue.is_empty() {
             Watched::Out

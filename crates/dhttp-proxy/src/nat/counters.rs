@@ -1,4 +1,4 @@
-//! What a helper counts.
+//! Counters of a helper.
 //!
 //! Not a log: that is a line for each request.
 

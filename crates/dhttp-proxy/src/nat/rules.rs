@@ -140,7 +140,7 @@ fn content(config: &NatConfig) -> String {
     text
 }
 
-/// What a hole is looked up by: as a type, and as it is found in a packet.
+/// Returns the key of a pinhole: as a type, and as it is found in a packet.
 fn key(family: Family, translation: &Translation, answerers: Answerers) -> (String, String) {
     let (ip, address) = (family.name(), family.address());
     let mut parts = Vec::new();

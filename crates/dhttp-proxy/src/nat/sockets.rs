@@ -48,7 +48,7 @@ pub(super) fn kept(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// What ICMP messages are sent from.
+/// Opens the socket that sends ICMP messages.
 pub(super) fn icmp(family: Family) -> io::Result<Socket> {
     let (domain, protocol) = match family {
         Family::Ip => (Domain::IPV4, Protocol::ICMPV4),

@@ -26,9 +26,9 @@ pub struct Elements {
 pub struct Element<'a> {
     /// The name of the set or map.
     pub set: &'a str,
-    /// What is looked up.
+    /// Key that is looked up.
     pub key: &'a [u8],
-    /// What a map gives for it.
+    /// Value of it in a map.
     pub value: Option<&'a [u8]>,
     /// It goes by itself.
     pub lifetime: Option<Duration>,
@@ -65,7 +65,7 @@ impl Elements {
     /// Adds one; if it is there already, its time begins anew.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn add(&mut self, element: &Element<'_>) -> Result<(), RulesError> {
         let added = self.change(NEW_ELEMENT, CREATE | EXCLUSIVE, element);
         match added {
@@ -81,7 +81,7 @@ impl Elements {
     /// Deletes one, if it is there.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn delete(&mut self, element: &Element<'_>) -> Result<(), RulesError> {
         let bare = Element { value: None, lifetime: None, ..*element };
         match self.change(DELETE_ELEMENT, 0, &bare) {
@@ -118,7 +118,7 @@ impl Elements {
     }
 }
 
-/// What the kernel said to the message with this number: 0 or an error below 0. What it says to others is old.
+/// Returns the kernel's result for the message with this number: 0 or an error below 0. Results of others are old.
 fn told(answer: &[u8], expected: u32) -> Option<i32> {
     let field = |at: usize| answer.get(at..at + 4)?.try_into().ok();
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);

@@ -1,4 +1,4 @@
-//! What is counted of an origin that gave no answer.
+//! Counters of an origin's failures.
 //!
 //! Not the answers: the server counts these.
 
@@ -11,7 +11,7 @@ counters! {
     unreachable = "origin_failures_total{why=\"unreachable\"}", "Requests that the origin did not answer, by reason.";
     /// Answers that did not begin.
     silent = "origin_failures_total{why=\"silent\"}", "";
-    /// What was no answer.
+    /// Invalid responses.
     broken = "origin_failures_total{why=\"broken\"}", "";
     /// Requests that it was spared.
     spared = "origin_failures_total{why=\"down\"}", "";

@@ -12,7 +12,7 @@ use http_body_util::Full;
 use super::Asking;
 use super::counters::Counters;
 
-/// What is known of an origin.
+/// Health of an origin.
 #[derive(Debug)]
 pub(super) struct Health {
     is_down: AtomicBool,
@@ -62,7 +62,7 @@ impl Health {
         }
     }
 
-    /// What came was no answer, which says that it is there all the same.
+    /// Counts an invalid response, which still shows that the origin is up.
     pub(super) fn broke(&self) {
         self.counters.broken.fetch_add(1, Ordering::Relaxed);
     }

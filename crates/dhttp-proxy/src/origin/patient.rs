@@ -1,6 +1,6 @@
 //! A body that must go on: one whose sender is silent for too long in the middle of it ends as broken.
 //!
-//! How long an answer may take to begin is watched where it is asked for.
+//! The caller watches the time until a response begins.
 
 use std::future::Future;
 use std::pin::Pin;
