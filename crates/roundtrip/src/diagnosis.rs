@@ -1,144 +1,26 @@
-//! Captures, diagnosed: files in, a value that every output shows.
+//! Diagnosed captures, in every format that people and programs read.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | (here) | [`Capture`]: one file, read and diagnosed |
-//! | [`reading`] | packets in, from wherever they come |
-//! | [`live`] | packets as they pass, while a command runs |
-//! | [`kernel`] | what the kernel knows meanwhile of the sockets |
-//! | [`open`] | files, pipes, compressed or not |
-//! | [`filter`] | what is asked for of it |
-//! | [`headline`] | what dominates where nothing is worth fixing |
-//! | [`oddity`] | what is odd about the capture itself |
-//! | [`skipped`] | packets that are not TCP, and tunnels |
-//! | [`group`] | findings by cause: which costs most |
-//! | [`advice`] | fixes, by who can make them |
 //! | [`text`] | for a person, at night |
 //! | [`json`], [`csv`] | for programs |
 //! | [`page`] | one HTML file |
 //! | [`sequence`] | time-sequence plots as SVG |
-//! | [`span`] | time as a person reads it |
 //! | `raster` | the same as PNG |
 //! | [`xpl`] | the same for xplot |
 //!
-//! Not the diagnosis itself: that is the crate `diagnose`.
+//! Not the reading of captures: that is the crate `capture`. Not the diagnosis itself: that is the crate `diagnose`.
 
-pub mod advice;
 pub mod csv;
-pub mod filter;
-pub mod group;
-pub mod headline;
 pub mod json;
-pub mod kernel;
-pub mod live;
 #[cfg(not(feature = "png"))]
 pub mod no_raster;
-pub mod oddity;
-pub mod open;
 pub mod page;
 #[cfg(feature = "png")]
 pub mod raster;
-pub mod reading;
 pub mod sequence;
-pub mod skipped;
-pub mod span;
 pub mod text;
 pub mod xpl;
 
-use std::path::Path;
-
-use ::diagnose::{Account, Doubts, FlowReport};
-use trace::capture::{Reader, Unreadable};
-use wire::Time;
-
-use crate::failure::{Failure, shown};
-
 #[cfg(not(feature = "png"))]
 pub use no_raster as raster;
-
-use filter::Filter;
-use kernel::Told;
-use live::Ended;
-use reading::Reading;
-use skipped::Skipped;
-
-/// One capture, diagnosed.
-#[derive(Debug)]
-pub struct Capture {
-    /// The file, as it was named.
-    pub name: String,
-    /// Packets of all kinds.
-    pub packets: u64,
-    /// IP packets that could not be read.
-    pub unreadable: u64,
-    /// When the first was captured.
-    pub started: Time,
-    /// The connections, as far as they were asked for.
-    pub flows: Vec<FlowReport>,
-    /// How many there were.
-    pub connections: u64,
-    /// Where the time went of those without findings that are too many to be kept.
-    left_out: Account,
-    /// How the command ended that was run meanwhile.
-    pub command: Option<Ended>,
-    /// What this machine's kernel counted of them, if they were captured live.
-    pub kernel: Told,
-    /// What is wrong with the file, from some packet on.
-    pub damage: Option<String>,
-    /// What is in it besides connections.
-    pub skipped: Skipped,
-    /// What there was too much of to be kept.
-    pub warnings: Vec<String>,
-}
-
-impl Capture {
-    /// Reads the file `path` (or standard input, `-`) to its end, or to where it is damaged.
-    pub fn read(path: &Path, filter: &Filter, is_plotted: bool) -> Result<Self, Failure> {
-        let name = path.display().to_string();
-        let unreadable = |error: Unreadable| match error {
-            Unreadable::Io(error) => Failure::Read { path: path.to_owned(), error },
-            other if path == Path::new("-") => Failure::Value(format!("standard input: {other}")),
-            other => Failure::Value(format!("{}: {other}", shown(path))),
-        };
-        let source = open::open(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
-        let mut reader = Reader::new(source).map_err(unreadable)?;
-        let mut reading = Reading::new(name.clone(), filter, is_plotted);
-        let damage = loop {
-            match reader.read() {
-                Ok(Some(frame)) => reading.handle(&frame),
-                Ok(None) => break None,
-                Err(error) if reading.is_empty() => return Err(unreadable(error)),
-                Err(error) => break Some(error.to_string()),
-            }
-        };
-        let mut capture = reading.finish();
-        capture.damage = damage;
-        Ok(capture)
-    }
-
-    /// Milliseconds since the first packet, as Wireshark shows them.
-    pub fn millis(&self, at: Time) -> f64 {
-        at.since(self.started).as_millis_f64()
-    }
-
-    /// All connections together. What a dialogue of DHTTP tells of is counted there alone.
-    pub fn account(&self) -> Account {
-        let mut all = self.left_out;
-        let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
-        flows.for_each(|flow| all.merge(&flow.account));
-        all
-    }
-
-    /// Why some of that is unknown, as far as its connections are listed.
-    pub fn doubts(&self) -> Doubts {
-        let mut all = Doubts::default();
-        let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
-        flows.for_each(|flow| all.merge(&flow.doubts));
-        all
-    }
-
-    /// Whether something was found that is worth fixing.
-    pub fn is_worth_fixing(&self) -> bool {
-        self.flows.iter().any(FlowReport::is_worth_fixing)
-    }
-}

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use accesslog_io::error::Part;
+use capture::filter::FilterError;
 use clap::error::ErrorKind;
 
 pub use quantity::names::shown;
@@ -114,6 +115,27 @@ impl From<accesslog_io::Error> for Failure {
                 Self::Value(format!("nothing there is a log: {}; it is passed over", Self::from(*first)))
             }
             error @ (Error::Stdin(_) | Error::NoFile(_) | Error::Empty(_)) => Self::Value(error.to_string()),
+        }
+    }
+}
+
+impl From<capture::Error> for Failure {
+    fn from(error: capture::Error) -> Self {
+        use capture::Error;
+        match error {
+            Error::Unreadable { path, error } => Self::Read { path, error },
+            Error::NotACapture { .. } => Self::Value(error.to_string()),
+            Error::Command { .. } => Self::Value(format!("--run: {error}")),
+            Error::Kernel(_) | Error::Signals(_) | Error::Packets(_) => Self::Laboratory(error.to_string()),
+        }
+    }
+}
+
+impl From<FilterError> for Failure {
+    fn from(error: FilterError) -> Self {
+        match error {
+            FilterError::Cause(unknown) => Self::Value(format!("--cause: {unknown}")),
+            FilterError::Since(error) => Self::Value(format!("--since: {error}")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use ::diagnose::Finding;
 use render::output::csv::line;
 
-use super::{Capture, advice};
+use capture::{Capture, advice};
 
 /// A heading line and a line for each finding.
 pub fn text(captures: &[Capture]) -> String {

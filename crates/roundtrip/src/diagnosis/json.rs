@@ -5,8 +5,8 @@ use ::diagnose::{Account, Doubts, Finding, FlowReport, Side};
 use measure::sockets::TcpInfo;
 use serde_json::{Value, json};
 
-use super::live::Ended;
-use super::{Capture, advice};
+use capture::live::Ended;
+use capture::{Capture, advice};
 
 /// The text.
 pub fn text(captures: &[Capture]) -> String {

@@ -5,7 +5,8 @@
 use std::io;
 use std::path::Path;
 
-use super::Capture;
+use capture::Capture;
+
 use crate::failure::Failure;
 use crate::feature::Feature;
 

@@ -8,9 +8,11 @@ use ::diagnose::{Account, Finding, FlowReport, Share};
 use render::report::html::escaped;
 use wire::Duration;
 
-use super::group::{Group, counted, groups};
-use super::span::shown;
-use super::{Capture, advice, json, kernel, oddity, sequence, text};
+use capture::group::{Group, counted, groups};
+use capture::span::shown;
+use capture::{Capture, advice, kernel, oddity};
+
+use super::{json, sequence, text};
 
 /// Plots of more connections are a heavy page: `--svg` writes them all.
 const MOST_PLOTS: usize = 40;

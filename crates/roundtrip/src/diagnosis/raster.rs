@@ -5,10 +5,10 @@
 use std::io;
 use std::path::Path;
 
+use capture::Capture;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 
-use super::Capture;
 use super::sequence;
 use crate::failure::Failure;
 use crate::file;

@@ -14,11 +14,11 @@ use std::{fs, thread};
 use ::diagnose::cause::Describe as _;
 use ::diagnose::plot::{Plot, Point};
 use ::diagnose::{Finding, FlowReport, Side};
+use capture::Capture;
+use capture::span::shown;
 use render::report::html::escaped;
 use wire::Time;
 
-use super::Capture;
-use super::span::shown;
 use crate::failure::Failure;
 use crate::file;
 

@@ -8,9 +8,9 @@ use render::output::grid::wrap;
 use render::terminal::Terminal;
 use wire::Duration;
 
-use super::group::{Group, counted, groups};
-use super::span::{moment, shown};
-use super::{Capture, advice, headline, kernel, oddity};
+use capture::group::{Group, counted, groups};
+use capture::span::{moment, shown};
+use capture::{Capture, advice, headline, kernel, oddity};
 
 /// The text.
 pub fn render(captures: &[Capture], terminal: Terminal) -> String {

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use ::diagnose::plot::{Plot, Point};
 use ::diagnose::{Finding, FlowReport, Side};
+use capture::Capture;
 use render::plot::time_sequence::xplot;
 use render::plot::time_sequence::{End, Packet, Panel, Seen, Stall};
 use wire::Time;
 
-use super::Capture;
 use super::sequence::{folder_of, named};
 use crate::failure::Failure;
 use crate::file;

@@ -1,13 +1,16 @@
 //! `roundtrip diagnose`: captures in, the cause of every stall out.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
+
+use capture::Capture;
+use capture::filter::Filter;
+use capture::live::{self, Live};
 
 use crate::cli::flags::Format;
 use crate::cli::{Diagnose, diagnosed_command};
-use crate::diagnosis::filter::Filter;
-use crate::diagnosis::live::{self, Live};
-use crate::diagnosis::{Capture, csv, json, page, raster, sequence, text, xpl};
+use crate::diagnosis::{csv, json, page, raster, sequence, text, xpl};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::file;
@@ -26,12 +29,12 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let captures = match live(arguments)? {
         Some(ask) => {
             filter.is_whole = !ask.command.is_empty();
-            vec![live::capture(&ask, &filter, is_plotted)?]
+            vec![captured(&ask, &filter, is_plotted, arguments.write.as_deref())?]
         }
         None => files
             .iter()
             .map(|path| Capture::read(path, &filter, is_plotted))
-            .collect::<Result<Vec<_>, _>>()?,
+            .collect::<Result<Vec<_>, capture::Error>>()?,
     };
     for capture in &captures {
         for note in capture.warnings.iter().chain(&capture.damage) {
@@ -60,6 +63,19 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     Ok(if found { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
+/// The live capture, with its packets in a file if one is named.
+fn captured(ask: &Live, filter: &Filter, is_plotted: bool, path: Option<&Path>) -> Result<Capture, Failure> {
+    let Some(path) = path else { return Ok(live::capture(ask, filter, is_plotted)?) };
+    let mut captured = None;
+    file::write_with(path, |out| {
+        let written;
+        (captured, written) = live::capture_into(ask, filter, is_plotted, out);
+        written
+    })?;
+    let captured = captured.ok_or_else(|| Failure::Laboratory("nothing was captured".to_owned()))?;
+    Ok(captured?)
+}
+
 /// The error for a command or an address where captures belong.
 fn in_place_of_capture(arguments: &Diagnose) -> Option<String> {
     let files: Vec<OsString> = arguments.files.iter().map(|path| path.clone().into_os_string()).collect();
@@ -80,5 +96,5 @@ fn live(arguments: &Diagnose) -> Result<Option<Live>, Failure> {
     }
     let span = span.as_deref().map(quantity::duration).transpose();
     let span = span.map_err(|error| Failure::Value(format!("--for: {error}")))?;
-    Ok(Some(Live { port: *port, span, command: command.clone(), write: write.clone() }))
+    Ok(Some(Live { port: *port, span, command: command.clone() }))
 }

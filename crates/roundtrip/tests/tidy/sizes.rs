@@ -14,8 +14,8 @@ const LONGER: [(&str, usize); 0] = [];
 /// Largest crate that needs no entry, in lines below its `src` without unit tests.
 const CRATE: usize = 12_000;
 
-/// The same for crates; of the command line less is allowed than of a library.
-const LARGER: [(&str, usize); 1] = [("roundtrip", 12_500)];
+/// The same for crates; the command line is allowed less than a library.
+const LARGER: [(&str, usize); 1] = [("roundtrip", 11_200)];
 
 #[test]
 fn no_file_grows_beyond_its_limit() {
@@ -49,7 +49,9 @@ fn not_needed(lengths: &BTreeMap<String, usize>, listed: &[(&str, usize)], limit
     listed
         .iter()
         .filter(|(name, allowed)| {
-            lengths.get(*name).is_none_or(|lines| *lines <= limit || *lines < allowed - allowed / 10)
+            lengths
+                .get(*name)
+                .is_none_or(|lines| (*lines <= limit && *allowed > limit) || *lines < allowed - allowed / 10)
         })
         .map(|(name, allowed)| format!("{name}: {allowed} allowed, {:?} found", lengths.get(*name)))
         .collect()

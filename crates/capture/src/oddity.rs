@@ -1,9 +1,9 @@
 //! What is odd about a capture, and no fault of any connection, in sentences: whoever reads the findings should know on what
 //! they rest.
 
-use ::diagnose::report::Oddities;
+use diagnose::report::Oddities;
 
-use super::Capture;
+use crate::Capture;
 
 /// A sentence for each kind of oddity that was seen in the connections that are shown.
 pub fn sentences(capture: &Capture) -> Vec<String> {

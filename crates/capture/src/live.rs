@@ -11,7 +11,6 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use measure::clock::Clock;
@@ -26,12 +25,11 @@ use trace::pcapng::{self, Interface, Packet};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use super::Capture;
-use super::filter::Filter;
-use super::kernel::Watch;
-use super::reading::Reading;
-use crate::failure::Failure;
-use crate::file;
+use crate::Capture;
+use crate::Error;
+use crate::filter::Filter;
+use crate::kernel::Watch;
+use crate::reading::Reading;
 
 /// What to capture.
 #[derive(Clone, Debug)]
@@ -42,8 +40,6 @@ pub struct Live {
     pub span: Option<Duration>,
     /// What to run meanwhile; nothing if empty.
     pub command: Vec<OsString>,
-    /// Where to keep the packets.
-    pub write: Option<PathBuf>,
 }
 
 /// How a command ended.
@@ -92,16 +88,22 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// Captures and diagnoses.
 ///
 /// # Errors
-/// What right is missing; a command that cannot be run; a file that cannot be written.
-pub fn capture(ask: &Live, filter: &Filter, is_plotted: bool) -> Result<Capture, Failure> {
-    let Some(path) = &ask.write else { return watch(ask, filter, is_plotted, None) };
-    let mut capture = None;
-    file::write_with(path, |out| {
-        let mut kept = Kept::begin(out)?;
-        capture = Some(watch(ask, filter, is_plotted, Some(&mut kept)));
-        kept.finish()
-    })?;
-    capture.unwrap_or_else(|| Err(Failure::Laboratory("nothing was captured".to_owned())))
+/// What right is missing; a command that cannot be run.
+pub fn capture(ask: &Live, filter: &Filter, is_plotted: bool) -> Result<Capture, Error> {
+    watch(ask, filter, is_plotted, None)
+}
+
+/// The same; every packet is written to `out`, too, as pcapng. Returns the diagnosis, and whether all was written.
+pub fn capture_into(
+    ask: &Live,
+    filter: &Filter,
+    is_plotted: bool,
+    out: &mut dyn Write,
+) -> (Option<Result<Capture, Error>>, io::Result<()>) {
+    match Kept::begin(out) {
+        Ok(mut kept) => (Some(watch(ask, filter, is_plotted, Some(&mut kept))), kept.finish()),
+        Err(error) => (None, Err(error)),
+    }
 }
 
 fn watch(
@@ -109,7 +111,7 @@ fn watch(
     filter: &Filter,
     is_plotted: bool,
     mut kept: Option<&mut Kept<'_>>,
-) -> Result<Capture, Failure> {
+) -> Result<Capture, Error> {
     let mut sniffer = Sniffer::open(ask.port)?;
     let clock = Clock::start();
     let mut watch = Watch::begin(!ask.command.is_empty())?;
@@ -210,20 +212,19 @@ impl Ending {
 }
 
 /// Ctrl-C, and its kin, from now on as something to be read.
-fn interrupts() -> Result<SignalFd, Failure> {
+fn interrupts() -> Result<SignalFd, Error> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
-    let failed = |error: Errno| Failure::Laboratory(format!("cannot wait for signals: {error}"));
-    signals.thread_block().map_err(failed)?;
-    SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(failed)
+    signals.thread_block().map_err(Error::Signals)?;
+    SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(Error::Signals)
 }
 
 /// Until there are packets, or a signal, or a glance at the command is due.
-fn wait(sniffer: &Sniffer, signals: &SignalFd) -> Result<(), Failure> {
+fn wait(sniffer: &Sniffer, signals: &SignalFd) -> Result<(), Error> {
     let mut waiting =
         [sniffer.as_fd(), signals.as_fd()].map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN));
     match poll(&mut waiting, PollTimeout::from(GLANCE_MS)) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
-        Err(error) => Err(Failure::Laboratory(format!("cannot wait for packets: {error}"))),
+        Err(error) => Err(Error::Packets(error)),
     }
 }
 
@@ -234,16 +235,10 @@ struct Process {
 
 impl Process {
     /// It is started before signals are blocked, because it would inherit that.
-    fn start(words: &[OsString]) -> Result<Self, Failure> {
+    fn start(words: &[OsString]) -> Result<Self, Error> {
         let Some((program, arguments)) = words.split_first() else { return Ok(Self { child: None }) };
         let shown = program.to_string_lossy().replace(char::is_control, "?");
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => Failure::Value(format!(
-                "--run: there is no program `{shown}`; give one that is in PATH, or its path"
-            )),
-            // The system's kinds are open-ended.
-            _ => Failure::Value(format!("--run: cannot run `{shown}`: {error}")),
-        };
+        let failed = |error: io::Error| Error::Command { program: shown.clone(), error };
         // Standard output is the diagnosis's.
         let output = io::stderr().as_fd().try_clone_to_owned().map_err(failed)?;
         let child =

@@ -4,16 +4,16 @@
 //! taken out of the diagnosis as they come, and of many connections less of each is kept: memory does not grow with the
 //! packets.
 
-use ::diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen};
+use diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen};
 use trace::capture::clock::{Clock, Verdict};
 use trace::capture::{Frame, LinkType, tunnel};
 use wire::Time;
 use wire::packet::Packet;
 
-use super::Capture;
-use super::filter::Filter;
-use super::kernel::Told;
-use super::skipped::Skipped;
+use crate::Capture;
+use crate::filter::Filter;
+use crate::kernel::Told;
+use crate::skipped::Skipped;
 
 /// What was read so far.
 pub struct Reading<'a> {

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 
-use ::diagnose::{FlowReport, Side};
+use diagnose::{FlowReport, Side};
 use measure::sockets::{Sockets, TcpInfo, TcpSocket};
 use nix::sys::prctl::set_child_subreaper;
 use wire::Duration;
 
-use super::group::counted;
-use super::span::shown;
-use crate::failure::Failure;
+use crate::Error;
+use crate::group::counted;
+use crate::span::shown;
 
 /// A socket, by its own address and its peer's.
 type Ends = (SocketAddr, SocketAddr);
@@ -48,7 +48,7 @@ const MOST_KNOWN: usize = 1 << 17;
 
 impl Watch {
     /// Begins; before the command is started, if there is one.
-    pub fn begin(has_command: bool) -> Result<Self, Failure> {
+    pub fn begin(has_command: bool) -> Result<Self, Error> {
         // What the command leaves behind when it ends is still ours: it becomes this process's child. Where that cannot be
         // had, such programs are taken for others'.
         let _ = set_child_subreaper(has_command);
@@ -63,7 +63,7 @@ impl Watch {
     }
 
     /// Looks at those that were opened, and hears of those that are gone.
-    pub fn look(&mut self) -> Result<(), Failure> {
+    pub fn look(&mut self) -> Result<(), Error> {
         for ends in std::mem::take(&mut self.new) {
             let Some(found) = self.sockets.find(ends.0, ends.1)? else { continue };
             if self.learn(&found) {
@@ -81,7 +81,7 @@ impl Watch {
     }
 
     /// The capture is over: what the kernel counted so far of those that are still open.
-    pub fn look_back(&mut self) -> Result<(), Failure> {
+    pub fn look_back(&mut self) -> Result<(), Error> {
         self.look()?;
         for ((local, peer), known) in &mut self.known {
             if let Some(found) = self.sockets.find(*local, *peer)? {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ::diagnose::Cause;
+use diagnose::Cause;
 use trace::capture::tunnel::Tunnel;
 use wire::packet::{Packet, Transport, UdpDatagram};
 
-use super::group::counted;
+use crate::group::counted;
 
 /// What was read of a capture, and what was not.
 #[derive(Clone, Debug, Default)]

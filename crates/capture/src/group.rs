@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use ::diagnose::cause::Describe as _;
-use ::diagnose::{Cause, Finding, FlowReport};
+use diagnose::cause::Describe as _;
+use diagnose::{Cause, Finding, FlowReport};
 use wire::{Duration, Time};
 
-use super::Capture;
-use super::span::{moment, shown};
+use crate::Capture;
+use crate::span::{moment, shown};
 
 /// What was found of one cause.
 pub struct Group<'a> {
@@ -25,6 +25,7 @@ pub struct Group<'a> {
     pub connections: usize,
     /// How many of them are listed as findings, and what a fix would save of these.
     pub listed: u64,
+    /// Time that a fix would save; `None` where that cannot be said.
     pub saving: Option<Duration>,
 }
 

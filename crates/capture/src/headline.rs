@@ -1,10 +1,10 @@
 //! The headline of a capture in which nothing is worth fixing: what most of the time went on.
 
-use ::diagnose::{Cause, Share};
+use diagnose::{Cause, Share};
 use wire::Duration;
 
-use super::Capture;
-use super::span::shown;
+use crate::Capture;
+use crate::span::shown;
 
 /// A sentence.
 pub fn of(capture: &Capture) -> String {

@@ -1,7 +1,7 @@
 //! Fixes, by who can make them in the case at hand: a sender is a client here and a server there.
 
-use ::diagnose::cause::{Fix, Who};
-use ::diagnose::{Finding, FlowReport, Side};
+use diagnose::cause::{Fix, Who};
+use diagnose::{Finding, FlowReport, Side};
 
 /// Who can do something about a finding.
 pub fn who(finding: &Finding, who: Who) -> &'static str {

@@ -1,10 +1,11 @@
 //! What is asked for of a capture: some connections, some causes, what came later.
 
-use ::diagnose::{Cause, FlowReport};
-use quantity::names;
-use wire::{Duration, Time};
+use std::fmt;
 
-use crate::failure::Failure;
+use diagnose::{Cause, FlowReport};
+use quantity::ValueError;
+use quantity::names::{self, Unknown};
+use wire::{Duration, Time};
 
 /// Nothing set wants everything.
 #[derive(Clone, Debug, Default)]
@@ -20,15 +21,16 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// From what was typed.
-    pub fn new(flows: &[String], causes: &[String], since: Option<&str>) -> Result<Self, Failure> {
-        let known = |name: &String| {
-            names::find("cause", name, &Cause::ALL, Cause::name)
-                .map_err(|unknown| Failure::Value(format!("--cause: {unknown}")))
-        };
+    /// From texts: parts of connections, names of causes, a duration.
+    ///
+    /// # Errors
+    /// What is no cause, or no duration.
+    pub fn new(flows: &[String], causes: &[String], since: Option<&str>) -> Result<Self, FilterError> {
+        let known =
+            |name: &String| names::find("cause", name, &Cause::ALL, Cause::name).map_err(FilterError::Cause);
         let causes = causes.iter().map(known).collect::<Result<_, _>>()?;
         let since = since.map(quantity::duration).transpose();
-        let since = since.map_err(|error| Failure::Value(format!("--since: {error}")))?;
+        let since = since.map_err(FilterError::Since)?;
         Ok(Self { flows: flows.to_vec(), causes, since, is_whole: false })
     }
 
@@ -56,3 +58,23 @@ impl Filter {
         }
     }
 }
+
+/// Why texts are no [`Filter`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilterError {
+    /// There is no such cause.
+    Cause(Unknown),
+    /// Not a duration.
+    Since(ValueError),
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cause(unknown) => unknown.fmt(f),
+            Self::Since(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for FilterError {}

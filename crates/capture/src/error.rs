@@ -1,0 +1,71 @@
+//! Why there is no capture: the culprit, and the remedy.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use quantity::names::shown;
+use trace::capture::Unreadable;
+
+/// Why nothing was diagnosed.
+#[derive(Debug)]
+pub enum Error {
+    /// A file cannot be read.
+    Unreadable {
+        /// Which; `-` is standard input.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// A file is no capture.
+    NotACapture {
+        /// Which; `-` is standard input.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: Unreadable,
+    },
+    /// The command cannot be run.
+    Command {
+        /// Its program, without control characters.
+        program: String,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// This process may not see packets, or the kernel refused.
+    Kernel(measure::Error),
+    /// Signals cannot be waited for.
+    Signals(Errno),
+    /// Packets cannot be waited for.
+    Packets(Errno),
+}
+
+impl From<measure::Error> for Error {
+    fn from(error: measure::Error) -> Self {
+        Self::Kernel(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { path, error } => write!(f, "cannot read {}: {error}", shown(path)),
+            Self::NotACapture { path, error } if path.as_os_str() == "-" => {
+                write!(f, "standard input: {error}")
+            }
+            Self::NotACapture { path, error } => write!(f, "{}: {error}", shown(path)),
+            Self::Command { program, error } => match error.kind() {
+                io::ErrorKind::NotFound => {
+                    write!(f, "there is no program `{program}`; give one that is in PATH, or its path")
+                }
+                // The system's kinds are open-ended.
+                _ => write!(f, "cannot run `{program}`: {error}"),
+            },
+            Self::Kernel(error) => error.fmt(f),
+            Self::Signals(error) => write!(f, "cannot wait for signals: {error}"),
+            Self::Packets(error) => write!(f, "cannot wait for packets: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
