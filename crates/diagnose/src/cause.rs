@@ -11,14 +11,14 @@ use crate::dhttp;
 /// What is known of a cause beside its name.
 pub trait Describe {
     /// Whether it ends a connection before its purpose is served, whatever time that takes.
-    fn is_failure(self) -> bool;
+    fn is_failure(&self) -> bool;
 
     /// What happens, and what to change.
     fn about(self) -> &'static About;
 }
 
 impl Describe for Cause {
-    fn is_failure(self) -> bool {
+    fn is_failure(&self) -> bool {
         matches!(
             self,
             Self::ResetLostData
