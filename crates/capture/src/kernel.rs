@@ -9,9 +9,10 @@ use std::fs;
 use std::net::SocketAddr;
 
 use diagnose::{FlowReport, Side};
-use measure::sockets::{Sockets, TcpInfo, TcpSocket};
-use nix::sys::prctl::set_child_subreaper;
 use wire::Duration;
+
+use crate::sockets::{Sockets, TcpInfo, TcpSocket};
+use nix::sys::prctl::set_child_subreaper;
 
 use crate::Error;
 use crate::group::counted;

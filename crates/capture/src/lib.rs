@@ -8,6 +8,8 @@
 //! | [`reading`] | packets in, from wherever they come |
 //! | [`live`] | packets as they pass, while a command runs |
 //! | [`kernel`] | what the kernel knows meanwhile of the sockets |
+//! | [`sniffer`] | packets as they pass this machine's own interfaces |
+//! | [`sockets`] | the kernel's account of its TCP sockets |
 //! | [`open`](mod@open) | files, pipes, compressed or not |
 //! | [`filter`] | what is asked for of it |
 //! | [`headline`] | what dominates where nothing is worth fixing |
@@ -44,6 +46,8 @@ pub mod oddity;
 pub mod open;
 pub mod reading;
 pub mod skipped;
+pub mod sniffer;
+pub mod sockets;
 pub mod span;
 
 use std::path::Path;

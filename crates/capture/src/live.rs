@@ -1,7 +1,7 @@
 //! A capture of now: this machine's packets, while a command runs, for some time, or until Ctrl-C.
 //!
 //! Packets are diagnosed as they come and, if asked for, written to a file as well. Not the capturing itself: that is
-//! `measure::sniffer`. Which process a packet belongs to does not show: of a command's own connections are taken those that
+//! `capture::sniffer`. Which process a packet belongs to does not show: of a command's own connections are taken those that
 //! are opened while it runs, but for those that `kernel` knows to be of other programs.
 
 use std::collections::BTreeMap;
@@ -14,16 +14,17 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use measure::clock::Clock;
-use measure::sniffer::{Sniffed, Sniffer, interface_name};
+use trace::capture::{Frame, LinkType};
+use trace::pcapng::{self, Interface, Packet};
+use wire::packet::Flags;
+use wire::{Duration, Time};
+
+use crate::sniffer::{Sniffed, Sniffer, interface_name};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
-use trace::capture::{Frame, LinkType};
-use trace::pcapng::{self, Interface, Packet};
-use wire::packet::Flags;
-use wire::{Duration, Time};
 
 use crate::Capture;
 use crate::Error;

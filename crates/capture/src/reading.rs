@@ -1,6 +1,6 @@
 //! A capture on its way in, packet by packet: whoever has packets hands them over, and in the end has a [`Capture`].
 //!
-//! Not a reader of files or interfaces: those are `trace::capture` and `measure::sniffer`. Finished connections are
+//! Not a reader of files or interfaces: those are `trace::capture` and `capture::sniffer`. Finished connections are
 //! taken out of the diagnosis as they come, and of many connections less of each is kept: memory does not grow with the
 //! packets.
 

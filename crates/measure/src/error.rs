@@ -79,13 +79,13 @@ pub enum Error {
 
 impl Error {
     /// For `map_err`: the kernel's refusal of `doing`.
-    pub(crate) fn kernel(doing: impl Into<String>) -> impl FnOnce(Errno) -> Self {
+    pub fn kernel(doing: impl Into<String>) -> impl FnOnce(Errno) -> Self {
         let doing = doing.into();
         move |errno| Self::Kernel { doing, errno }
     }
 
     /// The same, for errors of the standard library.
-    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::Kernel { doing, errno: error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) }
     }

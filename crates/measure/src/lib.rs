@@ -11,7 +11,7 @@
 //! | [`profile`] | a stack profile in the kernel's settings, set and read back |
 //! | `laboratory` | the two hosts and the link between them |
 //! | [`namespace`] | a private network namespace, held by a thread, gone with the process |
-//! | [`netlink`] | links, addresses, and routes with TCP metrics |
+//! | [`netlink`], [`netlink_message`] | links, addresses, and routes with TCP metrics; messages of netlink |
 //! | [`card`], [`mounts`] | offloads of a network device; mounts that only one thread sees |
 //! | [`driver`] | robot and server on kernel sockets |
 //! | [`peers`] | third-party programs in place of ours |
@@ -21,8 +21,6 @@
 //! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
 //! | [`probe`] | one-way latency in excess of the link's configured delay |
 //! | [`lateness`] | a histogram of durations |
-//! | [`sniffer`] | packets on this host's own interfaces |
-//! | [`sockets`] | the kernel's statistics of its TCP sockets: owner, and limits of sending |
 //! | [`privilege`], [`error`] | rights of this process; errors and their remedies |
 //!
 //! It predicts nothing, and a measurement is never repeatable to the byte. Only this crate and
@@ -54,7 +52,7 @@ pub mod lateness;
 pub mod mounts;
 pub mod namespace;
 pub mod netlink;
-mod netlink_message;
+pub mod netlink_message;
 pub mod peers;
 pub mod privilege;
 pub mod probe;
@@ -62,9 +60,7 @@ pub mod profile;
 pub mod reactions;
 pub mod run;
 pub mod series;
-pub mod sniffer;
 mod socket;
-pub mod sockets;
 pub mod tun;
 
 pub use emulator::Emulator;

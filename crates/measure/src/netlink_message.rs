@@ -5,7 +5,7 @@
 
 /// One message being written.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub struct Message {
     bytes: Vec<u8>,
 }
 
@@ -16,7 +16,7 @@ const NLM_F_ACK: u16 = 4;
 
 impl Message {
     /// A request to be acknowledged by the kernel.
-    pub(crate) fn new(kind: u16, flags: u16) -> Self {
+    pub fn new(kind: u16, flags: u16) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
         bytes[6..8].copy_from_slice(&(flags | NLM_F_REQUEST | NLM_F_ACK).to_ne_bytes());
@@ -24,22 +24,22 @@ impl Message {
     }
 
     /// Appends the fixed part before the attributes.
-    pub(crate) fn put(&mut self, bytes: &[u8]) {
+    pub fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Appends an attribute.
-    pub(crate) fn attribute(&mut self, kind: u16, value: &[u8]) {
+    pub fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.nested(kind, |message| message.put(value));
     }
 
     /// Appends an attribute that is a number.
-    pub(crate) fn number(&mut self, kind: u16, value: u32) {
+    pub fn number(&mut self, kind: u16, value: u32) {
         self.attribute(kind, &value.to_ne_bytes());
     }
 
     /// Appends an attribute that is a NUL-terminated name.
-    pub(crate) fn text(&mut self, kind: u16, value: &str) {
+    pub fn text(&mut self, kind: u16, value: &str) {
         self.nested(kind, |message| {
             message.put(value.as_bytes());
             message.put(&[0]);
@@ -47,7 +47,7 @@ impl Message {
     }
 
     /// Appends an attribute whose value `write` appends.
-    pub(crate) fn nested(&mut self, kind: u16, write: impl FnOnce(&mut Self)) {
+    pub fn nested(&mut self, kind: u16, write: impl FnOnce(&mut Self)) {
         let start = self.bytes.len();
         self.put(&[0, 0]);
         self.put(&kind.to_ne_bytes());
@@ -58,7 +58,7 @@ impl Message {
     }
 
     /// Encoded message.
-    pub(crate) fn finish(mut self, sequence: u32) -> Vec<u8> {
+    pub fn finish(mut self, sequence: u32) -> Vec<u8> {
         let length = u32::try_from(self.bytes.len()).expect("what we write is a few hundred bytes");
         self.bytes[..4].copy_from_slice(&length.to_ne_bytes());
         self.bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
@@ -68,21 +68,24 @@ impl Message {
 
 /// One message received.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Answer<'a> {
-    pub(crate) kind: u16,
-    pub(crate) sequence: u32,
-    pub(crate) body: &'a [u8],
+pub struct Answer<'a> {
+    /// Type of the message (`nlmsg_type`).
+    pub kind: u16,
+    /// Sequence number of the request that it responds to.
+    pub sequence: u32,
+    /// Payload behind the header.
+    pub body: &'a [u8],
 }
 
 impl Answer<'_> {
     /// Error of an NLMSG_ERROR: 0, or a negative error number.
-    pub(crate) fn error(&self) -> i32 {
+    pub fn error(&self) -> i32 {
         self.body.first_chunk().map_or(0, |code| i32::from_ne_bytes(*code))
     }
 }
 
 /// Messages in the bytes of one read; stops at the first truncated one.
-pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32::from_ne_bytes(*bytes.first_chunk()?)).ok()?;
         let message = bytes.get(..length)?;
@@ -98,11 +101,11 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
 
 /// Attributes of a message, or of an attribute that contains others; stops at the first truncated one.
 #[derive(Debug)]
-pub(crate) struct Attributes<'a>(&'a [u8]);
+pub struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Attributes<'a> {
     /// Attributes after a fixed header.
-    pub(crate) fn after(body: &'a [u8], header: usize) -> Self {
+    pub fn after(body: &'a [u8], header: usize) -> Self {
         Self(body.get(header..).unwrap_or_default())
     }
 }

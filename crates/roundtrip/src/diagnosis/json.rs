@@ -2,7 +2,7 @@
 
 use ::diagnose::report::{ExchangeReport, Oddities, Place};
 use ::diagnose::{Account, Doubts, Finding, FlowReport, Side};
-use measure::sockets::TcpInfo;
+use capture::sockets::TcpInfo;
 use serde_json::{Value, json};
 
 use capture::live::Ended;

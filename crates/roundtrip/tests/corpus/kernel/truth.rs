@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use capture::sockets::{Sending, Standing, TcpInfo};
 use measure::emulator::{Capture, Seen, Way};
-use measure::sockets::{Sending, Standing, TcpInfo};
 use trace::{Cause, Stall};
 use wire::packet::{Flags, Packet, TcpSegment};
 use wire::{Duration, Time};

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 
+use capture::sniffer::Sniffer;
+use capture::sockets::{Sockets, TcpInfo};
 use measure::clock::Clock;
-use measure::sniffer::Sniffer;
-use measure::sockets::{Sockets, TcpInfo};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use wire::{Duration, Time};
 

@@ -22,7 +22,7 @@ use nix::net::if_::if_indextoname;
 use socket2::{Domain, Socket, Type};
 use wire::{Duration, Time};
 
-use crate::Error;
+use measure::Error;
 use ring::Ring;
 
 /// Captures every packet of this host's network until it is dropped.

@@ -13,8 +13,8 @@ use nix::sys::socket::{
 };
 use wire::{Bytes, Duration};
 
-use crate::Error;
-use crate::netlink_message::{Attributes, Message, messages};
+use measure::Error;
+use measure::netlink_message::{Attributes, Message, messages};
 
 /// Netlink sockets for queries and for notifications.
 #[derive(Debug)]
