@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::program::rows;
 
-/// The figures are those of `docs/connections.md`, which rounds them. The same seed gives the same log: they must not change.
+/// The figures are those of `studies/connections`, which rounds them. The same seed gives the same log: they must not change.
 #[test]
 #[ignore = "long evidence: ROUNDTRIP_LOGS=... cargo test --release -p roundtrip --test access -- --ignored --nocapture three_months"]
 fn paper_three_months_of_a_hundred_million_requests_restate_its_claims() {
