@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn dhttp_fields_are_not_forwarded() {
+    fn fields_of_dhttp_pass_no_proxy() {
         let forward = forwarded(
             "GET http://h/ HTTP/1.1\r\nHost: h\r\nDHTTP-Port: 4000\r\ndhttp-token: a\r\nDHTTP-Fill: 0\r\nDHTTP: x\r\n\
              DHTTP-Parts: 2\r\nDHTTP-Past: x",
