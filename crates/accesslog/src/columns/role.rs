@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_with_what_there_is() {
+    fn missing_columns_are_reported_with_those_present() {
         let schema = schema(&["when", "client"]);
         let error = Columns::find(&schema, &Named::default()).unwrap_err().to_string();
         assert!(error.contains("time (there are when, client); name it: time=COLUMN"), "{error}");
