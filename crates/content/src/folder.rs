@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_its_document_and_what_that_names() {
+    fn directory_is_its_document_and_the_files_it_names() {
         let html = b"<img src=images/b.png><img src='a.css'><img src=empty><img src=gone><p>never closed";
         let files: [(&str, &[u8]); 5] = [
             ("a.css", b"0123456789"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_document_is_all_its_files() {
+    fn directory_without_a_document_is_all_its_files() {
         let page = made("plain", &[("b.gif", b"22"), ("a.gif", b"1"), ("c", b"")]).unwrap();
         assert_eq!((sizes(&page), page.notes), (vec![1, 2], Vec::new()));
         let refusal = made("empty", &[("index.html", b"")]).unwrap_err().to_string();
