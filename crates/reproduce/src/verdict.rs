@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fitted_cell_says_so_and_the_others_are_predictions() {
+    fn fitted_cells_are_marked_and_the_others_are_predictions() {
         let table = Table::read(&TABLE.replace("rows =", "fitted = [\"isdn/a\"]\nrows =")).unwrap();
         let note = |place: usize, ours| judge(&table, &table.cells()[place], Some(ours)).note.unwrap();
         assert_eq!(
