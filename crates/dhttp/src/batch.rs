@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_asked_at_one_of_several_addresses_answers_from_it() {
+    fn response_leaves_from_the_address_of_the_request() {
         for all in ["0.0.0.0:0", "[::]:0"] {
             let Ok(server) = UdpSocket::bind(all) else { continue };
             prepare(&server);
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_for_the_link_comes_back() {
+    fn datagrams_too_large_for_the_link_are_returned() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         let ends = to(receiver.local_addr().unwrap());

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_arrives_whoever_is_first() {
+    fn response_arrives_in_either_order_of_send_and_wait() {
         let mailbox = Arc::new(Mailbox::new().unwrap());
         let (promise, later) = super::promise();
         promise.give(Answer::text(200, "quick"));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_an_answer_comes_before_it_and_never_behind() {
+    fn interim_responses_precede_the_final_one() {
         let mailbox = Arc::new(Mailbox::new().unwrap());
         let (promise, later) = super::promise();
         let interims = promise.interims();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_is_broken_is_an_answer_too() {
+    fn dropped_promise_gives_a_response() {
         let mailbox = Arc::new(Mailbox::new().unwrap());
         let (promise, later) = super::promise();
         later.await_in(&mailbox, 3);

@@ -45,7 +45,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_number_is_given_twice() {
+    fn numbers_never_repeat() {
         let numbers: BTreeSet<u64> = (0..1_000).map(|_| number().unwrap()).collect();
         assert_eq!(numbers.len(), 1_000);
     }

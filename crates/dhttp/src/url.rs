@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_fetched_is_said() {
+    fn rejects_urls_that_cannot_be_fetched() {
         for text in [
             "https://h/",
             "http://",

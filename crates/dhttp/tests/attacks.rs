@@ -155,7 +155,7 @@ fn a_flood_without_tokens_is_cut_to_its_share() {
 }
 
 #[test]
-fn mutated_datagrams_are_answered_within_the_budget_and_leave_the_server_alive() {
+fn responses_to_mutated_datagrams_stay_within_the_budget_and_the_server_lives() {
     let server = server();
     let socket = socket(server.address());
     socket.set_nonblocking(true).unwrap();
@@ -285,7 +285,7 @@ fn connections_that_lie_or_say_nothing_do_not_keep_the_true_answer_away() {
 }
 
 #[test]
-fn a_head_without_end_is_cut_off_and_said() {
+fn endless_header_section_is_cut_off_and_reported() {
     let address = hostile(|_, _, id, listens| {
         let mut stream = TcpStream::connect(listens).unwrap();
         let mut bytes = message(id, "HTTP/1.1 200 OK\r\n");
@@ -298,7 +298,7 @@ fn a_head_without_end_is_cut_off_and_said() {
 }
 
 #[test]
-fn a_server_that_breaks_off_is_told_of() {
+fn truncated_response_is_reported() {
     let address = hostile(|_, _, id, listens| {
         let mut stream = TcpStream::connect(listens).unwrap();
         stream.write_all(&message(id, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")).unwrap();

@@ -103,7 +103,7 @@ fn a_token_of_plain_http_is_for_the_port_that_was_named_and_brings_a_connection_
 }
 
 #[test]
-fn whoever_no_connection_reaches_is_told_at_once_to_use_plain_http() {
+fn unreachable_client_is_referred_to_plain_http_immediately() {
     let folder = Folder::new("unreached");
     let server = serve(&folder, 1);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -139,7 +139,7 @@ fn small_answers_take_one_datagram_and_large_ones_a_connection_of_the_server() {
 }
 
 #[test]
-fn who_takes_parts_gets_middling_answers_in_datagrams_and_others_get_them_as_before() {
+fn clients_with_parts_get_medium_responses_in_datagrams() {
     let folder = Folder::new("parts");
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let config = ServerConfig { dhttp: config.dhttp.with(Extension::Parts, true), ..config };
@@ -183,7 +183,7 @@ fn a_first_large_response_comes_over_plain_http_and_the_next_by_a_connection_of_
 }
 
 #[test]
-fn many_answers_of_one_client_come_side_by_side() {
+fn many_responses_of_one_client_come_concurrently() {
     let folder = Folder::new("many");
     let server = serve(&folder, 2);
     let client = client();
@@ -203,7 +203,7 @@ fn many_answers_of_one_client_come_side_by_side() {
 }
 
 #[test]
-fn a_server_that_is_not_known_is_asked_over_plain_http_and_then_by_udp() {
+fn unknown_server_gets_plain_http_first_and_then_udp() {
     let folder = Folder::new("discovery");
     let server = serve(&folder, 1);
     let client = client();
@@ -214,7 +214,7 @@ fn a_server_that_is_not_known_is_asked_over_plain_http_and_then_by_udp() {
 }
 
 #[test]
-fn a_path_that_says_so_is_asked_for_by_udp_at_once() {
+fn dhttp_path_is_requested_by_udp_immediately() {
     let folder = Folder::new("path");
     let server = serve(&folder, 1);
     let (via, status, _) = fetch(&client(), &url("http", server.address(), "/_dhttp_/small.txt"));
@@ -284,7 +284,7 @@ fn a_file_that_changes_is_served_anew_after_a_second() {
 }
 
 #[test]
-fn a_compressed_sibling_is_served_to_whom_can_read_it() {
+fn compressed_sibling_is_served_to_clients_that_accept_it() {
     let folder = Folder::new("compressed");
     std::fs::write(folder.0.join("small.txt.br"), "brotli").unwrap();
     let server = serve(&folder, 1);
@@ -374,7 +374,7 @@ fn an_exchange_that_is_dropped_disturbs_no_other() {
 }
 
 #[test]
-fn when_the_watch_panics_nobody_waits_for_ever() {
+fn panic_of_the_watch_ends_pending_requests() {
     let watch: dhttp::client::Watch = Arc::new(|_: &dhttp::client::Note| panic!("on purpose"));
     let client = Client::start(ClientConfig::internet(), Known::default(), Some(watch)).unwrap();
     let url: dhttp::Url = "dhttp://127.0.0.1:9/".parse().unwrap();

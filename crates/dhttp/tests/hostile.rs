@@ -112,7 +112,7 @@ fn trickle(stream: &mut TcpStream) {
 }
 
 #[test]
-fn a_connection_that_never_speaks_is_closed_and_what_was_asked_goes_another_way() {
+fn silent_connection_is_closed_and_its_request_retried_elsewhere() {
     nobody_there(asked(|_, _, listens, _| {
         let mut stream = TcpStream::connect(listens).unwrap();
         assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)), "the client closes it");
@@ -129,7 +129,7 @@ fn a_body_shorter_than_its_length_is_told_as_silence_or_as_an_end() {
 }
 
 #[test]
-fn what_is_behind_a_body_longer_than_its_length_is_nobodys_answer() {
+fn bytes_after_the_length_of_a_body_are_no_response() {
     let long = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour, and more that nobody asked for";
     let outcome = asked(|_, _, listens, id| says(listens, id, long, false));
     assert_eq!(outcome, Ok((Via::TcpOpened, 200, 4)));
@@ -154,7 +154,7 @@ fn lengths_that_cannot_be_true_are_not_believed() {
 }
 
 #[test]
-fn datagrams_that_lie_and_wrong_ids_by_the_thousand_do_not_keep_the_true_answer_away() {
+fn forged_datagrams_and_ids_do_not_block_the_true_response() {
     let outcome = asked(|socket, client, _, id| {
         for number in 0..20_000_u64 {
             let wrong = [&number.to_be_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\nforged"].concat();
@@ -203,7 +203,7 @@ fn on_plain_http_every_end_has_its_sentence() {
 }
 
 #[test]
-fn where_icmp_says_that_nobody_is_there_plain_http_is_asked_at_once() {
+fn icmp_port_unreachable_falls_back_to_plain_http_immediately() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("dhttp://{}/", listener.local_addr().unwrap()).parse().unwrap();
     let server = std::thread::spawn(move || {

@@ -90,7 +90,7 @@ fn twelve_thousand_idle_connections_of_one_client_keep_no_other_out() {
 }
 
 #[test]
-fn when_all_places_are_taken_the_longest_idle_makes_way() {
+fn at_the_connection_limit_the_longest_idle_is_closed() {
     let clients = ClientLimits { connections: 1_000, ..ClientLimits::default() };
     let server = server(ServerConfig { accepted: 100, clients, ..ServerConfig::internet() });
     let idle: Vec<_> = (0..300).map(|_| connect(GREEDY, server.address())).collect();

@@ -73,13 +73,13 @@ fn a_body_that_trickles_buys_little() {
 }
 
 #[test]
-fn who_connects_and_says_nothing_is_left() {
+fn silent_connections_are_closed() {
     let server = server(100);
     assert_eq!(connected(&server).read(&mut [0]).unwrap(), 0);
 }
 
 #[test]
-fn who_asks_and_does_not_read_is_reset() {
+fn clients_that_do_not_read_are_reset() {
     let server = server(100);
     // A small window, so that what the kernels keep is far less than all.
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
@@ -98,7 +98,7 @@ fn who_asks_and_does_not_read_is_reset() {
 }
 
 #[test]
-fn who_asks_ahead_without_end_waits_for_his_own_answers() {
+fn endless_pipelining_waits_for_its_own_responses() {
     let server = server(100);
     let mut stream = connected(&server);
     stream.set_write_timeout(Some(Wait::from_secs(2))).unwrap();

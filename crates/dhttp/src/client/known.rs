@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_servers_say_is_remembered_as_text() {
+    fn servers_support_is_stored_as_text() {
         let mut known = Known::default();
         known.hear("h", b"h2=\":443\", dhttp=\":8080\"; ma=60");
         known.hear("i:81", b"dhttp=\":81\"");

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_moves_to_an_address_that_is_its_own() {
+    fn directory_redirects_to_its_own_path() {
         let moved = Found::moved("a b\u{e9}").answer;
         assert_eq!(moved.fields.get("Location"), Some(&b"/a%20b%C3%A9/"[..]));
         assert_eq!(moved.status, 301);

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_below_the_folder_is_decoded_once() {
+    fn paths_below_the_directory_are_decoded_once() {
         for (target, path) in [
             ("/", ""),
             ("/a.html", "a.html"),

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_connection_had_is_given_back_when_it_ends() {
+    fn closed_connection_returns_its_share() {
         let clients = Clients::new(LIMITS);
         let mut one = clients.enter(address("10.0.0.1")).unwrap();
         let mut other = clients.enter(address("10.0.0.1")).unwrap();
