@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_files_count_for_as_long_as_somebody_has_them() {
+    fn temporary_files_count_while_they_are_held() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let spilled = |client: &str, bytes| {
             let client = Some(client.parse().unwrap());

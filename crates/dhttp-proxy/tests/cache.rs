@@ -114,7 +114,7 @@ impl House {
 const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 
 #[test]
-fn what_is_fresh_is_asked_for_once() {
+fn fresh_responses_are_fetched_once() {
     let house = House::open();
     house.origin.says("/a", 200, &[FRESH, ("Date", "Sun, 06 Nov 2094 08:49:37 GMT"), ("X", "1")], b"hello");
     let (first, body) = house.ask("GET", "/a", "");
@@ -143,7 +143,7 @@ fn what_is_fresh_is_asked_for_once() {
 }
 
 #[test]
-fn a_sparing_one_keeps_only_what_says_how_long_and_lets_nobody_wait() {
+fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
     let house = House::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
     let old = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT");
     house.origin.says("/guess", 200, &[old, ("ETag", "\"a\"")], b"guess");
@@ -164,7 +164,7 @@ fn a_sparing_one_keeps_only_what_says_how_long_and_lets_nobody_wait() {
 }
 
 #[test]
-fn another_host_has_answers_of_its_own() {
+fn hosts_have_separate_responses() {
     let house = House::open();
     house.origin.says("/", 200, &[FRESH], b"x");
     house.ask("GET", "/", "");
@@ -175,7 +175,7 @@ fn another_host_has_answers_of_its_own() {
 }
 
 #[test]
-fn many_who_want_the_same_cost_one_question() {
+fn concurrent_requests_are_collapsed() {
     let house = House::open();
     house.origin.says("/slow", 200, &[FRESH], b"slow");
     *house.origin.wait.lock().unwrap() = Duration::from_millis(300);
@@ -189,7 +189,7 @@ fn many_who_want_the_same_cost_one_question() {
 }
 
 #[test]
-fn who_waited_for_what_is_not_for_all_asks_himself() {
+fn collapsed_request_for_a_private_response_is_forwarded() {
     let house = House::open();
     house.origin.says("/mine", 200, &[("Cache-Control", "private")], b"mine");
     *house.origin.wait.lock().unwrap() = Duration::from_millis(100);
@@ -202,7 +202,7 @@ fn who_waited_for_what_is_not_for_all_asks_himself() {
 }
 
 #[test]
-fn what_is_stale_is_validated_and_stands_in_for_an_origin_that_is_gone() {
+fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
     let house = House::open();
     let tag = ("ETag", "\"t\"");
     house.origin.says("/tagged", 200, &[("Cache-Control", "max-age=0"), tag], b"tagged");
@@ -227,7 +227,7 @@ fn what_is_stale_is_validated_and_stands_in_for_an_origin_that_is_gone() {
 
 /// A validation that forbade keeping was heard for the answer, and what was kept stayed.
 #[test]
-fn regress_what_may_be_kept_no_longer_is_dropped_when_it_is_validated() {
+fn regress_response_that_became_uncacheable_is_dropped_on_validation() {
     let house = House::open();
     let tag = ("ETag", "\"1\"");
     house.origin.says("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
@@ -247,7 +247,7 @@ fn pause() {
 
 /// A response on disk alone was not found for `only-if-cached` requests.
 #[test]
-fn regress_what_is_on_disk_alone_is_kept_for_those_who_want_only_that() {
+fn regress_only_if_cached_finds_responses_on_disk() {
     let file = std::env::temp_dir().join(format!("dhttp-cache-disk-{}", std::process::id()));
     let disk = Some((file.clone(), 1 << 20));
     let house = House::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
@@ -265,7 +265,7 @@ fn regress_what_is_on_disk_alone_is_kept_for_those_who_want_only_that() {
 }
 
 #[test]
-fn a_change_makes_obsolete_and_head_tells_of_one() {
+fn unsafe_methods_invalidate_and_head_detects_changes() {
     let house = House::open();
     house.origin.says("/a", 200, &[FRESH], b"old");
     house.ask("GET", "/a", "");

@@ -188,7 +188,7 @@ impl House {
 }
 
 #[test]
-fn whatever_an_origin_does_there_are_no_wrong_bytes_and_nothing_of_it_is_kept() {
+fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
     let houses: Vec<(House, &str)> =
         ILLNESSES.iter().map(|illness| (House::open(PATIENCE), *illness)).collect();
     thread::scope(|scope| {
@@ -229,7 +229,7 @@ fn whatever_an_origin_does_there_are_no_wrong_bytes_and_nothing_of_it_is_kept() 
 
 /// The same answer with wrong validators: a 304 about another version than the one that it was asked about.
 #[test]
-fn an_origin_that_knows_only_that_nothing_has_changed_gives_nobody_an_empty_page() {
+fn unsolicited_304_gives_no_empty_page() {
     for (first, second) in [("/stale", "/unchanged-since-never"), ("/unchanged-since-never", "/well")] {
         let house = House::open(PATIENCE);
         *house.ill.says_next.lock().unwrap() = vec![first, second, second];

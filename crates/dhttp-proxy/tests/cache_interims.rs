@@ -84,7 +84,7 @@ const WHOLE: &str =
     "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\nConnection: close\r\n\r\nwhole";
 
 #[test]
-fn rfc9110_15_2_what_is_said_before_an_answer_passes_at_once_and_is_not_kept() {
+fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
     let (go_on, told) = mpsc::channel::<()>();
     let told = std::sync::Arc::new(std::sync::Mutex::new(told));
     let house = House::before(move |_, stream| {
@@ -107,7 +107,7 @@ fn rfc9110_15_2_what_is_said_before_an_answer_passes_at_once_and_is_not_kept() {
 }
 
 #[test]
-fn rfc9110_15_2_who_speaks_http10_or_asks_in_a_datagram_gets_the_answer_alone() {
+fn rfc9110_15_2_http10_and_datagrams_get_the_final_response_alone() {
     let house = House::before(|_, stream| write(stream, &format!("{HINT}{HINT}{WHOLE}")));
     let old = house.ask("GET /a HTTP/1.0\r\nHost: h\r\n\r\n");
     assert!(old.starts_with("HTTP/1.0 200 ") || old.starts_with("HTTP/1.1 200 "), "{old}");
@@ -131,7 +131,7 @@ fn a_server_that_only_ever_hints_fills_no_memory_and_leave_is_not_passed_on() {
 }
 
 #[test]
-fn rfc9110_10_1_1_who_waits_with_a_body_is_told_to_send_it() {
+fn rfc9110_10_1_1_expectation_with_a_body_gets_100() {
     let house = House::before(|_, stream| {
         let body = until(stream, "body");
         write(stream, &WHOLE.replace("whole", if body == "body" { "right" } else { "wrong" }));
@@ -155,7 +155,7 @@ fn chunked(body: &str) -> String {
 }
 
 #[test]
-fn rfc9110_6_5_trailers_pass_to_those_who_take_them_and_are_not_kept() {
+fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
     let house = House::before(|head, stream| {
         let asks = head.to_ascii_lowercase().contains("\r\nte: trailers\r\n");
         write(stream, &chunked(if asks { "asked" } else { "whole" }));

@@ -76,7 +76,7 @@ fn told(answer: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_origin_is_told_of_clients_what_they_have_proved_and_not_what_they_say() {
+fn origin_gets_proved_client_addresses_and_no_claims() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = server(&runtime, true);
     let host = "x-forwarded-host: asked.example";
@@ -89,7 +89,7 @@ fn an_origin_is_told_of_clients_what_they_have_proved_and_not_what_they_say() {
 }
 
 #[test]
-fn by_default_it_is_told_which_host_was_asked_and_nothing_else() {
+fn by_default_origin_gets_only_the_requested_host() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = server(&runtime, false);
     let host = ["x-forwarded-host: asked.example"];

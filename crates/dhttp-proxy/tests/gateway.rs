@@ -156,7 +156,7 @@ fn counted(program: &mut Program, gateway: &Gateway, name: &str) -> u64 {
 }
 
 #[test]
-fn a_program_that_knows_only_http_gets_datagrams_once_the_server_has_said_so() {
+fn http_clients_get_datagrams_once_the_server_announces_dhttp() {
     let (server, gateway) = (dhttp_server(), gateway());
     let mut program = Program::new(&gateway);
     let first = program.get(server.address(), "/");
@@ -173,7 +173,7 @@ fn a_program_that_knows_only_http_gets_datagrams_once_the_server_has_said_so() {
 }
 
 #[test]
-fn a_path_of_dhttp_is_asked_by_udp_at_once_and_head_has_no_body() {
+fn dhttp_path_is_requested_by_udp_immediately_and_head_has_no_body() {
     let (server, gateway) = (dhttp_server(), gateway());
     let mut program = Program::new(&gateway);
     assert_eq!(program.get(server.address(), "/_dhttp_/").body, b"small\n");
@@ -256,7 +256,7 @@ fn a_refusal_comes_back_before_the_last_of_an_upload() {
 }
 
 #[test]
-fn what_breaks_off_never_looks_whole() {
+fn truncated_responses_never_look_whole() {
     let origin = scripted(vec!["HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX: close\r\n\r\nhalf"]);
     let gateway = gateway();
     let mut program = Program::new(&gateway);
@@ -294,7 +294,7 @@ fn smuggled_and_broken_requests_are_refused() {
 }
 
 #[test]
-fn a_proxy_that_leads_to_itself_ends_there() {
+fn forwarding_loop_is_refused() {
     let gateway = gateway();
     let mut program = Program::new(&gateway);
     assert_eq!(program.get(gateway.address(), "/").status, 508);
@@ -326,7 +326,7 @@ fn a_tunnel_carries_bytes_both_ways_and_ends_one_way_at_a_time() {
 }
 
 #[test]
-fn it_tells_browsers_how_to_use_it_and_others_what_it_is() {
+fn serves_its_proxy_pac_and_404_for_other_paths() {
     let gateway = gateway();
     let mut program = Program::new(&gateway);
     program.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -337,7 +337,7 @@ fn it_tells_browsers_how_to_use_it_and_others_what_it_is() {
 }
 
 #[test]
-fn too_many_connections_are_told_to_come_again() {
+fn excess_connections_get_503() {
     let config = GatewayConfig { connections: 1, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway = gateway_with(config);
     // One that waits for its response, and keeps its place.
@@ -362,7 +362,7 @@ fn when_all_places_are_taken_the_longest_idle_connection_makes_way() {
 }
 
 #[test]
-fn stopping_finishes_what_was_begun() {
+fn stopping_finishes_pending_requests() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = listener.local_addr().unwrap();
     let (begun, has_begun) = std::sync::mpsc::channel();
@@ -391,7 +391,7 @@ fn stopping_finishes_what_was_begun() {
 }
 
 #[test]
-fn what_was_asked_by_dhttp_comes_although_ports_and_all_change_meanwhile() {
+fn dhttp_responses_arrive_across_a_reload() {
     let (asked, is_asked) = std::sync::mpsc::channel();
     let handler = move |_: &Request<'_>| -> Reply {
         let (promise, later) = promise();
@@ -418,7 +418,7 @@ fn what_was_asked_by_dhttp_comes_although_ports_and_all_change_meanwhile() {
 
 /// The deployment matrix's old servers: asked by DHTTP for their path alone, they are asked by HTTP at once or soon.
 #[test]
-fn an_old_server_is_asked_over_http_whatever_its_udp_port_does() {
+fn old_server_gets_http_whatever_its_udp_port_does() {
     for other in [Other::Nobody, Other::Parrot] {
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold";
         let origin = scripted(vec![answer, answer]);

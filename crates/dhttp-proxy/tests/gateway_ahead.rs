@@ -52,7 +52,7 @@ fn all(mut program: TcpStream, sent: &str) -> String {
 }
 
 #[test]
-fn requests_that_are_sent_ahead_are_answered_in_order_whoever_answers() {
+fn pipelined_requests_get_responses_in_order() {
     let (server, gateway) = (server(), gateway());
     let at = server.address();
     let paths = ["/a", "/_dhttp_/b", "/fleeting", "/a", "/_dhttp_/b", "/_dhttp_/fleeting", "/a", "/c"];
@@ -77,7 +77,7 @@ fn requests_that_are_sent_ahead_are_answered_in_order_whoever_answers() {
 }
 
 #[test]
-fn a_program_that_takes_its_time_gets_all_and_holds_up_nobody() {
+fn slow_reader_gets_everything_and_delays_no_one() {
     let (server, gateway) = (server(), gateway());
     let at = server.address();
     let close = "Connection: close\r\n";
@@ -100,7 +100,7 @@ fn a_program_that_takes_its_time_gets_all_and_holds_up_nobody() {
 }
 
 #[test]
-fn who_ends_while_a_server_is_asked_in_its_name_is_forgotten() {
+fn client_that_closes_during_its_request_is_dropped() {
     let (server, gateway) = (server(), gateway());
     let at = server.address();
     for number in 0..50 {

@@ -96,7 +96,7 @@ fn pause(time: Duration) {
 }
 
 #[test]
-fn what_is_fresh_is_asked_for_once_whole_or_in_part() {
+fn fresh_responses_are_fetched_once_whole_or_in_part() {
     let origin =
         Origin::new(|_, stream| say(stream, "Cache-Control: max-age=60\r\nETag: \"a\"\r\n", "0123456789"));
     let gateway = gateway();
@@ -122,7 +122,7 @@ fn what_is_fresh_is_asked_for_once_whole_or_in_part() {
 }
 
 #[test]
-fn an_answer_passes_as_it_comes_and_is_kept_when_it_is_whole() {
+fn response_streams_through_and_is_stored_when_whole() {
     let (go_on, told) = mpsc::channel::<()>();
     let told = std::sync::Mutex::new(told);
     let length = 400_000;
@@ -148,7 +148,7 @@ fn an_answer_passes_as_it_comes_and_is_kept_when_it_is_whole() {
 }
 
 #[test]
-fn trailers_pass_and_what_broke_off_is_never_kept() {
+fn trailers_pass_and_truncated_responses_are_not_stored() {
     let origin = Origin::new(|head, stream| {
         let whole = head.starts_with("GET /whole ");
         let rest = if whole { "0\r\nDigest: abc\r\n\r\n" } else { "" };
@@ -173,7 +173,7 @@ fn trailers_pass_and_what_broke_off_is_never_kept() {
 }
 
 #[test]
-fn many_who_want_the_same_cost_one_question_unless_it_is_not_for_all() {
+fn concurrent_requests_are_collapsed_unless_private() {
     let origin = Origin::new(|head, stream| {
         pause(Duration::from_millis(100));
         let control = if head.starts_with("GET /private ") { "private" } else { "max-age=60" };
@@ -192,7 +192,7 @@ fn many_who_want_the_same_cost_one_question_unless_it_is_not_for_all() {
 }
 
 #[test]
-fn what_is_stale_is_validated_and_stands_in_for_what_fails() {
+fn stale_responses_are_validated_and_replace_failures() {
     let mood = Arc::new(std::sync::Mutex::new("good"));
     let felt = Arc::clone(&mood);
     let origin = Origin::new(move |head, stream| {
@@ -231,7 +231,7 @@ fn what_is_stale_is_validated_and_stands_in_for_what_fails() {
 }
 
 #[test]
-fn stale_while_revalidate_is_given_at_once_and_asked_for_meanwhile() {
+fn stale_while_revalidate_is_served_immediately_and_revalidated() {
     let lines = "ETag: \"a\"\r\nCache-Control: max-age=0, stale-while-revalidate=60\r\n";
     let origin = Origin::new(move |_, stream| say(stream, lines, "x"));
     let gateway = gateway();
@@ -246,7 +246,7 @@ fn stale_while_revalidate_is_given_at_once_and_asked_for_meanwhile() {
 }
 
 #[test]
-fn a_change_makes_obsolete_and_hosts_are_kept_apart() {
+fn unsafe_methods_invalidate_and_hosts_are_separate() {
     let answer =
         |name: &'static str| Origin::new(move |_, stream| say(stream, "Cache-Control: max-age=60\r\n", name));
     let (one, other) = (answer("one"), answer("other"));
@@ -263,7 +263,7 @@ fn a_change_makes_obsolete_and_hosts_are_kept_apart() {
 }
 
 #[test]
-fn what_is_too_long_passes_and_what_is_on_disk_is_there_again() {
+fn oversized_responses_pass_and_those_on_disk_survive_a_restart() {
     let folder = std::env::temp_dir().join(format!("gateway-cache-{}", std::process::id()));
     let config =
         || CacheConfig { largest: 1_000, disk: Some((folder.clone(), 1 << 20)), ..CacheConfig::default() };
@@ -293,7 +293,7 @@ fn what_is_too_long_passes_and_what_is_on_disk_is_there_again() {
 }
 
 #[test]
-fn what_came_by_dhttp_is_kept_too() {
+fn responses_by_dhttp_are_stored_too() {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let answer = |request: &Request<'_>| {
         let length = if request.target.ends_with("/large") { 30_000 } else { 30 };

@@ -62,7 +62,7 @@ fn socket() -> Arc<UdpSocket> {
 }
 
 #[test]
-fn many_requests_leave_in_one_piece_and_many_answers_come_in_one() {
+fn requests_and_responses_are_batched_by_segmentation_offload() {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let answer = |_: &Request<'_>| Answer::text(200, "answer");
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap();

@@ -54,7 +54,7 @@ fn halves(stream: &mut TcpStream, go_on: &Receiver<()>) {
 }
 
 #[test]
-fn regress_what_has_come_of_an_answer_is_passed_on_before_the_rest_is_there() {
+fn regress_received_part_of_a_response_is_forwarded_before_the_rest() {
     for (server, path) in [
         (slow_dhttp_server as fn(Receiver<()>) -> SocketAddr, "/_dhttp_/page"),
         (slow_http_server as fn(Receiver<()>) -> SocketAddr, "/page"),

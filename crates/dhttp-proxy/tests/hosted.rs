@@ -76,7 +76,7 @@ fn a_body_over_the_limit_is_an_error_and_not_a_flood() {
 }
 
 #[test]
-fn a_late_answer_holds_up_nobody_else_and_stopping_waits_for_it() {
+fn late_response_delays_no_other_and_stopping_waits_for_it() {
     let (tell, told) = mpsc::channel();
     let handler = move |request: &Request<'_>| match request.target {
         "/slow" => {
@@ -170,7 +170,7 @@ fn regress_the_answer_to_head_says_the_length_that_the_origin_says() {
 }
 
 #[test]
-fn an_origin_that_is_gone_or_breaks_off_is_said_to_be() {
+fn unreachable_or_truncating_origin_is_reported() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf";
     let (server, _told, _runtime) = in_front_of(vec![half.to_owned()]);
     let client = client();

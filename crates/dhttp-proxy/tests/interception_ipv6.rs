@@ -37,7 +37,7 @@ fn hosts() -> io::Result<[Node; 3]> {
 }
 
 #[test]
-fn requests_over_ipv6_are_taken_on_their_way_too() {
+fn intercepts_requests_over_ipv6() {
     if !nix::unistd::geteuid().is_root() {
         return skip::because("network namespaces take root");
     }

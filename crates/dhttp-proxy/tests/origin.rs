@@ -82,7 +82,7 @@ fn ask(server: SocketAddr) -> (u16, String) {
 const LONG: Duration = Duration::from_secs(30);
 
 #[test]
-fn an_origin_that_goes_and_comes_back_is_said_to_be_gone_and_asked_again() {
+fn origin_is_marked_down_and_probed_until_it_returns() {
     let origin = Old::start("127.0.0.1:0", GOOD);
     let at = origin.address;
     let (_runtime, server, metrics) = front(at, LONG);
@@ -111,7 +111,7 @@ fn an_origin_that_goes_and_comes_back_is_said_to_be_gone_and_asked_again() {
 
 /// Each answer but the first was 502: the origin closed the connection just when it was asked on it again.
 #[test]
-fn regress_a_kept_connection_that_ends_under_a_question_costs_no_answer() {
+fn regress_idle_connection_closed_under_a_request_costs_no_response() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -144,7 +144,7 @@ fn regress_a_kept_connection_that_ends_under_a_question_costs_no_answer() {
 }
 
 #[test]
-fn an_origin_that_says_nothing_three_times_is_asked_no_more() {
+fn origin_silent_three_times_is_marked_down() {
     // It accepts, and that is all.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (_runtime, server, metrics) = front(listener.local_addr().unwrap(), Duration::from_millis(100));
@@ -159,7 +159,7 @@ fn an_origin_that_says_nothing_three_times_is_asked_no_more() {
 }
 
 #[test]
-fn what_an_origin_says_that_is_no_answer_is_a_fault_of_its_own_and_it_is_asked_again() {
+fn invalid_response_is_the_origins_fault_and_does_not_mark_it_down() {
     for lie in [
         "nonsense",
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\ngood",
@@ -179,7 +179,7 @@ fn what_an_origin_says_that_is_no_answer_is_a_fault_of_its_own_and_it_is_asked_a
 }
 
 #[test]
-fn an_origins_interim_answers_end_here_and_the_answer_comes() {
+fn interim_responses_of_the_origin_are_dropped() {
     let origin = Old::start(
         "127.0.0.1:0",
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood",

@@ -85,7 +85,7 @@ fn said(to: SocketAddr, request: &str) -> (u16, String) {
 }
 
 #[test]
-fn what_is_no_request_is_refused_by_the_gateway_and_before_an_origin_alike() {
+fn invalid_requests_are_refused_by_gateway_and_origin_proxy_alike() {
     let fronts = fronts(GOOD);
     let (long, many, far) = ("a".repeat(20_000), "X: y\r\n".repeat(200), "a".repeat(9_000));
     let refused = [
@@ -142,7 +142,7 @@ fn every_form_of_a_target_means_the_same_to_the_origin_or_nothing() {
 }
 
 #[test]
-fn chunks_that_are_none_break_the_request_off_on_both_sides() {
+fn malformed_chunks_abort_the_request_on_both_sides() {
     let fronts = fronts("");
     let whole = format!("http://{}/", fronts.origin.address);
     let endless = format!("1;{}\r\na\r\n", "x".repeat(5_000));
@@ -167,7 +167,7 @@ fn chunks_that_are_none_break_the_request_off_on_both_sides() {
 }
 
 #[test]
-fn an_upgrade_is_not_passed_on_and_nobody_switches() {
+fn upgrades_are_not_forwarded() {
     let origin = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
     let fronts = fronts(origin);
     let whole = format!("http://{}/", fronts.origin.address);
@@ -183,7 +183,7 @@ fn an_upgrade_is_not_passed_on_and_nobody_switches() {
 }
 
 #[test]
-fn a_server_in_front_of_itself_ends_there() {
+fn server_in_front_of_itself_is_detected() {
     let runtime = Runtime::new().unwrap();
     // A free port: nobody else is told of it.
     let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -196,7 +196,7 @@ fn a_server_in_front_of_itself_ends_there() {
 }
 
 #[test]
-fn what_an_origin_says_that_is_no_answer_is_never_passed_on_as_one() {
+fn invalid_responses_of_an_origin_are_never_forwarded() {
     for (lie, statuses) in [
         ("nonsense\r\n\r\n", &[502][..]),
         ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nhalf", &[502]),
@@ -220,7 +220,7 @@ fn what_an_origin_says_that_is_no_answer_is_never_passed_on_as_one() {
 }
 
 #[test]
-fn where_an_origin_says_two_lengths_the_chunks_count_or_nothing_does() {
+fn contradictory_framing_of_an_origin_is_chunked_or_refused() {
     // RFC 9112, section 6.3: the length must not be passed on, and the answer may be refused.
     let fronts = fronts(
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
@@ -235,7 +235,7 @@ fn where_an_origin_says_two_lengths_the_chunks_count_or_nothing_does() {
 }
 
 #[test]
-fn an_origin_that_accepts_and_says_nothing_costs_its_patience_and_gives_504() {
+fn silent_origin_costs_its_timeout_and_gives_504() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     let fronts = fronts(GOOD);
@@ -251,7 +251,7 @@ fn an_origin_that_accepts_and_says_nothing_costs_its_patience_and_gives_504() {
 }
 
 #[test]
-fn an_origin_that_comes_and_goes_gives_whole_answers_or_none() {
+fn flapping_origin_gives_whole_responses_or_none() {
     // A free port: nobody else is told of it.
     let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let runtime = Runtime::new().unwrap();

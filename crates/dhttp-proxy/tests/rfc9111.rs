@@ -137,7 +137,7 @@ fn tables(section: &str, tables: &[&[Step<'_>]]) {
 }
 
 #[test]
-fn rfc9111_3_1_fields_of_one_hop_are_neither_kept_nor_given() {
+fn rfc9111_3_1_hop_by_hop_fields_are_neither_stored_nor_forwarded() {
     let says = "200 | Cache-Control: public, max-age=60 | Connection: close, X-Hop | X-Hop: 1 | Keep-Alive: timeout=5 | \
                 Proxy-Authenticate: Basic | Proxy-Authentication-Info: a=b | Set-Cookie: c=d | X-End: 2 || whole";
     let gets = "200 | X-End: 2 | Set-Cookie: c=d | !X-Hop | !Keep-Alive | !Proxy-Authenticate | \
@@ -212,7 +212,7 @@ fn rfc9111_3_2_and_4_3_4_a_304_changes_the_fields_that_it_names_and_no_others() 
 }
 
 #[test]
-fn rfc9111_3_3_and_3_4_what_is_not_whole_is_not_kept_and_parts_are_of_what_is() {
+fn rfc9111_3_3_and_3_4_incomplete_responses_are_not_stored_and_parts_come_from_whole_ones() {
     let fresh = "200 | Cache-Control: max-age=60 | ETag: \"t\" || 0123456789";
     let part = "206 | Cache-Control: max-age=60 | ETag: \"t\" | Content-Range: bytes 2-3/10 || 23";
     let nowhere = "416 | Cache-Control: max-age=60 | Content-Range: bytes */10 || no";
@@ -236,7 +236,7 @@ fn rfc9111_3_3_and_3_4_what_is_not_whole_is_not_kept_and_parts_are_of_what_is() 
 }
 
 #[test]
-fn rfc9111_3_5_who_says_who_he_is_shares_only_what_is_for_all() {
+fn rfc9111_3_5_authenticated_requests_share_only_public_responses() {
     let (one, other) = ("GET /a | Authorization: Basic b25l", "GET /a | Authorization: Basic dHdv");
     let own = "200 | Cache-Control: max-age=60 || own";
     let all = "200 | Cache-Control: max-age=60, public || all";
@@ -250,7 +250,7 @@ fn rfc9111_3_5_who_says_who_he_is_shares_only_what_is_for_all() {
 }
 
 #[test]
-fn rfc9111_4_a_request_gets_what_was_kept_for_its_own_address_and_method() {
+fn rfc9111_4_reuse_requires_the_same_url_and_method() {
     let fresh = "200 | Cache-Control: max-age=60 || whole";
     let no_store = "200 | Cache-Control: no-store || once";
     tables(
@@ -276,7 +276,7 @@ fn rfc9111_4_a_request_gets_what_was_kept_for_its_own_address_and_method() {
 }
 
 #[test]
-fn rfc9111_4_1_answers_that_were_chosen_are_kept_beside_one_another() {
+fn rfc9111_4_1_variants_are_stored_side_by_side() {
     let says = |body: &str| format!("200 | Cache-Control: max-age=60 | Vary: Accept-Language || {body}");
     let (danish, english) = (says("da"), says("en"));
     let any = "200 | Cache-Control: max-age=60 | Vary: * || any";
@@ -297,7 +297,7 @@ fn rfc9111_4_1_answers_that_were_chosen_are_kept_beside_one_another() {
 }
 
 #[test]
-fn rfc9111_4_2_4_and_rfc5861_4_what_is_stale_stands_in_where_it_may() {
+fn rfc9111_4_2_4_and_rfc5861_4_stale_responses_replace_failures_where_allowed() {
     let says = |control: &str| format!("200 | Cache-Control: {control} | Age: 100 | ETag: \"t\" || old");
     let (lenient, strict) = (says("max-age=60"), says("max-age=60, must-revalidate"));
     let on_error = says("max-age=60, stale-if-error=600");
@@ -328,7 +328,7 @@ fn rfc9111_4_2_4_and_rfc5861_4_what_is_stale_stands_in_where_it_may() {
 }
 
 #[test]
-fn rfc5861_3_what_is_stale_is_given_at_once_and_asked_for_by_nobody_who_waits() {
+fn rfc5861_3_stale_responses_are_served_immediately_and_revalidated_in_the_background() {
     let house = House::new();
     let old = "200 | Cache-Control: max-age=60, stale-while-revalidate=600 | Age: 100 | ETag: \"t\" || old";
     house.goes("RFC 5861, 3", &[("GET /a", old, "200 || old")]);
@@ -350,7 +350,7 @@ fn rfc5861_3_what_is_stale_is_given_at_once_and_asked_for_by_nobody_who_waits() 
 }
 
 #[test]
-fn rfc9111_4_3_1_the_server_is_asked_with_what_is_kept_and_not_with_what_a_client_has() {
+fn rfc9111_4_3_1_validation_uses_the_stored_validators_and_not_the_clients() {
     let stale =
         "200 | Cache-Control: max-age=0 | ETag: \"t\" | Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT || old";
     let asked = House::new().goes(
@@ -383,7 +383,7 @@ fn rfc9111_4_3_1_the_server_is_asked_with_what_is_kept_and_not_with_what_a_clien
 }
 
 #[test]
-fn rfc9111_4_3_3_what_comes_in_the_place_of_a_validation_takes_its_place() {
+fn rfc9111_4_3_3_full_response_to_a_validation_replaces_the_stored_one() {
     let stale = "200 | Cache-Control: max-age=0 | ETag: \"t\" || old";
     let new = "200 | Cache-Control: max-age=60 | ETag: \"u\" || new";
     tables(
@@ -411,7 +411,7 @@ fn rfc9111_4_3_3_what_comes_in_the_place_of_a_validation_takes_its_place() {
 }
 
 #[test]
-fn rfc9111_4_3_5_the_answer_to_head_renews_or_spoils_what_is_kept() {
+fn rfc9111_4_3_5_head_updates_or_invalidates_the_stored_response() {
     let fresh = "200 | Cache-Control: max-age=60 | ETag: \"t\" | X-Old: 1 || whole";
     let head = "HEAD /a | Cache-Control: no-cache";
     let kept = ("GET /a", fresh, "200 || whole");
@@ -437,7 +437,7 @@ fn rfc9111_4_3_5_the_answer_to_head_renews_or_spoils_what_is_kept() {
 }
 
 #[test]
-fn rfc9111_4_4_a_change_that_succeeds_makes_obsolete_what_it_names_on_its_server() {
+fn rfc9111_4_4_successful_changes_invalidate_urls_on_the_same_server() {
     let fresh = "200 | Cache-Control: max-age=60 || whole";
     let kept = |path| (path, fresh, "200 || whole");
     let still = |path| (path, "", "200 || whole");
@@ -467,7 +467,7 @@ fn rfc9111_4_4_a_change_that_succeeds_makes_obsolete_what_it_names_on_its_server
 }
 
 #[test]
-fn rfc9111_5_2_1_7_what_is_only_to_come_from_the_cache_comes_from_nowhere_else() {
+fn rfc9111_5_2_1_7_only_if_cached_never_contacts_the_origin() {
     let only = "GET /a | Cache-Control: only-if-cached";
     tables(
         "5.2.1.7",
@@ -483,7 +483,7 @@ fn rfc9111_5_2_1_7_what_is_only_to_come_from_the_cache_comes_from_nowhere_else()
 }
 
 #[test]
-fn rfc9211_2_2_what_went_on_says_why() {
+fn rfc9211_2_2_forwarded_requests_state_the_reason() {
     let fresh = "200 | Cache-Control: max-age=60 | ETag: \"t\" || whole";
     let stale = "200 | Cache-Control: max-age=0 | ETag: \"t\" || whole";
     let (private, still) =

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_found_by_its_key_and_choice() {
+    fn response_is_found_by_its_key_and_vary_key() {
         let memory = Memory::new(1 << 20, [7; 16]);
         for (value, body) in [("1", b"one"), ("2", b"two"), ("2", b"2nd")] {
             memory.keep(Found { record: record(b"k", &[("Foo", value)], body), large: None });
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_stays_when_others_go() {
+    fn used_responses_survive_eviction() {
         let mut shard = Shard::new(100 * (weight(&record(b"0000", &[], &[0; 100]), None)));
         let key = |number: u32| format!("{number:04}").into_bytes();
         let keep = |shard: &mut Shard, number| {
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_with_less_room_drops_what_is_too_much_at_once() {
+    fn smaller_store_drops_the_excess_immediately() {
         let memory = Memory::new(1 << 20, [7; 16]);
         let keep = |number: u32| {
             let key = format!("{number:04}").into_bytes();

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_rests_is_taken_before_another_is_hired() {
+    fn idle_threads_are_reused() {
         let hands = Arc::new(Hands::default());
         let (tell, told) = mpsc::channel();
         let mut names = Vec::new();
