@@ -8,6 +8,7 @@ pub mod known;
 pub mod limits;
 pub mod metrics;
 pub mod networks;
+pub mod privileges;
 pub mod served;
 pub mod settings;
 pub mod signals;

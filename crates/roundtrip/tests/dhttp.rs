@@ -351,6 +351,30 @@ fn a_gateway_logs_events_if_requested() {
 }
 
 #[test]
+fn a_server_gives_up_the_rights_that_it_does_not_need() {
+    let mut child = Command::new(PROGRAM)
+        .args(["serve", ".", "--listen", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    for task in std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap() {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        let field =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+        assert_eq!(field("NoNewPrivs:"), "1");
+        for set in ["CapEff:", "CapPrm:"] {
+            let rights = u64::from_str_radix(&field(set), 16).unwrap();
+            // capabilities(7): CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_NET_BIND_SERVICE.
+            assert_eq!(rights & !(1 << 1 | 1 << 2 | 1 << 10), 0, "{set} {rights:x}");
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn a_gateway_is_not_opened_to_everyone_by_mistake() {
     let run = |flags: &[&str]| Command::new(PROGRAM).arg("gateway").args(flags).output().unwrap();
     // A private address is one that others can reach, too.

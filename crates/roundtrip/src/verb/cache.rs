@@ -28,7 +28,7 @@ use crate::output;
 use crate::serve::limits::limited;
 use crate::serve::settings::{address, interface_name, open_log, port_list, read_file, thread_count};
 use crate::serve::signals::Signals;
-use crate::serve::{keeping, metrics};
+use crate::serve::{keeping, metrics, privileges};
 
 /// The file.
 #[derive(Debug, Default, Deserialize)]
@@ -211,6 +211,10 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         return output::to_stdout(if was_there { "the rules are gone\n" } else { "there were no rules\n" });
     }
     let settings = Settings::read(flags)?;
+    privileges::keep(match settings.whose {
+        Whose::Origin(_) => privileges::SERVER,
+        Whose::OnTheirWay(..) => privileges::ROUTER,
+    });
     let listen = settings.listen;
     if flags.print_rules {
         return output::to_stdout(&settings.rules(listen).iter().map(Rules::text).collect::<String>());

@@ -19,7 +19,7 @@ use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
 use crate::serve::settings::{address, named_profile, open_log, port_list, read_file};
 use crate::serve::signals::Signals;
-use crate::serve::{keeping, known, metrics, networks};
+use crate::serve::{keeping, known, metrics, networks, privileges};
 use crate::verb::get::{port_range, show};
 
 /// The file.
@@ -83,6 +83,7 @@ impl Settings {
 /// Runs until a signal ends it.
 pub fn run(flags: &Gateway) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
+    privileges::keep(privileges::SERVER);
     let settings = Settings::read(flags)?;
     let (listen, log) = (settings.listen, settings.log()?);
     if flags.operation.check {

@@ -36,9 +36,9 @@ use serde::Deserialize;
 use crate::cli::dhttp::Nat as Flags;
 use crate::failure::Failure;
 use crate::serve::metrics;
-use crate::serve::networks;
 use crate::serve::settings::{address, interface_name, open_log, read_file};
 use crate::serve::signals::Signals;
+use crate::serve::{networks, privileges};
 use crate::verb::get::port_range;
 
 /// The file.
@@ -80,6 +80,7 @@ struct Settings {
 /// Runs until a signal ends it.
 pub fn run(flags: &Flags) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
+    privileges::keep(privileges::ROUTER);
     let refused = |error: dhttp_proxy::nft::RulesError| Failure::Network(error.to_string());
     if flags.clean {
         // Whatever has become of the interfaces since.

@@ -10,14 +10,15 @@ use tokio::runtime::Runtime;
 
 use crate::cli::dhttp::Serve;
 use crate::failure::Failure;
-use crate::serve::metrics;
 use crate::serve::served::Served;
 use crate::serve::settings::Settings;
 use crate::serve::signals::Signals;
+use crate::serve::{metrics, privileges};
 
 /// Serves until a signal ends it.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
+    privileges::keep(privileges::SERVER);
     let settings = Settings::read(flags)?;
     let config = settings.config()?;
     let signals = Signals::expect()?;

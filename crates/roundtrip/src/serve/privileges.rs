@@ -1,0 +1,30 @@
+//! Rights that a server keeps: those for its ports and files, and on routers those for the network.
+//!
+//! Given up before there are threads, which inherit what is left; ports are bound afterwards with what is kept.
+
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+};
+
+/// What `serve`, `gateway` and a cache before an origin keep: low ports, and the files that root may read.
+pub const SERVER: CapabilitySet =
+    CapabilitySet::NET_BIND_SERVICE.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::DAC_READ_SEARCH);
+
+/// What `nat` and a cache on the way keep besides: rules, and packets in others' names.
+pub const ROUTER: CapabilitySet = SERVER.union(CapabilitySet::NET_ADMIN).union(CapabilitySet::NET_RAW);
+
+/// Gives up every capability but these, for this process and what it starts, and the way to get new ones. A process that
+/// has none of them has none afterwards; what the kernel refuses is as it was.
+pub fn keep(kept: CapabilitySet) {
+    let _ = set_no_new_privs(true);
+    let Ok(now) = rustix::thread::capabilities(None) else { return };
+    for capability in CapabilitySet::all().difference(kept).iter() {
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    let sets = CapabilitySets {
+        effective: now.effective & kept,
+        permitted: now.permitted & kept,
+        inheritable: now.inheritable & kept,
+    };
+    let _ = set_capabilities(None, sets);
+}
