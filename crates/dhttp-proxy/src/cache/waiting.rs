@@ -28,20 +28,20 @@ type Queue = Vec<(Owned, Promise)>;
 /// Place of a request among those for the same key.
 enum Place {
     /// The first: it asks.
-    First(Owned, Option<Promise>),
+    First(Box<Owned>, Option<Promise>),
     /// It waits with others, or nobody wants the answer.
     Behind,
 }
 
 impl Waiting {
     fn enter(&self, owned: Owned, promise: Option<Promise>) -> Place {
-        let Ok(mut keys) = self.keys.lock() else { return Place::First(owned, promise) };
+        let Ok(mut keys) = self.keys.lock() else { return Place::First(Box::new(owned), promise) };
         match (keys.get_mut(&owned.wanted.key), promise) {
             (Some(queue), Some(promise)) => queue.push((owned, promise)),
             (Some(_), None) => {}
             (None, promise) => {
                 keys.insert(owned.wanted.key.clone(), Queue::new());
-                return Place::First(owned, promise);
+                return Place::First(Box::new(owned), promise);
             }
         }
         Place::Behind

@@ -125,7 +125,6 @@ fn a_token_from_behind_the_same_translator_brings_a_victim_a_mebibyte_and_then_e
     }
     let took = clock.now().since(Time::ZERO).as_secs_f64();
     println!("with a token: {got} bytes for {spent} in {took:.1} s, {whole} of them whole responses");
-    #[expect(clippy::cast_precision_loss, reason = "some megabytes")]
     let most = 1_100_000.0 * (1.0 + 0.75 * took);
     assert!((whole as f64) < most, "{whole} bytes in {took} s");
     assert_eq!(ids.len(), 40_000, "each has some response");
