@@ -81,9 +81,9 @@ fn thirty_thousand_spoofed_requests_take_no_descriptor() {
     for number in 0..30_000_u32 {
         let [_, a, b, c] = number.wrapping_mul(0x9e37_79b1).to_be_bytes();
         host.receives_datagram(address([60 + a % 70, b, c, 1], 40_000), PORT, &datagram);
-        // No more at once than its socket holds.
+        // No more at once than its socket holds: what is missing of a batch was limited, or the machine is slow.
         if number % 32 == 31 {
-            let sent = host.until_silent(2);
+            let sent: Vec<_> = (0..32).map_while(|_| host.next(20)).collect();
             assert!(sent.iter().all(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)));
             answers += sent.len();
             most = most.max(descriptors(&server));
