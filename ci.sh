@@ -102,7 +102,7 @@ job_commits() {
   fi
   local wrong=0 subject
   while IFS= read -r subject; do
-    if [ ${#subject} -gt 72 ] || ! [[ "$subject" =~ ^[a-z0-9,/._-]+(\ [a-z0-9]+)?:\ [^\ A-Z] ]]; then
+    if [ ${#subject} -gt 72 ] || ! [[ "$subject" =~ ^[a-z0-9/._-]+(,\ [a-z0-9/._-]+)*:\ [^\ A-Z] ]]; then
       echo "ci.sh commits: not \`area: imperative summary\` of at most 72 characters: $subject" >&2
       wrong=1
     fi
