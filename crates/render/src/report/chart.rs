@@ -20,8 +20,20 @@ pub fn bars(group: &[Outcome]) -> String {
         return String::new();
     }
     let mut drawing = Drawing { longest, y: 0.0, svg: String::new(), shown: BTreeSet::new() };
+    // Named only where they tell bars apart.
+    let differ = |value: fn(&Row) -> &str| {
+        lines.iter().flat_map(Line::rows).map(value).collect::<BTreeSet<_>>().len() > 1
+    };
+    let (stacks_differ, visits_differ) = (differ(|row| &row.stack), differ(|row| &row.visit));
     for line in &lines {
-        drawing.protocol(line);
+        let Some(row) = line.rows().find(|row| row.elapsed_ms.is_some()) else { continue };
+        let mut name = row.protocol.clone();
+        for (_, word) in
+            [(stacks_differ, &row.stack), (visits_differ, &row.visit)].iter().filter(|(differs, _)| *differs)
+        {
+            name += &format!(", {word}");
+        }
+        drawing.protocol(line, &name);
     }
     if let Some(minimum_ms) = minimum(&lines) {
         drawing.minimum(minimum_ms);
@@ -81,9 +93,8 @@ impl Mark {
 }
 
 impl Drawing {
-    fn protocol(&mut self, line: &Line<'_>) {
-        let Some(row) = line.rows().find(|row| row.elapsed_ms.is_some()) else { return };
-        let name = escaped(&row.protocol);
+    fn protocol(&mut self, line: &Line<'_>, name: &str) {
+        let name = escaped(name);
         self.y += NAME;
         self.svg += &format!("<text class=\"name\" x=\"0\" y=\"{:.1}\">{name}</text>\n", self.y - 7.0);
         let Line { predicted, simulated, measured } = *line;
