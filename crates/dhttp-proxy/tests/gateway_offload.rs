@@ -1,7 +1,7 @@
 //! Concurrent requests of many clients go to a server, and its responses come back, many datagrams in one
 //! piece: segmentation offload both ways (`UDP_SEGMENT`, `UDP_GRO`; udp(7)), seen by a relay between the two.
 //!
-//! Not how much that saves: that is told in docs/gateway.md.
+//! Not how much that saves: that is in studies/speed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};

@@ -262,19 +262,19 @@ fn where_three_of_ten_packets_are_lost_no_byte_is_wrong() {
 }
 
 #[test]
-#[ignore = "ten thousand fetches; docs/cache.md has what it counted"]
+#[ignore = "ten thousand fetches; studies/proxies has what it counted"]
 fn paper_figure_3_a_cache_on_one_of_two_paths_breaks_none_of_ten_thousand() {
     none_is_broken(Ways::EitherAtRandom, 10_000);
 }
 
 #[test]
-#[ignore = "ten thousand fetches; docs/cache.md has what it counted"]
+#[ignore = "ten thousand fetches; studies/proxies has what it counted"]
 fn paper_figure_3_routes_that_change_in_mid_flight_break_none_of_ten_thousand() {
     none_is_broken(Ways::Flapping, 10_000);
 }
 
 #[test]
-#[ignore = "minutes of waiting; docs/cache.md has what it counted"]
+#[ignore = "minutes of waiting; studies/proxies has what it counted"]
 fn where_three_of_ten_packets_are_lost_no_byte_of_a_thousand_answers_is_wrong() {
     none_is_broken(Ways::Losing, 1_000);
 }

@@ -1,6 +1,6 @@
 //! Chromium loads Microscape over the laboratory's links: directly, and through the gateway (`papers/dhttp#section-iv-a`).
 //!
-//! A table for docs/gateway.md, by hand, on a quiet machine, with a browser installed:
+//! A table for studies/proxies, by hand, on a quiet machine, with a browser installed:
 //!
 //! ```text
 //! cargo test --release -p roundtrip --test browser -- --ignored --nocapture

@@ -95,7 +95,7 @@ fn a_gateway_survives_links_and_routes_that_fail_and_return() {
     }
 }
 
-/// Takes a minute or two; the figures are in docs/gateway.md.
+/// Takes a minute or two; the figures are in studies/proxies.
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip --test dhttp_hosts -- --ignored --nocapture goes_and_comes"]
 fn no_response_has_wrong_bytes_while_a_link_or_a_route_fails_and_returns() {

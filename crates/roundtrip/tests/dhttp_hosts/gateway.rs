@@ -121,7 +121,7 @@ fn through_a_gateway_every_response_is_complete_without_loss_and_complete_or_an_
     }
 }
 
-/// Takes some minutes; the figures are in docs/gateway.md.
+/// Takes some minutes; the figures are in studies/proxies.
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip --test dhttp_hosts -- --ignored --nocapture through_a_gateway"]
 fn through_a_gateway_no_response_has_wrong_bytes_whatever_is_lost() {

@@ -1,7 +1,7 @@
 //! Faults around a helper: lost packets, routes that fail and return, a killed helper.
 //!
 //! No wrong bytes, and nothing hangs: a response is complete, or its failure is reported. The long variants count the
-//! failures; docs/nat.md has the figures.
+//! failures; studies/proxies has the figures.
 
 use crate::lab::{Fetch, Lab, granted, sh};
 use crate::translation;
@@ -56,7 +56,7 @@ fn with_thirty_percent_lost_nothing_is_wrong_and_nothing_hangs() {
 }
 
 #[test]
-#[ignore = "minutes of waiting; docs/nat.md has what it counted"]
+#[ignore = "minutes of waiting; studies/proxies has what it counted"]
 fn with_thirty_percent_lost_in_every_mode() {
     if !granted() {
         return;
@@ -87,7 +87,7 @@ fn a_route_that_fails_and_returns_costs_no_response() {
 }
 
 #[test]
-#[ignore = "the same for longer; docs/nat.md has what it counted"]
+#[ignore = "the same for longer; studies/proxies has what it counted"]
 fn a_route_that_fails_and_returns_for_thirty_seconds() {
     if !granted() {
         return;
@@ -125,7 +125,7 @@ fn a_helper_that_is_killed_and_restarted_costs_no_response() {
 }
 
 #[test]
-#[ignore = "the same ten times; docs/nat.md has what it counted"]
+#[ignore = "the same ten times; studies/proxies has what it counted"]
 fn a_helper_that_is_killed_ten_times() {
     if !granted() {
         return;
