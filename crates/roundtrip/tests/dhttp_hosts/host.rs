@@ -59,7 +59,8 @@ impl Host {
                 format!("-6 address add {address}/128 dev {name} nodad"),
                 format!("-6 route add default dev {name}"),
             ] {
-                let status = Command::new("ip").args(words.split(' ')).status().unwrap();
+                let mut command = Command::new("ip");
+                let status = command.args(words.split(' ')).env("PATH", skip::path()).status().unwrap();
                 assert!(status.success(), "ip {words}");
             }
         });
