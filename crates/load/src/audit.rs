@@ -126,30 +126,30 @@ pub fn verdict(record: &Record) -> String {
     let failed = failed(record);
     match (of(Limit::Generator), of(Limit::Network), of(Limit::Server)) {
         (0, ..) if is_late_throughout(record) => format!(
-            "THE GENERATOR WAS THE LIMIT: {:.1}% of the requests left more than a millisecond late, a few in each second; these \
-             are not the server's latencies; use more threads, or more machines",
+            "THE GENERATOR WAS THE BOTTLENECK: {:.1}% of the requests left more than a millisecond late, a few in each second; \
+             these are not the server's latencies; use more threads, or more hosts",
             100.0 * late_share(record)
         ),
         (0, 0, 0) if !failed.is_empty() => {
-            format!("{failed}; requests left within {late:.0} us of their time (99.9%)")
+            format!("{failed}; requests left within {late:.0} us of their schedule (99.9%)")
         }
         (0, 0, 0) => format!(
-            "nothing was the limit in {}; requests left within {late:.0} us of their time (99.9%)",
+            "no bottleneck in {}; requests left within {late:.0} us of their schedule (99.9%)",
             seconds(whole)
         ),
         (0, 0, server) => format!(
-            "the server was the limit in {server} of {}{}{failed}; requests left within {late:.0} us of their time (99.9%)",
+            "the server was the bottleneck in {server} of {}{}{failed}; requests left within {late:.0} us of their schedule (99.9%)",
             seconds(whole),
             if failed.is_empty() { "" } else { "; " }
         ),
         (0, network, _) => format!(
-            "the network was the limit in {network} of {}: this machine's kernel threw datagrams away; these are not the \
-             server's latencies",
+            "the network was the bottleneck in {network} of {}: this host's kernel dropped datagrams; these are not \
+             the server's latencies",
             seconds(whole)
         ),
         (generator, ..) => format!(
-            "THE GENERATOR WAS THE LIMIT in {generator} of {}: requests left up to {late:.0} us late (99.9%); these are not the \
-             server's latencies; use more threads, or more machines",
+            "THE GENERATOR WAS THE BOTTLENECK in {generator} of {}: requests left up to {late:.0} us late (99.9%); these are not \
+             the server's latencies; use more threads, or more hosts",
             seconds(whole)
         ),
     }
@@ -215,10 +215,10 @@ mod tests {
         };
         let mut late = [0; 20];
         [late[3], late[8], late[12]] = [3, 2, 5];
-        assert!(run(late).starts_with("nothing was the limit"), "{}", run(late));
+        assert!(run(late).starts_with("no bottleneck in "), "{}", run(late));
         // Too few in each second to be significant, 2.5% in all.
         let always = run([3; 20]);
-        assert!(always.starts_with("THE GENERATOR WAS THE LIMIT: 2.5%"), "{always}");
+        assert!(always.starts_with("THE GENERATOR WAS THE BOTTLENECK: 2.5%"), "{always}");
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
         let seconds = vec![Second::default(), Second { due: 9, late: 9, ..Second::default() }];
         let record = Record { seconds, ..Record::default() };
         assert!(
-            verdict(&record).starts_with("THE GENERATOR WAS THE LIMIT in 1 of 2 seconds"),
+            verdict(&record).starts_with("THE GENERATOR WAS THE BOTTLENECK in 1 of 2 seconds"),
             "{}",
             verdict(&record)
         );

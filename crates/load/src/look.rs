@@ -46,11 +46,11 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAnswer(why) => write!(f, "does not answer: {why}"),
+            Self::NoAnswer(why) => write!(f, "does not respond: {why}"),
             Self::Certificate(why) => write!(
                 f,
-                "has a certificate that is not to be believed ({why}); name its authority with --ca FILE, or say --insecure if \
-                 you know the server"
+                "has an untrusted certificate ({why}); name its authority with --ca FILE, or say --insecure if you know the \
+                 server"
             ),
             Self::Another(name) => write!(
                 f,
@@ -59,7 +59,7 @@ impl fmt::Display for Refusal {
             Self::NotThis(name) => write!(
                 f,
                 "does not speak {name} here; switch it on there (without TLS it must be spoken from the first byte: in nginx \
-                 `listen ... http2`), or ask by another --protocol"
+                 `listen ... http2`), or choose another --protocol"
             ),
             Self::NotHttp1(first) => write!(
                 f,
@@ -67,7 +67,7 @@ impl fmt::Display for Refusal {
                  another --protocol"
             ),
             Self::Mistrust(mistrust) => mistrust.fmt(f),
-            Self::System(error) => write!(f, "could not be looked at: {error}"),
+            Self::System(error) => write!(f, "could not be probed: {error}"),
         }
     }
 }
@@ -265,7 +265,7 @@ fn of_http3(failed: http3::Failed) -> Refusal {
     }
 }
 
-const NOBODY: &str = "nobody known has signed it";
+const NOBODY: &str = "unknown issuer";
 
 /// TLS's reason, if it is TLS that failed; `protocol` was offered to the server.
 fn of_tls(error: &io::Error, protocol: &'static str) -> Option<Refusal> {

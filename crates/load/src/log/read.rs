@@ -139,7 +139,7 @@ fn begun(comment: Comment) -> Result<Log, BadLog> {
         return bad("more of something is counted than a run has".to_owned());
     }
     if seconds.iter().any(|second| !(0.0..=1e6).contains(&second.processor)) {
-        return bad("a thread had less than nothing of a processor, or a million of them".to_owned());
+        return bad("the CPU share of a thread is negative or above a million".to_owned());
     }
     let elapsed = elapsed_s.unwrap_or(seconds.len() as f64);
     if !(0.0..=MOST_SECONDS as f64).contains(&elapsed) {

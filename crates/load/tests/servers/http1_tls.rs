@@ -111,7 +111,7 @@ fn a_server_that_cannot_be_trusted_or_offers_no_http1_is_refused_beforehand() {
     };
     let served = serve(3, usize::MAX, tls);
     let distrusted = says(served.address, other_trust.clone());
-    assert!(distrusted.contains("certificate that is not to be believed"), "{distrusted}");
+    assert!(distrusted.contains("has an untrusted certificate"), "{distrusted}");
     let only_http2 = serve(3, usize::MAX, other);
     let refused = says(only_http2.address, other_trust);
     assert!(refused.contains("does not offer HTTP/1.1"), "{refused}");

@@ -197,7 +197,7 @@ fn a_server_without_http2_is_refused_with_the_remedy() {
     let served = serve(&plan, Does::AnswersWith(404), None);
     let missing = target(served.address, None);
     assert_eq!(look(&(&plan).into(), &missing, &config(Protocol::Http2)).unwrap().status, 404);
-    assert!(says(&target("127.0.0.1:1".parse().unwrap(), None)).contains("does not answer"));
+    assert!(says(&target("127.0.0.1:1".parse().unwrap(), None)).contains("does not respond"));
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub struct Emulated {
 pub fn network(name: &str, protocol: Protocol) -> Result<Network, Failure> {
     match protocol {
         Protocol::Http2 | Protocol::Http3 => Err(Failure::Value(
-            "--network: our own server, which is asked there, speaks HTTP/1 and DHTTP; say --protocol http11, or dhttp"
+            "--network: the emulated server speaks HTTP/1 and DHTTP; say --protocol http11, or dhttp"
                 .to_owned(),
         )),
         Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => {
@@ -113,7 +113,7 @@ impl Emulated {
         }
         let record = running.wait()?;
         if let Some(void) = self.link.stop()?.void() {
-            eprintln!("the emulated link was not what it was to be, and no time here counts: {void}");
+            eprintln!("the emulated link missed its settings, so these times are void: {void}");
         }
         Ok((record, self.site.plan.clone()))
     }

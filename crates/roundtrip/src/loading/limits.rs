@@ -17,7 +17,7 @@ const TOP: f64 = 54.0;
 
 /// The strips, over this time axis.
 pub fn strips(runs: &[Named], bottom: &Axis<'_>) -> String {
-    const TITLE: &str = "Who was the limit";
+    const TITLE: &str = "Bottleneck";
     let names = runs.iter().map(|run| run.name.as_str());
     let right = lines::right(names);
     let along = Scale::linear(bottom.range.0, bottom.range.1.max(bottom.range.0 + 1e-9));

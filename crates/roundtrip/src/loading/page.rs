@@ -51,8 +51,8 @@ pub fn page(runs: &[Named]) -> String {
 }
 
 const LATENCY: &[&str] =
-    &["From when requests were due by the plan, not from when they were sent: who waits for a connection \
-                            waits, too."];
+    &["Response time counts from when a request was due by the schedule, service time from when it was sent. \
+                            Waiting for a connection is part of the response time."];
 
 fn section(title: &str, words: &[&str], inside: &str) -> String {
     let words: String = words.iter().map(|words| format!("<p>{}</p>\n", escaped(words))).collect();
@@ -62,14 +62,14 @@ fn section(title: &str, words: &[&str], inside: &str) -> String {
 fn tables(runs: &[Named]) -> String {
     let columns = vec![
         Column::name(["", "run"]),
-        Column::number(["answers", "a second"], 2),
+        Column::number(["responses", "a second"], 2),
         Column::number(["", "failed"], 1),
         Column::number(["50%,", "ms"], 0),
         Column::number(["99%,", "ms"], 0),
         Column::number(["99.9%,", "ms"], 0),
-        Column::number(["most,", "ms"], 1),
+        Column::number(["maximum,", "ms"], 1),
         Column::number(["connections", "opened"], 2),
-        Column::number(["", "at once"], 2),
+        Column::number(["open at", "once"], 2),
     ];
     let row = |Named { name, log: Log { about: _, record } }: &Named| {
         let millis = |share: f64| number::significant(record.intended.value_at_quantile(share) as f64 / 1e6);
@@ -94,9 +94,9 @@ fn tables(runs: &[Named]) -> String {
     let heading = |way: &Channel| match way {
         Channel::Udp => ["in a", "datagram"],
         Channel::TcpOpened => ["the server's", "connections"],
-        Channel::TcpClient => ["the user's", "connections"],
+        Channel::TcpClient => ["the client's", "connections"],
         Channel::Quic => ["", "QUIC"],
-        Channel::QuicEarly => ["QUIC,", "asked early"],
+        Channel::QuicEarly => ["QUIC,", "0-RTT"],
     };
     let headings = ways.iter().map(|way| Column::number(heading(way), 2));
     let columns = [Column::name(["", "run"])].into_iter().chain(headings).collect();
@@ -109,7 +109,7 @@ fn tables(runs: &[Named]) -> String {
     };
     let ways = Grid { columns, rows: runs.iter().map(row).collect() };
     format!(
-        "<div class=\"scroll\">\n{}</div>\n<h3>How answers came</h3>\n<div class=\"scroll\">\n{}</div>\n",
+        "<div class=\"scroll\">\n{}</div>\n<h3>Responses by channel</h3>\n<div class=\"scroll\">\n{}</div>\n",
         report::table_of(&figures),
         report::table_of(&ways)
     )
@@ -134,13 +134,13 @@ fn by_percentile(runs: &[Named]) -> String {
     };
     let lines = match runs {
         [Named { name: _, log: Log { about: _, record } }] => {
-            vec![line("as sent", &record.experienced), line("as due", &record.intended)]
+            vec![line("service time", &record.experienced), line("response time", &record.intended)]
         }
         several => several.iter().map(|run| line(&run.name, &run.log.record.intended)).collect(),
     };
     let ticks = NINES.iter().filter(|(nines, _)| *nines <= last);
     let bottom = Axis {
-        title: "so many requests were faster",
+        title: "share of requests that were faster",
         range: (0.0, last),
         ticks: ticks.map(|(nines, words)| (*nines, (*words).to_owned())).collect(),
     };
@@ -157,14 +157,14 @@ fn latency_over_time(runs: &[Named]) -> String {
     };
     let lines = match runs {
         [Named { name: _, log: Log { about: _, record } }] => {
-            let shares = [("most", 1.0), ("99%", 0.99), ("50%", 0.5)];
+            let shares = [("maximum", 1.0), ("99%", 0.99), ("50%", 0.5)];
             shares.iter().map(|(name, share)| over_time(name, record, at(*share))).collect()
         }
         several => several.iter().map(|run| over_time(&run.name, &run.log.record, at(0.99))).collect(),
     };
     let title = match runs {
-        [_] => "Latency of each second's answers",
-        _ => "Latency of each second's answers: 99 of 100 were faster",
+        [_] => "Response time, by second",
+        _ => "Response time, by second: 99th percentile",
     };
     chart(title, "ms", runs, lines)
 }
@@ -176,19 +176,19 @@ fn answers_over_time(runs: &[Named]) -> String {
     if let [Named { name: _, log: Log { about: _, record } }] = runs {
         lines = vec![
             over_time("due", record, |second| Some(second.due as f64)),
-            over_time("answered", record, answered),
+            over_time("responses", record, answered),
         ];
         if record.failures() > 0 {
             lines.push(over_time("failed", record, |second| Some(second.failed as f64)));
         }
     }
-    chart("Answers", "a second", runs, lines)
+    chart("Responses", "a second", runs, lines)
 }
 
 fn connections_over_time(runs: &[Named]) -> String {
     let lines =
         runs.iter().map(|run| over_time(&run.name, &run.log.record, |second| Some(second.open as f64)));
-    chart("Connections, at most at once", "open", runs, lines.collect())
+    chart("Open connections, maximum of each second", "open", runs, lines.collect())
 }
 
 fn over_time(name: &str, record: &Record, value: impl Fn(&Second) -> Option<f64>) -> Series {

@@ -206,8 +206,8 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>) -> String {
     let who = match schedule {
         Schedule::Users(users) => format!("{} for {lasts}", counted(*users, "user")),
         Schedule::Replay(speed) => format!("an access log at {speed} times its speed, {lasts} long"),
-        Schedule::Rates(_, Arrivals::Constant) => format!("requests at even distances for {lasts}"),
-        Schedule::Rates(_, Arrivals::Poisson) => format!("requests by chance for {lasts}"),
+        Schedule::Rates(_, Arrivals::Constant) => format!("requests at a constant rate for {lasts}"),
+        Schedule::Rates(_, Arrivals::Poisson) => format!("Poisson requests for {lasts}"),
     };
     let bytes: u64 = plan.files.iter().sum();
     let mut text = format!(
@@ -225,13 +225,13 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>) -> String {
         capped => format!("{} cut to {most}", counted(u32::try_from(capped).unwrap_or(u32::MAX), "file")),
     };
     text += &format!(
-        "; {:.1}% of the answers fit one datagram of {} bytes or say that nothing has changed ({conditional})\n\n",
+        "; {:.1}% of the responses fit one datagram of {} bytes or are 304 ({conditional})\n\n",
         100.0 * plan.small(DATAGRAM),
         number::count(DATAGRAM.get() as f64)
     );
-    text += &grid("asked for", "asked", fits);
-    text += "\nD is the largest difference between the shares that are below anything; the likelihood is how often chance\n\
-             alone differs by as much, where values do not depend on one another.\n";
+    text += &grid("distribution", "expected", fits);
+    text += "\nD is the Kolmogorov-Smirnov distance: the largest difference between the two cumulative distributions.\n\
+             The likelihood is its p-value, for independent values.\n";
     if let Some(path) = path {
         text += &format!("The plan is in {}.\n", shown(path));
     }
@@ -244,26 +244,26 @@ pub fn of_log(logs: &[PathBuf], site: &Site) -> String {
     let names: Vec<String> = logs.iter().map(|log| shown(log).to_string()).collect();
     let count = |count: usize| number::count(count as f64);
     format!(
-        "{}: {} requests of {} users for {} files in {lasts}, {:.1}% of them for what had not changed\n\n{}\nLaws are the likeliest of \
-         their kind for the log, so the likelihood flatters them; D does not.\n\n",
+        "{}: {} requests of {} users for {} files in {lasts}, {:.1}% of them answered with 304\n\n{}\nParameters are \
+         fitted to this log (maximum likelihood), so the p-value is too high; D is not affected.\n\n",
         names.join(", "),
         count(*requests),
         count(*users),
         number::count(f64::from(*files)),
         100.0 * conditional.get(),
-        grid("as estimated", "law", fits)
+        grid("fitted distribution", "fitted", fits)
     )
 }
 
 fn grid(law: &'static str, short: &'static str, fits: &[Fit]) -> String {
     let columns = vec![
-        Column::name(["", "law"]),
+        Column::name(["", "quantity"]),
         Column::text(["", law], 1),
         Column::number(["", "values"], 3),
         Column::number(["median", short], 2),
-        Column::number(["", "got"], 2),
+        Column::number(["", "actual"], 2),
         Column::number(["99%", short], 4),
-        Column::number(["", "got"], 4),
+        Column::number(["", "actual"], 4),
         Column::number(["distance", "D"], 0),
         Column::number(["likeli-", "hood"], 0),
     ];

@@ -74,7 +74,7 @@ pub fn read(logs: &[PathBuf], most: Most) -> Result<Lines, Failure> {
     }
     if lines.left_out > 0 {
         eprintln!(
-            "{} requests of the log are left out: their answers were neither whole nor unchanged, or have no size",
+            "{} requests of the log are left out: their status is not 200, 206 or 304, or their size is missing",
             lines.left_out
         );
     }
@@ -111,7 +111,7 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
     }
     let format = recognise(&beginning, &who).ok_or_else(|| {
         Failure::Value(format!(
-            "{} is no access log that is known; `roundtrip connections` lists which are",
+            "{}: unknown access log format; `roundtrip connections` lists the known ones",
             input.name()
         ))
     })?;

@@ -232,11 +232,11 @@ pub fn cut(record: &Record) -> Option<String> {
     let left = match sum(|second| second.due).saturating_sub(done) {
         0 => String::new(),
         left => format!(
-            "; {} under way are neither among its answers nor among its failures",
+            "; {} in flight count neither as responses nor as failures",
             number::count(left as f64)
         ),
     };
-    Some(format!("It was cut after {:.1} s, and nothing was asked for after that{left}.", cut.as_secs_f64()))
+    Some(format!("Interrupted after {:.1} s; no requests were sent after that{left}.", cut.as_secs_f64()))
 }
 
 /// The run in one line.
@@ -292,7 +292,7 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
     }
     if run.asked_again > 0 {
         let again = count(run.asked_again);
-        text += &format!("{again} sent again, on connections that the server had closed meanwhile\n");
+        text += &format!("{again} retried: the server had closed their connection\n");
     }
     let columns = vec![
         Column::name(["", "ms"]),
@@ -301,16 +301,16 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         Column::number(["", "90%"], 2),
         Column::number(["", "99%"], 0),
         Column::number(["", "99.9%"], 0),
-        Column::number(["", "most"], 0),
+        Column::number(["", "max"], 0),
     ];
     let row = |name: &str, Latency { mean, p50, p90, p99, p999, max }: Latency| {
         let numbers = [mean, p50, p90, p99, p999, max].map(number::significant);
         [name.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
     let rows = vec![
-        row("from when it was sent", run.experienced_ms),
-        row("from when it was due", run.intended_ms),
-        row("generator late by", run.generator_late_ms),
+        row("service time (from send)", run.experienced_ms),
+        row("response time (from schedule)", run.intended_ms),
+        row("lateness of the generator", run.generator_late_ms),
     ];
     text += "\n";
     text += &Grid { columns, rows }.render(terminal);
@@ -331,11 +331,11 @@ fn apart(run: &Run<'_>, terminal: Terminal) -> String {
     }
     requests.sort_by(|one, other| other.failed.cmp(&one.failed).then(other.p99_ms.total_cmp(&one.p99_ms)));
     let columns = vec![
-        Column::number(["", "answered"], 1),
+        Column::number(["", "responses"], 1),
         Column::number(["", "failed"], 0),
         Column::number(["50%,", "ms"], 2),
         Column::number(["99%,", "ms"], 0),
-        Column::number(["most,", "ms"], 2),
+        Column::number(["max,", "ms"], 2),
         Column::name(["", "request"]),
     ];
     // Width that the other columns and the spaces leave.

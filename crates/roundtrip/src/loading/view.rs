@@ -23,10 +23,10 @@ pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Termin
     let title: String = title.replace(char::is_control, "?").chars().take(width).collect();
     let mut lines = vec![terminal.bold(&title), sheet.time(*over, lasts)];
     let now = [last.answered, last.due].map(count);
-    lines.push(sheet.line("answers", &format!("{} a second, {} due", now[0], now[1])));
+    lines.push(sheet.line("responses", &format!("{} a second, {} due", now[0], now[1])));
     lines.push(sheet.graph("", seconds, |second| Some(second.answered as f64)));
     lines.push(sheet.line("latency, ms", &row(["50%", "99%", "99.9%"].map(str::to_owned))));
-    for (name, of) in [("  as asked", experienced.as_ref()), ("  as due", Some(&last.intended))] {
+    for (name, of) in [("  service", experienced.as_ref()), ("  response", Some(&last.intended))] {
         let at = |share: f64| match of {
             Some(of) if !of.is_empty() => number::significant(of.value_at_quantile(share) as f64 / 1e6),
             Some(_) | None => "-".to_owned(),
@@ -36,13 +36,13 @@ pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Termin
     let slow = |second: &Second| {
         (!second.intended.is_empty()).then(|| second.intended.value_at_quantile(0.99) as f64 / 1e6)
     };
-    lines.push(sheet.graph("  99% as due", seconds, slow));
+    lines.push(sheet.graph("    99%", seconds, slow));
     lines.push(sheet.line("connections", &format!("{} open, {} opened", count(*open), count(*connections))));
     let answered: u64 = channels.values().sum();
     let shares = channels.iter().filter(|(_, answers)| **answers > 0);
     let share = |answers: u64| format!("{:.1}%", 100.0 * answers as f64 / answered as f64);
     let shares = shares.map(|(way, answers)| format!("{} {}", way.name(), share(*answers)));
-    lines.extend(sheet.list("came", &format!("{}:", count(answered)), shares));
+    lines.extend(sheet.list("channels", &format!("{}:", count(answered)), shares));
     let failed: u64 = troubles.values().sum();
     if failed > 0 {
         let kinds = troubles.iter().filter(|(_, failures)| **failures > 0);
@@ -172,7 +172,7 @@ impl Sheet {
             };
             self.terminal.coloured(colour, letter)
         });
-        let line = self.labelled("limit", &letters.collect::<String>());
+        let line = self.labelled("bottleneck", &letters.collect::<String>());
         let named = Limit::ALL.into_iter().rev().filter_map(|limit| {
             let count = limits.iter().filter(|other| **other == limit).count();
             (count > 0).then(|| format!("{} in {count}", limit.name()))
@@ -237,17 +237,17 @@ mod tests {
         let expected = [
             URL,
             "30 s of 2:00 ━━━━━━━━━━━━━━─────────────────────────────────────────── 1:30 left",
-            "answers      1,103 a second, 1,103 due",
+            "responses    1,103 a second, 1,103 due",
             "             ▇▇▇▇▇▇▇▇▇▇████████████████████ to 1,100",
             "latency, ms       50%     99%   99.9%",
-            "  as asked       14.0    14.0    14.0",
-            "  as due         14.0    14.0    14.0",
-            "  99% as due ▁▁▃▅█▂▆▂█▆▄▃▃▄▆█▂▆▂█▅▃▁▁▁▃▅█▂▆ to 19.0",
+            "  service        14.0    14.0    14.0",
+            "  response       14.0    14.0    14.0",
+            "    99%      ▁▁▃▅█▂▆▂█▆▄▃▃▄▆█▂▆▂█▅▃▁▁▁▃▅█▂▆ to 19.0",
             "connections  100 open, 104 opened",
-            "came         10,000: udp 91.2%, tcp-opened 8.8%",
+            "channels     10,000: udp 91.2%, tcp-opened 8.8%",
             "failed       7,021: 1,000 refused, 1,001 closed, 1,002 garbage, 1,003 status,",
             "             1,004 size, 1,005 timeout, 1,006 exhausted",
-            "limit        ·····g·sn·······g····n···s·g··",
+            "bottleneck   ·····g·sn·······g····n···s·g··",
             "             generator in 3, network in 2, server in 2, nothing in 23",
         ];
         assert_eq!(lines(&progress(30), URL, LASTS, plain(80)), expected);
@@ -258,14 +258,14 @@ mod tests {
         let expected = [
             URL,
             "30 s of 2:00 ━━━━───────────── 1:30 left",
-            "answers      1,103 a second, 1,103 due",
+            "responses    1,103 a second, 1,103 due",
             "             ████████████████ to 1,100",
             "latency, ms       50%     99%   99.9%",
-            "  as asked       14.0    14.0    14.0",
-            "  as due         14.0    14.0    14.0",
-            "  99% as due ▆█▂▆▂█▅▃▁▁▁▃▅█▂▆ to 19.0",
+            "  service        14.0    14.0    14.0",
+            "  response       14.0    14.0    14.0",
+            "    99%      ▆█▂▆▂█▅▃▁▁▁▃▅█▂▆ to 19.0",
             "connections  100 open, 104 opened",
-            "came         10,000: udp 91.2%,",
+            "channels     10,000: udp 91.2%,",
             "             tcp-opened 8.8%",
             "failed       7,021: 1,000 refused,",
             "             1,001 closed,",
@@ -273,7 +273,7 @@ mod tests {
             "             1,003 status, 1,004 size,",
             "             1,005 timeout,",
             "             1,006 exhausted",
-            "limit        ··g····n···s·g··",
+            "bottleneck   ··g····n···s·g··",
             "             generator in 2,",
             "             network in 1, server in 1,",
             "             nothing in 12",

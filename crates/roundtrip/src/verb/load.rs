@@ -311,10 +311,10 @@ fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) ->
         clients.push("with Fast Open".to_owned());
     }
     if *has_early {
-        clients.push("asking early (0-RTT)".to_owned());
+        clients.push("with early data (0-RTT)".to_owned());
     }
     if let Some(keeps) = keeps {
-        clients.push(format!("keeping connections for {keeps}"));
+        clients.push(format!("keep-alive {keeps}"));
     }
     let began = record.began.as_secs_f64();
     let (laws, workload, seed) = match traffic {
@@ -371,7 +371,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
     let here = thread::available_parallelism().map_or(1, usize::from);
     let connections = positive("connections", connections)? as usize;
     if connections > MOST_CONNECTIONS {
-        return Err(Failure::Value(format!("--connections: a user has no more than {MOST_CONNECTIONS}")));
+        return Err(Failure::Value(format!("--connections: give at most {MOST_CONNECTIONS} a user")));
     }
     Ok(Config {
         protocol,
@@ -403,7 +403,7 @@ fn part(text: &str) -> Result<Shard, Failure> {
     let part =
         text.split_once('/').and_then(|(number, of)| Shard::new(number.parse().ok()?, of.parse().ok()?));
     part.ok_or_else(|| {
-        Failure::Value(format!("--shard: `{text}` is no part; say I/N, such as 2/8, I from 1 to N"))
+        Failure::Value(format!("--shard: `{text}` is not a shard; give I/N, such as 2/8, I from 1 to N"))
     })
 }
 

@@ -28,7 +28,7 @@ fn a_terminal_shows_a_load_in_progress_and_is_cleared_afterwards() {
     let said = String::from_utf8_lossy(&said.stdout);
     let (shown, left) = said.rsplit_once("\x1b[J").expect("something was drawn");
     for words in
-        ["1 s of 3 s", "answers  ", " a second, ", "4 open, 4 opened", "tcp-client 100.0%", "limit  "]
+        ["1 s of 3 s", "responses  ", " a second, ", "4 open, 4 opened", "tcp-client 100.0%", "bottleneck  "]
     {
         assert!(shown.contains(words) && !left.contains(words), "{words}: {said}");
     }
@@ -56,5 +56,5 @@ fn an_interrupted_run_prints_its_results_so_far() {
     assert!(run["answered"].as_u64() > Some(0) && run["failed"] == json!(0), "{run}");
     assert!(run["cut_after_s"].as_f64().is_some_and(|cut| cut < 30.0), "{run}");
     let said = roundtrip(&folder, &["load", "merge", "cut.hlog"]);
-    assert!(String::from_utf8_lossy(&said.stdout).contains("\nIt was cut after "), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stdout).contains("\nInterrupted after "), "{said:?}");
 }
