@@ -21,19 +21,19 @@ pub fn sentences(capture: &Capture) -> Vec<String> {
         (captured_twice, "packets captured twice", "each is counted once, and none is a retransmission"),
         (
             not_captured,
-            "acknowledgements of data that is not in the capture",
-            "whoever captured was too slow or began late, and what is said of the time around them is less sure",
+            "ACKs of data that is not in the capture",
+            "the capture started late or missed packets; findings near them are less certain",
         ),
         (
             backwards,
             "packets with an earlier time than those before them",
             "several capture queues, merged captures or a clock set back; they count as simultaneous with the latest before them",
         ),
-        (out_of_order, "segments overtaken on their way", "that cost nothing by itself"),
+        (out_of_order, "segments out of order", "no cost by itself"),
         (
             needless,
-            "segments sent again that had arrived already",
-            "the first were late, or their acknowledgements lost",
+            "spurious retransmissions",
+            "the originals were late, or their ACKs were lost",
         ),
     ];
     let seen = kinds.into_iter().filter(|(count, _, _)| *count > 0);

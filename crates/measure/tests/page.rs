@@ -336,7 +336,7 @@ fn careful_close_costs_only_new_connections() {
     let row = measured.row();
     // Two requests per connection: a document, and then eight of which two at a time are served.
     assert!(row.connections.is_some_and(|connections| connections >= 4.0), "{row:?}");
-    let again = "requests asked for again, their connection having ended unanswered";
+    let again = "requests retried after their connection closed without a response";
     assert!(row.notes.iter().any(|note| note.starts_with(again)), "{:?}", row.notes);
 }
 

@@ -130,7 +130,7 @@ fn data_lost_by_a_naive_close_is_found_in_its_packets_and_none_after_a_careful_o
         let Some(output) = measured(&[&scenario[..], &programs, &output].concat()) else { return };
         let notes = rows(&output)[0]["notes"].to_string();
         // The client recovers in the same way: it retries requests without a response.
-        assert!(notes.contains("requests asked for again"), "{close}: {notes}");
+        assert!(notes.contains("requests retried"), "{close}: {notes}");
         assert!(is_destructive || !notes.contains("destroyed"), "{close}: {notes}");
         let diagnosis = Command::new(PROGRAM).args(["diagnose", pcap]).output().unwrap();
         // Exit status 1: there are findings.

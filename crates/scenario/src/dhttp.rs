@@ -114,8 +114,8 @@ pub fn said(runs: &[Counts]) -> Option<String> {
         sum as f64 / runs.len().max(1) as f64
     };
     let named = [
-        (mean(|counts| counts.by_datagram), "in a datagram"),
-        (mean(|counts| counts.by_connection), "on a connection of the server's"),
+        (mean(|counts| counts.by_datagram), "in one datagram"),
+        (mean(|counts| counts.by_connection), "on connections opened by the server"),
         (mean(|counts| counts.by_plain_http), "over plain HTTP"),
     ];
     let ways =
@@ -123,9 +123,9 @@ pub fn said(runs: &[Counts]) -> Option<String> {
     let mut said = Vec::from_iter(ways).join(", ");
     let resends = mean(|counts| counts.resends);
     if resends > 0.0 {
-        said += &format!("; {} requests sent again", figure(resends));
+        said += &format!("; {} requests resent", figure(resends));
     }
-    (!said.is_empty()).then(|| format!("answers: {said}"))
+    (!said.is_empty()).then(|| format!("responses: {said}"))
 }
 
 /// A mean as text: whole numbers as such, others to a tenth.
@@ -170,9 +170,9 @@ mod tests {
     #[test]
     fn transport_of_responses_is_averaged() {
         let counts = |by_datagram, resends| Counts { by_datagram, resends, ..Counts::default() };
-        assert_eq!(said(&[counts(3, 0), counts(3, 0)]).unwrap(), "answers: 3 in a datagram");
+        assert_eq!(said(&[counts(3, 0), counts(3, 0)]).unwrap(), "responses: 3 in one datagram");
         let sometimes = said(&[counts(3, 1), counts(2, 0)]).unwrap();
-        assert_eq!(sometimes, "answers: 2.5 in a datagram; 0.5 requests sent again");
+        assert_eq!(sometimes, "responses: 2.5 in one datagram; 0.5 requests resent");
         assert_eq!(said(&[]), None);
     }
 }

@@ -98,13 +98,13 @@ impl Protocol {
         let (name, description, source) = match self {
             Self::Minimum => (
                 "minimum",
-                "what no protocol can beat: one round trip and the time to send the data",
+                "lower bound: one round trip and the time to send the data",
                 "papers/heidemann-model#section-iv-a",
             ),
             Self::Http10 => ("http10", "a TCP connection for every object", "RFC 1945"),
             Self::Http10KeepAlive => (
                 "http10-keepalive",
-                "one TCP connection, one request at a time, asked for with Connection: Keep-Alive",
+                "one TCP connection, one request at a time, with Connection: Keep-Alive",
                 "papers/p-http, RFC 2068 section 19.7.1",
             ),
             Self::Http11 => {
@@ -117,7 +117,7 @@ impl Protocol {
             ),
             Self::Http11Pipelined => (
                 "http11-pipelined",
-                "one TCP connection, requests sent without waiting for answers",
+                "one TCP connection, requests sent without waiting for responses",
                 "papers/w3c, RFC 9112 section 9.3.2",
             ),
             Self::Http11PipelinedDeflate => (
@@ -137,7 +137,7 @@ impl Protocol {
             ),
             Self::Dhttp => (
                 "dhttp",
-                "small answers in one datagram, large ones over TCP that the server opens",
+                "small responses in one datagram, large ones over TCP that the server opens",
                 "papers/dhttp",
             ),
         };

@@ -72,11 +72,11 @@ pub fn notes(visits: &[(Time, Course)]) -> Vec<String> {
     let asked_again: u64 = visits.iter().map(|(_, course)| course.asked_again).sum();
     let mut notes = Vec::new();
     if !known.is_empty() && known.len() == visits.len() {
-        notes.push(format!("first bytes of every object there after {:.1} ms", mean(known_sum)));
+        notes.push(format!("first bytes of every object received after {:.1} ms", mean(known_sum)));
     }
     if asked_again > 0 {
         let each = mean(asked_again as f64);
-        notes.push(format!("requests asked for again, their connection having ended unanswered: {each:.1}"));
+        notes.push(format!("requests retried after their connection closed without a response: {each:.1}"));
     }
     let missing: u64 = visits.iter().map(|(_, course)| course.missing).sum();
     if missing > 0 {
@@ -116,8 +116,8 @@ mod tests {
         };
         let visits = [(at(0), course(3, 100)), (at(100), course(0, 300))];
         let expected = [
-            "first bytes of every object there after 150.0 ms",
-            "requests asked for again, their connection having ended unanswered: 1.5",
+            "first bytes of every object received after 150.0 ms",
+            "requests retried after their connection closed without a response: 1.5",
             "objects that the document names and the server does not have: 1.5",
             "the document names more than 9 objects; those beyond were not fetched",
         ];

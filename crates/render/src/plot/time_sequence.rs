@@ -100,8 +100,8 @@ impl End {
     /// Name of its bytes on the axis.
     const fn says(self) -> &'static str {
         match self {
-            Self::Client => "bytes of requests",
-            Self::Server => "bytes of answers",
+            Self::Client => "request bytes",
+            Self::Server => "response bytes",
         }
     }
 }

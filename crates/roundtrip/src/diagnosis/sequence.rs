@@ -120,10 +120,10 @@ non-scaling-stroke}.sent{stroke:#0f5f9c;stroke-width:2.5;fill:none}.again{stroke
 fn key(out: &mut String, plot: &Plot) {
     const KEY: [(&str, &str); 6] = [
         ("sent", "sent"),
-        ("again", "sent again"),
+        ("again", "retransmitted"),
         ("ack", "acknowledged"),
         ("edge", "end of the window"),
-        ("other", "the other side's data"),
+        ("other", "data of the peer"),
         ("stall", "time lost"),
     ];
     let (mut x, y) = (LEFT, HEIGHT - 10.0);

@@ -79,7 +79,7 @@ impl Meaning {
     const fn words(self) -> &'static str {
         match self {
             Self::Segment => "segment",
-            Self::Again => "sent again",
+            Self::Again => "retransmitted",
             Self::Lost => "lost",
             Self::Acknowledged => "acknowledged",
             Self::Allowed => "window",

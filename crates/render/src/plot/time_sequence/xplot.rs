@@ -127,7 +127,7 @@ apanel
 xlabel
 time
 ylabel
-bytes of answers
+response bytes
 purple
 line 0.000000 0 0.000000 100
 line 0.002000 0 0.002000 100
