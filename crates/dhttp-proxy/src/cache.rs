@@ -207,7 +207,7 @@ impl<U: Upstream> Cache<U> {
             (_, _) if is_at_once => Reply::PlainHttp,
             (_, _) if is_for_cache && asked.is_only_for_cache() => Answer::text(
                 504,
-                "504 Gateway Timeout: this is not kept here, and nobody else was to be asked",
+                "504 Gateway Timeout: not cached, and the request was only-if-cached",
             )
             .into(),
             (found, _) => {

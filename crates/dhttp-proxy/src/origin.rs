@@ -117,7 +117,7 @@ impl Origin {
                 if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
                     health.broke();
                     return Err(OriginError::Broken(format!(
-                        "{authority} switched protocols, which nobody asked for"
+                        "{authority}: unsolicited 101 (Switching Protocols)"
                     )));
                 }
                 Ok(passed_on(response, authority, name, *patience))
@@ -132,7 +132,7 @@ impl Origin {
                 Err(broken(authority, &error))
             }
             Err(_) => {
-                let why = format!("{authority} has said nothing for {} s", patience.as_secs_f32());
+                let why = format!("{authority} has sent nothing for {} s", patience.as_secs_f32());
                 self.fell(&why, health.said_nothing(&why));
                 Err(OriginError::Silent(why))
             }
@@ -141,9 +141,9 @@ impl Origin {
 
     /// If it fell just now, it is asked again and again until it is back.
     fn fell(&self, why: &str, just_now: bool) {
-        tracing::warn!(origin = self.authority, why, "no answer of the origin");
+        tracing::warn!(origin = self.authority, why, "no response from the origin");
         if just_now {
-            tracing::warn!(origin = self.authority, "the origin is asked no more until it answers a probe");
+            tracing::warn!(origin = self.authority, "no requests to the origin until it responds to a probe");
             let (asking, authority) = (self.asking.clone(), self.authority.clone());
             drop(tokio::spawn(health::probe(asking, authority, Arc::downgrade(&self.health))));
         }
@@ -353,7 +353,7 @@ fn own(answer: Answer) -> Response<OriginBody> {
 
 fn broken(authority: &str, error: &dyn Error) -> OriginError {
     let why = format!("{error}: {}", innermost(error));
-    tracing::warn!(origin = authority, why, "no answer of the origin, or half of one");
+    tracing::warn!(origin = authority, why, "no response from the origin, or an incomplete one");
     OriginError::Broken(format!("{authority}: {why}"))
 }
 

@@ -151,7 +151,7 @@ fn origin_silent_three_times_is_marked_down() {
     for _ in 0..3 {
         assert!(metrics().contains("origin_up 1\n"), "one that is slow once is not down");
         let (status, text) = ask(server.address());
-        assert!(status == 504 && text.contains("has said nothing for 0.1 s"), "{text}");
+        assert!(status == 504 && text.contains("has sent nothing for 0.1 s"), "{text}");
     }
     let (status, text) = ask(server.address());
     assert!(status == 503 && text.contains("retry-after: 2\r\n"), "{text}");

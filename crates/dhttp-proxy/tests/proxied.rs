@@ -246,7 +246,7 @@ fn silent_origin_costs_its_timeout_and_gives_504() {
     {
         let (status, text) =
             said(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
-        assert!(status == 504 && text.contains("has said nothing for 0.4 s"), "{target}: {text}");
+        assert!(status == 504 && text.contains("has sent nothing for 0.4 s"), "{target}: {text}");
     }
 }
 

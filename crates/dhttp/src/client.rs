@@ -235,7 +235,7 @@ impl Drop for Client {
 /// Why a server is not asked.
 pub fn unreached(server: SocketAddr) -> String {
     format!(
-        "{server} is an address of this machine or not one of the whole Internet, and is not for those who ask from elsewhere"
+        "{server} is a local or non-global address, not available to remote clients"
     )
 }
 

@@ -40,9 +40,9 @@ pub use counters;
 
 counters! {
     /// Answers in one datagram.
-    udp = "dhttp_answers_total{channel=\"udp\"}", "Answers, by the channel they took.";
+    udp = "dhttp_answers_total{channel=\"udp\"}", "Responses, by channel.";
     /// Datagrams with parts of answers.
-    parts = "dhttp_parts_total", "Datagrams with parts of answers; those answers count once among those by UDP.";
+    parts = "dhttp_parts_total", "Datagrams with parts of responses; such a response counts once in dhttp_answers_total.";
     /// Answers on connections that the server opened.
     tcp_opened = "dhttp_answers_total{channel=\"tcp-opened\"}", "";
     /// Answers on connections that clients opened.
@@ -50,7 +50,7 @@ counters! {
     /// Answers of eight bytes.
     referred = "dhttp_answers_total{channel=\"overload\"}", "";
     /// Datagrams from where no client can be.
-    ignored_source = "dhttp_ignored_total{why=\"source\"}", "Datagrams that got no answer, by reason.";
+    ignored_source = "dhttp_ignored_total{why=\"source\"}", "Datagrams without a response, by reason.";
     /// Datagrams that are no requests.
     ignored_malformed = "dhttp_ignored_total{why=\"malformed\"}", "";
     /// Datagrams of those who have had enough.
@@ -58,9 +58,9 @@ counters! {
     /// Late resends.
     ignored_answered = "dhttp_ignored_total{why=\"answered\"}", "";
     /// Requests by UDP that were sent again, answered or not.
-    resent = "dhttp_resent_total", "Requests by UDP that clients sent again, late ones included.";
+    resent = "dhttp_resent_total", "Requests that clients resent over UDP, late ones included.";
     /// Answers that the socket did not take.
-    unsent = "dhttp_unsent_total", "Answers by UDP that the kernel did not take.";
+    unsent = "dhttp_unsent_total", "UDP responses that the kernel did not accept.";
     /// Bytes received by UDP.
     received_bytes = "dhttp_received_bytes_total", "UDP payload received.";
     /// Bytes sent by UDP.
@@ -70,11 +70,11 @@ counters! {
     /// Connections that clients opened.
     accepted = "dhttp_connections_total{side=\"client\"}", "";
     /// Connections to clients that could not be had or broke.
-    broken = "dhttp_connections_broken_total", "Connections opened by the server that could not be had, or broke.";
+    broken = "dhttp_connections_broken_total", "Connections opened by the server that failed or broke.";
     /// Requests on connections that were no HTTP.
-    faults = "dhttp_faults_total", "Connections of clients that ended in bad HTTP.";
+    faults = "dhttp_faults_total", "Client connections that ended in malformed HTTP.";
     /// Connections that made way for others.
-    evicted = "dhttp_connections_closed_total{why=\"idle\"}", "Connections of clients closed before their time, by reason.";
+    evicted = "dhttp_connections_closed_total{why=\"idle\"}", "Client connections closed early, by reason.";
     /// Connections whose clients read too slowly.
     too_slow = "dhttp_connections_closed_total{why=\"slow\"}", "";
     /// Connections of clients that had too many.

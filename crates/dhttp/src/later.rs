@@ -33,7 +33,7 @@ impl From<Answer> for Reply {
 }
 
 /// Response to a client whose request got none.
-pub(crate) const NO_ANSWER: &str = "500 Internal Server Error: the application gave no answer";
+pub(crate) const NO_ANSWER: &str = "500 Internal Server Error: the application gave no response";
 
 /// Two halves: one for whoever will know the answer, in any thread, and one for the server.
 pub fn promise() -> (Promise, Later) {

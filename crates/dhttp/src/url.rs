@@ -122,9 +122,9 @@ impl fmt::Display for UrlError {
                 write!(f, "{text:?} cannot be fetched; give an address that begins with http:// or dhttp://")
             }
             Self::Host(text) => {
-                write!(f, "{text:?} is no host; give a name or an address, of IPv6 in brackets")
+                write!(f, "{text:?} is not a host; give a name or an address, IPv6 in brackets")
             }
-            Self::Port(text) => write!(f, "{text:?} is no port; give 1 to 65535"),
+            Self::Port(text) => write!(f, "{text:?} is not a port; give 1 to 65535"),
             Self::Target(text) => {
                 write!(f, "{text:?} has characters that must be percent-encoded; encode them")
             }

@@ -123,9 +123,9 @@ fn silent_connection_is_closed_and_its_request_retried_elsewhere() {
 fn a_body_shorter_than_its_length_is_told_as_silence_or_as_an_end() {
     let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
     let silent = asked(|_, _, listens, id| says(listens, id, half, false)).unwrap_err();
-    assert!(silent.ends_with("the server fell silent in the middle of the answer; ask again"), "{silent}");
+    assert!(silent.ends_with("the server stalled in the middle of the response; retry"), "{silent}");
     let ended = asked(|_, _, listens, id| says(listens, id, half, true)).unwrap_err();
-    assert!(ended.ends_with("connection ended in the middle of the answer; ask again"), "{ended}");
+    assert!(ended.ends_with("connection ended in the middle of the response; retry"), "{ended}");
 }
 
 #[test]
@@ -178,14 +178,14 @@ fn on_plain_http_every_end_has_its_sentence() {
     let why = |outcome: Outcome| outcome.unwrap_err();
     let silent = |stream: &mut TcpStream| drop(stream.read(&mut [0]));
     let told = why(asked_plainly(silent));
-    assert!(told.ends_with("the server has said nothing for 300ms"), "{told}");
+    assert!(told.ends_with("the server has sent nothing for 300ms"), "{told}");
     let told = why(asked_plainly(|_| {}));
-    assert!(told.ends_with("the server closed the connection without an answer"), "{told}");
+    assert!(told.ends_with("the server closed the connection without a response"), "{told}");
     let told = why(asked_plainly(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
         trickle(stream);
     }));
-    assert!(told.ends_with("the server's answer has not begun within 300ms"), "{told}");
+    assert!(told.ends_with("the server's response has not begun within 300ms"), "{told}");
     let texts: [(&[u8], &str); 4] = [
         (&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), "without end"),
         (&[&b"HTTP/1.1 200 OK\r\n"[..], &b"A: b\r\n".repeat(50_000)].concat(), "head"),

@@ -422,10 +422,10 @@ fn a_full_disk_is_reported_and_does_not_stop_the_cache() {
         wrong=0
         ask() { "$ROUNDTRIP" get "http://${at#dhttp://}/$1.txt" | cmp -s - "$WWW/$1.txt" || wrong=$((wrong + 1)); }
         for n in $(seq 0 59); do ask $n; done
-        for _ in $(seq 400); do grep -q 'kept in memory alone' "$WWW/../said" && break; sleep 0.05; done
+        for _ in $(seq 400); do grep -q 'stored in memory only' "$WWW/../said" && break; sleep 0.05; done
         for n in 0 1 59; do ask $n; done
         kill $cache $origin; wait
-        echo "$wrong $(grep -c 'kept in memory alone' "$WWW/../said")""#;
+        echo "$wrong $(grep -c 'stored in memory only' "$WWW/../said")""#;
     let output = Command::new("timeout")
         .args(["60", "unshare", "--mount", "sh", "-c", script])
         .env("ROUNDTRIP", PROGRAM)
@@ -448,5 +448,5 @@ fn a_file_that_is_not_a_store_is_refused_in_a_sentence() {
     let flags = ["cache", "--origin", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--disk", &strange];
     let output = Command::new(PROGRAM).args(flags).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && text.contains("cannot keep answers in"), "{text}");
+    assert!(output.status.code() == Some(2) && text.contains("cannot store responses in"), "{text}");
 }

@@ -85,7 +85,7 @@ fn a_directory_is_served_and_fetched_and_the_channels_are_shown() {
     );
     let file = served.folder.join("got");
     let large = served.get(&["-v", "-o", file.to_str().unwrap(), "dhttp://HERE/large.bin"]);
-    let (shown, eight) = (stderr(&large), "eight bytes, ask over plain HTTP");
+    let (shown, eight) = (stderr(&large), "fallback message, 8 bytes: use plain HTTP");
     assert!(shown.contains(eight) && shown.contains("* 200 by tcp-client"), "{shown}");
     assert_eq!(std::fs::read(file).unwrap(), vec![7; 100_000]);
     // Both responses, by UDP and over plain HTTP, bring the token without which no server connects.
@@ -148,7 +148,7 @@ fn parts_are_shown_one_by_one() {
     let got = served.get(&["-v", "--with", "parts", "dhttp://HERE/", "dhttp://HERE/middle.txt"]);
     assert!(got.stdout.ends_with(&[b'm'; 5_000]));
     let told = stderr(&got);
-    assert_eq!(told.matches(": a part of the answer, ").count(), 5, "{told}");
+    assert_eq!(told.matches(": part of a response, ").count(), 5, "{told}");
     assert!(told.contains("* 200 by udp"), "{told}");
 }
 

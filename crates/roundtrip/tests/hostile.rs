@@ -48,7 +48,7 @@ fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
     let both =
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
     for (answer, says) in [
-        ("", "the server closed the connection without an answer"),
+        ("", "the server closed the connection without a response"),
         ("HTTP/1.1 200 OK\r\n", "the peer's stream ended inside a message"),
         ("SSH-2.0-server\r\n\r\n", "is it speaking HTTP?"),
         (conflict, "the peer's Content-Length is not one decimal number"),
@@ -62,7 +62,7 @@ fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
             "a chunk whose size and data do not agree",
         ),
         (&endless_head, "a longer head than the limit allows"),
-        (&endless_interim, "announces answers without end"),
+        (&endless_interim, "too many interim responses"),
     ] {
         let (status, stdout, stderr) = got(answer.as_bytes());
         assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");

@@ -55,7 +55,7 @@ impl Wanted {
 }
 
 /// Why such an answer is none.
-pub(super) const UNASKED: &str = "it says that nothing has changed, which nobody asked";
+pub(super) const UNASKED: &str = "304 to an unconditional request";
 
 /// A body up to this length lies in its record.
 const SHORT: u64 = 8 << 10;

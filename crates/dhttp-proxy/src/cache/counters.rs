@@ -6,7 +6,7 @@ use dhttp::counters::counters;
 
 counters! {
     /// Answers that were given of what is kept.
-    hits = "cache_requests_total{result=\"hit\"}", "Requests, by what the cache had for them.";
+    hits = "cache_requests_total{result=\"hit\"}", "Requests, by cache result.";
     /// Requests for which nothing was kept.
     misses = "cache_requests_total{result=\"miss\"}", "";
     /// Answers that were still good when somebody asked.
@@ -26,7 +26,7 @@ impl Counters {
     pub(super) fn metrics(&self, (objects, bytes): (u64, u64)) -> String {
         let mut text = Self::text(&[self]);
         for (name, help, now) in
-            [("objects", "Answers that are kept.", objects), ("bytes", "What they take.", bytes)]
+            [("objects", "Stored responses.", objects), ("bytes", "Bytes of stored responses.", bytes)]
         {
             text.push_str(&format!(
                 "# HELP cache_{name} {help}\n# TYPE cache_{name} gauge\ncache_{name} {now}\n"

@@ -65,7 +65,7 @@ impl Disk {
     /// The fault of the file, in a sentence.
     pub(super) fn open(path: &Path, most: u64, tell: fn(&str)) -> io::Result<Self> {
         let shown = path.display().to_string();
-        let failed = |error: Error| io::Error::other(format!("cannot keep answers in {shown}: {error}"));
+        let failed = |error: Error| io::Error::other(format!("cannot store responses in {shown}: {error}"));
         let most = Arc::new(AtomicU64::new(most));
         let (database, mut writer) = match opened(path, &most) {
             Ok(opened) => opened,
@@ -73,7 +73,7 @@ impl Disk {
             // Another program's file, given by mistake, stays where it is.
             Err(Trouble::Damaged(why)) if !is_ours(path) => {
                 return Err(io::Error::other(format!(
-                    "cannot keep answers in {shown}: {why}; it is not a store"
+                    "cannot store responses in {shown}: {why}; it is not a store"
                 )));
             }
             Err(Trouble::Damaged(why)) => {
@@ -85,7 +85,7 @@ impl Disk {
                 opened(path, &most).map_err(|trouble| match trouble {
                     Trouble::Other(error) => failed(error),
                     Trouble::Damaged(why) => {
-                        io::Error::other(format!("cannot keep answers in {shown}: {why}"))
+                        io::Error::other(format!("cannot store responses in {shown}: {why}"))
                     }
                 })?
             }
@@ -101,7 +101,7 @@ impl Disk {
                 Err(_) => "it is damaged".to_owned(),
             };
             off.store(true, Ordering::Release);
-            tell(&format!("cannot write to {shown}: {why}; answers are kept in memory alone from now on"));
+            tell(&format!("cannot write to {shown}: {why}; responses are stored in memory only from now on"));
         })?;
         Ok(Self { database: Some(database), jobs, most, is_off })
     }

@@ -53,7 +53,7 @@ impl Onward {
     async fn fetch(&self, to: Option<SocketAddr>, head: RequestHead, most: u64) -> Result<Fetched, String> {
         let Some(to) = to else {
             return Err(
-                "this is a cache on the way to servers; ask them, and it answers if it can".to_owned()
+                "this is an intercepting cache; send requests to the origin servers".to_owned()
             );
         };
         let host =
@@ -62,7 +62,7 @@ impl Onward {
         let whole = RequestHead { target, ..head };
         let forward = match gateway::plan(&whole, Framing::Length(0), &self.name) {
             Ok(Plan::Forward(forward)) => forward,
-            Ok(Plan::Tunnel(..) | Plan::Own(_)) => return Err("this is no request that goes on".to_owned()),
+            Ok(Plan::Tunnel(..) | Plan::Own(_)) => return Err("not a request that can be forwarded".to_owned()),
             Err(refusal) => return Err(refusal.sentence),
         };
         let is_head = forward.head.method == Method::Head;
@@ -72,7 +72,7 @@ impl Onward {
             match event {
                 Event::Head(_, found) => head = Some(found),
                 Event::Body(part) if (body.len() + part.len()) as u64 > most => {
-                    return Err(format!("{to}: its answer is longer than {most} bytes"));
+                    return Err(format!("{to}: the response is longer than {most} bytes"));
                 }
                 Event::Body(part) => body.extend_from_slice(&part),
                 Event::End => {}

@@ -87,7 +87,7 @@ impl Keeper {
             None => None,
         };
         if wanted.is_for_cache && wanted.asked().is_only_for_cache() {
-            let why = "504 Gateway Timeout: this is not kept here, and nobody else was to be asked";
+            let why = "504 Gateway Timeout: not cached, and the request was only-if-cached";
             return Looked::Kept(Answer::text(504, why));
         }
         if !wanted.is_shareable() {

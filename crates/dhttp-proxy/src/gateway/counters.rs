@@ -11,9 +11,9 @@ counters! {
     /// Idle connections that made way for others.
     evicted = "gateway_connections_closed_total{why=\"idle\"}", "Connections of programs closed before their time.";
     /// Connections that found no room.
-    turned_away = "gateway_connections_refused_total", "Connections of programs that were told to come again.";
+    turned_away = "gateway_connections_refused_total", "Client connections refused because of a limit.";
     /// Answers in one datagram.
-    udp = "gateway_answers_total{channel=\"udp\"}", "Answers passed on, by the channel they came by.";
+    udp = "gateway_answers_total{channel=\"udp\"}", "Responses forwarded, by the channel they came by.";
     /// Answers on connections that servers opened.
     tcp_opened = "gateway_answers_total{channel=\"tcp-opened\"}", "";
     /// Answers on connections that the gateway opened.
@@ -21,11 +21,11 @@ counters! {
     /// Answers that were kept.
     cache = "gateway_answers_total{channel=\"cache\"}", "";
     /// Answers of its own.
-    own = "gateway_own_answers_total", "Answers of the gateway itself: its proxy.pac, and refusals.";
+    own = "gateway_own_answers_total", "Responses of the gateway itself: proxy.pac and errors.";
     /// Tunnels.
     tunnels = "gateway_tunnels_total", "Connections carried untouched (CONNECT).";
     /// Answers that could not be had, or broke off.
-    failed = "gateway_failed_total", "Requests whose answer could not be had, or broke off.";
+    failed = "gateway_failed_total", "Requests whose response failed or was cut short.";
     /// Connections to servers that were used again.
     reused = "gateway_connections_reused_total", "Requests sent on a connection that was open already.";
     /// Connections of programs.

@@ -209,7 +209,7 @@ impl Upstream {
                     if interim > Limits::default().interim_responses {
                         return Err(Broken::server(
                             &self.authority,
-                            "it announces answers without end",
+                            "too many interim responses",
                             false,
                         ));
                     }
@@ -282,12 +282,12 @@ impl Broken {
 
     /// Error of a timeout. It is not retried: a server this slow once is as slow again.
     fn late(authority: &str, patience: Duration) -> Self {
-        let why = format!("{authority} has said nothing for {} s", patience.as_secs_f32());
+        let why = format!("{authority} has sent nothing for {} s", patience.as_secs_f32());
         Self { status: 504, why, is_silent: false }
     }
 
     fn program() -> Self {
-        Self { status: 502, why: "the program that asked is gone".to_owned(), is_silent: false }
+        Self { status: 502, why: "the client closed the connection".to_owned(), is_silent: false }
     }
 }
 

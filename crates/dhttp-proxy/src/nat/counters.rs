@@ -12,9 +12,9 @@ counters! {
     /// Holes.
     opened = "nat_holes_opened_total", "Holes that were opened, each for one connection.";
     /// Holes that the answer's datagram closed.
-    closed = "nat_holes_closed_total", "Holes that were closed because the answer had come by a datagram.";
+    closed = "nat_holes_closed_total", "Holes closed because the response had come by UDP.";
     /// Requests for holes to where other services listen.
-    refused_port = "nat_refused_total{why=\"port\"}", "Datagrams about which nothing was done, by reason.";
+    refused_port = "nat_refused_total{why=\"port\"}", "Datagrams ignored, by reason.";
     /// Requests from where no client is.
     refused_source = "nat_refused_total{why=\"source\"}", "";
     /// Requests for which there was no room.

@@ -6,9 +6,9 @@ use dhttp::counters::counters;
 
 counters! {
     /// Whether it is believed to answer.
-    up = "origin_up", "Whether the origin answers, as far as is known (1), or is asked no more until it does (0).";
+    up = "origin_up", "Whether the origin responds: 1, or 0 while only probes are sent.";
     /// Connections that could not be had.
-    unreachable = "origin_failures_total{why=\"unreachable\"}", "Requests that the origin did not answer, by reason.";
+    unreachable = "origin_failures_total{why=\"unreachable\"}", "Requests without a response from the origin, by reason.";
     /// Answers that did not begin.
     silent = "origin_failures_total{why=\"silent\"}", "";
     /// Invalid responses.

@@ -58,7 +58,7 @@ impl Health {
         self.silent.store(0, Ordering::Relaxed);
         if self.is_down.swap(false, Ordering::AcqRel) {
             self.counters.up.store(1, Ordering::Relaxed);
-            tracing::info!(origin = authority, "the origin answers again");
+            tracing::info!(origin = authority, "the origin responds again");
         }
     }
 

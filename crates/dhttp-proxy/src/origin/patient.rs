@@ -43,7 +43,7 @@ impl Body for Patient {
         }
         ready!(self.silence.as_mut().poll(context));
         let why = format!(
-            "{} has said nothing for {} s in the middle of an answer",
+            "{} has sent nothing for {} s in the middle of a response",
             self.authority,
             self.patience.as_secs_f32()
         );

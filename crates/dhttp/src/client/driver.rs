@@ -319,10 +319,10 @@ impl Drop for Driver {
 fn failed(server: SocketAddr, failure: Failure) -> String {
     match failure {
         Failure::Ended => {
-            format!("{server}: the server's connection ended in the middle of the answer; ask again")
+            format!("{server}: the server's connection ended in the middle of the response; retry")
         }
         Failure::Stalled => {
-            format!("{server}: the server fell silent in the middle of the answer; ask again")
+            format!("{server}: the server stalled in the middle of the response; retry")
         }
         Failure::Malformed(why) => format!("{server}: {why}"),
     }

@@ -47,25 +47,25 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sent(to, bytes, false) => write!(f, "> udp {to}: request, {bytes} bytes"),
-            Self::Sent(to, bytes, true) => write!(f, "> udp {to}: the same again, {bytes} bytes"),
-            Self::AskedForMissing(to, bytes) => write!(f, "> udp {to}: what is missing, {bytes} bytes"),
-            Self::Part(from, bytes) => write!(f, "< udp {from}: a part of the answer, {bytes} bytes"),
-            Self::Received(from, 8) => write!(f, "< udp {from}: eight bytes, ask over plain HTTP"),
-            Self::Received(from, bytes) => write!(f, "< udp {from}: answer, {bytes} bytes"),
+            Self::Sent(to, bytes, true) => write!(f, "> udp {to}: request resent, {bytes} bytes"),
+            Self::AskedForMissing(to, bytes) => write!(f, "> udp {to}: request for missing parts, {bytes} bytes"),
+            Self::Part(from, bytes) => write!(f, "< udp {from}: part of a response, {bytes} bytes"),
+            Self::Received(from, 8) => write!(f, "< udp {from}: fallback message, 8 bytes: use plain HTTP"),
+            Self::Received(from, bytes) => write!(f, "< udp {from}: response, {bytes} bytes"),
             Self::Connected(from, false) => write!(f, "< tcp {from}: connected to us"),
             Self::Connected(from, true) => write!(f, "< tcp {from}: connected to us, with data in its SYN"),
             Self::NoFastOpen(value) => {
                 write!(
                     f,
-                    "* no SYN may bring data here: net.ipv4.tcp_fastopen is {value}; {} allows it",
+                    "* TCP Fast Open is off for servers: net.ipv4.tcp_fastopen is {value}; {} enables it",
                     value | 2
                 )
             }
             Self::Ended(from) => write!(f, "< tcp {from}: closed"),
-            Self::Discarded(from, why) => write!(f, "* {from}: thrown away, {}", discarded(*why)),
+            Self::Discarded(from, why) => write!(f, "* {from}: dropped, {}", discarded(*why)),
             Self::Fallback(Reason::Referred) => f.write_str("* the server asks for plain HTTP"),
-            Self::Fallback(Reason::Unreachable) => f.write_str("* nothing listens there for UDP: plain HTTP"),
-            Self::Fallback(Reason::Silence) => f.write_str("* no answer by UDP: plain HTTP"),
+            Self::Fallback(Reason::Unreachable) => f.write_str("* UDP port unreachable: plain HTTP"),
+            Self::Fallback(Reason::Silence) => f.write_str("* no response by UDP: plain HTTP"),
             Self::Connecting(to) => write!(f, "> tcp {to}: connecting, plain HTTP"),
         }
     }
@@ -73,10 +73,10 @@ impl fmt::Display for Note {
 
 const fn discarded(why: Discard) -> &'static str {
     match why {
-        Discard::Unknown => "it answers nothing that was asked",
-        Discard::Late => "it was answered before",
-        Discard::Stranger => "from somebody who was not asked",
-        Discard::Malformed(_) => "it is no answer",
+        Discard::Unknown => "no matching request",
+        Discard::Late => "duplicate response",
+        Discard::Stranger => "unexpected source address",
+        Discard::Malformed(_) => "malformed response",
         Discard::Crowded => "too many connections",
     }
 }

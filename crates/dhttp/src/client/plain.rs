@@ -60,7 +60,7 @@ fn read(
     let (mut is_final, mut interim) = (false, 0);
     loop {
         if !is_final && clock.now().since(Time::ZERO) > patience {
-            return Err(format!("the server's answer has not begun within {patience}"));
+            return Err(format!("the server's response has not begun within {patience}"));
         }
         let length = stream.read(&mut room).map_err(|error| silence(&error, patience))?;
         shared.hear_bytes(server.ip(), length);
@@ -68,7 +68,7 @@ fn read(
         if length == 0 {
             return match reader.end_of_stream().map_err(|fault| fault.to_string())? {
                 true => Ok(()),
-                false => Err("the server closed the connection without an answer".to_owned()),
+                false => Err("the server closed the connection without a response".to_owned()),
             };
         }
         while let Some(part) = reader.read(&mut input, &asked.method).map_err(|fault| fault.to_string())? {
@@ -76,7 +76,7 @@ fn read(
                 Part::Head(head, _) if head.is_interim() => {
                     interim += 1;
                     if interim > Limits::default().interim_responses {
-                        return Err("the server announces answers without end".to_owned());
+                        return Err("too many interim responses".to_owned());
                     }
                     true
                 }
@@ -90,7 +90,7 @@ fn read(
                 Part::End => true,
             };
             if !wanted {
-                return Err("nobody waits for the answer any more".to_owned());
+                return Err("the caller no longer waits for the response".to_owned());
             }
         }
     }
@@ -100,7 +100,7 @@ fn read(
 fn silence(error: &io::Error, patience: Duration) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("the server has said nothing for {patience}")
+            format!("the server has sent nothing for {patience}")
         }
         _another => error.to_string(),
     }

@@ -131,7 +131,7 @@ pub enum Break {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unanswered => f.write_str("the server closed the connection without an answer"),
+            Self::Unanswered => f.write_str("the server closed the connection without a response"),
             Self::Broken(Break::Refused) => f.write_str("the server refused the connection; is it running?"),
             Self::Broken(Break::Reset) => f.write_str("the connection was reset"),
             Self::Broken(Break::Unreachable) => f.write_str("the server could not be reached"),
