@@ -62,8 +62,8 @@ class Answer:
 
     def _nothing(self) -> str:
         if self.without_size > 0:
-            return 'no answer has a size; missing_size="zero" counts them as empty, "large" as above every threshold'
+            return 'no response has a size; missing_size="zero" counts them as empty, "large" as above every threshold'
         if self.bad > 0:
             reasons = "; ".join(f"{count} {reason}" for reason, count in self.bad_lines.items())
             return f"none of it could be read: {reasons}"
-        return "there is no request in it; name another log"
+        return "no requests in it; name another log"

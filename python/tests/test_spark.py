@@ -164,7 +164,7 @@ def test_what_cannot_be_counted_is_said(spark, table, tmp_path):
         roundtrip.spark.connections(frame, slice_s=0)
     with pytest.raises(TypeError, match="int is neither a data frame nor a path"):
         roundtrip.spark.connections(17)
-    with pytest.raises(ValueError, match="there is no request in it"):
+    with pytest.raises(ValueError, match="no requests in it"):
         roundtrip.spark.connections(frame.filter("false"))
     with pytest.raises(ValueError, match="[Cc]ast.* Struct") as refused:
         roundtrip.spark.connections(frame.selectExpr("time", "named_struct('a', 1) AS client", "bytes"))

@@ -76,7 +76,7 @@ impl Stores {
         let store = self.store(&place).map_err(|error| format!("{address}: {error}"))?;
         let found = store.find(&place).map_err(|error| format!("{address}: {error}"))?;
         if found.is_empty() {
-            return Err(format!("{address}: there is no such object, and none below it; name a log"));
+            return Err(format!("{address}: no such object, and none below it; name a log"));
         }
         Ok(found.into_iter().map(|meta| Object::new(Arc::clone(&store), meta)).collect())
     }
@@ -236,7 +236,7 @@ fn fits_parts(pattern: &str, name: &str) -> bool {
 fn reason(error: &Error, kind: Kind) -> String {
     let refused = || format!("the store does not let us read it; {}", kind.credentials());
     match error {
-        Error::NotFound { .. } => "there is no such object; name another".to_owned(),
+        Error::NotFound { .. } => "no such object; name another".to_owned(),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => refused(),
         Error::Precondition { .. } => "it was changed while it was read; read it again".to_owned(),
         Error::NotSupported { .. } if kind == Kind::Web => {

@@ -52,8 +52,8 @@ impl fmt::Display for Reason {
             Self::Shape => "not of the log's format",
             Self::Client => "no client",
             Self::Time => "a time that cannot be read",
-            Self::Status => "a status that is no number of three digits",
-            Self::Size => "a size that is no number",
+            Self::Status => "a status that is not three digits",
+            Self::Size => "a size that is not a number",
             Self::Fields => "data before the line that names its fields",
             Self::TooLong => "longer than 1 MiB",
         })

@@ -304,7 +304,7 @@ impl fmt::Display for BadTemplate {
                 write!(f, "the format string lacks {what}; add it, or name the field of the client")
             }
             Self::Unknown(directive) => {
-                write!(f, "{} is not known here; use a format without it", Quoted(directive))
+                write!(f, "unknown directive {}; use a format without it", Quoted(directive))
             }
             Self::Touching(name) => {
                 write!(f, "{} follows the field before it at once; put something between them", Quoted(name))
@@ -371,6 +371,6 @@ mod tests {
         assert!(refused("$status $time_local").starts_with("the format string lacks the client"));
         assert!(refused("%h %s").starts_with("the format string lacks the time"));
         assert!(refused("$remote_addr$time_local").starts_with("`time_local` follows the field before it"));
-        assert!(refused("%h %{%Y-%m-%d}t").contains("is not known here"));
+        assert!(refused("%h %{%Y-%m-%d}t").contains("unknown directive"));
     }
 }

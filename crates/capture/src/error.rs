@@ -56,7 +56,7 @@ impl fmt::Display for Error {
             Self::NotACapture { path, error } => write!(f, "{}: {error}", shown(path)),
             Self::Command { program, error } => match error.kind() {
                 io::ErrorKind::NotFound => {
-                    write!(f, "there is no program `{program}`; give one that is in PATH, or its path")
+                    write!(f, "no such program: `{program}`; give one that is in PATH, or its path")
                 }
                 // The system's kinds are open-ended.
                 _ => write!(f, "cannot run `{program}`: {error}"),

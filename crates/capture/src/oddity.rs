@@ -30,11 +30,7 @@ pub fn sentences(capture: &Capture) -> Vec<String> {
             "several capture queues, merged captures or a clock set back; they count as simultaneous with the latest before them",
         ),
         (out_of_order, "segments out of order", "no cost by itself"),
-        (
-            needless,
-            "spurious retransmissions",
-            "the originals were late, or their ACKs were lost",
-        ),
+        (needless, "spurious retransmissions", "the originals were late, or their ACKs were lost"),
     ];
     let seen = kinds.into_iter().filter(|(count, _, _)| *count > 0);
     seen.map(|(count, what, meaning)| format!("{what}: {count}; {meaning}")).collect()

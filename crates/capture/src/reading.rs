@@ -152,7 +152,7 @@ impl<'a> Reading<'a> {
             (
                 evicted,
                 "silent connections that were diagnosed before their end",
-                "more were open at once than are kept",
+                "more connections were open than are tracked",
             ),
             (
                 clock.leaps(),

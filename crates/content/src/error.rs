@@ -62,7 +62,7 @@ impl fmt::Display for Error {
             Self::Unreadable { path, error } => write!(f, "cannot read {}: {error}", shown(path)),
             Self::NotAPage { path, error } => write!(f, "{}: {error}", shown(path)),
             Self::Empty(path) => {
-                write!(f, "{} has no file with anything in it; name another folder", shown(path))
+                write!(f, "{} has no file with anything in it; name another directory", shown(path))
             }
             Self::TooLarge { path, remedy } => {
                 write!(f, "{} makes the page larger than 256 MiB; {remedy}", shown(path))
@@ -71,7 +71,7 @@ impl fmt::Display for Error {
                 let path = shown(path);
                 write!(
                     f,
-                    "{path} is no folder, and {unknown}; name a folder with the page's files, or a .har"
+                    "{path} is not a directory, and {unknown}; name a directory with the page's files, or a .har"
                 )
             }
             Self::Recording { path, reason } => write!(f, "{}: {reason}", shown(path)),

@@ -88,7 +88,7 @@ fn whole(path: &PathBuf, most: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     fs::File::open(path).map_err(unreadable)?.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > most {
-        return Err(Error::TooLarge { path: path.clone(), remedy: "name a folder with a single page" });
+        return Err(Error::TooLarge { path: path.clone(), remedy: "name a directory with a single page" });
     }
     Ok(bytes)
 }

@@ -234,9 +234,7 @@ impl Drop for Client {
 
 /// Why a server is not asked.
 pub fn unreached(server: SocketAddr) -> String {
-    format!(
-        "{server} is a local or non-global address, not available to remote clients"
-    )
+    format!("{server} is a local or non-global address, not available to remote clients")
 }
 
 /// Bytes are counted of so many servers at a time: those that nothing was asked of meanwhile take room for nothing.

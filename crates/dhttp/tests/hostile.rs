@@ -190,7 +190,7 @@ fn on_plain_http_every_end_has_its_sentence() {
         (&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), "without end"),
         (&[&b"HTTP/1.1 200 OK\r\n"[..], &b"A: b\r\n".repeat(50_000)].concat(), "head"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "Content-Length"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", "said nothing"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", "sent nothing"),
     ];
     for (text, word) in texts {
         let text = text.to_vec();

@@ -68,11 +68,11 @@ fn nothing(names: &[String], passed: &Passed, said: &[String]) -> String {
     let without_size: u64 = passed.read.iter().map(|read| read.without_size).sum();
     if without_size > 0 {
         return format!(
-            "{}: no answer has a size; --missing-size zero counts them as empty, large as above every threshold",
+            "{}: no response has a size; --missing-size zero counts them as empty, large as above every threshold",
             names.join(", ")
         );
     }
     said.first()
         .cloned()
-        .unwrap_or_else(|| format!("{}: there is no request in it; name another log", names.join(", ")))
+        .unwrap_or_else(|| format!("{}: no requests in it; name another log", names.join(", ")))
 }

@@ -164,11 +164,11 @@ impl From<measure::Error> for Failure {
 /// The system's error in plain words, with the remedy where there is one.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied; choose a place you may use".to_owned(),
-        io::ErrorKind::StorageFull => "the disk is full; free some space or choose another place".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a folder; name a file in it".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only; choose another place".to_owned(),
+        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied; choose another path".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full; free some space or choose another path".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory; name a file in it".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only; choose another path".to_owned(),
         io::ErrorKind::InvalidData => "it is not text; give a file in UTF-8".to_owned(),
         // The system's kinds are open-ended.
         _ => error.to_string(),

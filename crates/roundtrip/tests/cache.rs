@@ -153,10 +153,10 @@ fn rules_are_printed_without_being_installed() {
         (&["--intercept", "x"][..], "is not a list of ports"),
         (&["--intercept", "80", "--inside", "lan0", "--listen", "127.0.0.1:3129"], "0.0.0.0"),
         (&["--intercept", "80"], "--inside: name the network interfaces"),
-        (&["--intercept", "80", "--inside", "a\"b"], "is no network interface"),
+        (&["--intercept", "80", "--inside", "a\"b"], "is not a network interface"),
         (&["--intercept", "3129", "--inside", "lan0"], "none of those of --intercept"),
-        (&[], "there is nobody to ask"),
-        (&["--origin", "http://h/", "--memory", "much"], "is no size"),
+        (&[], "--origin: missing"),
+        (&["--origin", "http://h/", "--memory", "much"], "is not a size"),
     ] {
         let output = Command::new(PROGRAM).arg("cache").args(flags).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

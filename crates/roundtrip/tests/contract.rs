@@ -150,7 +150,7 @@ fn a_full_disk_is_reported_in_one_sentence() {
         .wait_with_output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = "roundtrip: cannot write to standard output: the disk is full; free some space or choose another place\n";
+    let said = "roundtrip: cannot write to standard output: the disk is full; free some space or choose another path\n";
     assert_eq!(text(&output.stderr), said);
 }
 
@@ -193,7 +193,7 @@ fn nothing_is_left_behind_on_a_full_disk() {
         Err(refused) => return skip::because(&refused.to_string()),
     };
     let expected = format!(
-        "roundtrip: cannot write {path}/page.html: the disk is full; free some space or choose another place\n\
+        "roundtrip: cannot write {path}/page.html: the disk is full; free some space or choose another path\n\
          status 2\n"
     );
     assert_eq!(text(&output.stderr), expected);

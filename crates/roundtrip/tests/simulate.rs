@@ -173,7 +173,7 @@ fn an_impossible_plot_is_refused_in_a_sentence() {
         (["--plot", "run.xpl", "--protocol", "http10,http11"], "xplot shows one run; name one network"),
         (["--plot", "run.svg", "--page", "all"], ""),
         (["--plot", "run.svg", "--network", "all"], ""),
-        (["--plot", "no/such.svg", "--runs", "1"], "there is no such file or folder"),
+        (["--plot", "no/such.svg", "--runs", "1"], "no such file or directory"),
         (
             ["--plot", "run.pdf", "--runs", "1"],
             "--plot run.pdf: not a format of plots; give FILE.svg, FILE.png",

@@ -165,7 +165,7 @@ impl fmt::Display for HarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(what) => {
-                write!(f, "this is no HAR: {what}; save one from a browser's network tools")
+                write!(f, "not a HAR: {what}; save one from a browser's network tools")
             }
             Self::TooMany { most } => write!(f, "it has more than {most} entries; save a shorter visit"),
             Self::Empty(instead) => {
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn rejects_other_files_with_a_sentence() {
         let sentence = |text: &str| read("x", text.as_bytes()).unwrap_err().to_string();
-        assert!(sentence("{").starts_with("this is no HAR: EOF"));
+        assert!(sentence("{").starts_with("not a HAR: EOF"));
         assert!(sentence(r#"{"log":{"entries":[]}}"#).starts_with("nothing in it came"));
         assert!(sentence(r#"{"log":{"entries":[{"request":{}}]}}"#).contains("missing field `url`"));
         assert!(sentence(r#"{"log":{"entries":{}}}"#).contains("expected a list of entries"));

@@ -70,7 +70,7 @@ proptest! {
         let mut whole = Vec::new();
         Generated::new(3, 50).read_to_end(&mut whole).unwrap();
         let said = har::read("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
-        prop_assert!(said.starts_with("this is no HAR: EOF while parsing") && said.contains("column"), "{}", said);
+        prop_assert!(said.starts_with("not a HAR: EOF while parsing") && said.contains("column"), "{}", said);
     }
 
     /// A small fuzzer: the stored inputs, with some bytes changed, or with parts of one another.

@@ -160,7 +160,7 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(name, names) => {
-                write!(f, "there is no column {}; there are {}", Quoted(name), names.join(", "))
+                write!(f, "unknown column {}; choose one of {}", Quoted(name), names.join(", "))
             }
             Self::Usual(role, names) => {
                 write!(
@@ -203,7 +203,7 @@ mod tests {
         let mut named = Named::default();
         named.name("time", "wen").unwrap();
         let error = Columns::find(&schema, &named).unwrap_err().to_string();
-        assert!(error.contains("there is no column `wen`; there are when, client"), "{error}");
+        assert!(error.contains("unknown column `wen`; choose one of when, client"), "{error}");
         assert!(named.name("tme", "when").is_err());
     }
 }

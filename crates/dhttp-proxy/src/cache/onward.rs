@@ -52,9 +52,7 @@ impl Onward {
     /// Its errors are sentences.
     async fn fetch(&self, to: Option<SocketAddr>, head: RequestHead, most: u64) -> Result<Fetched, String> {
         let Some(to) = to else {
-            return Err(
-                "this is an intercepting cache; send requests to the origin servers".to_owned()
-            );
+            return Err("this is an intercepting cache; send requests to the origin servers".to_owned());
         };
         let host =
             head.fields.get("Host").and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
@@ -62,7 +60,7 @@ impl Onward {
         let whole = RequestHead { target, ..head };
         let forward = match gateway::plan(&whole, Framing::Length(0), &self.name) {
             Ok(Plan::Forward(forward)) => forward,
-            Ok(Plan::Tunnel(..) | Plan::Own(_)) => return Err("not a request that can be forwarded".to_owned()),
+            Ok(Plan::Tunnel(..) | Plan::Own(_)) => return Err("this request cannot be forwarded".to_owned()),
             Err(refusal) => return Err(refusal.sentence),
         };
         let is_head = forward.head.method == Method::Head;

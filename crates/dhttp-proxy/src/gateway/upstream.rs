@@ -207,11 +207,7 @@ impl Upstream {
                 Some(Event::Head(head, _)) if head.is_interim() => {
                     interim += 1;
                     if interim > Limits::default().interim_responses {
-                        return Err(Broken::server(
-                            &self.authority,
-                            "too many interim responses",
-                            false,
-                        ));
+                        return Err(Broken::server(&self.authority, "too many interim responses", false));
                     }
                     each(Came::Interim(head)).map_err(|_| Broken::program())?;
                 }

@@ -321,9 +321,7 @@ fn failed(server: SocketAddr, failure: Failure) -> String {
         Failure::Ended => {
             format!("{server}: the server's connection ended in the middle of the response; retry")
         }
-        Failure::Stalled => {
-            format!("{server}: the server stalled in the middle of the response; retry")
-        }
+        Failure::Stalled => format!("{server}: the server stalled in the middle of the response; retry"),
         Failure::Malformed(why) => format!("{server}: {why}"),
     }
 }

@@ -48,7 +48,7 @@ impl fmt::Display for Note {
         match self {
             Self::Sent(to, bytes, false) => write!(f, "> udp {to}: request, {bytes} bytes"),
             Self::Sent(to, bytes, true) => write!(f, "> udp {to}: request resent, {bytes} bytes"),
-            Self::AskedForMissing(to, bytes) => write!(f, "> udp {to}: request for missing parts, {bytes} bytes"),
+            Self::AskedForMissing(to, bytes) => write!(f, "> udp {to}: missing parts, {bytes} bytes"),
             Self::Part(from, bytes) => write!(f, "< udp {from}: part of a response, {bytes} bytes"),
             Self::Received(from, 8) => write!(f, "< udp {from}: fallback message, 8 bytes: use plain HTTP"),
             Self::Received(from, bytes) => write!(f, "< udp {from}: response, {bytes} bytes"),

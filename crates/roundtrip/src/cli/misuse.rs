@@ -15,14 +15,14 @@ pub fn sentence(error: &clap::Error) -> String {
         ErrorKind::InvalidSubcommand => {
             let remedy = nearest(error, ContextKind::SuggestedSubcommand);
             let verb = culprit(ContextKind::InvalidSubcommand);
-            format!("there is no verb {}{remedy}; `roundtrip --help` lists them", Quoted(&verb))
+            format!("unknown verb {}{remedy}; `roundtrip --help` lists them", Quoted(&verb))
         }
         ErrorKind::UnknownArgument if !flag.starts_with('-') => {
-            format!("{} is one input too many; give one, or put its flag before it", Quoted(&flag))
+            format!("unexpected argument {}; give one input, or put its flag before it", Quoted(&flag))
         }
         ErrorKind::UnknownArgument => {
             let remedy = nearest(error, ContextKind::SuggestedArg);
-            format!("{} is not known here{remedy}; `--help` after the verb lists its flags", Quoted(&flag))
+            format!("unknown flag {}{remedy}; `--help` after the verb lists its flags", Quoted(&flag))
         }
         ErrorKind::ValueValidation => match error.source() {
             Some(reason) => format!("{}: {reason}", flag_name(&flag)),
@@ -33,7 +33,7 @@ pub fn sentence(error: &clap::Error) -> String {
             value => {
                 let known = culprit(ContextKind::ValidValue);
                 let remedy = nearest(error, ContextKind::SuggestedValue);
-                format!("{}: unknown value {}{remedy}; known: {known}", flag_name(&flag), Quoted(&value))
+                format!("{}: unknown value {}{remedy}; give one of {known}", flag_name(&flag), Quoted(&value))
             }
         },
         ErrorKind::ArgumentConflict => {

@@ -25,7 +25,7 @@ pub fn sentences(names: &[String], passed: &Passed, question: &Question) -> Vec<
         }
         if *without_size > 0 {
             said.push(format!(
-                "{name}: {} of {} answers have no size and are left out; --missing-size zero or large counts them",
+                "{name}: {} of {} responses have no size and are left out; --missing-size zero or large counts them",
                 count(*without_size),
                 count(tally.records)
             ));

@@ -81,7 +81,7 @@ fn what_if_timeout(base: &Opened, other: &Opened) -> String {
 
 fn what_if_dhttp(counts: &Counts, stream: &Stream, base: &Opened, other: &Opened) -> String {
     format!(
-        "With DHTTP, answers below {} bytes by UDP, that is {:.0}% of them, you would hold {}, and open {}.",
+        "With DHTTP, responses below {} bytes by UDP, that is {:.0}% of them, you would hold {}, and open {}.",
         stream.threshold.get(),
         udp_share(counts.requests, stream.requests) * 100.0,
         match base.peak.connections == other.peak.connections {

@@ -88,7 +88,7 @@ pub fn shares(counts: &Counts) -> Vec<String> {
     let by_udp = |stream: &Stream| {
         let answers = udp_share(counts.requests, stream.requests) * 100.0;
         let bytes = udp_share(counts.bytes.get(), stream.bytes.get()) * 100.0;
-        format!("{}: {answers:.1}% of answers and {bytes:.1}% of bytes by UDP", protocol(stream))
+        format!("{}: {answers:.1}% of responses and {bytes:.1}% of bytes by UDP", protocol(stream))
     };
     counts.streams.iter().filter(|stream| stream.threshold > Bytes::ZERO).map(by_udp).collect()
 }

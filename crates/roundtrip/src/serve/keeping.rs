@@ -79,6 +79,6 @@ pub fn size(what: &str, text: &str) -> Result<u64, Failure> {
         _ => None,
     };
     digits.parse().ok().zip(unit).and_then(|(number, unit): (u64, u64)| number.checked_mul(unit)).ok_or_else(
-        || Failure::Value(format!("--{what}: {} is no size; give one such as 256MiB", Quoted(text))),
+        || Failure::Value(format!("--{what}: {} is not a size; give one such as 256MiB", Quoted(text))),
     )
 }

@@ -102,19 +102,18 @@ impl Settings {
         let source = match (folder, origin) {
             (Some(_), None) if forwarded => {
                 return Err(Failure::Value(
-                    "--forwarded: files need not be told who asks; name another server with --origin, or leave it out"
-                        .to_owned(),
+                    "--forwarded: not for files; name an origin with --origin, or leave it out".to_owned(),
                 ));
             }
             (Some(_), None) if memory.is_some() => {
                 return Err(Failure::Value(
-                    "--memory: it is for another server's answers, not for files; name that with --origin, or leave it out"
+                    "--memory: not for files, only for responses of an origin; name one with --origin, or leave it out"
                         .to_owned(),
                 ));
             }
             (None, Some(_)) if forwarded && memory.is_some_and(|memory| memory > 0) => {
                 return Err(Failure::Value(
-                    "--memory: an answer to one who was told of by --forwarded is for nobody else; leave one out"
+                    "--memory: responses are not shared between clients with --forwarded; leave one out"
                         .to_owned(),
                 ));
             }
@@ -127,13 +126,12 @@ impl Settings {
             ),
             (Some(_), Some(_)) => {
                 return Err(Failure::Value(
-                    "--origin: either a folder is served or another server's answers; leave one out"
-                        .to_owned(),
+                    "--origin: serve either a directory or an origin; leave one out".to_owned(),
                 ));
             }
             (None, None) => {
                 return Err(Failure::Value(
-                    "there is nothing to serve; name a folder, as in: roundtrip serve www, or another server with --origin"
+                    "nothing to serve; name a directory, as in: roundtrip serve www, or an origin with --origin"
                         .to_owned(),
                 ));
             }
@@ -229,7 +227,7 @@ const KEPT: u64 = 16 << 20;
 /// A profile by its name in a file.
 pub fn named_profile(name: &str) -> Result<Profile, Failure> {
     Profile::from_str(name, false)
-        .map_err(|_| Failure::Value(format!("profile: {} is none; choose internet or paper", Quoted(name))))
+        .map_err(|_| Failure::Value(format!("unknown profile {}; choose internet or paper", Quoted(name))))
 }
 
 /// Extensions of the paper by name, switched on or off.
@@ -240,9 +238,7 @@ pub fn named_extensions(with: &[String], without: &[String]) -> Result<BTreeMap<
         let extension = names::find("extension", name, &Extension::ALL, Extension::name)
             .map_err(|unknown| Failure::Value(unknown.to_string()))?;
         if beyond.insert(extension, is_on) == Some(!is_on) {
-            return Err(Failure::Value(format!(
-                "{extension}: it is to be there and not to be; say one of both"
-            )));
+            return Err(Failure::Value(format!("{extension}: both switched on and off; choose one")));
         }
     }
     Ok(beyond)
@@ -264,7 +260,7 @@ pub fn read_file<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
 pub fn address(what: &str, text: &str) -> Result<SocketAddr, Failure> {
     text.parse().map_err(|_| {
         Failure::Value(format!(
-            "{what}: {} is no address with a port; give one such as {USUAL}",
+            "{what}: {} is not an address with a port; give one such as {USUAL}",
             Quoted(text)
         ))
     })
@@ -293,8 +289,9 @@ pub fn interface_name(which: &str, name: &str) -> Result<String, Failure> {
         && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\/*".contains(&byte));
     match is_name {
         true => Ok(name.to_owned()),
-        false => {
-            Err(Failure::Value(format!("--{which}: {} is no network interface; see: ip link", Quoted(name))))
-        }
+        false => Err(Failure::Value(format!(
+            "--{which}: {} is not a network interface; see: ip link",
+            Quoted(name)
+        ))),
     }
 }

@@ -103,14 +103,11 @@ impl Settings {
                 (whose, "0.0.0.0:3129")
             }
             (Some(_), Some(_)) => {
-                return Err(Failure::Value(
-                    "origin and intercept: a cache stands before one server or on the way to many; leave one out"
-                        .to_owned(),
-                ));
+                return Err(Failure::Value("origin and intercept exclude each other; give one".to_owned()));
             }
             (None, None) => {
                 return Err(Failure::Value(
-                    "there is nobody to ask; name the server whose answers are kept, as in: roundtrip cache --origin \
+                    "--origin: missing; name the server whose responses are cached, as in: roundtrip cache --origin \
                      http://127.0.0.1:3000"
                         .to_owned(),
                 ));
@@ -187,12 +184,12 @@ impl Settings {
         match &self.whose {
             Whose::Origin(url) => {
                 let origin = url.authority();
-                format!("keeping what http://{origin}/ answers, at http://{listen}/ and dhttp://{listen}/")
+                format!("caching responses of http://{origin}/, at http://{listen}/ and dhttp://{listen}/")
             }
             Whose::OnTheirWay(ports, inside) => {
                 let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
                 let (ports, inside) = (ports.join(", "), inside.join(", "));
-                format!("taking DHTTP's requests of {inside} to UDP {ports} on their way, at {listen}")
+                format!("intercepting DHTTP requests of {inside} to UDP {ports}, at {listen}")
             }
         }
     }

@@ -125,7 +125,7 @@ fn reload(
     let settings = Settings::read(flags)?;
     // Who may use it, and to reach what, was judged by that address.
     if settings.listen != listen {
-        return Err(Failure::Value(format!("--listen: another address than {listen} takes a restart")));
+        return Err(Failure::Value(format!("--listen: a change from {listen} takes a restart")));
     }
     let log = settings.log()?;
     let reloaded = gateway.reload(settings.config, log);
@@ -185,9 +185,7 @@ fn cache(flags: &Gateway, written: &Written) -> Result<Option<CacheConfig>, Fail
         return keeping::config(&flags.keeping, kept, &[]).map(Some);
     }
     match keeping::said(&flags.keeping, &kept) {
-        Some(name) => {
-            Err(Failure::Value(format!("{name}: no answers are kept; add --cache, or leave it out")))
-        }
+        Some(name) => Err(Failure::Value(format!("{name}: no cache; add --cache, or leave it out"))),
         None => Ok(None),
     }
 }

@@ -29,7 +29,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     let Get { urls, output, verbose, ports, profile, caches, with } = flags;
     if output.is_some() && urls.len() > 1 {
         return Err(Failure::Value(
-            "--output: one file cannot take several answers; give one URL".to_owned(),
+            "--output: one file cannot hold several responses; give one URL".to_owned(),
         ));
     }
     let urls: Vec<Url> = urls
@@ -72,7 +72,7 @@ fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Re
             Some(Event::Head(via, head)) => (via, head),
             Some(Event::Failed(why)) => return Err(network(why)),
             Some(Event::Body(_) | Event::End) | None => {
-                return Err(network("there was no answer".to_owned()));
+                return Err(network("no response".to_owned()));
             }
         };
         if verbose {
@@ -91,7 +91,7 @@ fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Re
         save(&mut exchange, output, length, &network)?;
         return Ok(head.status < 400);
     }
-    Err(network(format!("it leads elsewhere more than {MOST_REDIRECTIONS} times")))
+    Err(network(format!("more than {MOST_REDIRECTIONS} redirects")))
 }
 
 /// Writes a body as it arrives.
@@ -154,7 +154,7 @@ pub fn port_range(text: &str) -> Result<RangeInclusive<u16>, Failure> {
     match (port(first), port(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
         (_, _) => Err(Failure::Value(format!(
-            "--ports: {} is no range of ports that servers connect to; give two from 1024 to 65535, such as 40000-40009",
+            "--ports: {} is not a range of ports; give two from 1024 to 65535, such as 40000-40009",
             Quoted(text)
         ))),
     }

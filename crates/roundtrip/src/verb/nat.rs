@@ -191,7 +191,7 @@ impl Settings {
                 format!("keep their addresses; connections that are let in have the mark {LET_IN:#x}")
             }
         };
-        format!("clients on {inside} that ask port {port} of servers on {outside}{of} {how}")
+        format!("clients on {inside} that send requests to port {port} of servers on {outside}{of} {how}")
     }
 }
 
@@ -212,7 +212,7 @@ fn appears_at(address: Option<&String>, outside: &str, family: Family) -> Result
     if let Some(text) = address {
         let given = text.parse().ok().filter(|address| Family::of(*address) == family);
         return given.ok_or_else(|| {
-            Failure::Value(format!("--address: {} is no {kind} address, such as {example}", Quoted(text)))
+            Failure::Value(format!("--address: {} is not an {kind} address, such as {example}", Quoted(text)))
         });
     }
     let all = getifaddrs().map_err(|error| Failure::Network(format!("cannot list addresses: {error}")))?;

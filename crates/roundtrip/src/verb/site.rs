@@ -75,12 +75,12 @@ fn told(
 fn check_empty(folder: &Path) -> Result<(), Failure> {
     let unreadable = |error| Failure::Read { path: folder.to_owned(), error };
     if !folder.is_dir() {
-        return Err(Failure::Value(format!("{} is not a folder; name another place", shown(folder))));
+        return Err(Failure::Value(format!("{} is not a directory; name another path", shown(folder))));
     }
     match fs::read_dir(folder).map_err(unreadable)?.next() {
         None => Ok(()),
         Some(_) => Err(Failure::Value(format!(
-            "{} is not empty; name a folder that is, or a new one",
+            "{} is not empty; name an empty directory, or a new one",
             shown(folder)
         ))),
     }
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(fs::read(folder.join("images/1.gif")).unwrap(), [0, 0]);
         let refusal = check_empty(&folder).unwrap_err().to_string();
         remove(&folder, &files.map(|file| file.path), true);
-        assert!(refusal.ends_with("is not empty; name a folder that is, or a new one"), "{refusal}");
+        assert!(refusal.ends_with("is not empty; name an empty directory, or a new one"), "{refusal}");
         assert!(!folder.exists());
     }
 }

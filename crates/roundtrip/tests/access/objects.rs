@@ -77,8 +77,8 @@ fn length(asked: &str) -> Option<usize> {
 fn a_refusal_of_the_store_is_reported_in_a_sentence() {
     let store = Store::new(&[("access.log", b"x"), ("empty.log", b"")], &[]);
     let cases = [
-        ("s3://bucket/none.log", key(), "there is no such object, and none below it; name a log"),
-        ("s3://bucket/none-*", key(), "there is no such object"),
+        ("s3://bucket/none.log", key(), "no such object, and none below it; name a log"),
+        ("s3://bucket/none-*", key(), "no such object"),
         ("s3://bucket/access.log", "somebody", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("s3://bucket/*.log", "somebody", "does not let us read it"),
         ("s3://bucket/access.log", key(), "not an access log that is known here"),

@@ -30,7 +30,7 @@ fn a_file_that_is_not_a_log_is_refused_in_a_sentence() {
         (vec![nothing.as_str()], "there is nothing in it; name another log"),
         (vec![&diary], "not an access log that is known here; give its format with --log-format"),
         (vec![&nothing, &diary], "nothing there is a log"),
-        (vec!["no-such-file.log"], "there is no such file or folder"),
+        (vec!["no-such-file.log"], "no such file or directory"),
         (vec!["no-such-*.log"], "no file is there; name a log"),
     ];
     for (logs, sentence) in cases {

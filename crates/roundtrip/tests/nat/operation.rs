@@ -106,7 +106,10 @@ fn a_file_is_equivalent_to_flags_and_counters_report_the_work() {
     let text = "inside = \"lan\"\noutside = \"wan\"\nby-id = true\nmetrics = \"127.0.0.1:9100\"\n";
     std::fs::write(&file, text).unwrap();
     let checked = sh(&lab.router, &format!("ip link set lo up; {PROGRAM} nat --config {file} --check"));
-    assert!(checked.starts_with("clients on lan that ask port 80 of servers on wan"), "{checked}");
+    assert!(
+        checked.starts_with("clients on lan that send requests to port 80 of servers on wan"),
+        "{checked}"
+    );
     let _server = lab.serve(&[]);
     let _nat = Running::start(&lab.router, &["nat", "--config", &file]);
     lab.channels();
@@ -143,7 +146,7 @@ fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
     for (slip, wanted) in [
         ("by-ids = true\n", "line 3"),
         ("ports = \"80\"\n", "--ports"),
-        ("address = \"127.0.0.300\"\n", "is no IPv4 address"),
+        ("address = \"127.0.0.300\"\n", "is not an IPv4 address"),
     ] {
         write(slip);
         nat.signal("HUP");
@@ -179,10 +182,10 @@ fn invalid_settings_are_one_sentence() {
     let lab = Lab::new();
     for (flags, wanted) in [
         (&["--outside", "wan"][..], "--inside: name the network interface"),
-        (&["--inside", "lan", "--outside", "w\"an"], "is no network interface"),
+        (&["--inside", "lan", "--outside", "w\"an"], "is not a network interface"),
         (&["--inside", "lan", "--outside", "eth7"], "eth7 has no IPv4 address here"),
         (&["--inside", "lan", "--outside", "wan", "--ports", "1-99"], "--ports"),
-        (&["--inside", "lan", "--outside", "wan", "--address", "fe80::1"], "is no IPv4 address"),
+        (&["--inside", "lan", "--outside", "wan", "--address", "fe80::1"], "is not an IPv4 address"),
     ] {
         let said = refusal(&lab, flags);
         assert!(said.contains(wanted) && said.lines().count() == 1, "{said}");

@@ -77,7 +77,7 @@ impl fmt::Display for CurveError {
             Self::Line(number) => {
                 write!(f, "line {number}: give a time and a number, such as 1998-04-30 21:30,2")
             }
-            Self::Empty => f.write_str("there is no request in it; give another curve"),
+            Self::Empty => f.write_str("no requests in it; give another curve"),
         }
     }
 }
@@ -114,7 +114,7 @@ mod tests {
         assert!(read("time,requests\n1998-04-30 21:30,2\n").is_ok());
         let line = read("time,requests\n1998-04-30 21:30,2\nzebra\n").unwrap_err();
         assert_eq!(line, "line 3: give a time and a number, such as 1998-04-30 21:30,2");
-        assert_eq!(read("").unwrap_err(), "there is no request in it; give another curve");
+        assert_eq!(read("").unwrap_err(), "no requests in it; give another curve");
     }
 
     #[test]
