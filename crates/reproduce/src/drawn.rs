@@ -16,7 +16,7 @@ pub fn p_http_figure_1() -> String {
     let ours = "simulated: SunOS 4.1.3 and a server that sends its head apart";
     both(
         "A short initial segment",
-        "A head of 226 bytes and one full segment fill a window of two, and are not enough to be acknowledged at once",
+        "A head of 226 bytes and one full segment fill a window of two, and draw no immediate ACK",
         printed(&table("p-http/figure-2"), "short-initial-segment", "published"),
         sequence::panel(ours.to_owned(), &experiment, &fetched),
         "After Heidemann 1997, Figures 1 and 2; seen by the client.",
@@ -30,7 +30,7 @@ pub fn p_http_figure_3() -> String {
     both(
         "A short final segment",
         "The last 13 bytes wait, by Nagle's algorithm, for the acknowledgement of an odd segment, which is delayed",
-        printed(&table("p-http/figure-4"), "nagle-delayed-ack", "published, without the first answer"),
+        printed(&table("p-http/figure-4"), "nagle-delayed-ack", "published, without the first response"),
         sequence::panel(ours.to_owned(), &experiment, &fetched),
         "After Heidemann 1997, Figures 3 and 4; seen by the client.",
     )

@@ -113,12 +113,12 @@ impl Table {
         }
         let cells = table.cells();
         if let Some(cell) = cells.iter().find(|cell| !cell.published.is_finite()) {
-            return Err(format!("cell {} holds {:?}, which is no number", cell.name(), cell.text));
+            return Err(format!("cell {} holds {:?}, which is not a number", cell.name(), cell.text));
         }
         let named = table.exceptions.iter().map(|exception| &exception.cell).chain(&table.fitted);
         let stray = |name: &&String| cells.iter().all(|cell| cell.name() != **name);
         match named.into_iter().find(stray).cloned() {
-            Some(name) => Err(format!("there is no cell {name}")),
+            Some(name) => Err(format!("no such cell: {name}")),
             None => Ok(table),
         }
     }

@@ -37,7 +37,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Measurement(error) => error.fmt(f),
-            Self::Unkept { title, error } => write!(f, "the packets of {title} cannot be kept: {error}"),
+            Self::Unkept { title, error } => write!(f, "the packets of {title} cannot be stored: {error}"),
         }
     }
 }

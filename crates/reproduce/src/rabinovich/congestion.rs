@@ -102,13 +102,13 @@ pub fn draw_13(found: &Bouts) -> Option<String> {
     let shared: Vec<_> = both(|outcome| outcome.users_bits / 1e6).into_iter().chain(beside).collect();
     let rows = vec![
         vec![
-            panel("users alone: answers a second", false, &both(|outcome| outcome.per_second)),
+            panel("users alone: responses a second", false, &both(|outcome| outcome.per_second)),
             panel("users alone: mean latency, ms", false, &both(|outcome| outcome.mean_ms)),
         ],
         vec![
             panel("with a download beside them: Mbit/s of each", true, &shared),
             panel(
-                "with a download beside them: % dropped before the line",
+                "with a download beside them: % dropped at the bottleneck",
                 true,
                 &both(|outcome| 100.0 * outcome.dropped_share),
             ),
@@ -116,10 +116,10 @@ pub fn draw_13(found: &Bouts) -> Option<String> {
     ];
     let is_empty = rows.iter().flatten().flat_map(|panel| &panel.curves).all(|curve| curve.points.is_empty());
     let picture = Curves {
-        title: "DHTTP and Apache before a line of 9 Mbit/s",
+        title: "DHTTP and Apache over a bottleneck of 9 Mbit/s",
         subtitle: [
-            "A hundred of SURGE's users at each machine, 70, 25 and 10 ms away; the line has room for 60 packets.",
-            "Below, somebody downloads beside them, 40 ms away, by one connection of TCP without an end.",
+            "A hundred SURGE users at each host, 70, 25 and 10 ms away; the bottleneck queues 60 packets.",
+            "Below: with a competing bulk TCP flow, 40 ms away.",
         ],
         key: vec![
             (DHTTP, solid(palette::ACCENT)),

@@ -87,15 +87,15 @@ pub fn draw_14(bouts: &Bouts) -> Option<String> {
     let today: Vec<Named> = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),
         (solid("nginx", palette::BLUE), NGINX),
-        (dashed("nginx, early", palette::BLUE), NGINX_FAST),
+        (dashed("nginx, Fast Open", palette::BLUE), NGINX_FAST),
         (solid("HTTP/2", palette::GREY), HTTP2_TLS),
         (solid("HTTP/3", palette::ORANGE), HTTP3),
-        (dashed("HTTP/3, early", palette::ORANGE), HTTP3_EARLY),
+        (dashed("HTTP/3, 0-RTT", palette::ORANGE), HTTP3_EARLY),
     ];
     let quantities: [(&str, Value); 3] = [
-        ("answers a second", Outcome::throughput),
+        ("responses a second", Outcome::throughput),
         ("mean latency, ms", Outcome::latency_ms),
-        ("server's processor, ms an answer", Outcome::server_ms),
+        ("CPU time of the server, ms a response", Outcome::server_ms),
     ];
     let title = "DHTTP beside requests in a connection's first packet";
     draw(bouts, title, &quantities, [("Apache prefork", paper), ("nginx, and quinn", today)], "Fig. 14")

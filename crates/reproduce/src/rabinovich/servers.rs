@@ -255,7 +255,7 @@ fn by_time_out(idle_s: u64) -> (&'static str, Stroke<'static>) {
 
 /// Throughput above, latency below.
 const BOTH: [(&str, Value); 2] =
-    [("answers a second", Outcome::throughput), ("mean latency, ms", Outcome::latency_ms)];
+    [("responses a second", Outcome::throughput), ("mean latency, ms", Outcome::latency_ms)];
 
 /// A quantity of a curve.
 pub(super) type Value = fn(&Outcome) -> Option<f64>;
@@ -293,8 +293,8 @@ pub(super) fn draw(
     let picture = Curves {
         title,
         subtitle: [
-            "Each server alone with its users, in a network of its own; latency from when an answer was wanted.",
-            "What was never answered counts as long as users had patience.",
+            "Each server alone with its users, in its own network; latency from when a request was due.",
+            "Requests without a response count with the client timeout.",
         ],
         key,
         bottom: "user equivalents",

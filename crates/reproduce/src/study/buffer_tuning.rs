@@ -87,7 +87,7 @@ fn packets(off: &Means, on: &Means) -> (Verdict, Option<String>) {
     } else if on < off {
         (Verdict::Explained, Some("short segments waited and left together".to_owned()))
     } else {
-        (Verdict::Explained, Some("what waited was acknowledged by itself meanwhile".to_owned()))
+        (Verdict::Explained, Some("the pending data was acknowledged on its own".to_owned()))
     }
 }
 

@@ -84,7 +84,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
     }
     let mut found = found.into_iter();
     let study = Study::of(table, |cell: &Cell| {
-        let (kept, again) = found.next().ok_or_else(|| format!("nothing is kept for {}", cell.name()))?;
+        let (kept, again) = found.next().ok_or_else(|| format!("no stored result for {}", cell.name()))?;
         // Times are stored in tenths of a millisecond.
         let is_same = (kept / again - 1.0).abs() <= 0.02;
         Ok((again, if is_same { Verdict::Exact } else { Verdict::Differs }, None))
@@ -152,9 +152,9 @@ pub fn draw() -> String {
     let mut svg = Svg::new(width, height);
     let lines = [
         "How many times DHTTP's time the fastest of HTTP/1.0, 1.1 and 1.1 pipelined takes, for all of a new client's requests.",
-        "By round trip and answer; in each cell above the median, below the 99.9th percentile. Linux stacks, 100 Mbit/s, no server time.",
+        "By round trip and response size; in each cell above the median, below the 99.9th percentile. Linux stacks, 100 Mbit/s, no server time.",
     ];
-    svg.heading(24.0, Heading::SMALL, "Who is faster for whom: DHTTP or HTTP over TCP", &lines);
+    svg.heading(24.0, Heading::SMALL, "The faster protocol: DHTTP or HTTP over TCP", &lines);
     key(&mut svg);
     for (row, loss) in LOSS.into_iter().enumerate() {
         for (column, requests) in REQUESTS.into_iter().enumerate() {
@@ -170,8 +170,8 @@ pub fn draw() -> String {
     let source = "Simulated: roundtrip reproduce roundtrip/crossover; studies/crossover has every number.";
     svg.text((24.0, height - 12.0), source, font);
     svg.finish(
-        "Who is faster for whom: DHTTP or HTTP over TCP",
-        "Maps over answer size and round trip, for 1, 3 and 10 requests and 0, 1 and 5% of loss",
+        "The faster protocol: DHTTP or HTTP over TCP",
+        "Maps over response size and round trip, for 1, 3 and 10 requests and 0, 1 and 5% of loss",
     )
 }
 
@@ -217,7 +217,7 @@ fn table(
         svg.text((x, bottom + 13.0), name, Font::new(11.0, palette::INK, Anchor::Middle));
     }
     let middle = left + columns.len() as f64 * CELL.0 / 2.0;
-    svg.text((middle, bottom + 29.0), "bytes an answer", Font::new(11.0, palette::GREY, Anchor::Middle));
+    svg.text((middle, bottom + 29.0), "response size, bytes", Font::new(11.0, palette::GREY, Anchor::Middle));
 }
 
 /// Ratios of the colour steps, with their names in the key.

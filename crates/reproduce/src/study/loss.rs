@@ -150,10 +150,10 @@ pub fn draw() -> String {
             .collect(),
     };
     Bars {
-        title: "What loss costs: the small cluster over one kept connection",
+        title: "What loss costs: the small cluster over one persistent connection",
         subtitle: [
             "Mean of 60 runs over the mean without loss; whiskers: 95% interval of the mean",
-            "Each packet is lost by itself, in both directions",
+            "Packets are lost independently, in both directions",
         ],
         series: vec![("0.1%", palette::BLUE), ("1%", palette::ORANGE), ("5%", palette::ACCENT)],
         groups: kept.iter().map(|line| line.network.as_str()).collect(),

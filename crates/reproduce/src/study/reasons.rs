@@ -49,7 +49,7 @@ impl Reasons {
         let buffered_ms = simulated(&buffered, 1)?.0;
         let simulated_ms = simulated(scenario, PHASES)?.0;
 
-        let mut parts = vec![Part { what: "heads of answers", adds_ms: model_ms_of(&headed)? - model_ms }];
+        let mut parts = vec![Part { what: "response headers", adds_ms: model_ms_of(&headed)? - model_ms }];
         parts.extend(formula.parts());
         let mended_ms = model_ms + parts.iter().map(|part| part.adds_ms).sum::<f64>();
         parts.push(Part { what: REST, adds_ms: known_ms - mended_ms });
@@ -73,7 +73,7 @@ impl Reasons {
 const REST: &str = "unexplained";
 
 impl fmt::Display for Reasons {
-    /// `stalls on a path taken for full +12.3%, heads of answers +0.8%`, the largest first.
+    /// `stalls on a path taken for full +12.3%, response headers +0.8%`, the largest first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<&Part> =
             self.parts.iter().filter(|part| self.share(part.adds_ms).abs() >= WORTH_TELLING).collect();
@@ -130,7 +130,7 @@ impl Formula {
         let Self { full_too_early, kept_still_opens, odd_waits } = self;
         [
             Part { what: "stalls of a path taken for full too early", adds_ms: full_too_early },
-            Part { what: "stalls of a kept connection", adds_ms: kept_still_opens },
+            Part { what: "stalls of a persistent connection", adds_ms: kept_still_opens },
             Part { what: "odd segments that wait for the next flight", adds_ms: odd_waits },
         ]
     }
@@ -220,6 +220,6 @@ mod tests {
     #[test]
     fn a_kept_alive_connection_stalls_on_a_long_path_after_its_first_response_too() {
         let told = reasons("direcpc", "medium-cluster").to_string();
-        assert!(told.starts_with("stalls of a kept connection +"), "{told}");
+        assert!(told.starts_with("stalls of a persistent connection +"), "{told}");
     }
 }
