@@ -48,7 +48,7 @@ pub fn of_png(bytes: &[u8]) -> Result<Picture, String> {
             data.as_chunks().0.iter().map(|[gray, alpha]| [*gray, *gray, *gray, *alpha]).collect()
         }
         ColorType::Grayscale | ColorType::Rgb | ColorType::Indexed => {
-            return Err(undecodable("its colours are not as they were asked for"));
+            return Err(undecodable("its colours are not in the requested format"));
         }
     };
     still(width, height, pixels)

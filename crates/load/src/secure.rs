@@ -65,7 +65,7 @@ impl fmt::Display for Mistrust {
             Self::Name(name) => write!(f, "no certificate can be for `{name}`; give a name or an address"),
             Self::Nothing => write!(f, "HTTP/3 is always encrypted; give an https:// address"),
             Self::Authority(why) => {
-                write!(f, "a certificate of --ca is none of an authority: {why}; give one that is")
+                write!(f, "--ca: not a CA certificate: {why}; give the certificate of an authority")
             }
         }
     }

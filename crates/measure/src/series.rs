@@ -205,7 +205,7 @@ fn destroyed(runs: &[Run]) -> Option<String> {
     let first = runs.iter().find_map(|run| run.destroyed.first())?;
     let lost: usize = runs.iter().map(|run| run.destroyed.len()).sum();
     let each = lost as f64 / runs.len() as f64;
-    Some(format!("naive closes destroyed {each:.1} answers a run that had begun to arrive ({first})"))
+    Some(format!("naive closes destroyed {each:.1} responses a run that had begun to arrive ({first})"))
 }
 
 impl Measured {

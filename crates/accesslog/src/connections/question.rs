@@ -168,7 +168,7 @@ impl Rule {
 impl fmt::Display for BadQuestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing(what) => write!(f, "there is no {what}; give one"),
+            Self::Nothing(what) => write!(f, "no {what}; give one"),
             Self::TooMany(what, most) => write!(f, "give at most {most} of what is a {what}"),
             Self::Timeout(timeout) => write!(
                 f,

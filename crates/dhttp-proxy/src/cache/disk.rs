@@ -79,7 +79,7 @@ impl Disk {
             Err(Trouble::Damaged(why)) => {
                 let aside = set_aside(path)?;
                 tell(&format!(
-                    "{shown} is damaged ({why}); it is {} now, and a new one is begun",
+                    "{shown} is damaged ({why}); moved to {}, and replaced by an empty one",
                     aside.display()
                 ));
                 opened(path, &most).map_err(|trouble| match trouble {

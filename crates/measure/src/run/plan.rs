@@ -102,12 +102,12 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
 pub(super) fn only_ours(programs: &Programs, client: ClientProgram) -> Result<(), Error> {
     let told = [
         ("first bytes", programs.client_first_bytes.is_some()),
-        ("a way to ask for what has changed", programs.client_validation.is_some()),
+        ("a validation method", programs.client_validation.is_some()),
         ("codings", programs.client_codings.is_some()),
     ];
     match told.iter().find(|(_, is_said)| *is_said) {
         Some((what, _)) if client != ClientProgram::Ours => {
-            Err(unsuited(&format!("{what} that {} is told", client.name()), "use --client ours"))
+            Err(unsuited(&format!("{what} set for {}", client.name()), "use --client ours"))
         }
         Some(_) | None => Ok(()),
     }

@@ -82,7 +82,7 @@ pub fn draw_14(bouts: &Bouts) -> Option<String> {
     let paper: Vec<Named> = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),
         (solid("prefork", palette::INK), ALTRUISTIC),
-        (dashed("prefork, early", palette::INK), PREFORK_FAST),
+        (dashed("prefork, Fast Open", palette::INK), PREFORK_FAST),
     ];
     let today: Vec<Named> = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),

@@ -183,7 +183,7 @@ const CONTENT: [Example; 4] = [
 
 const SERVE: [Example; 7] = [
     example("roundtrip serve www", "the folder www at 127.0.0.1:8080"),
-    example("roundtrip serve www --access-log -", "and a line for each answer, with its channel"),
+    example("roundtrip serve www --access-log -", "log each response, with its channel"),
     example("roundtrip serve www --listen 192.0.2.1:80", "for others"),
     example("roundtrip serve --origin http://127.0.0.1:3000", "in front of a server that knows only HTTP"),
     example("roundtrip serve --config server.toml --check", "whether a configuration can be served"),
@@ -195,8 +195,8 @@ const GATEWAY: [Example; 5] = [
     example("roundtrip gateway", "a proxy at 127.0.0.1:3128"),
     example("http_proxy=http://127.0.0.1:3128 curl http://example.org/", "what uses it"),
     example("chromium --proxy-pac-url=http://127.0.0.1:3128/proxy.pac", "a browser"),
-    example("roundtrip gateway --cache --disk answers.redb", "which keeps answers, also beyond its end"),
-    example("roundtrip gateway --verbose --access-log -", "and what is sent, and how answers came"),
+    example("roundtrip gateway --cache --disk responses.redb", "cache on disk, kept over restarts"),
+    example("roundtrip gateway --verbose --access-log -", "log datagrams, and the channel of responses"),
 ];
 
 const CACHE: [Example; 5] = [

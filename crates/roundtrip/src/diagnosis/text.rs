@@ -46,11 +46,9 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
 fn no_connection(capture: &Capture) -> String {
     let listed = capture.skipped.listed();
     match capture.packets {
-        0 => "There is no connection in it: it has no packets.".to_owned(),
-        _ if listed.is_empty() => {
-            "There is no connection in it: none of its packets could be read.".to_owned()
-        }
-        _ => format!("There is no connection in it: it has {listed}."),
+        0 => "No connections: there are no packets.".to_owned(),
+        _ if listed.is_empty() => "No connections: none of the packets could be read.".to_owned(),
+        _ => format!("No connections found: {listed}."),
     }
 }
 

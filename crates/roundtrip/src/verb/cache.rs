@@ -248,11 +248,7 @@ fn network(error: io::Error) -> Failure {
 }
 
 fn other_place() -> Failure {
-    Failure::Value(
-        "origin and intercept: a cache before a server does not become one on the way to many, or the other way round, \
-         without a restart"
-            .to_owned(),
-    )
+    Failure::Value("origin and intercept: a change from one to the other takes a restart".to_owned())
 }
 
 /// Serves, and asks whoever `upstream` gives.

@@ -58,7 +58,7 @@ pub enum Validation {
 }
 
 impl Way for Validation {
-    const WHAT: &'static str = "way to ask for what has changed";
+    const WHAT: &'static str = "validation method";
     const ALL: &'static [Self] = &[Self::EntityTags, Self::Dates, Self::Heads];
 
     fn name(self) -> &'static str {
