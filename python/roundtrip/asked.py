@@ -74,7 +74,7 @@ class Asked:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
                 help = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
-                raise TypeError(f"there is no `{name}` to ask for; {help}")
+                raise TypeError(f"unknown argument `{name}`; {help}")
         return replace(asked or cls(), **flags)
 
     def question(self) -> Question:

@@ -117,7 +117,7 @@ def test_a_log_of_w3c_is_read_by_its_fields_wherever_it_is_cut(program, tmp_path
 @pytest.mark.parametrize("flags, sentence", [
     ({"per_client": [65]}, "65 connections per client"),
     ({"per_client": -1}, "per_client: -1 is no whole number from 0"),
-    ({"timeouts": []}, "there is no time-out"),
+    ({"timeouts": []}, "no time-out; give one"),
     ({"timeouts": [float("nan")]}, "timeouts: nan is no time-out; give seconds"),
     ({"timeouts": -1}, "timeouts: -1 is no time-out; give seconds"),
     ({"timeouts": 0.0004}, "timeouts: 0.0004 cannot be counted; give whole milliseconds, up to a week"),
@@ -137,7 +137,7 @@ def test_what_cannot_be_asked_is_said(table, flags, sentence):
 
 
 def test_what_cannot_be_counted_is_said(table, tmp_path):
-    with pytest.raises(TypeError, match="there is no `timeout` to ask for; did you mean `timeouts`?"):
+    with pytest.raises(TypeError, match="unknown argument `timeout`; did you mean `timeouts`?"):
         roundtrip.connections(table, timeout=5)
     with pytest.raises(TypeError, match="int is neither a table nor a path"):
         roundtrip.connections(17)
