@@ -303,7 +303,7 @@ fn truncated_response_is_reported() {
         let mut stream = TcpStream::connect(listens).unwrap();
         stream.write_all(&message(id, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")).unwrap();
     });
-    assert!(asked(address).unwrap_err().contains("ask again"));
+    assert!(asked(address).unwrap_err().contains("; retry"));
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn in_namespace(script: &str) -> Option<Output> {
         start() {
             "$ROUNDTRIP" cache --intercept 80,8080 --inside lan0 --threads 1 2> "$SAID" &
             cache=$!
-            for _ in $(seq 200); do grep -q "on their way" "$SAID" && return; sleep 0.05; done
+            for _ in $(seq 200); do grep -q "intercepting DHTTP" "$SAID" && return; sleep 0.05; done
         }
         rules() { echo "$(nft list tables) / $(ip -4 rule show | grep -c fwmark) / $(ip -4 route show table all | grep -c "local default")"; }
     "#;
@@ -172,7 +172,7 @@ fn a_reload_changes_ports_and_an_invalid_file_changes_nothing() {
         start() {
             "$ROUNDTRIP" cache --config $file --listen "$1" --threads 1 2> "$SAID" &
             cache=$!
-            for _ in $(seq 200); do grep -q "on their way" "$SAID" && return; sleep 0.05; done
+            for _ in $(seq 200); do grep -q "intercepting DHTTP" "$SAID" && return; sleep 0.05; done
         }
         ports 80; start "[::]:3129"; taken
         ports 80,8080; again "read the configuration again"; taken
@@ -198,7 +198,7 @@ WRAPPER
         taken() { $real list ruleset | grep -o "udp dport [{} 0-9,]*@" | tr -d "{}@" | xargs; }
         again() { kill -HUP $cache; for _ in $(seq 200); do grep -q "$1" "$SAID" && return; sleep 0.05; done; }
         ports 80; PATH=$bin:$PATH "$ROUNDTRIP" cache --config $bin/file --listen "[::]:3129" --threads 1 2> "$SAID" & cache=$!
-        for _ in $(seq 200); do grep -q "on their way" "$SAID" && break; sleep 0.05; done
+        for _ in $(seq 200); do grep -q "intercepting DHTTP" "$SAID" && break; sleep 0.05; done
         taken; touch $bin/refuse; ports 80,8080; again "stays as it was"; grep -c "the old ones are in force" "$SAID"; taken
         rm $bin/refuse; again "read the configuration again"; taken
         kill $cache; wait $cache; rm -r $bin; nft list tables"#;

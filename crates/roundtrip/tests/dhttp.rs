@@ -135,7 +135,7 @@ fn extensions_of_the_paper_are_chosen_by_name() {
     let end = "with the paper profile, with loss-by-prefix, without more-connections\n";
     assert!(said.ends_with(end), "{said}{}", stderr(&chosen));
     let both = serve(&["--with", "loss-by-prefix", "--without", "loss-by-prefix"]);
-    assert!(stderr(&both).contains("say one of both"), "{}", stderr(&both));
+    assert!(stderr(&both).contains("choose one"), "{}", stderr(&both));
     let none = serve(&["--with", "loss"]);
     assert_eq!(none.status.code(), Some(2));
     assert!(stderr(&none).contains("loss-by-prefix"), "{}", stderr(&none));

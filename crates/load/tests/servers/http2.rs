@@ -193,7 +193,7 @@ fn a_server_without_http2_is_refused_with_the_remedy() {
     );
     let served = serve(&plan, Does::Answers, Some(tls));
     let said = says(&target(served.address, Some(trust)));
-    assert!(said.contains("not to be believed") && said.contains("--ca FILE"), "{said}");
+    assert!(said.contains("untrusted certificate") && said.contains("--ca FILE"), "{said}");
     let served = serve(&plan, Does::AnswersWith(404), None);
     let missing = target(served.address, None);
     assert_eq!(look(&(&plan).into(), &missing, &config(Protocol::Http2)).unwrap().status, 404);

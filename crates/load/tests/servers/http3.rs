@@ -201,7 +201,7 @@ fn a_server_without_http3_is_refused_with_the_remedy() {
     let (_, stranger) = certified(b"h3");
     let served = serve(&plan, Does::Answers, b"h3");
     let said = says(&served, &stranger);
-    assert!(said.contains("not to be believed") && said.contains("--ca FILE"), "{said}");
+    assert!(said.contains("untrusted certificate") && said.contains("--ca FILE"), "{said}");
     let served = serve(&plan, Does::AnswersWith(404), b"h3");
     let missing = target(served.address, Some(served.trust.clone()));
     assert_eq!(look(&(&plan).into(), &missing, &config(Protocol::Http3)).unwrap().status, 404);
