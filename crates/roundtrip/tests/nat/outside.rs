@@ -96,7 +96,7 @@ fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
     for (server, listen) in [(SERVER, SERVER), (SERVER6, SERVER6)] {
         let _server = lab.serve_at(listen, &[]);
         let got = lab.get_at(server, "small", &["--caches", "any"]);
-        assert!(got.body == b"small" && got.said.contains(":3129: answer"), "{}", got.said);
+        assert!(got.body == b"small" && got.said.contains(":3129: response"), "{}", got.said);
     }
 }
 
