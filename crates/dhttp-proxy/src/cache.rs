@@ -205,11 +205,10 @@ impl<U: Upstream> Cache<U> {
                 given.into()
             }
             (_, _) if is_at_once => Reply::PlainHttp,
-            (_, _) if is_for_cache && asked.is_only_for_cache() => Answer::text(
-                504,
-                "504 Gateway Timeout: not cached, and the request was only-if-cached",
-            )
-            .into(),
+            (_, _) if is_for_cache && asked.is_only_for_cache() => {
+                Answer::text(504, "504 Gateway Timeout: not cached, and the request was only-if-cached")
+                    .into()
+            }
             (found, _) => {
                 let (promise, later) = promise();
                 self.begin(request, is_for_cache, found, Some(promise));

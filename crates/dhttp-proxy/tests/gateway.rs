@@ -404,6 +404,10 @@ fn dhttp_responses_arrive_across_a_reload() {
     for (number, body) in ["small".to_owned(), "large".repeat(20_000)].into_iter().enumerate() {
         let gateway = gateway();
         let mut program = Program::new(&gateway);
+        // A small response brings the token by which the server may open a connection.
+        program.send(&format!("GET http://{at}/_dhttp_/token HTTP/1.1\r\nHost: {at}\r\n\r\n"));
+        is_asked.recv_timeout(Duration::from_secs(10)).unwrap().give(Answer::text(200, "small"));
+        assert_eq!(program.answer().status, 200);
         program.send(&format!("GET http://{at}/_dhttp_/{number} HTTP/1.1\r\nHost: {at}\r\n\r\n"));
         let promise = is_asked.recv_timeout(Duration::from_secs(10)).unwrap();
         let client = ClientConfig { patience: wire::Duration::from_secs(20), ..ClientConfig::internet() };

@@ -50,9 +50,10 @@ pub fn page(runs: &[Named]) -> String {
     report::page(&title, &lead, &sections.concat(), &provenance(runs))
 }
 
-const LATENCY: &[&str] =
-    &["Response time counts from when a request was due by the schedule, service time from when it was sent. \
-                            Waiting for a connection is part of the response time."];
+const LATENCY: &[&str] = &[
+    "Response time counts from when a request was due by the schedule, service time from when it was sent. \
+                            Waiting for a connection is part of the response time.",
+];
 
 fn section(title: &str, words: &[&str], inside: &str) -> String {
     let words: String = words.iter().map(|words| format!("<p>{}</p>\n", escaped(words))).collect();

@@ -231,10 +231,9 @@ pub fn cut(record: &Record) -> Option<String> {
     let done = record.answers() + record.failures();
     let left = match sum(|second| second.due).saturating_sub(done) {
         0 => String::new(),
-        left => format!(
-            "; {} in flight count neither as responses nor as failures",
-            number::count(left as f64)
-        ),
+        left => {
+            format!("; {} in flight count neither as responses nor as failures", number::count(left as f64))
+        }
     };
     Some(format!("Interrupted after {:.1} s; no requests were sent after that{left}.", cut.as_secs_f64()))
 }
