@@ -83,7 +83,7 @@ impl Meaning {
             Self::Lost => "lost",
             Self::Acknowledged => "acknowledged",
             Self::Allowed => "window",
-            Self::AllowedAbove => "(the window is above the picture)",
+            Self::AllowedAbove => "(window above)",
             Self::Congestion => "congestion window",
             Self::Request => "request",
             Self::Syn => "SYN",
