@@ -84,7 +84,7 @@ impl Meaning {
             Self::Acknowledged => "acknowledged",
             Self::Allowed => "window",
             Self::AllowedAbove => "(window above)",
-            Self::Congestion => "congestion window",
+            Self::Congestion => "cwnd",
             Self::Request => "request",
             Self::Syn => "SYN",
             Self::Fin => "FIN",
