@@ -193,18 +193,18 @@ const SERVE: [Example; 7] = [
 
 const GATEWAY: [Example; 5] = [
     example("roundtrip gateway", "a proxy at 127.0.0.1:3128"),
-    example("http_proxy=http://127.0.0.1:3128 curl http://example.org/", "what uses it"),
+    example("http_proxy=http://127.0.0.1:3128 curl http://example.org/", "a client of it"),
     example("chromium --proxy-pac-url=http://127.0.0.1:3128/proxy.pac", "a browser"),
     example("roundtrip gateway --cache --disk responses.redb", "cache on disk, kept over restarts"),
     example("roundtrip gateway --verbose --access-log -", "log datagrams, and the channel of responses"),
 ];
 
 const CACHE: [Example; 5] = [
-    example("roundtrip cache --origin http://127.0.0.1:3000", "before a server on this machine"),
-    example("roundtrip cache --origin http://127.0.0.1:3000 --memory 2GiB", "with more room"),
-    example("roundtrip get -v dhttp://127.0.0.1:8080/", "what asks it"),
-    example("roundtrip cache --intercept 80,8080", "on a router: what passes there on its way to servers"),
-    example("roundtrip get --caches any dhttp://192.0.2.1/", "what takes its answers"),
+    example("roundtrip cache --origin http://127.0.0.1:3000", "in front of a server on this machine"),
+    example("roundtrip cache --origin http://127.0.0.1:3000 --memory 2GiB", "with more memory"),
+    example("roundtrip get -v dhttp://127.0.0.1:8080/", "a request to it"),
+    example("roundtrip cache --intercept 80,8080 --inside lan0", "on a router: requests from its inside"),
+    example("roundtrip get --caches any dhttp://192.0.2.1/", "a client that accepts its responses"),
 ];
 
 const NAT: [Example; 5] = [
