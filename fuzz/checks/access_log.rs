@@ -1,4 +1,4 @@
-//! What must hold when any bytes are read as an access log: each line is a record, a comment, or bad for a reason; the
+//! Invariants when any bytes are read as an access log: each line is a record, a comment, or bad for a reason; the
 //! same comes of blocks that are read apart from one another; and nothing panics. Not a generator: the first byte picks
 //! nothing, the bytes are the log, and each target has a format of its own.
 

@@ -1,4 +1,4 @@
-//! What must hold when any bytes are read as a capture and diagnosed: reading ends, whatever is found lies within its
+//! Invariants when any bytes are read as a capture and diagnosed: reading ends, whatever is found lies within its
 //! connection, and all time is accounted for, from the beginning or from any moment on. Not a generator: the bytes are
 //! a file.
 

@@ -1,4 +1,4 @@
-//! What must hold when a DHTTP client is sent any bytes, as a datagram and on a connection at every cut: it sends nothing but
+//! Invariants when a DHTTP client is sent any bytes, as a datagram and on a connection at every cut: it sends nothing but
 //! its own requests, and each of them ends once. Not a generator: the bytes are what a server sends.
 
 use core::net::SocketAddr;
@@ -27,7 +27,7 @@ pub(crate) fn check(data: &[u8]) {
     fetch.finish();
 }
 
-/// What became of requests 1 (GET) and 2 (HEAD) when these bytes came on a connection, `cut` at a time.
+/// Outcomes of requests 1 (GET) and 2 (HEAD) when these bytes came on a connection, `cut` at a time.
 fn fetch(cut: usize, data: &[u8]) -> (BTreeMap<u64, String>, BTreeMap<u64, Vec<u8>>) {
     let mut fetch = Fetch::begin();
     fetch.client.handle(fetch.now, Input::Accepted(CONNECTION, SERVER));

@@ -1,4 +1,4 @@
-//! What must hold when a DHTTP server is sent any datagram: what it takes for a request the reader of streams takes for the
+//! Invariants when a DHTTP server is sent any datagram: what it takes for a request the reader of streams takes for the
 //! same one and for nothing more, what it sends back stays within its budget, and what it refuses leaves no trace.
 //! Not a generator: the bytes are one datagram.
 

@@ -1,4 +1,4 @@
-//! What must hold for any bytes as a browser's HAR: they are a possible page, or refused in a sentence, and with bodies
+//! Invariants for any bytes as a browser's HAR: they are a possible page, or refused in a sentence, and with bodies
 //! the same page. Not a generator.
 
 use scenario::har::{self, HarError};

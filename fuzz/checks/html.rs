@@ -1,4 +1,4 @@
-//! What must hold for the bytes of any document: however they are cut the same is found in them, every path can stand
+//! Invariants for the bytes of any document: however they are cut the same is found in them, every path can stand
 //! in a request line, and little is kept. Not a browser: what ought to be found is said in the module's tests.
 
 use http1::content::{Coding, Decoder};

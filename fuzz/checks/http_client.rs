@@ -1,4 +1,4 @@
-//! What must hold when a client is sent any bytes: however they are cut the reader sees the same in them, and
+//! Invariants when a client is sent any bytes: however they are cut the reader sees the same in them, and
 //! the robot ends with every object told of once. Not a generator: the bytes are what a server sends.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -116,7 +116,7 @@ fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
     panic!("it goes on for ever");
 }
 
-/// What is on its way to the robot on one connection.
+/// Bytes in flight to the robot on one connection.
 #[derive(Default)]
 struct Arriving<'a> {
     connected: bool,

@@ -1,4 +1,4 @@
-//! What must hold when a server is sent any bytes: however they are cut it does the same, what it read it would
+//! Invariants when a server is sent any bytes: however they are cut it does the same, what it read it would
 //! write so that it reads the same again, and what it answers a strict client can read. Not a generator: the
 //! bytes are what a client sends.
 
@@ -27,7 +27,7 @@ pub(crate) fn check(data: &[u8]) {
     read_answers(&whole);
 }
 
-/// What a connection came to.
+/// Outcome of a connection.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Served {
     heads: Vec<RequestHead>,

@@ -1,4 +1,4 @@
-//! What must hold of any bytes that are given as a log of a load (`.hlog`): they are read, or refused in a sentence without a
+//! Invariants of any bytes that are given as a log of a load (`.hlog`): they are read, or refused in a sentence without a
 //! control character; and what was read is written and read again as the same.
 
 use load::log;

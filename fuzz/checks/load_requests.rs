@@ -1,4 +1,4 @@
-//! What must hold of any bytes that are given as a file of requests for `load`: they are read, or refused with their line; and
+//! Invariants of any bytes that are given as a file of requests for `load`: they are read, or refused with their line; and
 //! what is read can be sent: no part of a request begins a line of its own.
 
 use load::requests::file::{MAX_FILE_BYTES, parse};

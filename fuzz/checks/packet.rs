@@ -1,4 +1,4 @@
-//! What must hold when any bytes are read as an IP packet: a reason is given for what cannot be read, and what
+//! Invariants when any bytes are read as an IP packet: a reason is given for what cannot be read, and what
 //! could be read does not contradict itself. Not a generator: the bytes are a packet, IP header first.
 
 use wire::Bytes;

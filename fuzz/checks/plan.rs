@@ -1,4 +1,4 @@
-//! What must hold of any bytes that are given as a plan of `load`: they are read, or refused in a sentence; and what was
+//! Invariants of any bytes that are given as a plan of `load`: they are read, or refused in a sentence; and what was
 //! read is written and read again as the same.
 
 use workload::text;

@@ -1,4 +1,4 @@
-//! What must hold for any flags: a value is refused and changes nothing, or it is printed and read back unchanged as
+//! Invariants for any flags: a value is refused and changes nothing, or it is printed and read back unchanged as
 //! part of a file. Not a generator: each line of the bytes is a flag's name and its value, with a space between.
 
 use scenario::spec::Key;

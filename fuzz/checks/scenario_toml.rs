@@ -1,4 +1,4 @@
-//! What must hold for any file: it is refused with a place that is in it, or it is a scenario that is printed and
+//! Invariants for any file: it is refused with a place that is in it, or it is a scenario that is printed and
 //! read back unchanged and of which only what is possible is planned. Not a generator: the bytes are the file.
 
 use scenario::{Defaults, Spec};

@@ -1,4 +1,4 @@
-//! What must hold for any sequence of well-formed segments and datagrams, whatever they say together: the flow table, HTTP in
+//! Invariants for any sequence of well-formed segments and datagrams, whatever they say together: the flow table, HTTP in
 //! streams and DHTTP. Not files: those are `capture`'s.
 //!
 //! Eight bytes are a packet: who sends it and on which connection; TCP's flags; sequence number; acknowledgement; which of a

@@ -1,4 +1,4 @@
-//! What was counted of a stretch, as bytes: handed from process to process, and merged in order of time.
+//! Counts of a part of a log, as bytes: handed from process to process, and merged in order of time.
 //!
 //! Whole numbers of 64 bits, the lowest byte first, in the order of the question; not a format to keep: the same
 //! version writes and reads it.

@@ -1,4 +1,4 @@
-//! What is asked, and a table's rows made into requests: with numbers for times, clients and bytes, whatever came in.
+//! A query, and the rows of a table converted to requests: with numbers for times, clients and bytes, whatever came in.
 //!
 //! Not lines of text ([`crate::lines`]), and not the counting ([`crate::slice`]).
 
@@ -16,7 +16,7 @@ use wire::{Bytes, Duration};
 
 use crate::requests::{self, Read};
 
-/// What is asked, and how rows are read.
+/// Query, and the interpretation of rows.
 #[pyclass(frozen, module = "roundtrip._kernel")]
 pub struct Question {
     pub asked: counting::Question,
@@ -92,7 +92,7 @@ impl Question {
 }
 
 impl Question {
-    /// What a reader of about so many records gives, as requests.
+    /// Requests from a reader of about this many records.
     pub fn requests(
         &self,
         about: usize,
@@ -112,7 +112,7 @@ impl Question {
     }
 }
 
-/// What Python sees of a sentence.
+/// A sentence as a Python error.
 pub fn refused(sentence: impl ToString) -> PyErr {
     PyValueError::new_err(sentence.to_string())
 }

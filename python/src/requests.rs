@@ -26,7 +26,7 @@ pub fn reasons() -> Vec<String> {
     Reason::ALL.iter().map(ToString::to_string).collect()
 }
 
-/// What was read, for Python. `taken_ms` is there only if it is asked for.
+/// Parsed requests for Python. `taken_ms` is present only on request.
 pub fn read(requests: &[Request], durations: bool, tally: &Tally, without_size: u64) -> PyResult<Read> {
     let bad = |reason: &Reason| {
         tally.reasons().find_map(|(found, count, _)| (found == *reason).then_some(count)).unwrap_or(0)

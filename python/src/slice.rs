@@ -49,7 +49,7 @@ impl Slice {
         py.detach(|| self.take(&requests::of_batch(&batch.0, self.durations)?))
     }
 
-    /// What was counted, for `merge`.
+    /// Counts, for `merge`.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let counts: Counts = match self.counting.take().ok_or_else(finished)? {
             Counting::OnePass(counter) => counter.finish(),

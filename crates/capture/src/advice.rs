@@ -3,7 +3,7 @@
 use diagnose::cause::{Fix, Who};
 use diagnose::{Finding, FlowReport, Side};
 
-/// Who can do something about a finding.
+/// Party that can act on a finding.
 pub fn who(finding: &Finding, who: Who) -> &'static str {
     let (sender, receiver) = (finding.side, finding.side.other());
     let application = |side| match side {

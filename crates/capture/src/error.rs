@@ -22,7 +22,7 @@ pub enum Error {
     NotACapture {
         /// Which; `-` is standard input.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         error: Unreadable,
     },
     /// The command cannot be run.

@@ -1,4 +1,4 @@
-//! What is asked for of a capture: some connections, some causes, what came later.
+//! Filter of a diagnosis: connections, causes, and a time.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl Filter {
     /// From texts: parts of connections, names of causes, a duration.
     ///
     /// # Errors
-    /// What is no cause, or no duration.
+    /// An unknown cause, or an invalid duration.
     pub fn new(flows: &[String], causes: &[String], since: Option<&str>) -> Result<Self, FilterError> {
         let known =
             |name: &String| names::find("cause", name, &Cause::ALL, Cause::name).map_err(FilterError::Cause);

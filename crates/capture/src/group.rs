@@ -1,4 +1,4 @@
-//! What was found, by cause: which costs most, where, and the worst example. What the terminal and the page both tell first.
+//! Findings grouped by cause, most expensive first, each with its worst example: the start of text and page.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use wire::{Duration, Time};
 use crate::Capture;
 use crate::span::{moment, shown};
 
-/// What was found of one cause.
+/// Findings of one cause.
 pub struct Group<'a> {
     /// The cause.
     pub cause: Cause,
-    /// How often.
+    /// Number of occurrences.
     pub times: u64,
     /// In all.
     pub lost: Duration,
@@ -23,7 +23,7 @@ pub struct Group<'a> {
     pub worst: (&'a FlowReport, &'a Finding),
     /// In how many connections.
     pub connections: usize,
-    /// How many of them are listed as findings, and what a fix would save of these.
+    /// Number of occurrences listed as findings.
     pub listed: u64,
     /// Time that a fix would save; `None` where that cannot be said.
     pub saving: Option<Duration>,
@@ -108,7 +108,7 @@ impl Group<'_> {
         format!("{worst} {}{connection}, {}.", moment(finding.at.since(capture.started)), finding.evidence)
     }
 
-    /// What a fix would save, if that can be said: of all that is listed, for it mends them together.
+    /// Sentence on the time that a fix would save over all listed findings; `None` if that is unknown.
     pub fn saving(&self) -> Option<String> {
         let saving = self.saving.filter(|saving| *saving > Duration::ZERO)?;
         let least = if self.times > self.listed { "at least" } else { "about" };

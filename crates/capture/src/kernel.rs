@@ -1,5 +1,5 @@
-//! What this machine's kernel knows of the connections that are captured live, and packets do not show: which program's they
-//! are, and what held their senders up by the kernel's own count.
+//! The kernel's view of connections that are captured live, which packets do not show: the owning program, and the limits that
+//! held their senders up (`TCP_INFO`).
 //!
 //! The kernel is asked about a connection when its opening was seen, a few milliseconds later. Whatever is over by then belongs
 //! to nobody known, and is shown. Not for captures in files: those sockets are gone.
@@ -36,7 +36,7 @@ pub struct Watch {
 struct Known {
     info: TcpInfo,
     is_ours: bool,
-    /// How often another program was seen to hold it.
+    /// Number of times that another program was seen to own it.
     of_others: u32,
 }
 
@@ -114,7 +114,7 @@ impl Watch {
             && known.iter().any(|end| end.of_others >= CERTAIN)
     }
 
-    /// What the kernel counted at the ends of these connections that are on this machine.
+    /// The kernel's counters for local ends of these connections.
     pub fn told(&self, flows: &[FlowReport]) -> Told {
         let of = |flow: &FlowReport| {
             let ends =
@@ -126,7 +126,7 @@ impl Watch {
     }
 }
 
-/// What the kernel counted, by connection.
+/// The kernel's counters, by connection.
 #[derive(Clone, Debug, Default)]
 pub struct Told(BTreeMap<Ends, Vec<(Side, TcpInfo)>>);
 
@@ -137,7 +137,7 @@ impl Told {
     }
 }
 
-/// What one end's kernel counted, in a sentence; nothing where it counted nothing.
+/// Sentence on the kernel's counters for one end; empty if all are zero.
 pub fn sentence((side, info): &(Side, TcpInfo)) -> Option<String> {
     let TcpInfo {
         busy,

@@ -77,19 +77,19 @@ pub struct Capture {
     pub started: Time,
     /// The connections, as far as they were asked for.
     pub flows: Vec<FlowReport>,
-    /// How many there were.
+    /// Number of connections.
     pub connections: u64,
     /// Where the time went of those without findings that are too many to be kept.
     pub left_out: Account,
-    /// How the command ended that was run meanwhile.
+    /// Exit of the command that was run.
     pub command: Option<Ended>,
-    /// What this machine's kernel counted of them, if they were captured live.
+    /// The kernel's counters, if captured live.
     pub kernel: Told,
-    /// What is wrong with the file, from some packet on.
+    /// Damage of the file, from some packet on.
     pub damage: Option<String>,
-    /// What is in it besides connections.
+    /// Packets that belong to no connection.
     pub skipped: Skipped,
-    /// What there was too much of to be kept.
+    /// Limits that were reached.
     pub warnings: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl Capture {
     /// Reads the file `path` (or standard input, `-`) to its end, or to where it is damaged.
     ///
     /// # Errors
-    /// What cannot be read at all.
+    /// [`Error`] if the file cannot be read at all.
     pub fn read(path: &Path, filter: &Filter, is_plotted: bool) -> Result<Self, Error> {
         let name = path.display().to_string();
         let unreadable = |error: Unreadable| match error {

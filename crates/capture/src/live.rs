@@ -32,18 +32,18 @@ use crate::filter::Filter;
 use crate::kernel::Watch;
 use crate::reading::Reading;
 
-/// What to capture.
+/// Options of a live capture.
 #[derive(Clone, Debug)]
 pub struct Live {
     /// Only packets from or to it.
     pub port: Option<u16>,
     /// For so long at the most.
     pub span: Option<Duration>,
-    /// What to run meanwhile; nothing if empty.
+    /// Command to run; none if empty.
     pub command: Vec<OsString>,
 }
 
-/// How a command ended.
+/// Exit of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// By itself.
@@ -82,14 +82,14 @@ impl fmt::Display for Ended {
     }
 }
 
-/// How often the command is looked at, and the kernel's sockets.
+/// Polling interval for the command and the kernel's sockets.
 const GLANCE_MS: u16 = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// Captures and diagnoses.
 ///
 /// # Errors
-/// What right is missing; a command that cannot be run.
+/// A missing privilege, or a command that cannot be run.
 pub fn capture(ask: &Live, filter: &Filter, is_plotted: bool) -> Result<Capture, Error> {
     watch(ask, filter, is_plotted, None)
 }
@@ -271,7 +271,7 @@ struct Kept<'a> {
     interfaces: BTreeMap<u32, Interface>,
     /// Behind its header, as it is written.
     packet: Vec<u8>,
-    /// What went wrong, first.
+    /// First error.
     failed: Option<io::Error>,
 }
 

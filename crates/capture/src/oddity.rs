@@ -1,5 +1,4 @@
-//! What is odd about a capture, and no fault of any connection, in sentences: whoever reads the findings should know on what
-//! they rest.
+//! Sentences on oddities of a capture that are no fault of a connection, such as missing packets: findings rest on them.
 
 use diagnose::report::Oddities;
 

@@ -15,7 +15,7 @@ use crate::filter::Filter;
 use crate::kernel::Told;
 use crate::skipped::Skipped;
 
-/// What was read so far.
+/// A diagnosis in progress.
 pub struct Reading<'a> {
     capture: Capture,
     diagnosis: Diagnosis,

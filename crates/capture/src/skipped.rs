@@ -8,7 +8,7 @@ use wire::packet::{Packet, Transport, UdpDatagram};
 
 use crate::group::counted;
 
-/// What was read of a capture, and what was not.
+/// Packets of a capture, read and skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Skipped {
     /// Packets that are not TCP, by kind.

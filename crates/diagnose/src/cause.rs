@@ -1,4 +1,4 @@
-//! What is known of each cause of a stall: what it looks like, and what to do about it, is in the file of its name in `causes/`.
+//! Descriptions of stall causes. The signature and the fixes of each are in the file of its name in `causes/`.
 //! The names themselves are `trace`'s, for the engines write them, too.
 
 use wire::Duration;
@@ -8,12 +8,12 @@ pub use trace::Cause;
 use crate::causes;
 use crate::dhttp;
 
-/// What is known of a cause beside its name.
+/// Description of a cause.
 pub trait Describe {
     /// Whether it ends a connection before its purpose is served, whatever time that takes.
     fn is_failure(&self) -> bool;
 
-    /// What happens, and what to change.
+    /// The event, and its fixes.
     fn about(self) -> &'static About;
 }
 
@@ -75,29 +75,29 @@ impl Describe for Cause {
     }
 }
 
-/// What is known of a cause.
+/// Description of a cause.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// What happens, in one sentence.
+    /// The event in one sentence.
     pub what: &'static str,
-    /// What to change, by who can.
+    /// Fixes, by the party that can apply them.
     pub fixes: &'static [Fix],
     /// Whether it is a fault that somebody can mend, or the way of things that is good to know of.
     pub is_fault: bool,
-    /// What is shorter is in the account, and no finding.
+    /// Minimum time of a finding; shorter times are in the account only.
     pub least: Duration,
 }
 
 /// Something to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// Who can.
+    /// Party that can apply it.
     pub who: Who,
     /// The exact knob.
     pub change: &'static str,
 }
 
-/// Who can change something. The sender is whichever end was held up.
+/// Party that can change something. The sender is the end that was held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// The program that sends.
@@ -112,7 +112,7 @@ pub enum Who {
     ClientApplication,
     /// The program that answers.
     ServerApplication,
-    /// Whoever runs the path.
+    /// Operator of the path.
     Network,
 }
 

@@ -105,7 +105,7 @@ struct Line {
     /// acknowledgement.
     retransmits_at: Option<Time>,
     is_told: bool,
-    /// What the server repairs, and up to which number.
+    /// Cause of the server's current recovery, and the number that ends it.
     repairing: Option<(Cause, u64)>,
     /// First transmission times of unacknowledged data, by number.
     first_sent: BTreeMap<u64, Time>,
@@ -395,10 +395,10 @@ enum Reason {
 /// A retransmission.
 #[derive(Clone, Copy)]
 struct Mended {
-    /// How it was noticed that it was lost.
+    /// Cause by which the loss was detected.
     cause: Cause,
     first_sent: Time,
-    /// What it had to wait for in the end.
+    /// Cause of the last wait before it.
     waited_for: Cause,
 }
 

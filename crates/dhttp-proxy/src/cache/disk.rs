@@ -171,7 +171,7 @@ impl Drop for Disk {
 
 /// Why a file cannot be used.
 enum Trouble {
-    /// What it holds is not a store, or not a whole one.
+    /// Not a store, or not a complete one.
     Damaged(String),
     /// Anything else: another process uses it, or the system refuses.
     Other(Error),

@@ -1,6 +1,6 @@
 //! PNG in a build without the feature `png`: nothing is drawn.
 //!
-//! Whoever asks for it is told so before ([`Feature::require`]).
+//! A request for it is refused earlier ([`Feature::require`]).
 
 use std::io;
 use std::path::Path;

@@ -82,12 +82,12 @@ fn anchor(place: usize, number: usize) -> String {
     format!("c{place}-{number}")
 }
 
-/// What faults cost a connection.
+/// Time that faults cost a connection.
 fn lost(flow: &FlowReport) -> Duration {
     flow.counts.iter().filter(|count| count.cause.about().is_fault).map(|count| count.lost).sum()
 }
 
-/// What is worth fixing, what costs most first.
+/// Findings worth fixing, most expensive first.
 fn causes(capture: &Capture) -> String {
     let (faults, _) = groups(capture);
     if faults.is_empty() {

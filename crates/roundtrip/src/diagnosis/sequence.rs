@@ -116,7 +116,7 @@ non-scaling-stroke}.sent{stroke:#0f5f9c;stroke-width:2.5;fill:none}.again{stroke
 #3a9a4d;stroke-width:1;fill:none}.edge{stroke:#c8a23a;stroke-width:1;fill:none}.other{stroke:#889;stroke-width:1.5}.stall\
 {fill:#e8a33d;opacity:.28}.quiet{fill:#9aa7b0;opacity:.2}.name{fill:#7a4a00;font-size:11px}.axis{stroke:#99a}";
 
-/// What the colours mean.
+/// Legend.
 fn key(out: &mut String, plot: &Plot) {
     const KEY: [(&str, &str); 6] = [
         ("sent", "sent"),
@@ -220,7 +220,7 @@ fn shade(out: &mut String, scale: &Scale, finding: &Finding) {
     );
 }
 
-/// What was acknowledged, and how far the window reached.
+/// Acknowledged bytes, and the end of the window.
 fn steps(out: &mut String, scale: &Scale, plot: &Plot, sender: Side) {
     let mut lines = [("edge", String::new(), None), ("ack", String::new(), None)];
     for point in plot.points.iter().filter(|point| point.from != sender) {

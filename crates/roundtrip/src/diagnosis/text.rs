@@ -1,5 +1,4 @@
-//! What a tired person can read: what costs most, on which packets that rests, what to change, and where the rest of
-//! the time went.
+//! The diagnosis as text: the most expensive findings first, their packets and fixes, and the account of the remaining time.
 
 use ::diagnose::cause::Describe as _;
 use ::diagnose::report::{Place, Protocol};
@@ -42,7 +41,7 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
     text + &account(capture, terminal) + &remarks(capture, width)
 }
 
-/// What is there instead.
+/// Text if there are no findings.
 fn no_connection(capture: &Capture) -> String {
     let listed = capture.skipped.listed();
     match capture.packets {
@@ -52,7 +51,7 @@ fn no_connection(capture: &Capture) -> String {
     }
 }
 
-/// What was captured, where, and of what.
+/// Summary of the capture.
 pub fn facts(capture: &Capture) -> String {
     let Capture { packets, flows, connections, .. } = capture;
     let mut facts = vec![counted(*packets, "packet"), counted(*connections, "connection")];
@@ -78,7 +77,7 @@ pub fn facts(capture: &Capture) -> String {
 /// In nanoseconds since 1970.
 const YEAR_1990: u64 = 631_152_000_000_000_000;
 
-/// What is missing of connections of which one direction was captured.
+/// Warning about connections with one captured direction.
 fn directions(flows: &[FlowReport]) -> Option<String> {
     let missing: Vec<Side> = flows.iter().filter_map(|flow| flow.missing_direction).collect();
     match (missing.as_slice(), flows.len()) {
@@ -170,7 +169,7 @@ fn unknown(capture: &Capture, width: usize) -> String {
     }
 }
 
-/// What to know of the capture itself.
+/// Notes on the capture itself.
 fn remarks(capture: &Capture, width: usize) -> String {
     let kernel = match capture.flows.as_slice() {
         [one] => capture.kernel.of(one).iter().filter_map(kernel::sentence).collect(),

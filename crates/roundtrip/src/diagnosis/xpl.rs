@@ -27,7 +27,7 @@ pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What one side sends. A capture sees each packet once, wherever it was taken.
+/// Segments of one side. A capture sees each packet once, wherever it was taken.
 fn panel(flow: &FlowReport, plot: &Plot, sender: Side) -> Panel {
     let (from, to) = match sender {
         Side::Client => (flow.client, flow.server),

@@ -6,11 +6,11 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// What `serve`, `gateway` and a cache before an origin keep: low ports, and the files that root may read.
+/// Capabilities of `serve`, `gateway` and a cache in front of an origin: low ports, and files that root may read.
 pub const SERVER: CapabilitySet =
     CapabilitySet::NET_BIND_SERVICE.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::DAC_READ_SEARCH);
 
-/// What `nat` and a cache on the way keep besides: rules, and packets in others' names.
+/// Additional capabilities of `nat` and an intercepting cache: rules, and packets from others' addresses.
 pub const ROUTER: CapabilitySet = SERVER.union(CapabilitySet::NET_ADMIN).union(CapabilitySet::NET_RAW);
 
 /// Gives up every capability but these, for this process and what it starts, and the way to get new ones. A process that

@@ -49,7 +49,7 @@ struct Written {
     reach_private: Option<bool>,
 }
 
-/// Whose answers are kept.
+/// Servers whose responses are cached.
 enum Whose {
     /// This server's.
     Origin(Url),
@@ -57,7 +57,7 @@ enum Whose {
     OnTheirWay(Vec<u16>, Vec<String>),
 }
 
-/// How to run.
+/// Settings.
 struct Settings {
     whose: Whose,
     listen: SocketAddr,
@@ -149,7 +149,7 @@ impl Settings {
         })
     }
 
-    /// What a reload does not change, and is another now, as flags are called.
+    /// Flags whose changed values need a restart.
     fn differs(&self, now: &Self) -> Vec<&'static str> {
         let Self { whose: _, listen, cache, server, reaches_private: _, metrics, access_log: _ } = self;
         let file = |cache: &CacheConfig| cache.disk.as_ref().map(|(path, _)| path.clone());
@@ -305,7 +305,7 @@ fn reload<U>(
     Ok((settings, upstream, log))
 }
 
-/// What is said after a reload.
+/// Message after a reload.
 fn told(differ: &[&str]) -> String {
     const READ: &str = "read the configuration again";
     match differ {

@@ -44,7 +44,7 @@ struct Written {
 /// So long it finishes what was begun.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How to run.
+/// Settings.
 struct Settings {
     listen: SocketAddr,
     config: GatewayConfig,
@@ -133,7 +133,7 @@ fn reload(
     Ok("read the configuration again; an address of metrics or a cache that has changed takes a restart")
 }
 
-/// What listens for others leads them to no address that only this machine or this site can reach.
+/// Configuration in which a gateway for other hosts reaches no address of this host or site.
 fn config(
     flags: &Gateway,
     written: &Written,
@@ -172,7 +172,7 @@ fn is_loopback(listen: SocketAddr) -> bool {
     listen.ip().to_canonical().is_loopback()
 }
 
-/// How answers are kept, if they are to be.
+/// Cache settings, if caching is on.
 fn cache(flags: &Gateway, written: &Written) -> Result<Option<CacheConfig>, Failure> {
     let Written { memory, disk, disk_size, targets, .. } = written;
     let kept = keeping::Written {

@@ -70,7 +70,7 @@ impl Written {
     }
 }
 
-/// How to run.
+/// Settings.
 struct Settings {
     config: NatConfig,
     metrics: Option<SocketAddr>,

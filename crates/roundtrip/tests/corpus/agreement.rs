@@ -53,7 +53,7 @@ pub(crate) fn of(name: &str, records: &[Record], way: Duration) -> Agreement {
     agreement
 }
 
-/// What fails a build.
+/// Findings that fail a build.
 fn is_fault(finding: &Finding) -> bool {
     finding.severity >= Severity::Medium
 }
@@ -77,7 +77,7 @@ fn contradiction<'a>(finding: &Finding, others: &'a [Finding], way: Duration) ->
     others.iter().filter(|other| is_fault(other)).find(is_there)
 }
 
-/// What both cover if the first is `shift` later.
+/// Time covered by both if the first is `shift` later.
 fn overlap(one: &Finding, other: &Finding, shift: Duration) -> Duration {
     let from: Time = (one.at + shift).max(other.at);
     let until = (one.at + shift + one.lost).min(other.at + other.lost);

@@ -167,7 +167,7 @@ impl Known<'_> {
     }
 }
 
-/// What costs answers, not time.
+/// A cause that loses responses, not time.
 const LOST_FOR_GOOD: Cause = Cause::ResetLostData;
 
 /// A stall as a vantage point sees it: events of the far end are seen half a round trip later, or half of that.

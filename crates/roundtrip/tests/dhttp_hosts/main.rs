@@ -86,7 +86,7 @@ fn fill(length: usize) -> String {
     format!("DHTTP-Fill: {}\r\n", "x".repeat(length))
 }
 
-/// What proves the address to the server for connections to this TCP port, as a field, got from it.
+/// Token for this address and TCP port, as a field, fetched from the server.
 fn token(host: &Host, of: SocketAddr, port: u16) -> String {
     host.receives_datagram(of, PORT, &request(1, port, 10, &fill(200)));
     let answer = host.next(AT_LAST).expect("an answer with a token");
