@@ -4,7 +4,7 @@
 //! taken out of the diagnosis as they come, and of many connections less of each is kept: memory does not grow with the
 //! packets.
 
-use diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen};
+use diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen, Totals};
 use trace::capture::clock::{Clock, Verdict};
 use trace::capture::{Frame, LinkType, tunnel};
 use wire::Time;
@@ -141,7 +141,7 @@ impl<'a> Reading<'a> {
         self.take();
         let Self { mut capture, diagnosis, quiet, clock, unknown_links, unknown_link, .. } = self;
         capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
-        let evicted = diagnosis.totals().evicted;
+        let Totals { evicted, beyond, .. } = diagnosis.totals();
         let unlisted = quiet.saturating_sub(MOST_QUIET);
         let warnings = [
             (
@@ -153,6 +153,11 @@ impl<'a> Reading<'a> {
                 evicted,
                 "silent connections that were diagnosed before their end",
                 "more connections were open than are tracked",
+            ),
+            (
+                beyond,
+                "packets of connections that are not diagnosed",
+                "more connections were active at once than are tracked",
             ),
             (
                 clock.leaps(),

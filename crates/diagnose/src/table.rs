@@ -38,6 +38,8 @@ pub struct Diagnosis {
     options: Options,
     totals: Totals,
     tick: Tick,
+    /// Earliest time at which one of too many connections can have become idle.
+    none_idle_before: Time,
 }
 
 /// Data to retain.
@@ -69,8 +71,10 @@ pub struct Totals {
     pub segments: u64,
     /// Datagrams of DHTTP among them.
     pub datagrams: u64,
-    /// Connections dropped because too many were open.
+    /// Connections finished before their end to follow others: never answered, or idle.
     pub evicted: u64,
+    /// TCP segments of connections that were not followed, because as many as are followed at once were active.
+    pub beyond: u64,
 }
 
 impl Totals {
@@ -102,8 +106,11 @@ struct Ended {
 /// A longer pause means that a clock was set: no program and no network makes anyone wait that long. Time across it is
 /// not judged.
 pub const LEAP: Duration = Duration::from_secs(86_400);
-/// Maximum number of open connections; beyond it those never answered are dropped, then the longest idle.
+/// Maximum number of connections followed at once. Those never answered make way for others, then the idle; if none is,
+/// others are not followed: a whole diagnosis of some is worth more than a part of each.
 const MOST_FLOWS: usize = 1 << 14;
+/// Time without a packet after which a connection may make way.
+const IDLE: Duration = Duration::from_secs(10);
 /// Refused connections that wait for an alternative.
 const MAX_REFUSED: usize = 64;
 const MOST_HABITS: usize = 1 << 14;
@@ -147,10 +154,11 @@ impl Diagnosis {
             }
             found => found,
         };
+        if slot.is_none() && self.flows.len() >= MOST_FLOWS && !self.evict(now) {
+            self.totals.beyond += 1;
+            return;
+        }
         let slot = slot.unwrap_or_else(|| {
-            if self.flows.len() >= MOST_FLOWS {
-                self.evict();
-            }
             let flow = self.open(source, destination, now, frame, packet, tcp);
             let client = (flow.client.ip(), flow.server);
             let tick = self.tick.coarse();
@@ -345,16 +353,29 @@ impl Diagnosis {
         }
     }
 
-    /// Drops an eighth of the connections: those that were never answered, then the longest idle.
-    fn evict(&mut self) {
-        let silent = self.flows.iter().map(|(slot, flow)| (!flow.is_half_open(), flow.last_at, slot));
-        let mut silent: Vec<(bool, Time, Slot)> = silent.collect();
-        silent.sort_unstable();
-        let tick = self.tick.coarse();
-        for (_, _, slot) in silent.into_iter().take(MOST_FLOWS / 8) {
-            self.totals.evicted += 1;
-            self.finished.extend(self.flows.remove_at(slot).map(|flow| flow.finish(tick, &self.hosts)));
+    /// Finishes up to an eighth of the connections, those that were never answered, then the longest idle; returns
+    /// whether there were any.
+    fn evict(&mut self, now: Time) -> bool {
+        if now < self.none_idle_before {
+            return false;
         }
+        let flows = self.flows.iter().map(|(slot, flow)| (!flow.is_half_open(), flow.last_at, slot));
+        let mut flows: Vec<(bool, Time, Slot)> = flows.collect();
+        flows.sort_unstable();
+        let may_go =
+            |(is_answered, last_at, _): &(bool, Time, Slot)| !is_answered || now.since(*last_at) >= IDLE;
+        let longest_idle = flows.first().map(|(_, last_at, _)| *last_at).unwrap_or(now);
+        let going: Vec<Slot> =
+            flows.into_iter().filter(may_go).map(|(_, _, slot)| slot).take(MOST_FLOWS / 8).collect();
+        if going.is_empty() {
+            self.none_idle_before = longest_idle + IDLE;
+        }
+        let tick = self.tick.coarse();
+        self.totals.evicted += going.len() as u64;
+        for slot in &going {
+            self.finished.extend(self.flows.remove_at(*slot).map(|flow| flow.finish(tick, &self.hosts)));
+        }
+        !going.is_empty()
     }
 }
 

@@ -94,3 +94,28 @@ fn clock_jumps_are_counted_and_add_no_lost_time() {
     let reports = capture.end();
     assert_eq!((reports.len(), reports[0].oddities.backwards), (1, 4));
 }
+
+#[test]
+fn connections_beyond_those_followed_are_counted_until_others_are_idle() {
+    const FOLLOWED: u32 = 1 << 14;
+    let mut capture = Capture::new();
+    for client in 0..FOLLOWED + 100 {
+        capture.segment(millis(0), client, true, Flags::ACK, 1, b"x");
+    }
+    let totals = capture.diagnosis.totals();
+    assert_eq!((totals.beyond, totals.evicted, capture.reports.len()), (100, 0, 0), "all are active");
+    // All but the first idle: the next makes room, and is followed itself.
+    capture.segment(millis(11_000), 0, true, Flags::ACK, 2, b"x");
+    capture.segment(millis(11_000), FOLLOWED, true, Flags::ACK, 2, b"x");
+    capture.segment(millis(11_000), FOLLOWED, true, Flags::ACK, 3, b"x");
+    let totals = capture.diagnosis.totals();
+    assert_eq!((totals.beyond, totals.evicted), (100, u64::from(FOLLOWED / 8)));
+    let reports = capture.end();
+    let packets = |client: u32| {
+        let port = 1_024 + u16::from(client.to_be_bytes()[3]);
+        let [a, b, c, _] = client.to_be_bytes();
+        let socket = std::net::SocketAddr::from(([10, a, b, c], port));
+        reports.iter().filter(|report| report.client == socket).map(|report| report.packets).sum::<u64>()
+    };
+    assert_eq!((packets(0), packets(FOLLOWED), packets(FOLLOWED + 1)), (2, 2, 0));
+}
