@@ -1,5 +1,5 @@
 //! Access logs where they are: files, directories, patterns, standard input, object stores; read and counted in one
-//! parallel pass.
+//! parallel pass; the count as text.
 //!
 //! In flow names; out flow counts, and what was read of each log. How lines are read is `accesslog`'s business, and so
 //! is how connections are counted. Read in this order:
@@ -20,6 +20,7 @@
 //! | [`intake`] | both, for blocks that come back in any order |
 //! | [`slices`] | requests cut into stretches that are counted apart |
 //! | [`mod@pass`] | threads that read and count |
+//! | [`mod@report`] | the count as tables, JSON, CSV, Parquet and a page |
 //! | [`error`] | why logs could not be read |
 //!
 //! ```
@@ -36,7 +37,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Not sentences for people: what was passed over or could not be read is data.
+//! Not output: errors are data, and a report is a string.
 
 pub mod ask;
 pub mod blocks;
@@ -55,6 +56,7 @@ pub mod order;
 #[cfg(all(feature = "object-store", feature = "parquet"))]
 pub mod parquet_object;
 pub mod pass;
+pub mod report;
 pub mod slices;
 pub mod source;
 #[cfg(feature = "object-store")]

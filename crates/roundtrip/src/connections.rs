@@ -1,39 +1,14 @@
 //! `roundtrip connections`: a server's access logs, and the connections it would hold.
 //!
-//! In flow flags and logs; out flow tables, rows or a page. How logs are read is `accesslog-io`'s business, how lines are
-//! and how connections are counted `accesslog`'s. Read in this order:
-//!
-//! | module | what it holds |
-//! | --- | --- |
-//! | [`ask`] | flags, made into a query |
-//! | [`said`] | warnings about unreadable input, for stderr |
-//! | [`row`] | the result for programs |
-//! | [`distribution`] | the distribution of bytes and requests over connections |
-//! | [`over_time`] | connections in each minute, for programs |
-//! | [`parquet_file`] | both as Parquet tables |
-//! | `no_parquet` | the same where they are not built |
-//! | [`table`], [`sentence`] | for people |
-//! | [`page`] | as a page with the paper's figures |
+//! In flow flags and logs; out flow counts and warnings. How logs are read, and how counts are shown, is `accesslog-io`'s
+//! business; how lines are read and connections counted, `accesslog`'s.
 
 pub mod ask;
-pub mod distribution;
-#[cfg(not(feature = "parquet"))]
-pub mod no_parquet;
-pub mod over_time;
-pub mod page;
-#[cfg(feature = "parquet")]
-pub mod parquet_file;
-pub mod row;
-pub mod said;
-pub mod sentence;
-pub mod table;
-
-#[cfg(not(feature = "parquet"))]
-pub use no_parquet as parquet_file;
 
 use accesslog_io::ask::Asked;
 use accesslog_io::input::Input;
 use accesslog_io::pass::Passed;
+use accesslog_io::report::warning;
 
 use crate::failure::Failure;
 
@@ -56,7 +31,7 @@ pub fn answer(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Failure> {
     let accesslog_io::Answer { passed, names, passed_over } = accesslog_io::count(inputs, asked)?;
     let mut said: Vec<String> =
         passed_over.into_iter().map(|error| format!("{}; it is passed over", Failure::from(error))).collect();
-    said.extend(said::sentences(&names, &passed, &asked.question));
+    said.extend(warning::sentences(&names, &passed, &asked.question));
     if passed.counts.requests == 0 {
         return Err(Failure::Value(nothing(&names, &passed, &said)));
     }

@@ -7,12 +7,13 @@ use std::path::Path;
 use accesslog::connections::Counts;
 use accesslog_io::input;
 use accesslog_io::pass::Passed;
+use accesslog_io::report::{over_time, page, parquet_file, row, table};
 use render::provenance::Provenance;
 use wire::Bytes;
 
 use crate::cli::connections::Connections;
 use crate::cli::flags::{Format, OutputFlags};
-use crate::connections::{Answer, answer, ask, over_time, page, parquet_file, row, table};
+use crate::connections::{Answer, answer, ask};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::{file, show};

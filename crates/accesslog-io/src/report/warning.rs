@@ -8,8 +8,8 @@ use quantity::names::Quoted;
 
 use render::output::number;
 
-use accesslog_io::intake::Read;
-use accesslog_io::pass::Passed;
+use crate::intake::Read;
+use crate::pass::Passed;
 
 /// The sentences, most urgent first.
 pub fn sentences(names: &[String], passed: &Passed, question: &Question) -> Vec<String> {
