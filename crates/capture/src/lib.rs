@@ -18,9 +18,10 @@
 //! | [`group`] | findings by cause: which costs most |
 //! | [`advice`] | fixes, by who can make them |
 //! | [`span`] | time as a person reads it |
+//! | [`report`] | text, JSON, CSV, a page and plots |
 //! | [`error`] | why there is no capture |
 //!
-//! Not the diagnosis itself: that is `diagnose`'s. Not its presentation: that is the command line's.
+//! Not the diagnosis itself: that is `diagnose`'s.
 //!
 //! ```
 //! use std::path::Path;
@@ -45,6 +46,7 @@ pub mod live;
 pub mod oddity;
 pub mod open;
 pub mod reading;
+pub mod report;
 pub mod skipped;
 pub mod sniffer;
 pub mod sockets;

@@ -8,7 +8,7 @@
 //! | [`cli`] | verbs and flags, with their help |
 //! | [`ask`] | flags and files, made into a plan |
 //! | [`verb`] | one module for each verb |
-//! | [`diagnosis`] | captures, diagnosed, in every format |
+//! | [`plots`] | plots of diagnosed connections, as files |
 //! | [`mod@connections`] | access logs, counted |
 //! | [`serve`] | a server's settings, logging and metrics |
 //! | [`show`] | results in the requested format |
@@ -21,12 +21,12 @@
 mod ask;
 mod cli;
 mod connections;
-mod diagnosis;
 mod failure;
 mod feature;
 mod file;
 mod loading;
 mod output;
+mod plots;
 mod serve;
 mod show;
 mod terminal;

@@ -1,6 +1,6 @@
 //! Suggestion for `roundtrip diagnose` with a command or an address where a capture belongs.
 //!
-//! Not the running of commands: that is `diagnosis::live`.
+//! Not the running of commands: that is `capture::live`.
 
 use std::env;
 use std::ffi::OsString;

@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use capture::Capture;
 use capture::filter::Filter;
 use capture::live::{self, Live};
+use capture::report::{csv, json, page, text};
 
 use crate::cli::flags::Format;
 use crate::cli::{Diagnose, diagnosed_command};
-use crate::diagnosis::{csv, json, page, raster, sequence, text, xpl};
 use crate::failure::Failure;
 use crate::feature::Feature;
-use crate::file;
+use crate::{file, plots};
 
 /// Returns 1 if something worth fixing was found, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
@@ -50,14 +50,14 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     if let Some(path) = &flags.report {
         file::write(path, page::page(&captures).as_bytes())?;
     }
-    if let Some(folder) = svg {
-        sequence::write_all(&captures, folder)?;
+    if let Some(directory) = svg {
+        plots::write_svg(&captures, directory)?;
     }
-    if let Some(folder) = png {
-        raster::write_all(&captures, folder)?;
+    if let Some(directory) = png {
+        plots::write_png(&captures, directory)?;
     }
-    if let Some(folder) = xpl {
-        xpl::write_all(&captures, folder)?;
+    if let Some(directory) = xpl {
+        plots::write_xplot(&captures, directory)?;
     }
     let found = captures.iter().any(Capture::is_worth_fixing);
     Ok(if found { ExitCode::from(1) } else { ExitCode::SUCCESS })

@@ -16,10 +16,10 @@ use scenario::spec::{Defaults, Key, Plan};
 
 use crate::ask;
 use crate::cli::{PcapAt, Simulate};
-use crate::diagnosis::raster;
 use crate::failure::{Failure, shown};
 use crate::feature::Feature;
 use crate::file;
+use crate::plots::raster::Raster;
 use crate::show::Results;
 
 /// Prints a row for each scenario.
@@ -106,7 +106,8 @@ fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure>
             refused(&format!("more than {PANELS_MOST} runs are too many for a picture; name fewer"))
         }
         (PlotKind::Svg, panels) => Ok(picture(&plan.scenarios, panels).into_bytes()),
-        (PlotKind::Png, panels) => raster::image(&picture(&plan.scenarios, panels))
+        (PlotKind::Png, panels) => Raster::new()
+            .image(&picture(&plan.scenarios, panels))
             .map_err(|error| Failure::Write { path: path.to_owned(), error }),
     }
 }

@@ -1,15 +1,15 @@
 //! The diagnosis as text: the most expensive findings first, their packets and fixes, and the account of the remaining time.
 
-use ::diagnose::cause::Describe as _;
-use ::diagnose::report::{Place, Protocol};
-use ::diagnose::{Doubt, FlowReport, Share, Side};
+use diagnose::cause::Describe as _;
+use diagnose::report::{Place, Protocol};
+use diagnose::{Doubt, FlowReport, Share, Side};
 use render::output::grid::wrap;
 use render::terminal::Terminal;
 use wire::Duration;
 
-use capture::group::{Group, counted, groups};
-use capture::span::{moment, shown};
-use capture::{Capture, advice, headline, kernel, oddity};
+use crate::group::{Group, counted, groups};
+use crate::span::{moment, shown};
+use crate::{Capture, advice, headline, kernel, oddity};
 
 /// The text.
 pub fn render(captures: &[Capture], terminal: Terminal) -> String {

@@ -1,9 +1,9 @@
 //! Findings as comma-separated values, a line each.
 
-use ::diagnose::Finding;
+use diagnose::Finding;
 use render::output::csv::line;
 
-use capture::{Capture, advice};
+use crate::{Capture, advice};
 
 /// A heading line and a line for each finding.
 pub fn text(captures: &[Capture]) -> String {

@@ -1,47 +1,34 @@
-//! Time-sequence plots as PNG: the SVG of `sequence`, rastered.
+//! Plots as PNG: their SVG, rastered.
 //!
 //! Letters are drawn with the fonts of this machine; where there are none, plots come without letters, and that is said.
 
 use std::io;
-use std::path::Path;
 
-use capture::Capture;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
-
-use super::sequence;
-use crate::failure::Failure;
-use crate::file;
 
 /// Pixels for a unit of the SVG: 1,920 across.
 const SCALE: f32 = 2.0;
 /// Faces without serifs that systems have, best first.
 const FACES: [&str; 6] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "Arial", "Helvetica", "FreeSans"];
 
-/// A file for each connection with findings, in `folder`.
-pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
-    let options = options();
-    if options.fontdb.is_empty() {
-        eprintln!("{NO_FONTS}");
-    }
-    for (name, flow) in sequence::named(captures) {
-        if let Some(svg) = sequence::svg(flow) {
-            let path = sequence::folder_of(folder)?.join(format!("{name}.png"));
-            let unwritten = |error| Failure::Write { path: path.clone(), error };
-            let image = png(&svg, &options).map_err(unwritten)?;
-            file::write_one_of_many(&path, &image)?;
-        }
-    }
-    Ok(())
-}
+/// The fonts of this machine, to draw with.
+pub struct Raster(usvg::Options<'static>);
 
-/// One drawing as PNG.
-pub fn image(svg: &str) -> io::Result<Vec<u8>> {
-    let options = options();
-    if options.fontdb.is_empty() {
-        eprintln!("{NO_FONTS}");
+impl Raster {
+    /// Looks for fonts; warns on standard error if there are none.
+    pub fn new() -> Self {
+        let options = options();
+        if options.fontdb.is_empty() {
+            eprintln!("{NO_FONTS}");
+        }
+        Self(options)
     }
-    png(svg, &options)
+
+    /// One drawing as PNG.
+    pub fn image(&self, svg: &str) -> io::Result<Vec<u8>> {
+        png(svg, &self.0)
+    }
 }
 
 const NO_FONTS: &str =

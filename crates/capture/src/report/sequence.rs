@@ -6,24 +6,18 @@
 //! second. Not interactive: a page adds that.
 
 use std::fmt::Write;
-use std::num::NonZero;
-use std::panic::resume_unwind;
-use std::path::Path;
-use std::{fs, thread};
 
-use ::diagnose::cause::Describe as _;
-use ::diagnose::plot::{Plot, Point};
-use ::diagnose::{Finding, FlowReport, Side};
-use capture::Capture;
-use capture::span::shown;
+use diagnose::cause::Describe as _;
+use diagnose::plot::{Plot, Point};
+use diagnose::{Finding, FlowReport, Side};
 use render::report::html::escaped;
 use wire::Time;
 
-use crate::failure::Failure;
-use crate::file;
+use crate::Capture;
+use crate::span::shown;
 
 /// The plot's own size, and the place of its drawing.
-pub const WIDTH: f64 = 960.0;
+const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 380.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
@@ -34,36 +28,6 @@ const INNER_WIDTH: f64 = 1_000.0;
 const INNER_HEIGHT: f64 = 300.0;
 /// More strokes cannot be told apart.
 const MOST_STROKES: usize = 4_000;
-
-/// A file for each connection with findings, in `folder`; drawn by as many threads as there are processors.
-pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
-    let flows: Vec<(String, &FlowReport)> = named(captures).collect();
-    if flows.is_empty() {
-        return Ok(());
-    }
-    let folder = folder_of(folder)?;
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    thread::scope(|scope| {
-        let parts = flows.chunks(flows.len().div_ceil(threads));
-        let parts: Vec<_> = parts.map(|part| scope.spawn(move || write_some(part, folder))).collect();
-        parts.into_iter().try_for_each(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    })
-}
-
-fn write_some(flows: &[(String, &FlowReport)], folder: &Path) -> Result<(), Failure> {
-    for (name, flow) in flows {
-        if let Some(svg) = svg(flow) {
-            file::write_one_of_many(&folder.join(format!("{name}.svg")), svg.as_bytes())?;
-        }
-    }
-    Ok(())
-}
-
-/// `folder`, made if it is not there.
-pub fn folder_of(folder: &Path) -> Result<&Path, Failure> {
-    let failed = |error| Failure::Write { path: folder.to_owned(), error };
-    fs::create_dir_all(folder).map_err(failed).map(|()| folder)
-}
 
 /// Connections with findings, with names for files.
 pub fn named(captures: &[Capture]) -> impl Iterator<Item = (String, &FlowReport)> {

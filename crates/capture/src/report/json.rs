@@ -1,12 +1,12 @@
 //! The JSON: an object for a capture, an array of them for several.
 
-use ::diagnose::report::{ExchangeReport, Oddities, Place};
-use ::diagnose::{Account, Doubts, Finding, FlowReport, Side};
-use capture::sockets::TcpInfo;
+use diagnose::report::{ExchangeReport, Oddities, Place};
+use diagnose::{Account, Doubts, Finding, FlowReport, Side};
 use serde_json::{Value, json};
 
-use capture::live::Ended;
-use capture::{Capture, advice};
+use crate::live::Ended;
+use crate::sockets::TcpInfo;
+use crate::{Capture, advice};
 
 /// The text.
 pub fn text(captures: &[Capture]) -> String {

@@ -2,29 +2,19 @@
 //!
 //! Not the plots of the page, which a reader can zoom into (`sequence`).
 
-use std::path::Path;
-
-use ::diagnose::plot::{Plot, Point};
-use ::diagnose::{Finding, FlowReport, Side};
-use capture::Capture;
+use diagnose::plot::{Plot, Point};
+use diagnose::{Finding, FlowReport, Side};
 use render::plot::time_sequence::xplot;
 use render::plot::time_sequence::{End, Packet, Panel, Seen, Stall};
 use wire::Time;
 
-use super::sequence::{folder_of, named};
-use crate::failure::Failure;
-use crate::file;
-
-/// Two files for each connection with findings, one a direction, in `folder`.
-pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
-    for (name, flow) in named(captures) {
-        let Some(plot) = &flow.plot else { continue };
-        for (sender, ending) in [(Side::Client, "client"), (Side::Server, "server")] {
-            let path = folder_of(folder)?.join(format!("{name}-{ending}.xpl"));
-            file::write_one_of_many(&path, xplot::file(&panel(flow, plot, sender)).as_bytes())?;
-        }
-    }
-    Ok(())
+/// The two files of a connection, one for each direction, with the sender's name; none if its packets were not kept.
+pub fn files(flow: &FlowReport) -> impl Iterator<Item = (&'static str, String)> {
+    let of = |plot| {
+        [(Side::Client, "client"), (Side::Server, "server")]
+            .map(|(sender, name)| (name, xplot::file(&panel(flow, plot, sender))))
+    };
+    flow.plot.as_ref().map(of).into_iter().flatten()
 }
 
 /// Segments of one side. A capture sees each packet once, wherever it was taken.

@@ -3,14 +3,14 @@
 
 use std::fmt::Write;
 
-use ::diagnose::cause::Describe as _;
-use ::diagnose::{Account, Finding, FlowReport, Share};
+use diagnose::cause::Describe as _;
+use diagnose::{Account, Finding, FlowReport, Share};
 use render::report::html::escaped;
 use wire::Duration;
 
-use capture::group::{Group, counted, groups};
-use capture::span::shown;
-use capture::{Capture, advice, kernel, oddity};
+use crate::group::{Group, counted, groups};
+use crate::span::shown;
+use crate::{Capture, advice, kernel, oddity};
 
 use super::{json, sequence, text};
 
@@ -240,7 +240,7 @@ fn exchanges(capture: &Capture, flow: &FlowReport) -> String {
     }
     let mut longest: Vec<_> = flow.exchanges.iter().collect();
     longest.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
-    let row = |exchange: &&::diagnose::report::ExchangeReport| {
+    let row = |exchange: &&diagnose::report::ExchangeReport| {
         let status = exchange.status.map(|status| status.to_string()).unwrap_or_default();
         format!(
             "<tr><td class=\"number\">{:.0} ms</td><td class=\"number\">{}</td><td>{status}</td><td class=\"url\">{}</td></tr>\n",

@@ -1,0 +1,18 @@
+//! A diagnosed capture in every format that people and programs read.
+//!
+//! Strings out; files and standard output are the caller's.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`text`] | for a person, at night |
+//! | [`json`], [`csv`] | for programs |
+//! | [`mod@page`] | one HTML file |
+//! | [`sequence`] | time-sequence plots as SVG |
+//! | [`xplot`] | the same for xplot |
+
+pub mod csv;
+pub mod json;
+pub mod page;
+pub mod sequence;
+pub mod text;
+pub mod xplot;

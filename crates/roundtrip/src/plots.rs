@@ -1,0 +1,79 @@
+//! Plots of diagnosed connections, a file each, in a directory.
+//!
+//! Not the drawing: that is `capture::report`, and [`raster`] for PNG.
+
+#[cfg(not(feature = "png"))]
+pub mod no_raster;
+#[cfg(feature = "png")]
+pub mod raster;
+
+#[cfg(not(feature = "png"))]
+pub use no_raster as raster;
+
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::{fs, thread};
+
+use ::diagnose::FlowReport;
+use capture::Capture;
+use capture::report::sequence::{named, svg};
+use capture::report::xplot;
+
+use crate::failure::Failure;
+use crate::file;
+
+/// Writes an SVG file for each connection with findings, drawn by as many threads as there are CPUs.
+pub fn write_svg(captures: &[Capture], directory: &Path) -> Result<(), Failure> {
+    let flows: Vec<(String, &FlowReport)> = named(captures).collect();
+    if flows.is_empty() {
+        return Ok(());
+    }
+    let directory = made(directory)?;
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let parts = flows.chunks(flows.len().div_ceil(threads));
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || write_some(part, directory))).collect();
+        parts.into_iter().try_for_each(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+fn write_some(flows: &[(String, &FlowReport)], directory: &Path) -> Result<(), Failure> {
+    for (name, flow) in flows {
+        if let Some(svg) = svg(flow) {
+            file::write_one_of_many(&directory.join(format!("{name}.svg")), svg.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a PNG file for each connection with findings.
+pub fn write_png(captures: &[Capture], directory: &Path) -> Result<(), Failure> {
+    let raster = raster::Raster::new();
+    for (name, flow) in named(captures) {
+        if let Some(svg) = svg(flow) {
+            let path = made(directory)?.join(format!("{name}.png"));
+            let unwritten = |error| Failure::Write { path: path.clone(), error };
+            let image = raster.image(&svg).map_err(unwritten)?;
+            file::write_one_of_many(&path, &image)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes two files for each connection with findings, one for each direction.
+pub fn write_xplot(captures: &[Capture], directory: &Path) -> Result<(), Failure> {
+    for (name, flow) in named(captures) {
+        for (sender, text) in xplot::files(flow) {
+            let path = made(directory)?.join(format!("{name}-{sender}.xpl"));
+            file::write_one_of_many(&path, text.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// The directory, created if it does not exist.
+fn made(directory: &Path) -> Result<&Path, Failure> {
+    let failed = |error| Failure::Write { path: directory.to_owned(), error };
+    fs::create_dir_all(directory).map_err(failed).map(|()| directory)
+}
