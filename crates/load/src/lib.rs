@@ -23,6 +23,9 @@
 //! | `user` | a user: pages, pauses, requests in flight |
 //! | `worker` | a thread with its users |
 //! | [`log`] | results as a file, written and read |
+//! | [`merge`] | results of several shards, merged |
+//! | [`thresholds`] | limits that a run is judged by |
+//! | [`report`] | runs and plans as text, tables, JSON, CSV and a page |
 //! | [`run`] | all threads, from the first request to the last response |
 //!
 //! It generates no plans (`workload` does), judges no protocol, and emulates no network: it uses the existing one.
@@ -45,14 +48,17 @@ mod line;
 pub mod live;
 pub mod log;
 pub mod look;
+pub mod merge;
 pub mod needs;
 mod pair;
 mod ports;
 pub mod record;
+pub mod report;
 pub mod requests;
 pub mod run;
 pub mod secure;
 mod streams;
+pub mod thresholds;
 mod user;
 mod worker;
 

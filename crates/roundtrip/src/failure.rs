@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use accesslog_io::error::Part;
 use capture::filter::FilterError;
 use clap::error::ErrorKind;
+use load::merge::NotMerged;
 
 pub use quantity::names::shown;
 
@@ -137,6 +138,12 @@ impl From<FilterError> for Failure {
             FilterError::Cause(unknown) => Self::Value(format!("--cause: {unknown}")),
             FilterError::Since(error) => Self::Value(format!("--since: {error}")),
         }
+    }
+}
+
+impl From<NotMerged> for Failure {
+    fn from(error: NotMerged) -> Self {
+        Self::Value(error.to_string())
     }
 }
 

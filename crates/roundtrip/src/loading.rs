@@ -1,33 +1,23 @@
-//! Input, output and files of `load`: requests, plans and results.
+//! Input and files of `load`: requests, plans and results.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`emulated`] | our own server behind an emulated link, instead of an existing one |
-//! | [`limits`] | the bottleneck of each second, drawn for the page |
-//! | [`merge`] | results of several shards, merged |
-//! | [`page`] | runs as an HTML page |
-//! | [`plan`] | a plan as a file, and its goodness of fit |
+//! | [`log`] | the results file of a run, read |
+//! | [`plan`] | a plan as a file |
 //! | [`replay`] | access logs, read for a plan |
-//! | [`result`] | the results of a run |
 //! | [`target`] | the server, and a preflight request |
-//! | [`thresholds`] | the limits that a run is judged by |
 //! | [`traffic`] | requests and their schedule, from flags |
-//! | [`view`] | a run in progress, in lines |
-//! | [`watch`] | the thread that draws these lines and waits for signals |
+//! | [`watch`] | a run in progress, drawn on the terminal, and signals |
 //!
-//! Not the load generator, nor the results file: both are in the crate `load`.
+//! Not the load generator, the results or their reports: those are in the crate `load`.
 
 pub mod emulated;
-pub mod limits;
-pub mod merge;
-pub mod page;
+pub mod log;
 pub mod plan;
 pub mod replay;
-pub mod result;
 pub mod target;
-pub mod thresholds;
 pub mod traffic;
-pub mod view;
 pub mod watch;
 
 use std::fmt;

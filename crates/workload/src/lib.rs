@@ -15,6 +15,7 @@
 //! | [`replay`] | replay of an access log |
 //! | [`site`], `estimate` | a site's own distributions, estimated from its log |
 //! | [`text`] | the plan as a file |
+//! | [`fingerprint`] | a plan or a text in 16 digits, to tell one from another |
 //! | [`fit`], [`fits`] | goodness of fit: sampled values against their distributions |
 //! | [`logs`] | synthetic access logs |
 //!
@@ -32,6 +33,7 @@
 
 mod draft;
 mod estimate;
+pub mod fingerprint;
 pub mod fit;
 pub mod fits;
 pub mod law;

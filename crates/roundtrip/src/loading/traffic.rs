@@ -13,6 +13,7 @@ use load::requests::file::{Entry, MAX_FILE_BYTES, parse, split};
 use load::requests::{BadRequest, MAX_BODIES_BYTES, MAX_BODY_BYTES, Request, Statuses};
 use render::output::number;
 use wire::{Duration, Seed};
+use workload::fingerprint;
 use workload::plan::{MOST_REQUESTS, Page, Plan, Unfit};
 use workload::schedule::{Arrivals, Leg, Times, legs};
 
@@ -84,12 +85,12 @@ impl Traffic {
     /// Fingerprint of the work: identifies shards of one run.
     pub fn mark(&self) -> String {
         match self {
-            Self::Plan(plan) => plan::mark(plan),
+            Self::Plan(plan) => fingerprint::of_plan(plan),
             Self::List(List { requests, pages, lasts, words, .. }) => {
                 let names =
                     requests.iter().map(|request| format!("{} {}\n", request.name(), request.body_bytes()));
                 let names: String = names.collect();
-                plan::mark_of(format_args!("{words}\n{} {}\n{names}", lasts.as_nanos(), pages.len()))
+                fingerprint::of(format_args!("{words}\n{} {}\n{names}", lasts.as_nanos(), pages.len()))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Progress display of a load run, and its interruption by signals.
 //!
-//! Not the contents: [`super::view`] has them. Nothing is drawn where standard error is not a terminal. Lines overwrite
+//! Not the contents: [`view`] has them. Nothing is drawn where standard error is not a terminal. Lines overwrite
 //! the ones before in a single write, so that nothing flickers. Not by indicatif, which clears everything before it
 //! draws, and fills lines up to the terminal's edge: a terminal that is made wider joins those.
 
@@ -11,11 +11,11 @@ use std::thread;
 
 use dhttp::clock::calendar;
 use load::live::{Progress, Stop};
+use load::report::view;
 use nix::sys::signal::{SigSet, Signal};
 use render::terminal::Terminal;
 use wire::Duration;
 
-use super::view;
 use crate::failure::Failure;
 
 /// The display of a run; it is erased when this is dropped.

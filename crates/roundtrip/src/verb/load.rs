@@ -11,7 +11,9 @@ use dhttp_proto::ClientConfig;
 use load::config::MOST_CONNECTIONS;
 use load::live::{Progress, Stop};
 use load::log::{self, About, Log};
-use load::{Config, Protocol, Record, Shard, Target};
+use load::report::{fit, page, result};
+use load::thresholds::{self, Threshold};
+use load::{Config, Protocol, Record, Shard, Target, merge};
 use quantity::names;
 use wire::Bytes;
 use workload::fits::fits;
@@ -26,10 +28,9 @@ use crate::cli::load::{Goals, Load, LoadMerge, LoadPage, LoadPlan, LoadRun, Load
 use crate::failure::Failure;
 use crate::loading::emulated::{self, Emulated};
 use crate::loading::replay::Most;
-use crate::loading::thresholds;
 use crate::loading::traffic::{self, Listed, Traffic};
 use crate::loading::watch::{self, Watch};
-use crate::loading::{merge, page, plan, positive, replay, result, target, value};
+use crate::loading::{self, plan, positive, replay, target, value};
 
 /// Runs the subcommand; an interrupted run prints its results, and exits as shells do for a signal.
 pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
@@ -53,17 +54,18 @@ fn draw(flags: &LoadPlan) -> Result<(), Failure> {
     let fits = fits(&drawn);
     crate::output::to_stdout(&match format {
         Format::Table => {
-            let of_log = site.as_ref().map_or(String::new(), |site| plan::of_log(&wanted.laws_of, site));
-            of_log + &plan::table(&drawn, &fits, output.as_deref())
+            let terminal = crate::terminal::of_stdout();
+            let of_log = site.as_ref().map(|site| fit::of_log(&wanted.laws_of, site, terminal));
+            of_log.unwrap_or_default() + &fit::table(&drawn, &fits, output.as_deref(), terminal)
         }
-        Format::Json => render::output::json(&plan::rows(site.as_ref(), &fits)),
-        Format::Csv => plan::lines(&plan::rows(site.as_ref(), &fits)),
+        Format::Json => render::output::json(&fit::rows(site.as_ref(), &fits)),
+        Format::Csv => fit::lines(&fit::rows(site.as_ref(), &fits)),
     })
 }
 
 fn put_together(flags: &LoadMerge) -> Result<(), Failure> {
     let LoadMerge { logs, output, format } = flags;
-    let parts = logs.iter().map(|path| Ok((path.as_path(), merge::read(path)?)));
+    let parts = logs.iter().map(|path| Ok::<_, Failure>((path.as_path(), loading::log::read(path)?)));
     let whole = merge::merged(parts)?;
     if let Some(path) = output {
         crate::file::write_with(path, |out| log::write(&whole, out))?;
@@ -83,7 +85,7 @@ fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
     let LoadPage { logs, output } = flags;
     let named = |path: &PathBuf| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(page::Named { name, log: merge::read(path)? })
+        Ok(page::Named { name, log: loading::log::read(path)? })
     };
     let runs = logs.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     crate::file::write(output, page::page(&runs).as_bytes())
@@ -159,8 +161,7 @@ const USERS: u32 = 100;
 
 fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     let LoadRun { whom, goals, log: log_file, format, .. } = flags;
-    let Goals { max_failures, fail_on } = goals;
-    let thresholds = thresholds::parse(max_failures, fail_on)?;
+    let thresholds = thresholds(goals)?;
     let config = config(flags)?;
     if whom.network.is_some() {
         // A user namespace can only be entered while there is one thread.
@@ -226,6 +227,16 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         None if has_passed => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     })
+}
+
+/// The thresholds of `--max-failures` and `--fail-on`.
+fn thresholds(flags: &Goals) -> Result<Vec<Threshold>, Failure> {
+    let Goals { max_failures, fail_on } = flags;
+    let mut thresholds = vec![value("max-failures", Threshold::max_failures(max_failures))?];
+    for text in fail_on {
+        thresholds.push(value("fail-on", Threshold::parse(text))?);
+    }
+    Ok(thresholds)
 }
 
 /// The requests, the server, and a name for both.

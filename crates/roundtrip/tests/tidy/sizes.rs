@@ -14,8 +14,8 @@ const LONGER: [(&str, usize); 0] = [];
 /// Largest crate that needs no entry, in lines below its `src` without unit tests.
 const CRATE: usize = 12_000;
 
-/// The same for crates; the command line is allowed less than a library.
-const LARGER: [(&str, usize); 1] = [("roundtrip", 11_200)];
+/// The same for crates; the command line is allowed less than a library, 10,000 lines at most.
+const LARGER: [(&str, usize); 1] = [("roundtrip", 8_300)];
 
 #[test]
 fn no_file_grows_beyond_its_limit() {

@@ -4,9 +4,6 @@
 //! connections over time, the bottleneck of each second, and responses by channel. Not a live view: that is
 //! [`super::view`].
 
-use load::audit::verdict;
-use load::log::{About, Log};
-use load::record::{Channel, Latencies, Record, Second};
 use render::output::grid::{Column, Grid};
 use render::output::number;
 use render::provenance::{Known, Provenance};
@@ -15,6 +12,9 @@ use render::report::{self, html::escaped};
 use wire::{Duration, calendar};
 
 use super::{limits, result};
+use crate::audit::verdict;
+use crate::log::{About, Log};
+use crate::record::{Channel, Latencies, Record, Second};
 
 /// A run and its name on the page.
 pub struct Named {

@@ -3,47 +3,73 @@
 //! Histograms are added, which loses nothing; a second is the worst of the shards' seconds. Not a comparison: runs of
 //! different plans are not added.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
-use load::log::{self, About, Log};
-use render::output::number;
+use quantity::names::shown;
 
-use crate::failure::{Failure, shown};
+use crate::log::{About, Log};
 
-/// The log of a file.
-pub fn read(path: &Path) -> Result<Log, Failure> {
-    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
-    let mut text = String::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(log::MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > log::MOST_BYTES {
-        return Err(Failure::Value(format!(
-            "{} has more than {} bytes, and no log of a load has; give logs that `load --log` wrote",
-            shown(path),
-            number::count(log::MOST_BYTES as f64)
-        )));
-    }
-    log::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", shown(path))))
+/// Error of a merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotMerged {
+    /// There are no results.
+    Nothing,
+    /// A result is of another run than the first.
+    Other {
+        /// The culprit.
+        path: PathBuf,
+        /// The difference.
+        what: &'static str,
+        /// The result that it was compared with.
+        first: PathBuf,
+    },
+    /// A shard is there already.
+    Twice {
+        /// The culprit.
+        path: PathBuf,
+        /// Number of the shard.
+        part: u32,
+        /// Number of shards.
+        of: u32,
+    },
 }
 
+impl fmt::Display for NotMerged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("there is nothing to merge"),
+            Self::Other { path, what, first } => write!(
+                f,
+                "{}: it has {what} than {}; merge the parts of one run, and compare others",
+                shown(path),
+                shown(first)
+            ),
+            Self::Twice { path, part, of } => {
+                write!(f, "{}: part {part} of {of} is there already; give each once", shown(path))
+            }
+        }
+    }
+}
+
+impl std::error::Error for NotMerged {}
+
 /// The merged results, one log at a time: a thousand shards need no more memory than two.
-pub fn merged<'a>(logs: impl IntoIterator<Item = Result<(&'a Path, Log), Failure>>) -> Result<Log, Failure> {
+///
+/// # Errors
+/// Those of the logs, and [`NotMerged`].
+pub fn merged<'a, E: From<NotMerged>>(
+    logs: impl IntoIterator<Item = Result<(&'a Path, Log), E>>,
+) -> Result<Log, E> {
     let mut logs = logs.into_iter();
-    let (first, mut whole) =
-        logs.next().ok_or_else(|| Failure::Value("there is nothing to merge".to_owned()))??;
+    let (first, mut whole) = logs.next().ok_or(NotMerged::Nothing)??;
     for part in logs {
         let (path, Log { about, record }) = part?;
-        let refused = |why: String| Failure::Value(format!("{}: {why}", shown(path)));
         if let Some(what) = differs(&whole.about, &about) {
-            return Err(refused(format!(
-                "it has {what} than {}; merge the parts of one run, and compare others",
-                shown(first)
-            )));
+            return Err(NotMerged::Other { path: path.to_owned(), what, first: first.to_owned() }.into());
         }
         if let Some(part) = about.parts.iter().find(|part| whole.about.parts.contains(part)) {
-            return Err(refused(format!("part {part} of {} is there already; give each once", about.of)));
+            return Err(NotMerged::Twice { path: path.to_owned(), part: *part, of: about.of }.into());
         }
         whole.about.parts.extend(about.parts);
         whole.about.parts.sort_unstable();
@@ -91,7 +117,7 @@ pub fn remarks(about: &About) -> String {
 
 #[cfg(test)]
 mod tests {
-    use load::record::{Channel, Record};
+    use crate::record::{Channel, Record};
 
     use super::*;
 
@@ -117,7 +143,7 @@ mod tests {
     #[test]
     fn shards_are_added_and_missing_ones_are_reported() {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
-        let whole = merged([Ok((path, part(3))), Ok((other, part(1)))]).unwrap();
+        let whole = merged::<NotMerged>([Ok((path, part(3))), Ok((other, part(1)))]).unwrap();
         assert_eq!((&whole.about.parts[..], whole.about.began), (&[1, 3][..], (1.0, 3.0)));
         assert_eq!((whole.record.answers(), whole.record.intended.len()), (14, 2));
         let said = remarks(&whole.about);
@@ -141,7 +167,8 @@ mod tests {
     #[test]
     fn shards_of_other_runs_are_refused() {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
-        let refused = |log: Log| merged([Ok((path, part(1))), Ok((other, log))]).unwrap_err().to_string();
+        let refused =
+            |log: Log| merged::<NotMerged>([Ok((path, part(1))), Ok((other, log))]).unwrap_err().to_string();
         assert!(refused(part(1)).contains("b.hlog: part 1 of 3 is there already"), "{}", refused(part(1)));
         let mut odd = part(2);
         odd.about.plan = "0100".to_owned();

@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use load::audit::{limit, verdict};
-use load::log::About;
-use load::record::{OfRequest, Record, Second};
 use render::output::grid::{Column, Grid};
 use render::output::{csv, number};
 use render::terminal::Terminal;
 use serde::Serialize;
 
-use crate::loading::thresholds::{self, Judged};
+use crate::audit::{limit, verdict};
+use crate::log::About;
+use crate::record::{Latencies, OfRequest, Record, Second};
+use crate::thresholds::{self, Judged};
 
 /// A run, as JSON shows it.
 #[derive(Serialize)]
@@ -140,7 +140,7 @@ impl Run<'_> {
     }
 }
 
-fn latency(of: &load::record::Latencies) -> Latency {
+fn latency(of: &Latencies) -> Latency {
     let at = |share: f64| of.value_at_quantile(share) as f64 / 1e6;
     // An empty histogram has zeros.
     let mean = if of.is_empty() { 0.0 } else { of.mean() / 1e6 };

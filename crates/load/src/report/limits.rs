@@ -1,13 +1,13 @@
 //! The bottleneck of each second, as a strip of colours for each run, drawn for a page.
 //!
-//! Not the attribution: that is `load::audit`. The time axis is that of the charts above it, so that seconds line up.
+//! Not the attribution: that is [`crate::audit`]. The time axis is that of the charts above it, so that seconds line up.
 
-use load::audit::{Limit, limit};
 use render::plot::scale::Scale;
 use render::report::html::escaped;
 use render::report::lines::{self, Axis, LEFT, WIDTH};
 
 use super::page::{Named, shown};
+use crate::audit::{Limit, limit};
 
 /// Height of a strip, and distance from one to the next.
 const HEIGHT: f64 = 18.0;
@@ -16,7 +16,7 @@ const APART: f64 = 26.0;
 const TOP: f64 = 54.0;
 
 /// The strips, over this time axis.
-pub fn strips(runs: &[Named], bottom: &Axis<'_>) -> String {
+pub(super) fn strips(runs: &[Named], bottom: &Axis<'_>) -> String {
     const TITLE: &str = "Bottleneck";
     let names = runs.iter().map(|run| run.name.as_str());
     let right = lines::right(names);

@@ -1,17 +1,17 @@
 //! A load run in progress, as a few lines for a terminal: the last second, and graphs of those before it.
 //!
-//! Numbers in, text out. [`super::watch`] draws it; the result is printed at the end.
+//! Numbers in, text out. The caller draws it; the result is printed at the end.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-use load::audit::{Limit, limit};
-use load::live::Progress;
-use load::record::Second;
-use wire::Duration;
-
 use render::output::number;
 use render::terminal::{Colour, Terminal};
+use wire::Duration;
+
+use crate::audit::{Limit, limit};
+use crate::live::Progress;
+use crate::record::Second;
 
 /// The lines; `title` is the URL, `lasts` the duration of the schedule.
 pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Terminal) -> Vec<String> {
@@ -199,7 +199,7 @@ impl fmt::Display for Clock {
 mod tests {
     use std::collections::BTreeMap;
 
-    use load::record::{Channel, Trouble};
+    use crate::record::{Channel, Trouble};
 
     use super::*;
 

@@ -2,12 +2,14 @@
 //!
 //! Latencies are response times: they count from the scheduled time. Not the bottleneck, which is in the verdict.
 
-use load::Record;
+use std::fmt;
+
+use quantity::ValueError;
 use quantity::names::Unknown;
 use render::output::number;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::Record;
 
 /// A limit and its measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,49 +92,69 @@ impl Measure {
     }
 }
 
-/// The thresholds of `--max-failures` and `--fail-on`.
-///
-/// # Errors
-/// A sentence on what is not a threshold.
-pub fn parse(max_failures: &str, fail_on: &[String]) -> Result<Vec<Threshold>, Failure> {
-    let limit = quantity::probability(max_failures)
-        .map_err(|error| Failure::Value(format!("--max-failures: {error}")))?
-        .get();
-    let mut thresholds = vec![Threshold { measure: Measure::MaxFailures, limit }];
-    for text in fail_on {
-        thresholds.push(one(text)?);
-    }
-    Ok(thresholds)
+/// Error of a threshold's text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BadThreshold {
+    /// The text has no `=`.
+    NoLimit(String),
+    /// No figure has this name.
+    Unknown(Unknown),
+    /// The limit is not a duration, or not a share.
+    Limit(ValueError),
+    /// The limit is not a rate.
+    Rate(String),
 }
 
-fn one(text: &str) -> Result<Threshold, Failure> {
-    let bad = |why: &dyn std::fmt::Display| Failure::Value(format!("--fail-on: {why}"));
-    let (name, limit) = text.split_once('=').ok_or_else(|| {
-        bad(&format!("`{}` has no limit; write NAME=LIMIT, such as p99=50ms", text.escape_debug()))
-    })?;
-    let measure = MEASURES
-        .into_iter()
-        .find(|measure| measure.name() == name)
-        .ok_or_else(|| bad(&Unknown::new("threshold", name, MEASURES.map(Measure::name))))?;
-    let limit = match measure {
-        Measure::Percentile(..) | Measure::Mean | Measure::Max => {
-            quantity::duration(limit).map_err(|error| bad(&error))?.as_millis_f64()
+impl fmt::Display for BadThreshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLimit(text) => {
+                write!(f, "`{}` has no limit; write NAME=LIMIT, such as p99=50ms", text.escape_debug())
+            }
+            Self::Unknown(unknown) => unknown.fmt(f),
+            Self::Limit(error) => error.fmt(f),
+            Self::Rate(text) => {
+                write!(f, "`{}` is not a rate; write responses a second, such as 500/s", text.escape_debug())
+            }
         }
-        Measure::ErrorRate | Measure::MaxFailures => {
-            quantity::probability(limit).map_err(|error| bad(&error))?.get()
-        }
-        Measure::Rate => {
-            let number = limit.strip_suffix("/s").unwrap_or(limit);
-            let rate = number.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
-            rate.ok_or_else(|| {
-                bad(&format!(
-                    "`{}` is not a rate; write responses a second, such as 500/s",
-                    limit.escape_debug()
-                ))
-            })?
-        }
-    };
-    Ok(Threshold { measure, limit })
+    }
+}
+
+impl std::error::Error for BadThreshold {}
+
+impl Threshold {
+    /// The maximum share of failures, as `1%` or `0.01`.
+    ///
+    /// # Errors
+    /// If it is not a share.
+    pub fn max_failures(text: &str) -> Result<Self, ValueError> {
+        Ok(Self { measure: Measure::MaxFailures, limit: quantity::probability(text)?.get() })
+    }
+
+    /// The threshold of a text such as `p99=50ms`.
+    ///
+    /// # Errors
+    /// If the figure is unknown, or the limit does not fit it.
+    pub fn parse(text: &str) -> Result<Self, BadThreshold> {
+        let (name, limit) = text.split_once('=').ok_or_else(|| BadThreshold::NoLimit(text.to_owned()))?;
+        let measure = MEASURES.into_iter().find(|measure| measure.name() == name).ok_or_else(|| {
+            BadThreshold::Unknown(Unknown::new("threshold", name, MEASURES.map(Measure::name)))
+        })?;
+        let limit = match measure {
+            Measure::Percentile(..) | Measure::Mean | Measure::Max => {
+                quantity::duration(limit).map_err(BadThreshold::Limit)?.as_millis_f64()
+            }
+            Measure::ErrorRate | Measure::MaxFailures => {
+                quantity::probability(limit).map_err(BadThreshold::Limit)?.get()
+            }
+            Measure::Rate => {
+                let number = limit.strip_suffix("/s").unwrap_or(limit);
+                let rate = number.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
+                rate.ok_or_else(|| BadThreshold::Rate(limit.to_owned()))?
+            }
+        };
+        Ok(Self { measure, limit })
+    }
 }
 
 /// Judges a run.
@@ -175,8 +197,9 @@ pub fn lines(judged: &[Judged]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use load::record::{Channel, Trouble};
     use wire::Duration;
+
+    use crate::record::{Channel, Trouble};
 
     use super::*;
 
@@ -204,17 +227,17 @@ mod tests {
             ("rate=49/s", true),
             ("rate=50", false),
         ] {
-            let thresholds = parse("2%", &[text.to_owned()]).unwrap();
+            let thresholds = [Threshold::max_failures("2%").unwrap(), Threshold::parse(text).unwrap()];
             let judged = judge(&thresholds, &record());
             assert_eq!((judged[0].passed, judged[1].passed), (true, passed), "{text}: {judged:?}");
         }
-        assert!(!judge(&parse("1%", &[]).unwrap(), &record())[0].passed);
+        assert!(!judge(&[Threshold::max_failures("1%").unwrap()], &record())[0].passed);
     }
 
     #[test]
     fn without_responses_no_latency_threshold_passes() {
         let nothing = Record::default();
-        let judged = judge(&parse("1%", &["p99=1h".to_owned()]).unwrap_or_default(), &nothing);
+        let judged = judge(&[Threshold::parse("p99=1h").unwrap()], &nothing);
         assert!(judged.iter().any(|judged| judged.name == "p99" && !judged.passed), "{judged:?}");
         assert!(lines(&judged).contains("FAILED  p99          no responses, at most"), "{}", lines(&judged));
     }
@@ -224,13 +247,13 @@ mod tests {
         for (text, says) in [
             ("p99", "`p99` has no limit; write NAME=LIMIT"),
             ("p98=1ms", "unknown threshold `p98`; did you mean `p90`?"),
-            ("p99=fast", "--fail-on: "),
-            ("error-rate=200%", "--fail-on: "),
+            ("p99=fast", "`fast`"),
+            ("error-rate=200%", "200%"),
             ("rate=-1", "is not a rate"),
         ] {
-            let refused = parse("1%", &[text.to_owned()]).unwrap_err().to_string();
+            let refused = Threshold::parse(text).unwrap_err().to_string();
             assert!(refused.contains(says), "{text}: {refused}");
         }
-        assert!(parse("many", &[]).is_err());
+        assert!(Threshold::max_failures("many").is_err());
     }
 }

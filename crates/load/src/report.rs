@@ -1,0 +1,17 @@
+//! Runs and plans as text: tables, JSON, CSV and a page.
+//!
+//! Strings out; files and terminals are the caller's.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`result`] | the results of a run |
+//! | [`view`] | a run in progress, in lines |
+//! | [`mod@page`] | runs as an HTML page |
+//! | [`limits`] | the bottleneck of each second, drawn for the page |
+//! | [`fit`] | a plan's goodness of fit |
+
+pub mod fit;
+mod limits;
+pub mod page;
+pub mod result;
+pub mod view;

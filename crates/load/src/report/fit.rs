@@ -1,0 +1,157 @@
+//! Goodness of fit of a plan, and of the log whose distributions it uses, as a table, JSON and CSV.
+//!
+//! Not the comparison itself: that is `workload::fit`.
+
+use std::path::{Path, PathBuf};
+
+use quantity::names::shown;
+use render::output::grid::{Column, Grid};
+use render::output::{csv, number};
+use render::terminal::Terminal;
+use serde::Serialize;
+use wire::Bytes;
+use workload::fit::Fit;
+use workload::plan::{Plan, Wanted};
+use workload::schedule::{Arrivals, Schedule};
+use workload::site::Site;
+
+/// A distribution of the plan, as JSON and CSV show it.
+#[derive(Serialize)]
+pub struct Line<'a> {
+    /// Whether these are a log's values, from which the distribution was estimated, or the plan's, which were sampled from it.
+    of: &'static str,
+    what: &'static str,
+    asked: &'a str,
+    values: usize,
+    median_asked: f64,
+    median: f64,
+    p99_asked: f64,
+    p99: f64,
+    distance: f64,
+    likelihood: Option<f64>,
+}
+
+/// The rows of a log's distributions, then those of a plan.
+pub fn rows<'a>(site: Option<&'a Site>, plan: &'a [Fit]) -> Vec<Line<'a>> {
+    let log = site.map_or(&[][..], |site| &site.fits);
+    log.iter().map(|fit| row("log", fit)).chain(plan.iter().map(|fit| row("plan", fit))).collect()
+}
+
+fn row<'a>(of: &'static str, fit: &'a Fit) -> Line<'a> {
+    let Fit { what, asked, count, median, high, distance, likelihood } = fit;
+    let ((median_asked, median), (p99_asked, p99)) = (*median, *high);
+    let (distance, likelihood) = (*distance, *likelihood);
+    Line { of, what, asked, values: *count, median_asked, median, p99_asked, p99, distance, likelihood }
+}
+
+/// The rows as comma-separated values.
+pub fn lines(rows: &[Line<'_>]) -> String {
+    let heading = [
+        "of",
+        "what",
+        "asked",
+        "values",
+        "median_asked",
+        "median",
+        "p99_asked",
+        "p99",
+        "distance",
+        "likelihood",
+    ];
+    let line = |row: &Line<'_>| {
+        let Line { of, what, asked, values, median_asked, median, p99_asked, p99, distance, likelihood } =
+            row;
+        let numbers = [median_asked, median, p99_asked, p99, distance].map(f64::to_string);
+        let words = [(*of).to_owned(), (*what).to_owned(), (*asked).to_owned(), values.to_string()];
+        let last = likelihood.map_or(String::new(), |likelihood| likelihood.to_string());
+        csv::line(words.into_iter().chain(numbers).chain([last]))
+    };
+    csv::line(heading.map(str::to_owned)) + &rows.iter().map(line).collect::<String>()
+}
+
+/// Maximum size of a response in one datagram, in the papers' profile.
+const DATAGRAM: Bytes = Bytes::new(1_460);
+
+/// A plan's summary and its goodness of fit; `path` is that of its file.
+pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal) -> String {
+    let Wanted { set, files: _, cap, schedule, lasts, conditional, seed } = &plan.wanted;
+    let count = |count: usize| number::count(count as f64);
+    let who = match schedule {
+        Schedule::Users(users) => format!("{} for {lasts}", counted(*users, "user")),
+        Schedule::Replay(speed) => format!("an access log at {speed} times its speed, {lasts} long"),
+        Schedule::Rates(_, Arrivals::Constant) => format!("requests at a constant rate for {lasts}"),
+        Schedule::Rates(_, Arrivals::Poisson) => format!("Poisson requests for {lasts}"),
+    };
+    let bytes: u64 = plan.files.iter().sum();
+    let mut text = format!(
+        "{}, {who}, seed {}: {} pages, {} requests for {} files of {} bytes in all\n",
+        set.name(),
+        seed.get(),
+        count(plan.pages.len()),
+        count(plan.requests()),
+        count(plan.files.len()),
+        number::count(bytes as f64),
+    );
+    let most = format!("{} bytes", number::count(cap.get() as f64));
+    text += &match plan.capped() {
+        0 => format!("no file reaches the cap of {most}"),
+        capped => format!("{} cut to {most}", counted(u32::try_from(capped).unwrap_or(u32::MAX), "file")),
+    };
+    text += &format!(
+        "; {:.1}% of the responses fit one datagram of {} bytes or are 304 ({conditional})\n\n",
+        100.0 * plan.small(DATAGRAM),
+        number::count(DATAGRAM.get() as f64)
+    );
+    text += &grid("distribution", "expected", fits, terminal);
+    text += "\nD is the Kolmogorov-Smirnov distance: the largest difference between the two cumulative distributions.\n\
+             The likelihood is its p-value, for independent values.\n";
+    if let Some(path) = path {
+        text += &format!("The plan is in {}.\n", shown(path));
+    }
+    text
+}
+
+/// Summary of the log whose distributions a plan uses.
+pub fn of_log(logs: &[PathBuf], site: &Site, terminal: Terminal) -> String {
+    let Site { set: _, conditional, files, requests, users, lasts, fits, notes: _ } = site;
+    let names: Vec<String> = logs.iter().map(|log| shown(log).to_string()).collect();
+    let count = |count: usize| number::count(count as f64);
+    format!(
+        "{}: {} requests of {} users for {} files in {lasts}, {:.1}% of them answered with 304\n\n{}\nParameters are \
+         fitted to this log (maximum likelihood), so the p-value is too high; D is not affected.\n\n",
+        names.join(", "),
+        count(*requests),
+        count(*users),
+        number::count(f64::from(*files)),
+        100.0 * conditional.get(),
+        grid("fitted distribution", "fitted", fits, terminal)
+    )
+}
+
+fn grid(law: &'static str, short: &'static str, fits: &[Fit], terminal: Terminal) -> String {
+    let columns = vec![
+        Column::name(["", "quantity"]),
+        Column::text(["", law], 1),
+        Column::number(["", "values"], 3),
+        Column::number(["median", short], 2),
+        Column::number(["", "actual"], 2),
+        Column::number(["99%", short], 4),
+        Column::number(["", "actual"], 4),
+        Column::number(["distance", "D"], 0),
+        Column::number(["likeli-", "hood"], 0),
+    ];
+    let row = |fit: &Fit| {
+        let Fit { what, asked, count: values, median, high, distance, likelihood } = fit;
+        let numbers = [median.0, median.1, high.0, high.1].map(number::significant);
+        let mut row = vec![(*what).to_owned(), asked.clone(), number::count(*values as f64)];
+        row.extend(numbers);
+        row.push(format!("{distance:.3}"));
+        row.push(likelihood.map_or(String::new(), |likelihood| format!("{likelihood:.2}")));
+        row
+    };
+    Grid { columns, rows: fits.iter().map(row).collect() }.render(terminal)
+}
+
+fn counted(count: u32, what: &str) -> String {
+    format!("{} {what}{}", number::count(f64::from(count)), if count == 1 { "" } else { "s" })
+}
