@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use render::output::grid::{Column, Grid, wrap};
-use render::output::number;
+use render::output::{csv, number};
 use render::report::html::escaped;
 use render::report::table_of;
 use render::terminal::Terminal;
@@ -166,11 +166,21 @@ fn by_css(replaced: &Replaced) -> String {
 
 /// Rows as comma-separated values (RFC 4180).
 pub fn csv(rows: &[Row]) -> String {
-    let mut text =
-        "page,network,protocol,step,objects,bytes,saved_bytes,saved_percent,packets,elapsed_ms,saved_ms\r\n"
-            .to_owned();
-    let known = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    for row in rows {
+    let columns = [
+        "page",
+        "network",
+        "protocol",
+        "step",
+        "objects",
+        "bytes",
+        "saved_bytes",
+        "saved_percent",
+        "packets",
+        "elapsed_ms",
+        "saved_ms",
+    ];
+    let known = |value: &Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let cells = |row: &Row| {
         let Row {
             page,
             network,
@@ -186,17 +196,21 @@ pub fn csv(rows: &[Row]) -> String {
             files: _,
             notes: _,
         } = row;
-        let page = if page.contains([',', '"']) {
-            format!("\"{}\"", page.replace('"', "\"\""))
-        } else {
-            page.clone()
-        };
-        let (packets, elapsed_ms, saved_ms) = (known(*packets), known(*elapsed_ms), known(*saved_ms));
-        text += &format!(
-            "{page},{network},{protocol},{step},{objects},{bytes},{saved_bytes},{saved_percent},{packets},{elapsed_ms},{saved_ms}\r\n"
-        );
-    }
-    text
+        [
+            page.to_string(),
+            network.to_string(),
+            protocol.to_string(),
+            step.to_string(),
+            objects.to_string(),
+            bytes.to_string(),
+            saved_bytes.to_string(),
+            saved_percent.to_string(),
+            known(packets),
+            known(elapsed_ms),
+            known(saved_ms),
+        ]
+    };
+    csv::table(columns, rows.iter().map(cells))
 }
 
 /// The tables as sections of a page.

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`chart`] | bars: time of each protocol, by each engine |
 //! | [`lines`] | curves over an axis |
-//! | [`html`] | text escaped for HTML |
+//! | [`html`] | text escaped for HTML, and the frame of a page |
 
 pub mod chart;
 pub mod html;
@@ -18,7 +18,7 @@ use crate::output::grid::{Grid, Side};
 use crate::output::table::{self, Footnotes, Layout};
 use crate::provenance::{Fact, Group, Provenance};
 
-use html::escaped;
+use html::{Document, escaped};
 
 /// Contents of a report page.
 #[derive(Debug)]
@@ -46,32 +46,9 @@ impl Report<'_> {
 /// A page of any results: a title, its conclusion in sentences, sections as HTML, and the provenance.
 pub fn page(title: &str, lead: &[String], sections: &str, provenance: &Provenance) -> String {
     let lead: String = lead.iter().map(|sentence| format!("<p>{}</p>\n", escaped(sentence))).collect();
-    format!(
-        "<!doctype html>
-<html lang=\"en\">
-<head>
-<meta charset=\"utf-8\">
-<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
-<meta name=\"color-scheme\" content=\"light dark\">
-<title>{title} - Roundtrip</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-<header>
-<p class=\"brand\">Roundtrip</p>
-<h1>{title}</h1>
-<div class=\"lead\">
-{lead}</div>
-</header>
-<main>
-{sections}{provenance}</main>
-</body>
-</html>
-",
-        title = escaped(title),
-        provenance = origin(provenance),
-    )
+    let lead = format!("<div class=\"lead\">\n{lead}</div>\n");
+    let main = format!("{sections}{}", origin(provenance));
+    Document { title, heading: title, style: STYLE, lead: &lead, main: &main, end: "" }.text()
 }
 
 const STYLE: &str = include_str!("report/style.css");

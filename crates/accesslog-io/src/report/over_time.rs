@@ -49,7 +49,6 @@ pub fn minutes(counts: &Counts) -> Vec<Minute> {
 
 /// As comma-separated values.
 pub fn lines(minutes: &[Minute]) -> String {
-    let heading = COLUMNS.map(str::to_owned);
     let cells = |minute: &Minute| {
         let Minute {
             minute_s,
@@ -68,5 +67,5 @@ pub fn lines(minutes: &[Minute]) -> String {
             max_simultaneous.to_string(),
         ]
     };
-    std::iter::once(heading).chain(minutes.iter().map(cells)).map(csv::line).collect()
+    csv::table(COLUMNS, minutes.iter().map(cells))
 }

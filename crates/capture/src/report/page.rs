@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use diagnose::cause::Describe as _;
 use diagnose::{Account, Finding, FlowReport, Share};
-use render::report::html::escaped;
+use render::report::html::{Document, escaped};
 use wire::Duration;
 
 use crate::group::{Group, counted, groups};
@@ -25,36 +25,16 @@ const MOST_FINDINGS: usize = 100;
 /// The page.
 pub fn page(captures: &[Capture]) -> String {
     let names: Vec<&str> = captures.iter().map(|capture| capture.name.as_str()).collect();
-    let title = escaped(&names.join(", "));
+    let title = names.join(", ");
     let sections: String =
         captures.iter().enumerate().map(|(place, capture)| section(place, capture)).collect();
-    format!(
-        "<!doctype html>
-<html lang=\"en\">
-<head>
-<meta charset=\"utf-8\">
-<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
-<meta name=\"color-scheme\" content=\"light dark\">
-<title>{title} - Roundtrip</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-<header>
-<p class=\"brand\">Roundtrip</p>
-<h1>Where the time went in {title}</h1>
-</header>
-<main>
-{sections}</main>
-<footer>roundtrip {version}. Over a plot: Ctrl and scroll, or + and -, to zoom; drag to pan; double-click or 0 to see all of \
-         it; rest the pointer on it for its packets.</footer>
-<script>
-{SCRIPT}</script>
-</body>
-</html>
-",
-        version = env!("CARGO_PKG_VERSION")
-    )
+    let end = format!(
+        "<footer>roundtrip {}. Over a plot: Ctrl and scroll, or + and -, to zoom; drag to pan; double-click or 0 to see all of \
+         it; rest the pointer on it for its packets.</footer>\n<script>\n{SCRIPT}</script>\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    let heading = format!("Where the time went in {title}");
+    Document { title: &title, heading: &heading, style: STYLE, lead: "", main: &sections, end: &end }.text()
 }
 
 const STYLE: &str = include_str!("page.css");

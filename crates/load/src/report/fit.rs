@@ -46,7 +46,7 @@ fn row<'a>(of: &'static str, fit: &'a Fit) -> Line<'a> {
 
 /// The rows as comma-separated values.
 pub fn lines(rows: &[Line<'_>]) -> String {
-    let heading = [
+    let columns = [
         "of",
         "what",
         "asked",
@@ -61,12 +61,20 @@ pub fn lines(rows: &[Line<'_>]) -> String {
     let line = |row: &Line<'_>| {
         let Line { of, what, asked, values, median_asked, median, p99_asked, p99, distance, likelihood } =
             row;
-        let numbers = [median_asked, median, p99_asked, p99, distance].map(f64::to_string);
-        let words = [(*of).to_owned(), (*what).to_owned(), (*asked).to_owned(), values.to_string()];
-        let last = likelihood.map_or(String::new(), |likelihood| likelihood.to_string());
-        csv::line(words.into_iter().chain(numbers).chain([last]))
+        [
+            (*of).to_owned(),
+            (*what).to_owned(),
+            (*asked).to_owned(),
+            values.to_string(),
+            median_asked.to_string(),
+            median.to_string(),
+            p99_asked.to_string(),
+            p99.to_string(),
+            distance.to_string(),
+            likelihood.map(|likelihood| likelihood.to_string()).unwrap_or_default(),
+        ]
     };
-    csv::line(heading.map(str::to_owned)) + &rows.iter().map(line).collect::<String>()
+    csv::table(columns, rows.iter().map(line))
 }
 
 /// Maximum size of a response in one datagram, in the papers' profile.

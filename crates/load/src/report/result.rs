@@ -170,7 +170,7 @@ fn line(second: &Second) -> Line {
 
 /// The run's seconds, numbered from 0; figures of the whole run are in the table and in JSON.
 pub fn lines(run: &Run<'_>) -> String {
-    let heading = [
+    let columns = [
         "second",
         "due",
         "late",
@@ -186,8 +186,7 @@ pub fn lines(run: &Run<'_>) -> String {
         "dropped",
         "limit",
     ];
-    let mut text = csv::line(heading.map(str::to_owned));
-    for (number, line) in run.seconds.iter().enumerate() {
+    let cells = |(second, line): (usize, &Line)| {
         let Line {
             due,
             late,
@@ -203,18 +202,24 @@ pub fn lines(run: &Run<'_>) -> String {
             dropped,
             limit,
         } = line;
-        let counts = [*due, *late, *answered, *failed, *bytes].map(|count| count.to_string());
-        let latencies = [intended_p50_ms, intended_p99_ms, intended_max_ms].map(f64::to_string);
-        let rest = [
+        [
+            second.to_string(),
+            due.to_string(),
+            late.to_string(),
+            answered.to_string(),
+            failed.to_string(),
+            bytes.to_string(),
+            intended_p50_ms.to_string(),
+            intended_p99_ms.to_string(),
+            intended_max_ms.to_string(),
             opened.to_string(),
             open.to_string(),
             generator_share.to_string(),
             dropped.to_string(),
             (*limit).to_owned(),
-        ];
-        text += &csv::line([number.to_string()].into_iter().chain(counts).chain(latencies).chain(rest));
-    }
-    text
+        ]
+    };
+    csv::table(columns, run.seconds.iter().enumerate().map(cells))
 }
 
 /// The run's first line, for formats that do not contain it, and the note on an interrupted run.

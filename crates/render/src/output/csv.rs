@@ -6,9 +6,7 @@ use trace::{Row, Stall};
 
 /// A heading line and a line for each row, with CRLF as in the RFC.
 pub fn rows(rows: &[&Row]) -> String {
-    let heading = COLUMNS.map(str::to_owned);
-    let lines = rows.iter().map(|row| cells(row));
-    std::iter::once(heading).chain(lines).map(line).collect()
+    table(COLUMNS, rows.iter().map(|row| cells(row)))
 }
 
 const COLUMNS: [&str; 18] = [
@@ -84,7 +82,12 @@ fn stall(stall: &Stall) -> String {
     format!("{cause}@{at_ms}+{lost_ms}")
 }
 
-/// One line of any table.
+/// Any table: a heading line and a line for each row.
+pub fn table<const N: usize>(columns: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    std::iter::once(columns.map(str::to_owned)).chain(rows).map(line).collect()
+}
+
+/// One line of a table whose number of columns varies.
 pub fn line(cells: impl IntoIterator<Item = String>) -> String {
     cells.into_iter().map(|cell| quoted(&cell)).collect::<Vec<String>>().join(",") + "\r\n"
 }

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use super::palette;
+use crate::report::html::escaped;
 
 /// A point on the picture, in pixels from the top left.
 pub type Point = (f64, f64);
@@ -222,10 +223,6 @@ fn outline(points: &[Point], closed: bool) -> String {
         path.push('Z');
     }
     path
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

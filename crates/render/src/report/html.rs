@@ -15,6 +15,54 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// A page in one file, which needs no network.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    /// Title of the window.
+    pub title: &'a str,
+    /// Heading of the page.
+    pub heading: &'a str,
+    /// Style sheet.
+    pub style: &'a str,
+    /// HTML below the heading.
+    pub lead: &'a str,
+    /// HTML of the contents.
+    pub main: &'a str,
+    /// HTML after the contents: a footer, a script.
+    pub end: &'a str,
+}
+
+impl Document<'_> {
+    /// The file's text.
+    pub fn text(&self) -> String {
+        let Self { title, heading, style, lead, main, end } = self;
+        format!(
+            "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta name=\"color-scheme\" content=\"light dark\">
+<title>{title} - Roundtrip</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header>
+<p class=\"brand\">Roundtrip</p>
+<h1>{heading}</h1>
+{lead}</header>
+<main>
+{main}</main>
+{end}</body>
+</html>
+",
+            title = escaped(title),
+            heading = escaped(heading),
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::escaped;

@@ -128,9 +128,8 @@ fn page_figures(page: &Page) -> [String; 3] {
 }
 
 fn lines(names: &[Name]) -> String {
-    let heading = csv::line(["kind", "name", "description", "source"].map(str::to_owned));
-    let line = |&Name { kind, name, description, source }: &Name| {
-        csv::line([kind, name, description, source].map(str::to_owned))
+    let cells = |&Name { kind, name, description, source }: &Name| {
+        [kind, name, description, source].map(str::to_owned)
     };
-    heading + &names.iter().map(line).collect::<String>()
+    csv::table(["kind", "name", "description", "source"], names.iter().map(cells))
 }

@@ -154,11 +154,9 @@ fn verdict(report: &Report) -> ExitCode {
 }
 
 fn lines(rows: &[VerdictRow]) -> String {
-    let heading =
-        csv::line(["key", "cell", "published", "ours", "unit", "verdict", "note"].map(str::to_owned));
     let line = |row: &VerdictRow| {
         let VerdictRow { key, cell, published, ours, unit, verdict, note } = row;
-        csv::line([
+        [
             (*key).to_owned(),
             cell.clone(),
             published.to_string(),
@@ -166,7 +164,7 @@ fn lines(rows: &[VerdictRow]) -> String {
             unit.clone(),
             Verdict::name(*verdict).to_owned(),
             note.clone().unwrap_or_default(),
-        ])
+        ]
     };
-    heading + &rows.iter().map(line).collect::<String>()
+    csv::table(["key", "cell", "published", "ours", "unit", "verdict", "note"], rows.iter().map(line))
 }
