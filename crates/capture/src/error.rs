@@ -32,16 +32,23 @@ pub enum Error {
         /// The system's error.
         error: io::Error,
     },
-    /// This process may not see packets, or the kernel refused.
-    Kernel(measure::Error),
+    /// The system does not allow this process to capture packets.
+    Forbidden {
+        /// The missing right.
+        missing: String,
+        /// Remedy for the user.
+        remedy: String,
+    },
+    /// The kernel refused to report packets or sockets.
+    Kernel(testbed::Error),
     /// Signals cannot be waited for.
     Signals(Errno),
     /// Packets cannot be waited for.
     Packets(Errno),
 }
 
-impl From<measure::Error> for Error {
-    fn from(error: measure::Error) -> Self {
+impl From<testbed::Error> for Error {
+    fn from(error: testbed::Error) -> Self {
         Self::Kernel(error)
     }
 }
@@ -61,6 +68,7 @@ impl fmt::Display for Error {
                 // The system's kinds are open-ended.
                 _ => write!(f, "cannot run `{program}`: {error}"),
             },
+            Self::Forbidden { missing, remedy } => write!(f, "cannot capture here: {missing}; {remedy}"),
             Self::Kernel(error) => error.fmt(f),
             Self::Signals(error) => write!(f, "cannot wait for signals: {error}"),
             Self::Packets(error) => write!(f, "cannot wait for packets: {error}"),

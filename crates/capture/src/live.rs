@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use measure::clock::Clock;
+use testbed::clock::Clock;
 use trace::capture::{Frame, LinkType};
 use trace::pcapng::{self, Interface, Packet};
 use wire::packet::Flags;

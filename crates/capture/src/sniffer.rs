@@ -22,8 +22,9 @@ use nix::net::if_::if_indextoname;
 use socket2::{Domain, Socket, Type};
 use wire::{Duration, Time};
 
-use measure::Error;
 use ring::Ring;
+
+use crate::Error;
 
 /// Captures every packet of this host's network until it is dropped.
 #[derive(Debug)]
@@ -58,7 +59,9 @@ impl Sniffer {
     pub fn open(port: Option<u16>) -> Result<Self, Error> {
         // Protocol 0: no packet arrives before the filter and the ring are set.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None).map_err(|error| refused(&error))?;
-        socket.attach_filter(&filter::program(port)).map_err(Error::io("filter the packets of a capture"))?;
+        socket
+            .attach_filter(&filter::program(port))
+            .map_err(testbed::Error::io("filter the packets of a capture"))?;
         let ring = Ring::new(socket)?;
         ring.listen()?;
         Ok(Self { ring, lost: 0 })
@@ -97,17 +100,17 @@ pub fn interface_name(interface: u32) -> String {
 
 fn refused(error: &std::io::Error) -> Error {
     match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EPERM | Errno::EACCES) => Error::Uncaptured {
+        Some(Errno::EPERM | Errno::EACCES) => Error::Forbidden {
             missing: "this process may not look at packets (CAP_NET_RAW)".to_owned(),
             remedy: "run as root, give the program the right with `setcap cap_net_raw+ep FILE`, or have somebody run \
                      `tcpdump -w FILE` and diagnose that"
                 .to_owned(),
         },
-        Some(Errno::EAFNOSUPPORT) => Error::Uncaptured {
+        Some(Errno::EAFNOSUPPORT) => Error::Forbidden {
             missing: "this kernel has no packet sockets (CONFIG_PACKET)".to_owned(),
             remedy: "load them with `modprobe af_packet`".to_owned(),
         },
-        _another_reason => Error::Uncaptured {
+        _another_reason => Error::Forbidden {
             missing: format!("a packet socket was refused: {error}"),
             remedy: "run outside the sandbox that forbids it".to_owned(),
         },

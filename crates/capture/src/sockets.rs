@@ -11,10 +11,9 @@ use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, socket,
 };
+use testbed::Error;
+use testbed::netlink_message::{Attributes, Message, messages};
 use wire::{Bytes, Duration};
-
-use measure::Error;
-use measure::netlink_message::{Attributes, Message, messages};
 
 /// Netlink sockets for queries and for notifications.
 #[derive(Debug)]

@@ -278,7 +278,7 @@ fn closes_naively(programs: &Programs) -> bool {
     programs.server_close == Some(Closing::Naive)
 }
 
-/// Period of the shim's clock ([`crate::ack_heartbeat`]).
+/// Period of the shim's clock ([`testbed::ack_heartbeat`]).
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// Upper bound of our server's response headers, bytes.
 const HEAD: u64 = 1_024;

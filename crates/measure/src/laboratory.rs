@@ -8,14 +8,16 @@
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use scenario::Network;
+use testbed::advertised_window::AdvertisedWindow;
+use testbed::emulator::{Options, Running};
+use testbed::netlink::{Link, Netlink, Route};
+use testbed::tun::Tun;
+use testbed::{Emulator, Namespace};
+use testbed::{End, Ends};
 use wire::{Bytes, Seed};
 
-use crate::advertised_window::AdvertisedWindow;
-use crate::emulator::{Options, Running};
-use crate::netlink::{Link, Netlink, Route};
-use crate::profile::{End, Ends, Profile, Setting, Shims};
-use crate::tun::Tun;
-use crate::{Emulator, Error, Namespace};
+use crate::Error;
+use crate::profile::{Profile, Setting, Shims};
 
 /// Address at which the server listens.
 pub(crate) const SERVER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(SERVER_ADDRESS, 80));
@@ -91,7 +93,7 @@ fn host(
             name,
             &Route { destination: peer, source: own, metrics: profile.metrics.at(end).clone() },
         )?;
-        Ok((tun, settings))
+        Ok::<_, Error>((tun, settings))
     })?;
     Ok((namespace, tun, settings))
 }

@@ -12,13 +12,14 @@ use std::io::ErrorKind;
 
 use scenario::Stack;
 use tcp::stack::{Acks, Congestion, Growth, Idle};
+use testbed::advertised_window::SlowStart;
+use testbed::netlink::Metrics;
+use testbed::privilege::sysctl_path;
+use testbed::{End, Ends};
 use wire::Bytes;
 
 use crate::Error;
-use crate::advertised_window::SlowStart;
 use crate::fidelity::{Part, Unreproducible};
-use crate::netlink::Metrics;
-use crate::privilege::sysctl_path;
 
 /// A stack profile in the kernel's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,45 +42,12 @@ pub struct Profile {
 /// Parts of a profile that Linux cannot be set to, provided by the link in front of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shims {
-    /// Pure ACKs of less than two segments wait for the next tick of a 200 ms clock ([`crate::ack_heartbeat`]).
+    /// Pure ACKs of less than two segments wait for the next tick of a 200 ms clock ([`testbed::ack_heartbeat`]).
     pub ack_heartbeat: bool,
-    /// Maximum advertised window, bytes ([`crate::advertised_window`]).
+    /// Maximum advertised window, bytes ([`testbed::advertised_window`]).
     pub largest_window: Option<u16>,
     /// The congestion window of each end opens by one segment per ACK (the same shim).
     pub slow_start: Ends<Option<SlowStart>>,
-}
-
-/// One end of the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The client's host.
-    Client,
-    /// The server's host.
-    Server,
-}
-
-/// A value for each end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ends<T> {
-    /// The client's.
-    pub client: T,
-    /// The server's.
-    pub server: T,
-}
-
-impl<T> Ends<T> {
-    /// Calls `value` for each end.
-    pub fn of(mut value: impl FnMut(End) -> T) -> Self {
-        Self { client: value(End::Client), server: value(End::Server) }
-    }
-
-    /// The value of one end.
-    pub const fn at(&self, end: End) -> &T {
-        match end {
-            End::Client => &self.client,
-            End::Server => &self.server,
-        }
-    }
 }
 
 /// A setting in force during a run, published with the result.
@@ -281,7 +249,8 @@ fn as_u32(size: Bytes, what: &str) -> Result<u32, Error> {
 }
 
 fn unpinned(setting: &str, wanted: &str, found: &str) -> Error {
-    Error::Unpinned { setting: setting.to_owned(), wanted: wanted.to_owned(), found: found.to_owned() }
+    let (setting, wanted, found) = (setting.to_owned(), wanted.to_owned(), found.to_owned());
+    testbed::Error::Unpinned { setting, wanted, found }.into()
 }
 
 #[cfg(test)]

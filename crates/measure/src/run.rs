@@ -14,22 +14,24 @@ use pageload::robot::{Flush, Pipelining, Plan, Shape};
 use pageload::visitor::Counts;
 use scenario::dhttp::{Dhttp, DhttpWays};
 use scenario::{Network, Protocol, Scenario, Serving, Visit};
+use testbed::Namespace;
+use testbed::clock::Clock;
+use testbed::emulator::{Capture, Report, Scheduling};
+use testbed::lateness::Lateness;
+use testbed::reactions::Reactions;
+use testbed::{End, Ends};
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
-use crate::clock::Clock;
 use crate::driver::client::Fetched;
 use crate::driver::desk::DhttpServer;
 use crate::driver::server::{Served, Server, Service};
 use crate::driver::visitor::DhttpClient;
-use crate::emulator::{Capture, Report, Scheduling};
 use crate::fidelity::{Part, Unreproducible};
 use crate::laboratory::{Laboratory, SERVER};
-use crate::lateness::Lateness;
 use crate::peers::server::{Running, Told};
 use crate::peers::{self, ClientProgram, Folder, Found, ServerProgram};
-use crate::profile::{End, Ends, Profile, Setting};
-use crate::reactions::Reactions;
-use crate::{Error, Namespace, Peers, driver, fidelity};
+use crate::profile::{Profile, Setting};
+use crate::{Error, Peers, driver, fidelity};
 use plan::{config, deadline, honoured, only_ours, plan, shape, validate};
 
 /// Observations of one run.
@@ -437,7 +439,8 @@ fn account(
     if up.link.offered.packets < 3 * connections {
         return Err(failed("the packets did not cross the emulated link; is a route in the way?".to_owned()));
     }
-    let lost = |traffic: &crate::emulator::Traffic| traffic.link.dropped.packets + traffic.link.lost.packets;
+    let lost =
+        |traffic: &testbed::emulator::Traffic| traffic.link.dropped.packets + traffic.link.lost.packets;
     let run = Run {
         elapsed,
         connections,

@@ -7,12 +7,12 @@
 
 use pageload::robot::Course;
 use scenario::Scenario;
+use testbed::emulator::{Capture, Scheduling};
+use testbed::lateness::Lateness;
 use trace::Row;
 use wire::calendar::iso_8601;
 use wire::{Bytes, Duration};
 
-use crate::emulator::{Capture, Scheduling};
-use crate::lateness::Lateness;
 use crate::profile::Setting;
 use crate::run::{Experiment, Outcome, Run};
 use crate::{Error, Peers};
@@ -53,7 +53,7 @@ pub struct Measured {
     /// Duration of the page, in milliseconds, over the runs.
     pub elapsed_ms: Summary,
     /// Server time per response, in milliseconds, over all responses of all runs: the scenario's processing
-    /// time, and the host's overhead ([`crate::reactions`]). It is the model's processing time, if the two
+    /// time, and the host's overhead ([`testbed::reactions`]). It is the model's processing time, if the two
     /// are to be compared.
     pub processing_ms: Option<Summary>,
     /// Lateness of the emulator, over all packets of the runs that count.
@@ -253,7 +253,7 @@ impl Measured {
         }
     }
 
-    /// Mean reaction time of each host ([`crate::reactions`]); zero without reactions.
+    /// Mean reaction time of each host ([`testbed::reactions`]); zero without reactions.
     pub fn host_times(&self) -> HostTimes {
         let mean = |times: &mut dyn Iterator<Item = Duration>| {
             let times: Vec<_> = times.collect();

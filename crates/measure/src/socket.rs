@@ -173,7 +173,7 @@ impl Connection {
     /// Whether the open socket has the congestion control and the segment size that its profile pins.
     pub(crate) fn check(&self, profile: &Profile) -> Result<(), Error> {
         let unpinned = |setting: &str, wanted: String, found: String| {
-            Err(Error::Unpinned { setting: setting.to_owned(), wanted, found })
+            Err(testbed::Error::Unpinned { setting: setting.to_owned(), wanted, found }.into())
         };
         let congestion = getsockopt(&self.socket, sockopt::TcpCongestion)
             .map_err(Error::kernel("read a socket's congestion control"))?;

@@ -15,7 +15,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use measure::{Options, measure};
+use measure::{Error, Options, measure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 use scenario::{Network, Object, Page, Protocol, Scenario, Stack};
@@ -54,7 +54,7 @@ fn page(runs: u32) {
             Stack::named("period").expect("a stack's name"),
         )
     };
-    let done = measure::prepare().and_then(|()| measure::available()).and_then(|()| {
+    let done = testbed::prepare().and_then(|()| testbed::available()).map_err(Error::from).and_then(|()| {
         let mut over = 0;
         let count = |_| {
             over += 1;

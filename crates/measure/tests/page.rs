@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use http1::server::Closing;
-use measure::emulator::{Seen, Way};
 use measure::fidelity::Part;
 use measure::{Error, Measured, Options, measure};
 use pageload::robot::{Flush, Report, What};
@@ -17,6 +16,7 @@ use scenario::page::contents::file;
 use scenario::programs::{HeadWrite, ProgramKey, Validation};
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use tcp::stack::packets::{NagleRule, Recovery};
+use testbed::emulator::{Seen, Way};
 use wire::link::Loss;
 use wire::packet::Packet;
 use wire::{Bytes, Duration, Rate, Seed, Time};

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 fn measure_into(file: &str, only: &str) -> Result<(), String> {
-    measure::available().map_err(|error| error.to_string())?;
+    testbed::available().map_err(|error| error.to_string())?;
     let mut cells = MEASURED.cells();
     cells.retain(|cell| line(cell, Vec::new()).starts_with(only));
     written(file, &all(&cells, BESIDE, measured))

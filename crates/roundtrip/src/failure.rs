@@ -127,7 +127,9 @@ impl From<capture::Error> for Failure {
             Error::Unreadable { path, error } => Self::Read { path, error },
             Error::NotACapture { .. } => Self::Value(error.to_string()),
             Error::Command { .. } => Self::Value(format!("--run: {error}")),
-            Error::Kernel(_) | Error::Signals(_) | Error::Packets(_) => Self::Laboratory(error.to_string()),
+            Error::Forbidden { .. } | Error::Kernel(_) | Error::Signals(_) | Error::Packets(_) => {
+                Self::Laboratory(error.to_string())
+            }
         }
     }
 }
@@ -158,6 +160,12 @@ impl From<content::Error> for Failure {
 
 impl From<reproduce::engine::measure::Error> for Failure {
     fn from(error: reproduce::engine::measure::Error) -> Self {
+        Self::Laboratory(error.to_string())
+    }
+}
+
+impl From<testbed::Error> for Failure {
+    fn from(error: testbed::Error) -> Self {
         Self::Laboratory(error.to_string())
     }
 }

@@ -22,8 +22,8 @@ use dhttp::{ClientConfig, Files, Server, ServerConfig};
 use dhttp_proto::message::is_resend;
 use dhttp_proxy::{Gateway, GatewayConfig};
 use hosts::{Hosts, SERVER};
-use measure::emulator::{Capture, Options, Seen, Way};
 use scenario::Network;
+use testbed::emulator::{Capture, Options, Seen, Way};
 use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};
 
@@ -106,22 +106,24 @@ fn load(network: &Network, asks: Asks, www: &Path, run: usize) -> Page {
     let www = www.to_owned();
     let server = hosts
         .server
-        .run(move || {
+        .start(move || {
             let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-            Ok(Server::start((SERVER, 80).into(), config, Files::below(&www).unwrap(), None).unwrap())
+            Server::start((SERVER, 80).into(), config, Files::below(&www).unwrap(), None).unwrap()
         })
+        .wait()
         .unwrap();
     let gateway = (asks != Asks::Directly).then(|| {
         hosts
             .client
-            .run(move || {
+            .start(move || {
                 let mut known = Known::default();
                 if asks == Asks::GatewayThatKnows {
                     known.hear(&SERVER.to_string(), b"dhttp=\":80\"");
                 }
                 let config = GatewayConfig::new(ClientConfig::internet());
-                Ok(Gateway::start("127.0.0.1:0".parse().unwrap(), config, known, None, None).unwrap())
+                Gateway::start("127.0.0.1:0".parse().unwrap(), config, known, None, None).unwrap()
             })
+            .wait()
             .unwrap()
     });
     let proxy = gateway.as_ref().map(|gateway| gateway.address().to_string());

@@ -7,7 +7,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use measure::mounts;
+use testbed::mounts;
+
 use serde_json::Value;
 
 fn roundtrip(arguments: &[&str]) -> Output {

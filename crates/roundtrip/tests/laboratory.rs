@@ -5,7 +5,8 @@
 
 use std::process::{Command, Output};
 
-use measure::mounts;
+use testbed::mounts;
+
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");

@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use libc::{c_int, c_void, sockaddr_ll, tpacket_req3, tpacket_stats_v3};
 use nix::errno::Errno;
 use socket2::Socket;
-
-use measure::Error;
+use testbed::Error;
 
 /// Block size: a packet of the loopback has up to 64 KiB, and must lie in one block.
 const BLOCK: usize = 1 << 18;

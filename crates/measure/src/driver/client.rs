@@ -14,11 +14,11 @@ use std::os::fd::AsFd;
 use nix::poll::{PollFd, PollFlags};
 use pageload::robot::{Break, ConnectionId, Failure, Input, Output, Plan, Report, Robot, What};
 use pageload::visitor::Counts;
+use testbed::clock::Clock;
 use wire::Time;
 
 use super::wait::{Until, Waiting};
 use crate::Error;
-use crate::clock::Clock;
 use crate::profile::Profile;
 use crate::socket::{Arrived, Connection};
 

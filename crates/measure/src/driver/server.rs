@@ -2,7 +2,7 @@
 //!
 //! Each request is served when the scenario's processing time has passed since its last byte was read. The
 //! actual time belongs in any comparison with a model, and is best measured from outside
-//! ([`crate::reactions`]).
+//! ([`testbed::reactions`]).
 //!
 //! Not a web server: one thread, one site, and it runs until it is stopped.
 
@@ -18,12 +18,12 @@ use http1::site::Site;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use testbed::clock::Clock;
 use wire::{Duration, Time};
 
 use super::desk::{Desk, DhttpServer};
 use super::wait::{Until, Waiting};
 use crate::Error;
-use crate::clock::Clock;
 use crate::profile::Profile;
 use crate::socket::{Arrived, Connection};
 

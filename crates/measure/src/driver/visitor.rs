@@ -17,13 +17,13 @@ use nix::poll::{PollFd, PollFlags};
 use pageload::robot::{self, Break, Plan};
 use pageload::visitor::{Input, Output, Visitor};
 use socket2::Socket;
+use testbed::clock::Clock;
 use wire::{Seed, Time};
 
 use super::client::{Fetched, reason};
 use super::server::listen;
 use super::wait::{Until, Waiting};
 use crate::Error;
-use crate::clock::Clock;
 use crate::profile::Profile;
 use crate::socket::{Arrived, Connection};
 

@@ -9,12 +9,12 @@ use std::thread::available_parallelism;
 use nix::errno::Errno;
 use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
+use testbed::clock::Clock;
+use testbed::emulator::Scheduling;
+use testbed::emulator::priority::{Priority, Rank};
 use wire::{Duration, Time};
 
 use crate::Error;
-use crate::clock::Clock;
-use crate::emulator::Scheduling;
-use crate::emulator::priority::{Priority, Rank};
 
 /// Accuracy of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,6 @@ fn poll(sockets: &mut [PollFd<'_>], nap: Option<Duration>) -> Result<bool, Error
     match ppoll(sockets, nap, None) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::EINTR) => Ok(false),
-        Err(errno) => Err(Error::Kernel { doing: "wait for a socket".to_owned(), errno }),
+        Err(errno) => Err(Error::kernel("wait for a socket")(errno)),
     }
 }

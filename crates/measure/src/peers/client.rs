@@ -9,6 +9,8 @@ use std::process::Command;
 
 use http1::site::Site;
 use scenario::{Client, Connection, Protocol, Visit};
+use testbed::clock::Clock;
+use testbed::emulator::{Capture, Seen, Way};
 use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};
 
@@ -16,9 +18,7 @@ use super::process::{Folder, Process};
 use super::server::DOCUMENT;
 use super::{ClientProgram, Found, ServerProgram};
 use crate::Error;
-use crate::clock::Clock;
 use crate::driver::client::Fetched;
-use crate::emulator::{Capture, Seen, Way};
 
 impl ClientProgram {
     /// Finds the program, and checks that it supports the scenario.

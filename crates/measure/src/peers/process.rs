@@ -10,10 +10,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
+use testbed::clock::Clock;
 use wire::Duration;
 
 use crate::Error;
-use crate::clock::Clock;
 
 /// Directory of one run, for a server's files or a client's cache; removed with its contents.
 #[derive(Debug)]

@@ -15,12 +15,12 @@ use http1::message::Validator;
 use http1::site::Site;
 use pageload::html::address::place_of;
 use scenario::Programs;
+use testbed::clock::Clock;
 use wire::Duration;
 
 use super::process::{Folder, Process};
 use super::{Found, ServerProgram};
 use crate::Error;
-use crate::clock::Clock;
 
 /// Modification time of the files: 24 June 1997, in seconds since 1970.
 const WRITTEN: u64 = 867_110_400;

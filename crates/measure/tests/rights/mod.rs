@@ -2,7 +2,7 @@
 
 /// Returns true if it may. With `ROUNDTRIP_REQUIRE_KERNEL=1` (as in CI), it must.
 pub(crate) fn granted() -> bool {
-    let Err(missing) = measure::available() else { return true };
+    let Err(missing) = testbed::available() else { return true };
     skip::refused(&missing.to_string());
     false
 }

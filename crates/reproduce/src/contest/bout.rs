@@ -14,8 +14,8 @@ use load::config::PORTS;
 use load::record::Channel;
 use load::{Config, Record, Shard, Target};
 use measure::Error;
-use measure::emulator::Scheduling;
 use tempfile::TempDir;
+use testbed::emulator::Scheduling;
 use wire::Duration;
 use workload::plan::{Plan, Wanted, contents, path};
 use workload::schedule::Schedule;
@@ -240,16 +240,14 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
         security: how.security(),
     };
     let (there, before) = (Arc::clone(site), hosts.spent_s());
-    let record = hosts.users.run(move || {
+    let record = hosts.users.start(move || {
         // Concurrent runs share CPUs: a user's request must not wait for another run's server. A refusal shows as lateness.
         let _ = Scheduling::real_time();
-        Ok(load::run::run(&there.plan, &target, &config, &mut |_| ()))
-    })?;
+        load::run::run(&there.plan, &target, &config, &mut |_| ())
+    });
+    let record = record.wait()?;
     let spent_s = hosts.spent_s() - before;
-    hosts.server.run(move || {
-        drop(running);
-        Ok(())
-    })?;
+    hosts.server.start(move || drop(running)).wait()?;
     let record = record.map_err(|error| Error::Run { number: 1, what: error.to_string() })?;
     let early = how.early(&hosts, &record)?;
     Ok(Outcome { early, ..outcome(&record, extent, users, spent_s) })

@@ -14,7 +14,8 @@ use std::time::Duration as Elapsed;
 use dhttp_proto::ClientConfig;
 use load::config::PORTS;
 use load::{Config, Protocol, Record, Shard, Target, audit};
-use measure::{Error, Namespace};
+use measure::Error;
+use testbed::Namespace;
 use wire::Duration;
 
 use super::bout::Site;
@@ -123,10 +124,7 @@ fn one(crowd: Crowd, lasts: Duration) -> Result<Outcome, Error> {
         records.push(asked.wait()?.map_err(|error| Error::Run { number: 1, what: error.to_string() })?);
     }
     let counted = running.counted();
-    line.server.run(move || {
-        drop(running);
-        Ok(())
-    })?;
+    line.server.start(move || drop(running)).wait()?;
     let carried = line.end()?;
     Ok(Outcome { counted, beside_bits, ..outcome(records, lasts, carried) })
 }

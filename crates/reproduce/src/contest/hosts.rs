@@ -11,9 +11,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use measure::card::{self, Offload};
-use measure::netlink::{Metrics, Netlink, Route};
-use measure::{Error, Namespace};
+use testbed::Namespace;
+use testbed::card::{self, Offload};
+use testbed::netlink::{Metrics, Netlink, Route};
+
+use measure::Error;
 
 use super::failed;
 
@@ -54,7 +56,8 @@ impl Hosts {
             up(netlink, &near, [SERVER, USERS])
         })?;
         users.run(move || up(Netlink::open()?, &far, [USERS, SERVER]))?;
-        let network = server.run(|| Ok(network_of(Path::new("/proc/thread-self")).unwrap_or_default()))?;
+        let network =
+            server.start(|| network_of(Path::new("/proc/thread-self")).unwrap_or_default()).wait()?;
         Ok(Self { server, users, network, device })
     }
 
@@ -107,7 +110,7 @@ fn up(mut netlink: Netlink, device: &str, [own, other]: [Ipv4Addr; 2]) -> Result
     card::set_offload(device, Offload::CutSegments, false)?;
     // With a queue a sender waits for a free slot, instead of losing packets.
     netlink.add_queue(device)?;
-    card::receive_in_thread(device)
+    Ok(card::receive_in_thread(device)?)
 }
 
 #[cfg(test)]
@@ -132,7 +135,7 @@ mod tests {
                     // No one listens there, and the kernel receives it none the less.
                     socket.send_to(&[0; 32], (to, 9)).map_err(failed("send"))?;
                 }
-                Ok(())
+                Ok::<_, Error>(())
             })
             .unwrap();
             hosts.spent_s() - before

@@ -76,7 +76,7 @@ impl How {
     pub fn early(self, hosts: &Hosts, record: &Record) -> Result<f64, Error> {
         let answers = record.answers().max(1) as f64;
         let early = match self {
-            Self::FastOpen => hosts.server.run(|| Ok(accepted_early()))?,
+            Self::FastOpen => hosts.server.start(accepted_early).wait()?,
             Self::Http3Early => record.channels.get(&Channel::QuicEarly).copied().unwrap_or(0),
             Self::Usual | Self::Http2 | Self::Http2Tls | Self::Http3 => 0,
         };

@@ -7,10 +7,11 @@
 use std::fs;
 use std::net::Ipv4Addr;
 
-use measure::emulator::{Options, Running};
-use measure::netlink::{Link, Metrics, Netlink, Route};
-use measure::tun::Tun;
-use measure::{Emulator, Error, Namespace};
+use measure::Error;
+use testbed::emulator::{Options, Running};
+use testbed::netlink::{Link, Metrics, Netlink, Route};
+use testbed::tun::Tun;
+use testbed::{Emulator, Namespace};
 use wire::link::{Config, QueueLimit};
 use wire::{Duration, Rate};
 
@@ -123,13 +124,13 @@ fn host(
         let (tun, mut netlink) = device_up(&called, own)?;
         netlink.set_default_route(&called, own)?;
         netlink.bring_up_loopback()?;
-        Ok(tun)
+        Ok::<_, Error>(tun)
     })?;
     let far = router.run(move || {
         let (tun, mut netlink) = device_up(&device, hop)?;
         let route = Route { destination: own, source: hop, metrics: Metrics::default() };
         netlink.set_route(&device, &route)?;
-        Ok(tun)
+        Ok::<_, Error>(tun)
     })?;
     // The server sends downstream, users send upstream.
     let [client, server] = if number == 0 { [far, near] } else { [near, far] };

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 
-use ::measure::emulator::Capture;
 use ::measure::profile::Setting;
 use ::measure::run::Visited;
 use ::measure::series::HostTimes;
@@ -12,6 +11,7 @@ use render::output::{Missing, Outcome, table};
 use render::provenance::{Fact, Known, Provenance};
 use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
+use testbed::emulator::Capture;
 use trace::har::Visit;
 use wire::{Bytes, Duration, Time};
 
@@ -60,9 +60,9 @@ pub struct Measurements {
 }
 
 /// Whether this process can measure; to be called before it has a second thread, and before it measures.
-pub fn available() -> Result<(), ::measure::Error> {
-    ::measure::prepare()?;
-    ::measure::available()
+pub fn available() -> Result<(), testbed::Error> {
+    testbed::prepare()?;
+    testbed::available()
 }
 
 /// Receiver of a run's packets, called as soon as they are captured: there may be too many to store.

@@ -11,13 +11,14 @@ use std::sync::{Arc, mpsc};
 use dhttp::{Files, Server as Engine, ServerConfig};
 use load::live::{Progress, Stop};
 use load::{Config, Protocol, Record, Target};
-use measure::emulator::{Options, Running};
-use measure::netlink::{Link, Metrics, Netlink, Route};
-use measure::tun::Tun;
-use measure::{Emulator, Error, Namespace};
+use measure::Error;
 use reproduce::contest::bout::Site;
 use reproduce::contest::failed;
 use scenario::Network;
+use testbed::emulator::{Options, Running};
+use testbed::netlink::{Link, Metrics, Netlink, Route};
+use testbed::tun::Tun;
+use testbed::{Emulator, Namespace};
 use workload::plan::Plan;
 
 use crate::failure::Failure;
@@ -66,7 +67,7 @@ impl Emulated {
     /// # Errors
     /// A missing program, or the system's error.
     pub fn new(network: &Network, plan: Plan) -> Result<Self, Failure> {
-        measure::available()?;
+        testbed::available()?;
         let bytes = plan.files.iter().sum();
         file::check_room(
             &std::env::temp_dir(),
@@ -140,7 +141,7 @@ fn host(
         netlink.bring_up("way", Link { mtu, tx_queue_length: DEVICE_QUEUE, gso_max_segments: 1 })?;
         netlink.add_address("way", own)?;
         netlink.set_route("way", &Route { destination: peer, source: own, metrics: Metrics::default() })?;
-        Ok(tun)
+        Ok::<_, Error>(tun)
     })?;
     Ok((host, tun))
 }

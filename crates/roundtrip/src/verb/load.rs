@@ -165,7 +165,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     let config = config(flags)?;
     if whom.network.is_some() {
         // A user namespace can only be entered while there is one thread.
-        measure::prepare()?;
+        testbed::prepare()?;
     }
     let network = whom.network.as_deref().map(|name| emulated::network(name, config.protocol)).transpose()?;
     let (traffic, target, named) = traffic_of(flags, &config)?;

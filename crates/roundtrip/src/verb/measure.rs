@@ -2,7 +2,6 @@
 
 use std::io;
 
-use ::measure::emulator::Capture;
 use ::measure::peers::{ClientProgram, Peers, ServerProgram};
 use quantity::names::Unknown;
 use render::output::table::{self, Layout};
@@ -10,6 +9,7 @@ use reproduce::engine;
 use reproduce::engine::measure::{self, Keep, Measurements};
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key};
+use testbed::emulator::Capture;
 use trace::har;
 
 use crate::ask;

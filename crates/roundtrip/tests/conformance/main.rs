@@ -24,7 +24,7 @@ use outcome::{Outcome, compare};
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let Err(missing) = measure::prepare().and_then(|()| measure::available()) {
+    if let Err(missing) = testbed::prepare().and_then(|()| testbed::available()) {
         skip::refused(&missing.to_string());
         return ExitCode::SUCCESS;
     }

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use measure::emulator::tap::Seen as Sighting;
-use measure::emulator::{Capture, Way};
 use simulate::world::{HostId, Record, Seen};
+use testbed::emulator::tap::Seen as Sighting;
+use testbed::emulator::{Capture, Way};
 use wire::Time;
 use wire::packet::{Flags, Packet};
 

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-use measure::emulator::Capture;
+use testbed::emulator::Capture;
 use trace::Stall;
 
 use crate::judge::{Judged, Known, Pause};
@@ -52,8 +52,8 @@ pub(crate) struct Run {
 
 /// Whether kernels can be measured; otherwise the missing requirement, in a sentence.
 pub(crate) fn available() -> Result<(), String> {
-    measure::prepare().map_err(hosts::told)?;
-    measure::available().map_err(hosts::told)?;
+    testbed::prepare().map_err(hosts::told)?;
+    testbed::available().map_err(hosts::told)?;
     hosts::missing().map_or(Ok(()), |what| Err(format!("this needs {what}")))
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use dhttp::client::{Known, Note, Via};
 use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
-use measure::clock::Clock;
+use testbed::clock::Clock;
 use wire::Duration;
 
 use super::host::{Host, allowed};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use measure::netlink::Netlink;
+use testbed::netlink::Netlink;
 
 use super::gateway::{Fate, Patience, ask, gateway};
 use super::host::{Host, allowed};

@@ -4,7 +4,7 @@
 
 use std::process::{Command, Stdio};
 
-use measure::clock::Clock;
+use testbed::clock::Clock;
 use wire::Time;
 
 use super::deaths::Killed;

@@ -8,10 +8,10 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::Arc;
 
-use measure::Namespace;
-use measure::netlink::{Link, Netlink};
-use measure::tun::Tun;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use testbed::Namespace;
+use testbed::netlink::{Link, Netlink};
+use testbed::tun::Tun;
 use wire::packet::{Flags, Packet, TcpBuilder, Transport, UdpBuilder};
 
 /// A host with one address, whose default route is the test.
@@ -29,7 +29,7 @@ const LINK: Link = Link { mtu: 1_500, tx_queue_length: 100_000, gso_max_segments
 
 /// Whether such hosts are possible here. Where `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, they must be.
 pub(crate) fn allowed() -> bool {
-    let Err(missing) = measure::available() else { return true };
+    let Err(missing) = testbed::available() else { return true };
     skip::refused(&missing.to_string());
     false
 }
@@ -46,7 +46,7 @@ impl Host {
             netlink.bring_up(name, LINK)?;
             netlink.add_address(name, address)?;
             netlink.set_default_route(name, address)?;
-            Ok(tun)
+            Ok::<_, testbed::Error>(tun)
         });
         Self { namespace, tun: Arc::new(tun.unwrap()), address }
     }

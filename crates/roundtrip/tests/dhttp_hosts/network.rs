@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use measure::clock::Clock;
 use nix::poll::{PollFd, PollFlags, poll};
+use testbed::clock::Clock;
 use wire::{Duration, Probability, Seed};
 
 use super::host::Host;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::net::{Ipv6Addr, SocketAddr};
 
-use measure::clock::Clock;
+use testbed::clock::Clock;
 use wire::Time;
 
 use super::deaths::Killed;

@@ -4,10 +4,10 @@
 
 use std::net::Ipv4Addr;
 
-use measure::emulator::{Options, Running};
-use measure::netlink::{Link, Metrics, Netlink, Route};
-use measure::tun::Tun;
-use measure::{Emulator, Namespace};
+use testbed::emulator::{Options, Running};
+use testbed::netlink::{Link, Metrics, Netlink, Route};
+use testbed::tun::Tun;
+use testbed::{Emulator, Namespace};
 use wire::link::Config;
 
 pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
@@ -46,12 +46,12 @@ pub(crate) fn wire(
 
 /// Whether namespaces can be made; if not, a message, or a failure where they are required.
 pub(crate) fn can_be() -> bool {
-    let Err(missing) = measure::available() else { return true };
+    let Err(missing) = testbed::available() else { return true };
     skip::refused(&missing.to_string());
     false
 }
 
-fn join(name: &str, own: Ipv4Addr, peers: &[Ipv4Addr], mtu: u32) -> Result<Tun, measure::Error> {
+fn join(name: &str, own: Ipv4Addr, peers: &[Ipv4Addr], mtu: u32) -> Result<Tun, testbed::Error> {
     let link = Link { mtu, tx_queue_length: 1_000, gso_max_segments: 64 };
     let tun = Tun::open(name)?;
     let mut netlink = Netlink::open()?;

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use measure::Namespace;
 use nix::poll::{PollFd, PollFlags, poll};
+use testbed::Namespace;
 
 use crate::lab::{CLIENT, Lab, OTHER, ROUTER, Running, SERVER, granted, inside, sh};
 use crate::translation;

@@ -13,9 +13,9 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use measure::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use testbed::Namespace;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 pub(crate) const CLIENT: &str = "10.0.0.2";
@@ -27,7 +27,7 @@ pub(crate) const OTHER6: &str = "[2600:db8:1::3]";
 
 /// Whether the tests may run here; a message if they may not.
 pub(crate) fn granted() -> bool {
-    if let Err(missing) = measure::available() {
+    if let Err(missing) = testbed::available() {
         skip::refused(&missing.to_string());
         return false;
     }

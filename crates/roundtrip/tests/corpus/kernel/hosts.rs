@@ -6,9 +6,9 @@
 
 use std::process::Command;
 
-use measure::emulator::{Options, Running};
-use measure::tun::Tun;
-use measure::{Emulator, Namespace};
+use testbed::emulator::{Options, Running};
+use testbed::tun::Tun;
+use testbed::{Emulator, Namespace};
 use wire::{Bytes, Seed};
 
 use super::cases::{Acks, Case, Tuning};

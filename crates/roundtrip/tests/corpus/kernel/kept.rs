@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use diagnose::{Diagnosis, FlowReport, Options, Seen};
-use measure::emulator::{Capture, Seen as SeenAt};
+use testbed::emulator::{Capture, Seen as SeenAt};
 use trace::capture::Reader;
 use trace::pcapng;
 use trace::{Cause, Stall};

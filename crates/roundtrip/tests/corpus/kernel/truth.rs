@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use capture::sockets::{Sending, Standing, TcpInfo};
-use measure::emulator::{Capture, Seen, Way};
+use testbed::emulator::{Capture, Seen, Way};
 use trace::{Cause, Stall};
 use wire::packet::{Flags, Packet, TcpSegment};
 use wire::{Duration, Time};

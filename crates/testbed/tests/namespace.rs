@@ -1,17 +1,15 @@
 //! Namespaces, links and routes on the real kernel: created, read back, and removed afterwards.
 
-extern crate roundtrip_measure as measure;
+extern crate roundtrip_testbed as testbed;
 
 mod rights;
 
 use std::fs;
 use std::net::Ipv4Addr;
 
-use measure::netlink::{Link, Metrics, Netlink, Route};
-use measure::profile::{End, Profile};
-use measure::{Error, Namespace};
-use scenario::Stack;
-use wire::Bytes;
+use testbed::Error;
+use testbed::Namespace;
+use testbed::netlink::{Link, Metrics, Netlink, Route};
 
 /// Devices and named namespaces of the calling thread, as listed by `ip -o link` and `ip netns`.
 fn devices() -> String {
@@ -25,7 +23,7 @@ fn a_namespace_sees_only_its_own_loopback_and_leaves_the_callers_network_alone()
     }
     let before = devices();
     let namespace = Namespace::new("client").unwrap();
-    let inside = namespace.run(|| Ok(devices())).unwrap();
+    let inside = namespace.start(devices).wait().unwrap();
     assert_eq!(inside.lines().skip(2).count(), 1, "{inside}");
     assert!(inside.contains("lo:"));
     drop(namespace);
@@ -62,7 +60,7 @@ fn links_and_routes_are_read_back_as_set() {
             &Route { destination, source, metrics: Metrics { initial_window: None, ..metrics } },
         )?;
         assert_eq!(netlink.dropped("lo")?, 0);
-        Ok(())
+        Ok::<_, Error>(())
     });
     done.unwrap();
 }
@@ -89,21 +87,5 @@ fn panicking_job_is_an_error_for_the_waiting_caller() {
     let namespace = Namespace::new("client").unwrap();
     let died = namespace.start(|| panic!("on purpose")).wait();
     assert!(matches!(died, Err(Error::Died { thread: "client" })));
-    assert!(matches!(namespace.run(|| Ok(())), Err(Error::Died { thread: "client" })));
-}
-
-#[test]
-fn the_stacks_for_a_kernel_can_be_pinned_and_are_read_back() {
-    if !rights::granted() {
-        return;
-    }
-    for stack in ["period", "linux"].map(|name| Stack::named(name).unwrap()) {
-        let profile = Profile::of(&stack, Bytes::new(512), End::Client).unwrap();
-        let namespace = Namespace::new("server").unwrap();
-        let settings = namespace.run(move || profile.pin()).unwrap();
-        let sack = settings.iter().find(|setting| setting.name == "net.ipv4.tcp_sack").unwrap();
-        assert_eq!(sack.value, if stack.sack { "1" } else { "0" });
-    }
-    // The caller's own kernel settings are unchanged.
-    assert_ne!(fs::read_to_string("/proc/sys/net/ipv4/tcp_no_metrics_save").unwrap().trim(), "1");
+    assert!(matches!(namespace.start(|| ()).wait(), Err(Error::Died { thread: "client" })));
 }

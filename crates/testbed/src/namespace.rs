@@ -63,10 +63,13 @@ impl Namespace {
     }
 
     /// Runs `job` in the namespace and waits for it.
-    pub fn run<T: Send + 'static>(
+    ///
+    /// # Errors
+    /// Those of `job`; [`Error::Died`] if it panicked.
+    pub fn run<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
-        job: impl FnOnce() -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
+        job: impl FnOnce() -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
         self.start(job).wait()?
     }
 }
@@ -91,7 +94,7 @@ pub struct Pending<T> {
 
 impl<T> Pending<T> {
     /// Gives it this much more time, or less if it ends by itself.
-    pub(crate) fn give(&mut self, span: wire::Duration) {
+    pub fn give(&mut self, span: wire::Duration) {
         self.early = self.result.recv_timeout(std::time::Duration::from_nanos(span.as_nanos())).ok();
     }
 

@@ -52,7 +52,7 @@ impl Scheduling {
 
 /// Priority of the calling thread, for the thread's lifetime (not only this value's).
 #[derive(Debug)]
-pub(crate) struct Priority {
+pub struct Priority {
     scheduling: Scheduling,
     rank: Rank,
     budget: Budget,
@@ -61,7 +61,7 @@ pub(crate) struct Priority {
 
 impl Priority {
     /// Makes the thread's timers exact and, if it has a rank, its priority real-time.
-    pub(crate) fn take(rank: Option<Rank>, now: Time) -> Self {
+    pub fn take(rank: Option<Rank>, now: Time) -> Self {
         // Remains at 50 us if refused: the lateness will show it.
         let _ = prctl::set_timerslack(1);
         let scheduling = rank.map_or(Scheduling::Ordinary, Scheduling::of);
@@ -73,23 +73,24 @@ impl Priority {
         Self { scheduling, rank, budget: Budget::from(now), slept: Duration::ZERO }
     }
 
-    pub(crate) const fn scheduling(&self) -> Scheduling {
+    /// Scheduling that was granted.
+    pub const fn scheduling(&self) -> Scheduling {
         self.scheduling
     }
 
     /// Notes time during which the thread slept, and used no budget.
-    pub(crate) fn sleep(&mut self, span: Duration) {
+    pub fn sleep(&mut self, span: Duration) {
         self.slept += span;
         self.budget.slept += span;
     }
 
     /// Total time asleep.
-    pub(crate) const fn slept(&self) -> Duration {
+    pub const fn slept(&self) -> Duration {
         self.slept
     }
 
     /// The thread's need to sleep, if only briefly.
-    pub(crate) fn need_of_rest(&self, now: Time) -> Need {
+    pub fn need_of_rest(&self, now: Time) -> Need {
         match self.scheduling {
             Scheduling::RealTime => self.budget.need_of_rest(now),
             Scheduling::Refused(_) | Scheduling::Ordinary => Need::None,
@@ -97,7 +98,7 @@ impl Priority {
     }
 
     /// Lowers the priority before the kernel throttles it, and raises it again when allowed.
-    pub(crate) fn keep_within_budget(&mut self, now: Time) {
+    pub fn keep_within_budget(&mut self, now: Time) {
         if self.scheduling == Scheduling::RealTime
             && let Some(class) = self.budget.change(now)
         {
@@ -110,7 +111,7 @@ impl Priority {
 /// Order among the laboratory's own threads. The numbers are SCHED_FIFO's: above every ordinary thread, and
 /// below any other real-time process of the host's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rank {
+pub enum Rank {
     /// A client or a server.
     Host = 1,
     /// The link: a late packet is indistinguishable from a slow network.
@@ -119,7 +120,7 @@ pub(crate) enum Rank {
 
 /// A thread's need to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+pub enum Need {
     /// None.
     None,
     /// It should sleep if that makes nothing late.

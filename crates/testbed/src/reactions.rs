@@ -56,13 +56,13 @@ impl Reactions {
     }
 
     /// Notes that the client has read the end of the page: its last reaction, which no packet shows.
-    pub(crate) fn conclude(&mut self, read: Time) {
+    pub fn conclude(&mut self, read: Time) {
         note(&mut self.thoughts, self.answered.take(), read);
     }
 
     /// Drops all but the first of each. Where requests do not wait for responses the others are ambiguous
     /// from outside: a late packet may have waited for its window, or to share a segment with others.
-    pub(crate) fn keep_first(&mut self) {
+    pub fn keep_first(&mut self) {
         self.answers.truncate(1);
         self.thoughts.truncate(1);
     }

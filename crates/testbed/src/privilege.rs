@@ -36,7 +36,7 @@ pub fn prepare() -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that [`crate::measure`] can work here; the error names the missing right and the remedy.
+/// Checks that hosts and links can be created here; the error names the missing right and the remedy.
 pub fn available() -> Result<(), Error> {
     tun_is_there(Path::new("/dev/net/tun"))?;
     if !has_capabilities() {
@@ -118,7 +118,7 @@ fn no_user_namespace(errno: Errno) -> Error {
 }
 
 /// Path of a sysctl.
-pub(crate) fn sysctl_path(name: &str) -> String {
+pub fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 

@@ -4,10 +4,11 @@
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 
-use measure::emulator::{Options, Running};
-use measure::netlink::{Link, Metrics, Netlink, Route};
-use measure::tun::Tun;
-use measure::{Emulator, Error, Namespace};
+use testbed::Error;
+use testbed::emulator::{Options, Running};
+use testbed::netlink::{Link, Metrics, Netlink, Route};
+use testbed::tun::Tun;
+use testbed::{Emulator, Namespace};
 use wire::link::Config;
 
 pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
@@ -44,7 +45,7 @@ impl TwoHosts {
             move || {
                 let socket = UdpSocket::bind((own, PORT)).expect("a fresh namespace has free ports");
                 socket.connect((peer, PORT)).expect("there is a route");
-                Ok(socket)
+                Ok::<_, Error>(socket)
             }
         };
         Ok([self.client.run(connected(CLIENT, SERVER))?, self.server.run(connected(SERVER, CLIENT))?])

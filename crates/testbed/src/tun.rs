@@ -89,10 +89,7 @@ impl AsFd for Tun {
 }
 
 fn impossible(name: &str) -> Error {
-    Error::Unsuited {
-        part: format!("over an interface called {name:?}"),
-        remedy: "use 1 to 15 printable characters without slash, colon, percent sign or blank".to_owned(),
-    }
+    Error::InterfaceName(name.to_owned())
 }
 
 fn not_made(name: &str, errno: Errno) -> Error {

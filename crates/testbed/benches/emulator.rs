@@ -1,11 +1,11 @@
-//! Accuracy and speed of the emulated link: `cargo bench -p roundtrip-measure --bench emulator`, as root, in two
+//! Accuracy and speed of the emulated link: `cargo bench -p roundtrip-testbed --bench emulator`, as root, in two
 //! minutes; `-- TCP` for the sections with that word in their title.
 //!
 //! Not a test: the figures depend on the host as much as on the emulator. Each is the median of several
 //! tries, with minimum and maximum. Before each try it waits for other load on the host to end, up to a
 //! minute in all, and the table shows the number of CPUs that were busy nevertheless.
 
-extern crate roundtrip_measure as measure;
+extern crate roundtrip_testbed as testbed;
 
 #[path = "../tests/two_hosts/mod.rs"]
 mod two_hosts;
@@ -16,12 +16,12 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use measure::Error;
-use measure::clock::Clock;
-use measure::emulator::{Options, Report};
-use measure::probe::{self, Journeys, Stream};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use testbed::Error;
+use testbed::clock::Clock;
+use testbed::emulator::{Options, Report};
+use testbed::probe::{self, Journeys, Stream};
 use two_hosts::{PORT, SERVER, TwoHosts};
 use wire::link::{Config, QueueLimit};
 use wire::{Duration, Rate};
@@ -29,7 +29,7 @@ use wire::{Duration, Rate};
 const DELAY: Duration = Duration::from_millis(15);
 
 fn main() -> Result<(), Error> {
-    if let Err(missing) = measure::available() {
+    if let Err(missing) = testbed::available() {
         eprintln!("nothing was benchmarked: {missing}");
         return Ok(());
     }
@@ -218,10 +218,11 @@ const TCP: [Row; 2] = [("payload", "Gb/s", "at least 2.5"), ("payload per second
 fn tcp() -> Result<[f64; 2], Error> {
     let (hosts, running) = TwoHosts::joined(&Config::default(), &Config::default(), &Options::default())?;
     let clock = running.clock();
-    let listener = hosts.server.run(|| Ok(TcpListener::bind((SERVER, PORT)).expect("a fresh namespace")))?;
+    let listener =
+        hosts.server.start(|| TcpListener::bind((SERVER, PORT)).expect("a fresh namespace")).wait()?;
     let receiver = thread::spawn(move || receive(&listener, clock));
     let mut stream =
-        hosts.client.run(|| Ok(TcpStream::connect((SERVER, PORT)).expect("somebody listens")))?;
+        hosts.client.start(|| TcpStream::connect((SERVER, PORT)).expect("somebody listens")).wait()?;
     let end = clock.now() + Duration::from_millis(1_500);
     let piece = vec![0; 1 << 18];
     while clock.now() < end {

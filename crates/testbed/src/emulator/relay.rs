@@ -20,8 +20,8 @@ use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
 use crate::clock::Clock;
+use crate::ends::Ends;
 use crate::lateness::Lateness;
-use crate::profile::Ends;
 use crate::reactions::Reactions;
 use crate::tun::Tun;
 

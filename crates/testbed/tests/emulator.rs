@@ -1,7 +1,7 @@
 //! The emulator between two real kernels: deliveries, their times, and its own report. Its lateness on an
 //! idle host is measured by `benches/emulator.rs`; no test here depends on other load.
 
-extern crate roundtrip_measure as measure;
+extern crate roundtrip_testbed as testbed;
 
 mod rights;
 mod two_hosts;
@@ -9,8 +9,8 @@ mod two_hosts;
 use std::fs;
 use std::net::UdpSocket;
 
-use measure::Error;
-use measure::emulator::{Options, Report, Running};
+use testbed::Error;
+use testbed::emulator::{Options, Report, Running};
 use two_hosts::TwoHosts;
 use wire::link::{Config, Loss, QueueLimit};
 use wire::{Bytes, Duration, Rate, Time};
@@ -138,10 +138,10 @@ fn dropped_emulator_removes_its_interfaces() {
     }
     let (hosts, running) =
         TwoHosts::joined(&Config::default(), &Config::default(), &Options::default()).unwrap();
-    let count = || Ok(fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count());
-    let before = hosts.client.run(count).unwrap();
+    let count = || fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count();
+    let before = hosts.client.start(count).wait().unwrap();
     drop(running);
-    assert_eq!(hosts.client.run(count).unwrap(), before - 1);
+    assert_eq!(hosts.client.start(count).wait().unwrap(), before - 1);
 }
 
 #[test]

@@ -38,7 +38,7 @@ use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
 use crate::clock::Clock;
-use crate::profile::Ends;
+use crate::ends::Ends;
 use crate::reactions::Reactions;
 use crate::tun::Tun;
 use priority::{Priority, Rank};

@@ -1,0 +1,36 @@
+//! The two ends of a path, and values for each.
+//!
+//! Not the hosts themselves: those are [`crate::Namespace`]s.
+
+/// One end of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The client's host.
+    Client,
+    /// The server's host.
+    Server,
+}
+
+/// A value for each end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends<T> {
+    /// The client's.
+    pub client: T,
+    /// The server's.
+    pub server: T,
+}
+
+impl<T> Ends<T> {
+    /// Calls `value` for each end.
+    pub fn of(mut value: impl FnMut(End) -> T) -> Self {
+        Self { client: value(End::Client), server: value(End::Server) }
+    }
+
+    /// The value of one end.
+    pub const fn at(&self, end: End) -> &T {
+        match end {
+            End::Client => &self.client,
+            End::Server => &self.server,
+        }
+    }
+}

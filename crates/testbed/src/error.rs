@@ -1,0 +1,110 @@
+//! Errors of a testbed: each variant names the culprit and the remedy.
+//!
+//! Not the errors of the programs on its hosts: those are the caller's.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use wire::link::ConfigError;
+
+/// Reason why a host or a link was not created, or failed.
+#[derive(Debug)]
+pub enum Error {
+    /// The system does not allow this process networks of its own.
+    Forbidden {
+        /// The missing capability, device or setting.
+        missing: String,
+        /// Remedy for the user.
+        remedy: String,
+    },
+    /// The kernel refused one step.
+    Kernel {
+        /// The refused step, as in "could not ...".
+        doing: String,
+        /// The kernel's error.
+        errno: Errno,
+    },
+    /// The kernel accepted a setting and reports another value: a measurement would be of something else.
+    Unpinned {
+        /// Name of the setting, as documented.
+        setting: String,
+        /// Value that was set.
+        wanted: String,
+        /// Value that the kernel reports.
+        found: String,
+    },
+    /// An interface cannot have this name.
+    InterfaceName(String),
+    /// An invalid link.
+    Link(ConfigError),
+    /// A capture could not be written.
+    Unwritten {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
+    /// A thread of the testbed ended before its work was done.
+    Died {
+        /// The thread.
+        thread: &'static str,
+    },
+}
+
+impl Error {
+    /// For `map_err`: the kernel's refusal of `doing`.
+    pub fn kernel(doing: impl Into<String>) -> impl FnOnce(Errno) -> Self {
+        let doing = doing.into();
+        move |errno| Self::Kernel { doing, errno }
+    }
+
+    /// The same, for errors of the standard library.
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |error| Self::Kernel { doing, errno: error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Forbidden { missing, remedy } => write!(f, "cannot measure here: {missing}; {remedy}"),
+            Self::Kernel { doing, errno } => {
+                write!(
+                    f,
+                    "could not {doing}: {} ({errno:?}); the kernel may be too old or a sandbox may forbid it",
+                    errno.desc()
+                )
+            }
+            Self::Unpinned { setting, wanted, found } => write!(
+                f,
+                "the kernel holds {setting} at {found} instead of {wanted}; choose another stack profile or another kernel"
+            ),
+            Self::InterfaceName(name) => write!(
+                f,
+                "{name:?} is not a name for an interface; use 1 to 15 printable characters without slash, colon, \
+                 percent sign or blank"
+            ),
+            Self::Link(error) => error.fmt(f),
+            Self::Unwritten { path, error } => write!(
+                f,
+                "the capture {} could not be written ({error}); make room, or name another file",
+                path.display()
+            ),
+            Self::Died { thread } => write!(
+                f,
+                "the {thread} thread ended before its work did; run again, and report it if it recurs"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Self::Link(error)
+    }
+}

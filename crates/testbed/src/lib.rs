@@ -1,0 +1,57 @@
+//! Hosts as network namespaces of this kernel, and emulated links between them.
+//!
+//! In flow names, addresses and [`wire::link::Config`]s; out flow hosts, in which a caller runs its programs,
+//! and reports of the links. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`namespace`] | a private network namespace, held by a thread, gone with the process |
+//! | [`netlink`], [`netlink_message`] | links, addresses, and routes with TCP metrics; messages of netlink |
+//! | [`card`], [`mounts`] | offloads of a network device; mounts that only one thread sees |
+//! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
+//! | [`emulator`] | the link in real time, with its own lateness measured |
+//! | [`ack_heartbeat`], [`advertised_window`] | the delayed ACKs and the slow start of 1996, which no setting provides: shims in the link |
+//! | [`reactions`] | reaction times of each host, seen from outside |
+//! | [`probe`] | one-way latency in excess of the link's configured delay |
+//! | [`lateness`] | a histogram of durations |
+//! | [`ends`] | the client's end of a path and the server's |
+//! | [`privilege`], [`error`] | rights of this process; errors and their remedies |
+//!
+//! It knows no scenario, page or protocol: what runs on the hosts is the caller's.
+//!
+//! ```no_run
+//! use roundtrip_testbed::emulator::{Emulator, Options};
+//! use roundtrip_testbed::{Error, Namespace, prepare, tun::Tun};
+//! use wire::{Duration, link::Config};
+//!
+//! prepare()?; // before there is a second thread: it may move this process into a user namespace
+//! let [client, server] = [Namespace::new("client")?, Namespace::new("server")?];
+//! let [near, far] = [client.run(|| Tun::open("link0"))?, server.run(|| Tun::open("link0"))?];
+//! let delay = Config { delay: Duration::from_millis(20), ..Config::default() };
+//! let link = Emulator::start(near, far, &delay, &delay, &Options::default())?;
+//! println!("{:?}", link.stop()?.lateness);
+//! # Ok::<(), Error>(())
+//! ```
+
+pub mod ack_heartbeat;
+pub mod advertised_window;
+pub mod card;
+pub mod clock;
+pub mod emulator;
+pub mod ends;
+pub mod error;
+pub mod lateness;
+pub mod mounts;
+pub mod namespace;
+pub mod netlink;
+pub mod netlink_message;
+pub mod privilege;
+pub mod probe;
+pub mod reactions;
+pub mod tun;
+
+pub use emulator::Emulator;
+pub use ends::{End, Ends};
+pub use error::Error;
+pub use namespace::Namespace;
+pub use privilege::{available, prepare};
