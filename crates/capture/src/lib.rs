@@ -19,6 +19,8 @@
 //! | [`advice`] | fixes, by who can make them |
 //! | [`span`] | time as a person reads it |
 //! | [`report`] | text, JSON, CSV, a page and plots |
+//! | [`verdict`] | the findings that fail a build |
+//! | [`ci`] | a verdict in the formats of continuous integration |
 //! | [`error`] | why there is no capture |
 //!
 //! Not the diagnosis itself: that is `diagnose`'s.
@@ -37,6 +39,7 @@
 //! ```
 
 pub mod advice;
+pub mod ci;
 pub mod error;
 pub mod filter;
 pub mod group;
@@ -51,6 +54,7 @@ pub mod skipped;
 pub mod sniffer;
 pub mod sockets;
 pub mod span;
+pub mod verdict;
 
 use std::path::Path;
 

@@ -22,7 +22,7 @@ use wire::{Duration, Time};
 use crate::sniffer::{Sniffed, Sniffer, interface_name};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
@@ -117,13 +117,14 @@ fn watch(
     let clock = Clock::start();
     let mut watch = Watch::begin(!ask.command.is_empty())?;
     let mut process = Process::start(&ask.command)?;
-    let signals = interrupts()?;
+    let interrupts = Interrupts::begin()?;
+    let signals = &interrupts.signals;
     let mut reading = Reading::new(name(ask), filter, is_plotted);
     let (mut number, mut looks_at) = (0, Time::ZERO);
     let mut ending =
         Ending { until: ask.span.map(|span| clock.now() + span), was_asked: false, has_ended: false };
     while !ending.is_over(clock.now(), &mut process, signals.read_signal().is_ok_and(|one| one.is_some())) {
-        wait(&sniffer, &signals)?;
+        wait(&sniffer, signals)?;
         if clock.now() >= looks_at {
             let began = clock.now();
             watch.look()?;
@@ -212,11 +213,27 @@ impl Ending {
     }
 }
 
-/// Ctrl-C, and its kin, from now on as something to be read.
-fn interrupts() -> Result<SignalFd, Error> {
-    let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
-    signals.thread_block().map_err(Error::Signals)?;
-    SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(Error::Signals)
+/// Ctrl-C, and its kin, as something to be read until this is dropped.
+struct Interrupts {
+    signals: SignalFd,
+    /// The mask to restore: a command of a later capture would inherit ours.
+    before: SigSet,
+}
+
+impl Interrupts {
+    fn begin() -> Result<Self, Error> {
+        let wanted = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        let before = wanted.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(Error::Signals)?;
+        let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+        Ok(Self { signals: SignalFd::with_flags(&wanted, flags).map_err(Error::Signals)?, before })
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        // Restoring a mask that the kernel reported cannot fail.
+        let _ = self.before.thread_set_mask();
+    }
 }
 
 /// Until there are packets, or a signal, or a glance at the command is due.

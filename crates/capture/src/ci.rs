@@ -1,0 +1,122 @@
+//! A verdict in the formats that continuous integration reads.
+//!
+//! | module | what it writes |
+//! | --- | --- |
+//! | [`markdown`] | a summary for a pull request or a job, GitHub's dialect |
+//! | [`github`] | workflow commands: annotations |
+//! | [`junit`] | XML test results |
+//! | [`sarif`] | SARIF 2.1.0 |
+//! | [`tap`] | the Test Anything Protocol, version 14 |
+//! | (here) | what they share: a case in words |
+//!
+//! Each shows cases, not connections; `diagnose --format json` has everything.
+
+pub mod github;
+pub mod junit;
+pub mod markdown;
+pub mod sarif;
+pub mod tap;
+
+use diagnose::cause::Describe as _;
+use wire::Duration;
+
+use crate::group::counted;
+use crate::span::{moment, shown};
+use crate::verdict::{Case, Outcome};
+use crate::{advice, verdict};
+
+/// `75 ms lost`, `230 ms lost in 3 stalls`, with the share of runs where there are several.
+fn cost(case: &Case<'_>, captures: usize) -> String {
+    let lost = match (case.key.cause.is_failure(), case.times) {
+        (true, times) => counted(times, "time"),
+        (false, 1) => format!("{} lost", shown(case.lost)),
+        (false, times) => format!("{} lost in {times} stalls", shown(case.lost)),
+    };
+    if captures > 1 { format!("{lost}, {} of {captures} runs", case.seen) } else { lost }
+}
+
+/// The worst of a case, in a sentence.
+fn example(case: &Case<'_>) -> String {
+    let (capture, _, finding) = case.worst;
+    let at = moment(finding.at.since(capture.started));
+    format!("{} At {at}, {}.", case.key.cause.about().what, finding.evidence)
+}
+
+/// The fixes of a case in one line.
+fn fix(case: &Case<'_>) -> String {
+    let (_, flow, finding) = case.worst;
+    advice::line(flow, finding)
+}
+
+/// Why a case does not fail; `None` if it does.
+fn reason(outcome: Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Fails => None,
+        Outcome::Passes => Some("below the threshold"),
+        Outcome::Known => Some("in the baseline"),
+        Outcome::Allowed => Some("an allowed cause"),
+    }
+}
+
+/// A span in milliseconds, as a number.
+fn millis(span: Duration) -> f64 {
+    (span.as_millis_f64() * 1_000.0).round() / 1_000.0
+}
+
+/// A text without control characters, in one line.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+/// Lines for a person on a terminal: the verdict and its cases.
+pub fn text(verdict: &verdict::Verdict<'_>) -> String {
+    let mut text = format!("\nVerdict: {}\n", if verdict.fails() { "fails" } else { "passes" });
+    for case in &verdict.cases {
+        let reason = reason(case.outcome).map(|reason| format!(" ({reason})")).unwrap_or_default();
+        text += &format!("  {}: {}{reason}\n", case.key, cost(case, verdict.captures));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    //! A verdict with every outcome, for the tests of the formats.
+
+    use std::path::Path;
+
+    use diagnose::Cause;
+
+    use crate::Capture;
+    use crate::filter::Filter;
+    use crate::verdict::{Baseline, Policy, judge};
+
+    /// Three captures, of which one fails, one is known and one is allowed.
+    pub(super) fn captures() -> Vec<Capture> {
+        let read = |name: &str| {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/capture/").to_owned() + name;
+            let mut capture = Capture::read(Path::new(&path), &Filter::default(), true).unwrap();
+            // Characters that formats must escape.
+            capture.name = format!("{name} <&\"'|#%\u{1b}\n>");
+            capture
+        };
+        ["nagle", "timeouts", "pipelined"].map(read).into()
+    }
+
+    pub(super) fn policy(captures: &[Capture]) -> Policy {
+        let known = judge(&captures[2..], &Policy::default()).baseline();
+        assert!(known != Baseline::default());
+        Policy { known, allowed: vec![Cause::RetransmissionTimeout], ..Policy::default() }
+    }
+
+    #[test]
+    fn the_text_names_every_case_and_why_it_does_not_fail() {
+        let captures = captures();
+        let text = super::text(&judge(&captures, &policy(&captures)));
+        assert_eq!(
+            text,
+            "\nVerdict: fails\n  nagle-delayed-ack (client, port 80): 75 ms lost, 1 of 3 runs\n  \
+             server-think (server, port 80): 154 ms lost, 1 of 3 runs (in the baseline)\n  \
+             retransmission-timeout (client, port 80): 600 ms lost in 2 stalls, 1 of 3 runs (an allowed cause)\n"
+        );
+    }
+}

@@ -1,0 +1,343 @@
+//! Verdict of a gate: the findings that fail a build.
+//!
+//! In flow diagnosed captures and a [`Policy`]; out flows a [`Verdict`]. Findings of one cause, at one side, at one class of
+//! server port make a [`Case`], whatever the connection: a fault has the same [`Key`] in every run, so that a
+//! [`Baseline`] recognises it. Notes and unknown time make no case.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | (here) | [`Policy`], [`Verdict`] |
+//! | [`threshold`] | `--fail-on` |
+//! | [`baseline`] | known findings, and their file |
+
+pub mod baseline;
+pub mod threshold;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use diagnose::{Cause, Finding, FlowReport, Severity, Side};
+use serde_json::{Value, json};
+use wire::Duration;
+
+use crate::Capture;
+pub use baseline::Baseline;
+pub use threshold::Threshold;
+
+/// What fails a build.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Any of them fails it; none: nothing does.
+    pub fail_on: Vec<Threshold>,
+    /// Causes that never do.
+    pub allowed: Vec<Cause>,
+    /// Findings that do not, because they are old.
+    pub known: Baseline,
+    /// Number of captures in which a case must fail.
+    pub needed: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        let fail_on = vec![Threshold::Severity(Severity::Medium)];
+        Self { fail_on, allowed: Vec::new(), known: Baseline::default(), needed: 1 }
+    }
+}
+
+/// Class of a server's port: a number that a program was configured with, or one that a kernel chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PortClass {
+    /// Below the ephemeral range.
+    Fixed(u16),
+    /// Chosen by the kernel, another one in each run.
+    Ephemeral,
+}
+
+/// First port that Linux assigns by itself (`net.ipv4.ip_local_port_range`); IANA's range begins above (RFC 6335, section 6).
+const FIRST_EPHEMERAL: u16 = 32_768;
+
+impl PortClass {
+    /// The class of `port`.
+    pub const fn of(port: u16) -> Self {
+        if port < FIRST_EPHEMERAL { Self::Fixed(port) } else { Self::Ephemeral }
+    }
+}
+
+impl fmt::Display for PortClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(port) => port.fmt(f),
+            Self::Ephemeral => f.write_str("ephemeral"),
+        }
+    }
+}
+
+/// Identity of a fault across runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The cause.
+    pub cause: Cause,
+    /// The side that was held up, or took the time.
+    pub side: Side,
+    /// The server's port.
+    pub port: PortClass,
+}
+
+impl Key {
+    /// The key of a finding.
+    pub const fn of(flow: &FlowReport, finding: &Finding) -> Self {
+        Self { cause: finding.cause, side: finding.side, port: PortClass::of(flow.server.port()) }
+    }
+
+    /// `server, port 8080`.
+    pub fn place(&self) -> String {
+        match self.port {
+            PortClass::Fixed(port) => format!("{}, port {port}", self.side),
+            PortClass::Ephemeral => format!("{}, ephemeral port", self.side),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.cause.name(), self.place())
+    }
+}
+
+/// Outcome of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Fails the build.
+    Fails,
+    /// Below every threshold, or in too few runs.
+    Passes,
+    /// In the baseline.
+    Known,
+    /// Of an allowed cause.
+    Allowed,
+}
+
+impl Outcome {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fails => "fails",
+            Self::Passes => "passes",
+            Self::Known => "known",
+            Self::Allowed => "allowed",
+        }
+    }
+}
+
+/// Findings with the same key.
+#[derive(Clone, Debug)]
+pub struct Case<'a> {
+    /// Their key.
+    pub key: Key,
+    /// Outcome.
+    pub outcome: Outcome,
+    /// Severity of the worst.
+    pub severity: Severity,
+    /// Number of listed findings, in all captures.
+    pub times: u64,
+    /// Time lost in them, in all.
+    pub lost: Duration,
+    /// Number of captures that have any.
+    pub seen: usize,
+    /// Number of captures in which one is beyond a threshold.
+    pub failing: usize,
+    /// The worst, with its capture and connection.
+    pub worst: (&'a Capture, &'a FlowReport, &'a Finding),
+}
+
+/// The verdict on captures.
+#[derive(Clone, Debug)]
+pub struct Verdict<'a> {
+    /// Failing cases first, then the most severe.
+    pub cases: Vec<Case<'a>>,
+    /// Number of captures.
+    pub captures: usize,
+}
+
+impl Verdict<'_> {
+    /// Whether the build fails.
+    pub fn fails(&self) -> bool {
+        self.failing().next().is_some()
+    }
+
+    /// The failing cases.
+    pub fn failing(&self) -> impl Iterator<Item = &Case<'_>> {
+        self.cases.iter().filter(|case| case.outcome == Outcome::Fails)
+    }
+
+    /// The verdict as JSON.
+    pub fn json(&self) -> Value {
+        let case = |case: &Case<'_>| {
+            let Case { key: Key { cause, side, port }, outcome, severity, times, lost, seen, failing, worst } =
+                case;
+            json!({
+                "cause": cause.name(),
+                "side": side.to_string(),
+                "port": port.to_string(),
+                "outcome": outcome.name(),
+                "severity": severity.name(),
+                "times": times,
+                "lost_ms": lost.as_millis_f64(),
+                "longest_ms": worst.2.lost.as_millis_f64(),
+                "runs": seen,
+                "failing_runs": failing,
+            })
+        };
+        json!({ "fails": self.fails(), "runs": self.captures, "cases": self.cases.iter().map(case).collect::<Value>() })
+    }
+
+    /// The keys of all cases but allowed ones, for a new baseline. Those below the thresholds are among them: a stall of 19 ms
+    /// may take 21 the next time.
+    pub fn baseline(&self) -> Baseline {
+        let wanted = self.cases.iter().filter(|case| case.outcome != Outcome::Allowed);
+        Baseline::new(wanted.map(|case| case.key))
+    }
+}
+
+/// Judges captures.
+pub fn judge<'a>(captures: &'a [Capture], policy: &Policy) -> Verdict<'a> {
+    let mut cases: BTreeMap<Key, Case<'a>> = BTreeMap::new();
+    for capture in captures {
+        let mut seen: BTreeMap<Key, bool> = BTreeMap::new();
+        for (flow, finding) in findings(capture) {
+            let key = Key::of(flow, finding);
+            let fails = policy.fail_on.iter().any(|threshold| threshold.is_reached(finding));
+            *seen.entry(key).or_default() |= fails;
+            add(&mut cases, key, (capture, flow, finding));
+        }
+        for (key, fails) in seen {
+            if let Some(case) = cases.get_mut(&key) {
+                (case.seen, case.failing) = (case.seen + 1, case.failing + usize::from(fails));
+            }
+        }
+    }
+    let mut cases: Vec<Case<'a>> = cases.into_values().collect();
+    for case in &mut cases {
+        case.outcome = outcome(case, policy);
+    }
+    cases.sort_by(|one, other| {
+        (one.outcome, other.severity, other.lost, one.key).cmp(&(
+            other.outcome,
+            one.severity,
+            one.lost,
+            other.key,
+        ))
+    });
+    Verdict { cases, captures: captures.len() }
+}
+
+fn outcome(case: &Case<'_>, policy: &Policy) -> Outcome {
+    if policy.allowed.contains(&case.key.cause) {
+        Outcome::Allowed
+    } else if policy.known.contains(&case.key) {
+        Outcome::Known
+    } else if case.failing >= policy.needed {
+        Outcome::Fails
+    } else {
+        Outcome::Passes
+    }
+}
+
+/// Findings of a capture that are no notes.
+fn findings(capture: &Capture) -> impl Iterator<Item = (&FlowReport, &Finding)> {
+    let all = capture.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
+    all.filter(|(_, finding)| finding.severity != Severity::Note)
+}
+
+fn add<'a>(cases: &mut BTreeMap<Key, Case<'a>>, key: Key, found: (&'a Capture, &'a FlowReport, &'a Finding)) {
+    let (_, _, finding) = found;
+    let case = cases.entry(key).or_insert_with(|| Case {
+        key,
+        outcome: Outcome::Passes,
+        severity: finding.severity,
+        times: 0,
+        lost: Duration::ZERO,
+        seen: 0,
+        failing: 0,
+        worst: found,
+    });
+    (case.times, case.lost) = (case.times + 1, case.lost + finding.lost);
+    case.severity = case.severity.max(finding.severity);
+    if (finding.severity, finding.lost) > (case.worst.2.severity, case.worst.2.lost) {
+        case.worst = found;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::filter::Filter;
+
+    fn capture(name: &str) -> Capture {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/capture/").to_owned() + name;
+        Capture::read(Path::new(&path), &Filter::default(), false).unwrap()
+    }
+
+    fn policy(fail_on: &[&str]) -> Policy {
+        let fail_on = fail_on.iter().filter_map(|text| Threshold::parse(text).unwrap()).collect();
+        Policy { fail_on, ..Policy::default() }
+    }
+
+    fn fails(captures: &[Capture], policy: &Policy) -> bool {
+        judge(captures, policy).fails()
+    }
+
+    #[test]
+    fn a_finding_fails_by_its_severity_or_by_its_cause_and_length() {
+        // 75 ms: medium.
+        let nagle = [capture("nagle")];
+        assert!(fails(&nagle, &Policy::default()) && fails(&nagle, &policy(&["low"])));
+        assert!(!fails(&nagle, &policy(&["high"])) && !fails(&nagle, &policy(&["none"])));
+        assert!(fails(&nagle, &policy(&["high", "nagle-delayed-ack"])));
+        assert!(fails(&nagle, &policy(&["nagle-delayed-ack:75"])));
+        assert!(!fails(&nagle, &policy(&["nagle-delayed-ack:76", "retransmission-timeout"])));
+    }
+
+    #[test]
+    fn notes_make_no_case() {
+        let capture = [capture("nagle")];
+        assert!(capture[0].flows[0].findings.iter().any(|finding| finding.severity == Severity::Note));
+        let verdict = judge(&capture, &policy(&["low"]));
+        let causes: Vec<&str> = verdict.cases.iter().map(|case| case.key.cause.name()).collect();
+        assert_eq!(causes, ["nagle-delayed-ack"]);
+    }
+
+    #[test]
+    fn allowed_causes_and_known_findings_do_not_fail() {
+        let nagle = [capture("nagle")];
+        let allowed = Policy { allowed: vec![Cause::NagleDelayedAck], ..Policy::default() };
+        assert_eq!(judge(&nagle, &allowed).cases[0].outcome, Outcome::Allowed);
+        assert!(judge(&nagle, &allowed).baseline().is_empty());
+        let known = judge(&nagle, &Policy::default()).baseline();
+        let policy = Policy { known, ..Policy::default() };
+        assert_eq!(judge(&nagle, &policy).cases[0].outcome, Outcome::Known);
+        // Another fault is new.
+        let both = [capture("nagle"), capture("timeouts")];
+        let verdict = judge(&both, &policy);
+        let failing: Vec<String> = verdict.failing().map(|case| case.key.to_string()).collect();
+        assert_eq!(failing, ["retransmission-timeout (client, port 80)"]);
+    }
+
+    #[test]
+    fn a_majority_of_runs_must_fail() {
+        let runs = |names: [&str; 3]| names.map(capture);
+        let majority = Policy { needed: 2, ..Policy::default() };
+        assert!(fails(&runs(["nagle", "idle_restart", "nagle"]), &majority));
+        let once = runs(["nagle", "timeouts", "idle_restart"]);
+        assert!(!fails(&once, &majority), "different faults do not add up to a majority");
+        assert!(fails(&once, &Policy::default()));
+    }
+
+    #[test]
+    fn ports_that_a_kernel_chooses_are_one_class() {
+        assert_eq!(PortClass::of(40_000), PortClass::of(50_000));
+        assert_ne!(PortClass::of(80), PortClass::of(8_080));
+    }
+}

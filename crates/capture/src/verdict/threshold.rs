@@ -1,0 +1,116 @@
+//! A threshold of `--fail-on`: `low`, `medium`, `high`, `none`, `CAUSE` or `CAUSE:MS`.
+
+use std::fmt;
+
+use diagnose::cause::Describe as _;
+use diagnose::{Cause, Finding, Severity};
+use quantity::names::{self, Quoted, Unknown};
+use wire::Duration;
+
+/// What a finding must reach to fail a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// This severity, whatever the cause.
+    Severity(Severity),
+    /// This cause, and this time lost in one stall.
+    Cause {
+        /// The cause.
+        cause: Cause,
+        /// Minimum time lost.
+        least: Duration,
+    },
+}
+
+impl Threshold {
+    /// Reads a threshold; `None` for `none`.
+    ///
+    /// # Errors
+    /// An unknown name, a cause that is never a fault, or an invalid number of milliseconds.
+    pub fn parse(text: &str) -> Result<Option<Self>, ThresholdError> {
+        match text {
+            "none" => return Ok(None),
+            "low" => return Ok(Some(Self::Severity(Severity::Low))),
+            "medium" => return Ok(Some(Self::Severity(Severity::Medium))),
+            "high" => return Ok(Some(Self::Severity(Severity::High))),
+            _cause => {}
+        }
+        let (name, millis) = text.split_once(':').map_or((text, None), |(name, millis)| (name, Some(millis)));
+        let cause = names::find("cause", name, &Cause::ALL, Cause::name).map_err(ThresholdError::Unknown)?;
+        if !cause.about().is_fault {
+            return Err(ThresholdError::NoFault(cause));
+        }
+        let least = millis.map_or(Ok(Duration::ZERO), |millis| {
+            milliseconds(millis).ok_or_else(|| ThresholdError::Millis(millis.to_owned()))
+        })?;
+        Ok(Some(Self::Cause { cause, least }))
+    }
+
+    /// Whether a finding reaches it. Notes never do.
+    pub fn is_reached(self, finding: &Finding) -> bool {
+        finding.severity != Severity::Note
+            && match self {
+                Self::Severity(severity) => finding.severity >= severity,
+                Self::Cause { cause, least } => finding.cause == cause && finding.lost >= least,
+            }
+    }
+}
+
+/// `20`, `0.5` or `20ms`, up to a day.
+fn milliseconds(text: &str) -> Option<Duration> {
+    const DAY_MS: f64 = 86_400_000.0;
+    let digits = text.strip_suffix("ms").unwrap_or(text);
+    let number: f64 = digits.parse().ok()?;
+    if (0.0..=DAY_MS).contains(&number) { Duration::from_secs_f64(number / 1_000.0) } else { None }
+}
+
+/// Why a text is no threshold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ThresholdError {
+    /// Neither a severity nor a cause.
+    Unknown(Unknown),
+    /// A cause that only notes have.
+    NoFault(Cause),
+    /// Not a number of milliseconds.
+    Millis(String),
+}
+
+impl fmt::Display for ThresholdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(unknown) => write!(f, "{unknown}; or a severity: low, medium, high, none"),
+            Self::NoFault(cause) => {
+                write!(f, "`{}` is never a fault and fails nothing; name another cause", cause.name())
+            }
+            Self::Millis(given) => {
+                write!(f, "{}: not a number of milliseconds; write `CAUSE:20`", Quoted(given))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ThresholdError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severities_causes_and_times_are_read() {
+        let cause = |least| Some(Threshold::Cause { cause: Cause::Nagle, least });
+        assert_eq!(Threshold::parse("none"), Ok(None));
+        assert_eq!(Threshold::parse("high"), Ok(Some(Threshold::Severity(Severity::High))));
+        assert_eq!(Threshold::parse("nagle"), Ok(cause(Duration::ZERO)));
+        assert_eq!(Threshold::parse("nagle:20"), Ok(cause(Duration::from_millis(20))));
+        assert_eq!(Threshold::parse("nagle:0.5ms"), Ok(cause(Duration::from_micros(500))));
+    }
+
+    #[test]
+    fn errors_name_the_remedy() {
+        let told = |text| Threshold::parse(text).unwrap_err().to_string();
+        assert!(told("nagel").contains("did you mean `nagle`?"), "{}", told("nagel"));
+        assert!(told("slow-start").contains("never a fault"));
+        for wrong in ["nagle:", "nagle:-1", "nagle:1e400", "nagle:NaN", "nagle:\u{1b}"] {
+            assert!(told(wrong).ends_with("write `CAUSE:20`"), "{}", told(wrong));
+        }
+    }
+}
