@@ -9,6 +9,7 @@ pub mod dhttp;
 pub mod diagnosed_command;
 pub mod examples;
 pub mod flags;
+pub mod gate;
 pub mod load;
 pub mod misuse;
 
@@ -23,6 +24,7 @@ use crate::cli::cache::Cache;
 use crate::cli::connections::{Connections, Logs};
 use crate::cli::dhttp::{Gateway, Get, Nat, Serve};
 use crate::cli::flags::{AdvancedFlags, OutputFlags, ScenarioFlags};
+use crate::cli::gate::GateFlags;
 use crate::cli::load::Load;
 use crate::failure::Failure;
 
@@ -81,7 +83,7 @@ pub enum Verb {
     ///
     /// Names the cause of every stall, the packets that show it, what to change and what that would save. Reads pcap and
     /// pcapng, also compressed by gzip or zstd; `-` is standard input. The exit status is 1 when something worth fixing
-    /// was found.
+    /// was found, or what --fail-on names.
     Diagnose(Diagnose),
     /// The papers' tables and figures beside ours, with a verdict for each number
     ///
@@ -276,7 +278,13 @@ pub struct Diagnose {
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub xpl: Option<PathBuf>,
     #[command(flatten)]
-    pub output: OutputFlags,
+    pub gate: GateFlags,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "table", help_heading = "Output")]
+    pub format: gate::Format,
+    /// Also write a page with tables, charts and provenance
+    #[arg(long, value_name = "FILE.html", value_hint = clap::ValueHint::FilePath, help_heading = "Output")]
+    pub report: Option<PathBuf>,
 }
 
 /// `roundtrip reproduce`

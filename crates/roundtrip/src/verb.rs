@@ -5,6 +5,7 @@ pub mod compare;
 pub mod connections;
 pub mod content;
 pub mod diagnose;
+pub mod gate;
 pub mod gateway;
 pub mod get;
 pub mod list;

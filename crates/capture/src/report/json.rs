@@ -6,13 +6,19 @@ use serde_json::{Value, json};
 
 use crate::live::Ended;
 use crate::sockets::TcpInfo;
+use crate::verdict::Verdict;
 use crate::{Capture, advice};
 
-/// The text.
-pub fn text(captures: &[Capture]) -> String {
+/// The text. The verdict on all captures is in each object.
+pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
+    let judged = |one: &Capture| {
+        let mut value = capture(one);
+        value["verdict"] = verdict.json();
+        value
+    };
     let value = match captures {
-        [one] => capture(one),
-        several => several.iter().map(capture).collect(),
+        [one] => judged(one),
+        several => several.iter().map(judged).collect(),
     };
     let mut text = serde_json::to_string_pretty(&value).expect("text for keys cannot fail to serialise");
     text.push('\n');

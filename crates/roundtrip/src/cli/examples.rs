@@ -160,7 +160,7 @@ const LOGS: [Example; 2] = [
     ),
 ];
 
-const DIAGNOSE: [Example; 8] = [
+const DIAGNOSE: [Example; 10] = [
     example("roundtrip diagnose slow.pcapng", "every stall, its cause, and what to change"),
     example("roundtrip diagnose slow.pcap.gz --report slow.html", "and a page with time-sequence plots"),
     example(
@@ -172,6 +172,14 @@ const DIAGNOSE: [Example; 8] = [
     example("roundtrip diagnose slow.pcap --cause nagle-delayed-ack", "one cause only"),
     example("roundtrip diagnose slow.pcap --flow :8080 --svg plots", "some connections, and their plots"),
     example("roundtrip diagnose slow.pcap --since 90s", "what came later than that"),
+    example(
+        "roundtrip diagnose --run --runs 3 --fail-on medium,nagle:5 --format junit -- ./test",
+        "a gate for CI: what fails in most of three runs",
+    ),
+    example(
+        "roundtrip diagnose --run --baseline known.json --format github -- ./test",
+        "only new findings fail, as annotations",
+    ),
 ];
 
 const CONTENT: [Example; 4] = [

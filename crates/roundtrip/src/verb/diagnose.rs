@@ -6,18 +6,20 @@ use std::process::ExitCode;
 
 use capture::Capture;
 use capture::filter::Filter;
-use capture::live::{self, Live};
-use capture::report::{csv, json, page, text};
+use capture::live::{self, Ended, Live};
+use capture::report::page;
+use capture::verdict;
 
-use crate::cli::flags::Format;
+use crate::cli::gate::Format;
 use crate::cli::{Diagnose, diagnosed_command};
 use crate::failure::Failure;
 use crate::feature::Feature;
+use crate::verb::gate;
 use crate::{file, plots};
 
-/// Returns 1 if something worth fixing was found, 0 if not.
+/// Returns 1 if something was found that fails by the policy, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
-    let Diagnose { files, flows, causes, since, svg, png, xpl, output: flags, .. } = arguments;
+    let Diagnose { files, flows, causes, since, svg, png, xpl, gate: flags, format, report, .. } = arguments;
     if let Some(sentence) = in_place_of_capture(arguments) {
         return Err(Failure::Value(sentence));
     }
@@ -25,11 +27,16 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         Feature::Png.require("--png")?;
     }
     let mut filter = Filter::new(flows, causes, since.as_deref())?;
-    let is_plotted = svg.is_some() || png.is_some() || xpl.is_some() || flags.report.is_some();
+    let mut policy = gate::policy(flags)?;
+    let is_plotted = svg.is_some()
+        || png.is_some()
+        || xpl.is_some()
+        || report.is_some()
+        || matches!(format, Format::Markdown | Format::Github);
     let captures = match live(arguments)? {
         Some(ask) => {
             filter.is_whole = !ask.command.is_empty();
-            vec![captured(&ask, &filter, is_plotted, arguments.write.as_deref())?]
+            runs(&ask, &filter, is_plotted, arguments)?
         }
         None => files
             .iter()
@@ -41,13 +48,18 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
             eprintln!("roundtrip: {}: {note}", capture.name);
         }
     }
-    let shown = match flags.format {
-        Format::Table => text::render(&captures, crate::terminal::of_stdout()),
-        Format::Json => json::text(&captures),
-        Format::Csv => csv::text(&captures),
-    };
-    crate::output::to_stdout(&shown)?;
-    if let Some(path) = &flags.report {
+    if flags.runs.is_some() {
+        policy.needed = captures.len() / 2 + 1;
+    }
+    let mut verdict = verdict::judge(&captures, &policy);
+    if let Some(path) = &flags.write_baseline {
+        let found = verdict.baseline();
+        file::write(path, found.text().as_bytes())?;
+        policy.known.extend(found);
+        verdict = verdict::judge(&captures, &policy);
+    }
+    gate::show(&captures, &verdict, *format, flags)?;
+    if let Some(path) = report {
         file::write(path, page::page(&captures).as_bytes())?;
     }
     if let Some(directory) = svg {
@@ -59,8 +71,30 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     if let Some(directory) = xpl {
         plots::write_xplot(&captures, directory)?;
     }
-    let found = captures.iter().any(Capture::is_worth_fixing);
-    Ok(if found { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(gate::status(&captures, &verdict, flags))
+}
+
+/// The live captures of all runs. After one that was interrupted there is no other.
+fn runs(
+    ask: &Live,
+    filter: &Filter,
+    is_plotted: bool,
+    arguments: &Diagnose,
+) -> Result<Vec<Capture>, Failure> {
+    let count = arguments.gate.runs.unwrap_or(1);
+    let mut captures = Vec::new();
+    for number in 1..=count {
+        let mut capture = captured(ask, filter, is_plotted, arguments.write.as_deref())?;
+        if count > 1 {
+            capture.name = format!("run {number} of {count}: {}", capture.name);
+        }
+        let is_interrupted = matches!(capture.command, Some(Ended::Killed(_) | Ended::Running));
+        captures.push(capture);
+        if is_interrupted {
+            break;
+        }
+    }
+    Ok(captures)
 }
 
 /// The live capture, with its packets in a file if one is named.

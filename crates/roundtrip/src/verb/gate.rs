@@ -1,0 +1,96 @@
+//! The verdict of `roundtrip diagnose`: its policy from flags, its output in every format, its exit status.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::slice;
+
+use capture::Capture;
+use capture::live::Ended;
+use capture::ci::{self, github, junit, markdown, sarif, tap};
+use capture::report::{csv, json, text};
+use capture::verdict::{Baseline, Policy, Threshold, Verdict};
+use diagnose::Cause;
+use quantity::names::{self, shown};
+
+use crate::cli::gate::{Format, GateFlags};
+use crate::failure::Failure;
+
+/// The policy that the flags describe; without any, findings of medium severity fail.
+pub fn policy(flags: &GateFlags) -> Result<Policy, Failure> {
+    let GateFlags { fail_on, allow, baseline, .. } = flags;
+    let mut policy = Policy::default();
+    if !fail_on.is_empty() {
+        let rules = fail_on.iter().map(|text| Threshold::parse(text));
+        let rules: Result<Vec<_>, _> = rules.collect();
+        let rules = rules.map_err(|error| Failure::Value(format!("--fail-on: {error}")))?;
+        policy.fail_on = rules.into_iter().flatten().collect();
+    }
+    let cause = |name: &String| names::find("cause", name, &Cause::ALL, Cause::name);
+    let allowed: Result<Vec<Cause>, _> = allow.iter().map(cause).collect();
+    policy.allowed = allowed.map_err(|error| Failure::Value(format!("--allow: {error}")))?;
+    if let Some(path) = baseline {
+        let refused = |error| Failure::Value(format!("--baseline {}: {error}", shown(path)));
+        policy.known = Baseline::read(path).map_err(refused)?;
+    }
+    Ok(policy)
+}
+
+/// Prints captures and verdict.
+pub fn show(
+    captures: &[Capture],
+    verdict: &Verdict<'_>,
+    format: Format,
+    flags: &GateFlags,
+) -> Result<(), Failure> {
+    let file = flags.locate.as_deref();
+    let shown = match format {
+        Format::Table => table(captures, verdict, flags),
+        Format::Json => json::text(captures, verdict),
+        Format::Csv => csv::text(captures),
+        Format::Markdown => markdown::text(captures, verdict),
+        Format::Junit => junit::text(verdict),
+        Format::Sarif => sarif::text(verdict, file),
+        Format::Github => {
+            summarise(&markdown::text(captures, verdict))?;
+            github::text(verdict, file)
+        }
+        Format::Tap => tap::text(verdict),
+    };
+    crate::output::to_stdout(&shown)
+}
+
+/// Files one by one; of several runs the one with the worst case. The verdict follows if flags control it.
+fn table(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> String {
+    let worst = verdict.cases.first().map(|case| slice::from_ref(case.worst.0));
+    let one = worst.or(captures.get(..1)).filter(|_| flags.runs.is_some_and(|runs| runs > 1));
+    let text = text::render(one.unwrap_or(captures), crate::terminal::of_stdout());
+    let GateFlags { fail_on, allow, baseline, write_baseline, runs, status_of_command: _, locate: _ } = flags;
+    let is_plain = fail_on.is_empty() && allow.is_empty() && baseline.is_none() && write_baseline.is_none();
+    if is_plain && runs.is_none() { text } else { text + &ci::text(verdict) }
+}
+
+/// Appends to the job summary of GitHub's runner, where there is one.
+fn summarise(text: &str) -> Result<(), Failure> {
+    let path = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
+    let Some(path) = path.map(PathBuf::from) else { return Ok(()) };
+    let file = File::options().append(true).create(true).open(&path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| Failure::Write { path, error })
+}
+
+/// The command's status if requested: the first that is not 0 of several runs. Otherwise 1 if the verdict fails, else 0.
+pub fn status(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> ExitCode {
+    let of = |capture: &Capture| match capture.command? {
+        Ended::Exited(status) => u8::try_from(status).ok(),
+        Ended::Killed(signal) => u8::try_from(128 + signal).ok(),
+        Ended::Running => None,
+    };
+    if flags.status_of_command {
+        let statuses: Vec<u8> = captures.iter().filter_map(of).collect();
+        if let Some(first) = statuses.iter().find(|status| **status != 0).or(statuses.first()) {
+            return ExitCode::from(*first);
+        }
+    }
+    ExitCode::from(u8::from(verdict.fails()))
+}

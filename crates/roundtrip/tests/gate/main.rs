@@ -1,0 +1,174 @@
+//! `diagnose` as a gate: which findings fail, exit statuses, baselines, and runs of a command.
+//!
+//! The command has a server that writes headers and body apart, or whole. Where captures are not permitted, or Python is
+//! not installed, those tests report that they were skipped.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
+const EXCHANGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gate/exchange.py");
+
+fn diagnose(arguments: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    command.arg("diagnose").args(arguments).env_remove("GITHUB_STEP_SUMMARY");
+    command.output().unwrap()
+}
+
+/// A capture of the fuzz corpus.
+fn capture(name: &str) -> String {
+    format!("{}/../../fuzz/corpus/capture/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn status(arguments: &[&str]) -> i32 {
+    diagnose(arguments).status.code().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A file of one test, in a directory of its own.
+fn file(test: &str, name: &str) -> PathBuf {
+    let folder =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("gate-{test}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder.join(name)
+}
+
+/// Output of a gate over a command; `None`, with a message, where it cannot run.
+fn run(flags: &[&str], exchange: [&str; 3]) -> Option<Output> {
+    if !skip::has("python3") {
+        return None;
+    }
+    // Short connections of other programs are captured, too: no two of these run at the same time.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock();
+    let command = ["--", "python3", EXCHANGE];
+    let output = diagnose(&[&["--run"], flags, &command, &exchange].concat());
+    let told = text(&output.stderr);
+    if told.contains("cannot capture here") {
+        skip::refused(&told);
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn the_exit_status_follows_thresholds_and_allowed_causes() {
+    let nagle = capture("nagle");
+    // 75 ms: medium.
+    for (flags, expected) in [
+        (&[][..], 1),
+        (&["--fail-on", "high"], 0),
+        (&["--fail-on", "high,nagle-delayed-ack"], 1),
+        (&["--fail-on", "nagle-delayed-ack:76"], 0),
+        (&["--fail-on", "none"], 0),
+        (&["--allow", "nagle-delayed-ack"], 0),
+        (&["--allow", "nagle"], 1),
+    ] {
+        assert_eq!(status(&[&[nagle.as_str()], flags].concat()), expected, "{flags:?}");
+    }
+    // Notes never fail.
+    assert_eq!(status(&[&nagle, "--fail-on", "low", "--allow", "nagle-delayed-ack"]), 0);
+}
+
+#[test]
+fn misuse_is_one_sentence_and_status_2() {
+    let nagle = capture("nagle");
+    let wrong = file("misuse", "wrong.json");
+    fs::write(&wrong, "{}").unwrap();
+    for (flags, says) in [
+        (["--fail-on", "nagel"], "did you mean `nagle`"),
+        (["--fail-on", "slow-start"], "never a fault"),
+        (["--allow", "nagel"], "--allow: unknown cause"),
+        (["--baseline", "/nonexistent"], "--baseline /nonexistent"),
+        (["--baseline", wrong.to_str().unwrap()], "not a baseline"),
+        (["--runs", "3"], "--run"),
+    ] {
+        let output = diagnose(&[&[nagle.as_str()][..], &flags].concat());
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {told}");
+        assert!(told.contains(says) && told.lines().count() == 1, "{flags:?}: {told}");
+    }
+    fs::remove_dir_all(wrong.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn only_findings_that_are_not_in_the_baseline_fail() {
+    let known = file("baseline", "known.json");
+    let known_at = known.to_str().unwrap();
+    assert_eq!(status(&[&capture("nagle"), "--write-baseline", known_at]), 0);
+    assert_eq!(status(&[&capture("nagle"), "--baseline", known_at]), 0);
+    assert_eq!(status(&[&capture("timeouts"), "--baseline", known_at]), 1);
+    let output = diagnose(&[&capture("nagle"), "--baseline", known_at]);
+    let told = text(&output.stdout);
+    assert!(
+        told.ends_with(
+            "Verdict: passes\n  nagle-delayed-ack (client, port 80): 75 ms lost (in the baseline)\n"
+        ),
+        "{told}"
+    );
+    fs::remove_dir_all(known.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn every_format_has_the_same_verdict() {
+    let nagle = capture("nagle");
+    for format in ["table", "json", "csv", "markdown", "junit", "sarif", "github", "tap"] {
+        for (flags, expected) in [(&[][..], 1), (&["--fail-on", "high"], 0)] {
+            let output = diagnose(&[&[nagle.as_str(), "--format", format], flags].concat());
+            assert_eq!(output.status.code(), Some(expected), "{format}");
+            assert!(text(&output.stdout).contains("nagle-delayed-ack"), "{format}");
+        }
+    }
+    let output = diagnose(&[&nagle, "--format", "json", "--fail-on", "high"]);
+    let verdict = &serde_json::from_slice::<Value>(&output.stdout).unwrap()["verdict"];
+    assert_eq!((&verdict["fails"], &verdict["cases"][0]["outcome"]), (&false.into(), &"passes".into()));
+}
+
+#[test]
+fn the_job_summary_is_appended_to_the_runners_file() {
+    let summary = file("summary", "summary.md");
+    fs::write(&summary, "before\n").unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["diagnose", &capture("nagle"), "--format", "github"]);
+    let output = command.env("GITHUB_STEP_SUMMARY", &summary).output().unwrap();
+    assert!(text(&output.stdout).starts_with("::error title=nagle-delayed-ack"), "{}", text(&output.stdout));
+    let written = fs::read_to_string(&summary).unwrap();
+    assert!(written.starts_with("before\n## Roundtrip: 1 stall fails\n"), "{written}");
+    assert!(written.contains("```mermaid\nxychart-beta\n"), "{written}");
+    fs::remove_dir_all(summary.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn a_server_that_writes_headers_and_body_apart_fails_in_most_runs_and_its_twin_in_none() {
+    let flags = ["--runs", "3", "--format", "json"];
+    let Some(apart) = run(&flags, ["apart", "8", "0"]) else { return };
+    let told: Value = serde_json::from_slice(&apart.stdout).unwrap();
+    assert_eq!(apart.status.code(), Some(1), "{told:#}");
+    assert_eq!(told.as_array().unwrap().len(), 3);
+    let case = &told[0]["verdict"]["cases"][0];
+    assert_eq!((&case["cause"], &case["side"]), (&"nagle-delayed-ack".into(), &"server".into()), "{case}");
+    assert!(case["failing_runs"].as_u64() >= Some(2) && case["port"] == "ephemeral", "{case}");
+    let Some(whole) = run(&flags, ["whole", "8", "0"]) else { return };
+    assert_eq!(whole.status.code(), Some(0), "{}", text(&whole.stdout));
+}
+
+#[test]
+fn the_status_of_the_command_is_reported_and_returned_on_request() {
+    let Some(output) = run(&["--format", "json"], ["whole", "2", "7"]) else { return };
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &told["command_status"]), (Some(0), &7.into()));
+    for (way, status) in [("whole", 7), ("apart", 0), ("apart", 3)] {
+        let exchange = [way, "8", &status.to_string()];
+        let Some(output) = run(&["--status-of-command"], exchange) else { return };
+        assert_eq!(output.status.code(), Some(status), "{}", text(&output.stdout));
+    }
+    let killed = diagnose(&["--run", "--status-of-command", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.status.code(), Some(137), "{}", text(&killed.stderr));
+}
