@@ -7,6 +7,7 @@
 //! | (here) | [`Capture`]: one file, read and diagnosed |
 //! | [`reading`] | packets in, from wherever they come |
 //! | [`live`] | packets as they pass, while a command runs |
+//! | [`isolated`] | a private network for a command |
 //! | [`kernel`] | what the kernel knows meanwhile of the sockets |
 //! | [`sniffer`] | packets as they pass this machine's own interfaces |
 //! | [`sockets`] | the kernel's account of its TCP sockets |
@@ -44,6 +45,7 @@ pub mod error;
 pub mod filter;
 pub mod group;
 pub mod headline;
+pub mod isolated;
 pub mod kernel;
 pub mod live;
 pub mod oddity;

@@ -160,13 +160,14 @@ const LOGS: [Example; 2] = [
     ),
 ];
 
-const DIAGNOSE: [Example; 10] = [
+const DIAGNOSE: [Example; 11] = [
     example("roundtrip diagnose slow.pcapng", "every stall, its cause, and what to change"),
     example("roundtrip diagnose slow.pcap.gz --report slow.html", "and a page with time-sequence plots"),
     example(
         "roundtrip diagnose --run -- curl -sO http://localhost:8000/a.css",
         "what a command waits for, live",
     ),
+    example("roundtrip diagnose --run --isolated -- ./test", "a test and its servers, without root"),
     example("roundtrip diagnose --port 8000 --for 30s", "what a port's connections wait for, live"),
     example("roundtrip diagnose - --format json", "from a pipe, for a program to read"),
     example("roundtrip diagnose slow.pcap --cause nagle-delayed-ack", "one cause only"),

@@ -33,7 +33,11 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         || xpl.is_some()
         || report.is_some()
         || matches!(format, Format::Markdown | Format::Github);
-    let captures = match live(arguments)? {
+    let ask = live(arguments)?;
+    if arguments.isolated {
+        capture::isolated::enter().map_err(capture::Error::from)?;
+    }
+    let captures = match ask {
         Some(ask) => {
             filter.is_whole = !ask.command.is_empty();
             runs(&ask, &filter, is_plotted, arguments)?

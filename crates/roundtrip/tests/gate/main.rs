@@ -6,7 +6,6 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::Mutex;
 
 use serde_json::Value;
 
@@ -40,16 +39,16 @@ fn file(test: &str, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Output of a gate over a command; `None`, with a message, where it cannot run.
+/// Output of a gate over a command in a private network; `None`, with a message, where it cannot run.
 fn run(flags: &[&str], exchange: [&str; 3]) -> Option<Output> {
     if !skip::has("python3") {
         return None;
     }
-    // Short connections of other programs are captured, too: no two of these run at the same time.
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock();
     let command = ["--", "python3", EXCHANGE];
-    let output = diagnose(&[&["--run"], flags, &command, &exchange].concat());
+    permitted(diagnose(&[&["--run", "--isolated"], flags, &command, &exchange].concat()))
+}
+
+fn permitted(output: Output) -> Option<Output> {
     let told = text(&output.stderr);
     if told.contains("cannot capture here") {
         skip::refused(&told);
@@ -169,6 +168,74 @@ fn the_status_of_the_command_is_reported_and_returned_on_request() {
         let Some(output) = run(&["--status-of-command"], exchange) else { return };
         assert_eq!(output.status.code(), Some(status), "{}", text(&output.stdout));
     }
-    let killed = diagnose(&["--run", "--status-of-command", "--", "sh", "-c", "kill -9 $$"]);
+    let killed = ["--run", "--isolated", "--status-of-command", "--", "sh", "-c", "kill -9 $$"];
+    let Some(killed) = permitted(diagnose(&killed)) else { return };
     assert_eq!(killed.status.code(), Some(137), "{}", text(&killed.stderr));
+}
+
+/// Runs a program as the user `nobody`, without any capability; `None`, with a message, where that cannot be done.
+fn as_nobody(arguments: &[&str]) -> Option<Output> {
+    if !skip::has("setpriv") {
+        return None;
+    }
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--bounding-set=-all",
+        "--inh-caps=-all",
+    ]);
+    let output = command.args(arguments).output().unwrap();
+    let told = text(&output.stderr);
+    if told.contains("setpriv:") {
+        skip::because(&told);
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn an_ordinary_user_diagnoses_a_command_in_a_private_network() {
+    if !skip::has("python3") {
+        return;
+    }
+    for (way, expected) in [("apart", 1), ("whole", 0)] {
+        let run = [PROGRAM, "diagnose", "--format", "json", "--run", "--isolated", "--", "python3", EXCHANGE];
+        let Some(output) = as_nobody(&[&run[..], &[way, "8", "0"]].concat()) else { return };
+        let Some(output) = permitted(output) else { return };
+        assert_eq!(output.status.code(), Some(expected), "{way}: {}", text(&output.stderr));
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&told["connections"], &told["command_status"]), (&1.into(), &0.into()), "{told}");
+    }
+}
+
+#[test]
+fn a_private_network_holds_nothing_else_and_the_command_keeps_its_user() {
+    let script = "id -u; wc -l < /proc/net/dev; grep CapEff /proc/self/status";
+    let run = [PROGRAM, "diagnose", "--run", "--isolated", "--", "sh", "-c", script];
+    let Some(output) = as_nobody(&run).and_then(permitted) else { return };
+    // Two lines of headings, and lo.
+    assert_eq!(text(&output.stderr), "65534\n3\nCapEff:\t0000000000000000\n");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn where_namespaces_are_forbidden_the_error_names_the_setting() {
+    if !skip::has("unshare") || !skip::has("setpriv") {
+        return;
+    }
+    // In a user namespace of this test, which may have no others below it.
+    let script = format!(
+        "echo 0 > /proc/sys/user/max_user_namespaces && \
+         exec setpriv --bounding-set=-all --inh-caps=-all {PROGRAM} diagnose --run --isolated -- true"
+    );
+    let output = Command::new("unshare").args(["-Ur", "sh", "-c", &script]).output().unwrap();
+    let told = text(&output.stderr);
+    if told.contains("unshare:") || told.contains("setpriv:") || told.contains("Permission denied") {
+        return skip::because(&told);
+    }
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("user.max_user_namespaces is 0") && told.contains("sysctl"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
 }
