@@ -1,9 +1,11 @@
 //! Another HTTP server as what answers: DHTTP in front of whatever there is (`roundtrip serve --origin`).
 //!
-//! Requests flow in, are written anew as a gateway does ([`http1::gateway`]), and go to the origin on connections that are
-//! kept; hyper keeps them. One that is down is asked no more until it answers a probe (`health`). It keeps no answers: that
-//! is for a cache.
+//! Requests flow in, are written anew as a gateway does ([`http1::gateway`]), and go to the origin on persistent connections
+//! (`client`, `connection`). One that is down gets no request until it responds to a probe (`health`). It stores no
+//! responses: that is for a cache.
 
+mod client;
+mod connection;
 pub mod counters;
 mod health;
 mod patient;
@@ -11,7 +13,6 @@ mod patient;
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
-use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,16 +20,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
 use http1::gateway::{self, Plan, is_rewriting_field};
 use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
 
 use crate::hosted::ClientAddress;
+pub(crate) use client::OnInterim;
+use client::{Client, Failure, OriginRequest, ResponseBody};
 use dhttp::Url;
 use dhttp::fields::copy;
 use dhttp::handler::{Answer, Body};
@@ -38,7 +38,7 @@ use patient::Patient;
 /// An origin, as a service: see [`mod@crate::hosted`].
 #[derive(Clone, Debug)]
 pub struct Origin {
-    asking: Asking,
+    client: Arc<Client>,
     /// `host` or `host:port`.
     authority: String,
     /// This server's own in `Via`.
@@ -48,15 +48,10 @@ pub struct Origin {
     health: Arc<Health>,
 }
 
-/// HTTP client with persistent connections.
-type Asking = Client<HttpConnector, Full<Bytes>>;
-
 /// An answer's body as it comes.
 pub type OriginBody = http_body_util::combinators::UnsyncBoxBody<Bytes, OriginError>;
 
-/// The origin must be reached within this time.
-const CONNECT: Duration = Duration::from_secs(5);
-/// And begin to answer within this, and go on within this.
+/// The origin must begin to respond within this time, and go on within this.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Origin {
@@ -67,7 +62,7 @@ impl Origin {
     pub fn new(url: &Url) -> std::io::Result<Self> {
         let number = u32::from_be_bytes(dhttp::random::bytes()?);
         Ok(Self {
-            asking: asking(),
+            client: Client::new(&url.host, url.port),
             authority: url.authority(),
             name: format!("roundtrip-{number:08x}"),
             tells_clients: false,
@@ -106,30 +101,25 @@ impl Origin {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<OriginBody>, OriginError> {
-        let Self { asking, authority, name, tells_clients, patience, health } = self;
-        let request = rewritten(request, authority, name, *tells_clients)?;
+        let Self { client, authority, name, tells_clients, patience, health } = self;
+        let request = rewritten(request, authority, name, *tells_clients).await?;
         if let Some(why) = health.down() {
             return Err(OriginError::Down(why));
         }
-        match tokio::time::timeout(*patience, patiently(asking, request)).await {
-            Ok(Ok(response)) => {
+        match tokio::time::timeout(*patience, client.send(&request)).await {
+            Ok(Ok((head, body))) => {
                 health.heard(authority);
-                if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
-                    health.broke();
-                    return Err(OriginError::Broken(format!(
-                        "{authority}: unsolicited 101 (Switching Protocols)"
-                    )));
-                }
-                Ok(passed_on(response, authority, name, *patience))
+                Ok(passed_on(&head, body, authority, name, *patience))
             }
-            Ok(Err(error)) if error.is_connect() => {
-                let why = format!("{authority} cannot be reached: {}", innermost(&error));
+            Ok(Err(Failure::Connect(error))) => {
+                let why = format!("{authority} cannot be reached: {error}");
                 self.fell(&why, health.could_not_be_reached(&why));
                 Err(OriginError::Down(why))
             }
-            Ok(Err(error)) => {
+            Ok(Err(Failure::Ended(why) | Failure::Invalid(why))) => {
                 health.broke();
-                Err(broken(authority, &error))
+                tracing::warn!(origin = authority, why, "no valid response from the origin");
+                Err(OriginError::Broken(format!("{authority}: {why}")))
             }
             Err(_) => {
                 let why = format!("{authority} has sent nothing for {} s", patience.as_secs_f32());
@@ -144,49 +134,10 @@ impl Origin {
         tracing::warn!(origin = self.authority, why, "no response from the origin");
         if just_now {
             tracing::warn!(origin = self.authority, "no requests to the origin until it responds to a probe");
-            let (asking, authority) = (self.asking.clone(), self.authority.clone());
-            drop(tokio::spawn(health::probe(asking, authority, Arc::downgrade(&self.health))));
+            let (client, authority) = (Arc::clone(&self.client), self.authority.clone());
+            drop(tokio::spawn(health::probe(client, authority, Arc::downgrade(&self.health))));
         }
     }
-}
-
-/// Asks; once more what changes nothing, if its connection ended before a word of an answer: it was kept, as a rule, and the
-/// origin had just had enough of it (RFC 9110, section 9.2.2).
-async fn patiently(
-    asking: &Asking,
-    request: Request<Full<Bytes>>,
-) -> Result<Response<hyper::body::Incoming>, hyper_util::client::legacy::Error> {
-    if !request.method().is_safe() {
-        return asking.request(request).await;
-    }
-    match asking.request(request.clone()).await {
-        Err(error) if has_ended(&error) => asking.request(request).await,
-        result => result,
-    }
-}
-
-/// Whether a connection ended without a word.
-fn has_ended(error: &(dyn Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        let is_cut = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message);
-        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        if is_cut || matches!(kind, Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
-}
-
-fn asking() -> Asking {
-    let mut connector = HttpConnector::new();
-    connector.set_connect_timeout(Some(CONNECT));
-    connector.set_nodelay(true);
-    let mut builder = Client::builder(TokioExecutor::new());
-    // Less than servers are used to keep them, so that both seldom meet in closing.
-    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(Duration::from_secs(4));
-    builder.build(connector)
 }
 
 /// Why an origin gave no answer.
@@ -237,7 +188,7 @@ impl Service<Request<Full<Bytes>>> for Origin {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // hyper opens another connection if all are busy.
+        // Another connection is opened if all are busy.
         Poll::Ready(Ok(()))
     }
 
@@ -247,23 +198,15 @@ impl Service<Request<Full<Bytes>>> for Origin {
     }
 }
 
-/// An answer as clients get it.
-fn passed_on<B>(
-    response: Response<B>,
+/// Response as clients get it.
+fn passed_on(
+    head: &ResponseHead,
+    body: ResponseBody,
     authority: &str,
     name: &str,
     patience: Duration,
-) -> Response<OriginBody>
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Error,
-{
-    let (head, body) = response.into_parts();
-    let fields = fields_from(&head.headers);
-    let head = ResponseHead { version: version(head.version), status: head.status.as_u16(), fields };
-    let head = gateway::response(&head, name);
-    let whose = authority.to_owned();
-    let body = body.map_err(move |error| broken(&whose, &error)).boxed_unsync();
+) -> Response<OriginBody> {
+    let head = gateway::response(head, name);
     let mut answer = Response::new(Patient::new(body, patience, authority).boxed_unsync());
     *answer.status_mut() = http::StatusCode::from_u16(head.status).unwrap_or_default();
     *answer.headers_mut() = headers_from(&head.fields);
@@ -273,13 +216,14 @@ where
 }
 
 /// The request as the origin gets it, or a refusal.
-fn rewritten(
+async fn rewritten(
     request: Request<Full<Bytes>>,
     authority: &str,
     name: &str,
     tells_clients: bool,
-) -> Result<Request<Full<Bytes>>, OriginError> {
+) -> Result<OriginRequest, OriginError> {
     let (head, body) = request.into_parts();
+    let body = body.collect().await.map_or_else(|never| match never {}, http_body_util::Collected::to_bytes);
     let path = head.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let mut fields = Fields::new();
     // Whom the client asked, for an origin that must know.
@@ -297,8 +241,7 @@ fn rewritten(
         tell(&mut fields, head.extensions.get::<ClientAddress>().and_then(|ClientAddress(client)| *client));
     }
     let target = format!("http://{authority}{path}");
-    let length = http_body::Body::size_hint(&body).exact().unwrap_or(0);
-    let framing = Framing::Length(length);
+    let framing = Framing::Length(body.len() as u64);
     let method = Method::from_name(head.method.as_str());
     let plan =
         gateway::plan(&RequestHead { method, target, version: version(head.version), fields }, framing, name);
@@ -308,17 +251,20 @@ fn rewritten(
         Ok(Plan::Own(_)) => return Err(OriginError::Refused(200, "OPTIONS ends here".to_owned())),
         Err(refusal) => return Err(OriginError::Refused(refusal.status, refusal.sentence)),
     };
-    let uri: Uri =
-        format!("http://{}{}", forward.authority, forward.head.target).parse().map_err(|_| bad_request())?;
-    let mut request = Request::new(body);
-    *request.method_mut() = forward.head.method.name().parse().map_err(|_| bad_request())?;
-    *request.uri_mut() = uri;
-    *request.headers_mut() = headers_from(&forward.head.fields);
-    // Among them, who is told what comes before the answer.
-    *request.extensions_mut() = head.extensions;
-    // Its body has come: nobody waits for leave to send it.
-    request.headers_mut().remove(http::header::EXPECT);
-    Ok(request)
+    let mut fields = Fields::new();
+    for (name, value) in forward.head.fields.iter() {
+        // The body is here: there is no one to wait for.
+        if !name.eq_ignore_ascii_case(b"Expect") {
+            copy(&mut fields, name, value);
+        }
+    }
+    let has_length = ["POST", "PUT", "PATCH"].contains(&forward.head.method.name()) || !body.is_empty();
+    if has_length && fields.get("Content-Length").is_none() {
+        // It came in chunks, or empty (RFC 9110, section 8.6).
+        copy(&mut fields, b"Content-Length", body.len().to_string().as_bytes());
+    }
+    let on_interim = head.extensions.get::<OnInterim>().cloned();
+    Ok(OriginRequest { head: RequestHead { fields, ..forward.head }, body, on_interim })
 }
 
 /// Says where the client is, if it has proved that (RFC 7239, section 5.2, and as everybody did before).
@@ -334,10 +280,6 @@ fn tell(fields: &mut Fields, client: Option<IpAddr>) {
     }
 }
 
-fn bad_request() -> OriginError {
-    OriginError::Refused(400, "400 Bad Request".to_owned())
-}
-
 /// An answer of our own, as a service gives it.
 fn own(answer: Answer) -> Response<OriginBody> {
     let Answer { status, fields, body } = answer;
@@ -349,21 +291,6 @@ fn own(answer: Answer) -> Response<OriginBody> {
     *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
     *response.headers_mut() = headers_from(&fields);
     response
-}
-
-fn broken(authority: &str, error: &dyn Error) -> OriginError {
-    let why = format!("{error}: {}", innermost(error));
-    tracing::warn!(origin = authority, why, "no response from the origin, or an incomplete one");
-    OriginError::Broken(format!("{authority}: {why}"))
-}
-
-/// Returns the innermost cause, which hyper reports levels below.
-fn innermost(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }
 
 fn version(version: http::Version) -> Version {

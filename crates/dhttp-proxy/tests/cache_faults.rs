@@ -90,13 +90,17 @@ fn head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-const ILLNESSES: [&str; 11] = [
+const ILLNESSES: [&str; 15] = [
     "/gone",
     "/silent",
     "/stalls",
     "/stalls-in-a-chunk",
     "/too-short",
     "/two-lengths",
+    "/length-and-chunks",
+    "/line-feeds",
+    "/chunks-within-gzip",
+    "/nul-in-a-chunk",
     "/breaks-off-in-a-chunk",
     "/no-chunk",
     "/garbage",
@@ -123,6 +127,17 @@ fn said(path: &str, number: usize) -> String {
             format!("{ok}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{}", &BODY[..7])
         }
         "/two-lengths" => format!("{ok}Content-Length: {length}\r\nContent-Length: 7\r\n\r\n{BODY}"),
+        "/length-and-chunks" => {
+            let chunk = format!("{length:x}\r\n{BODY}\r\n0\r\n\r\n");
+            format!("{ok}Content-Length: {}\r\nTransfer-Encoding: chunked\r\n\r\n{chunk}", chunk.len())
+        }
+        "/line-feeds" => format!("{ok}Content-Length: {length}\r\n\r\n{BODY}").replace('\r', ""),
+        "/chunks-within-gzip" => {
+            format!("{ok}Transfer-Encoding: chunked, gzip\r\n\r\n{length:x}\r\n{BODY}\r\n0\r\n\r\n")
+        }
+        "/nul-in-a-chunk" => {
+            format!("{ok}Transfer-Encoding: chunked\r\n\r\n{length:x};a=\0\r\n{BODY}\r\n0\r\n\r\n")
+        }
         "/no-chunk" => format!("{ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n{BODY}\r\n0\r\n\r\n"),
         "/garbage" => "\0\u{1}\u{2} these are no bytes of HTTP \r\n\r\n\r\n".to_owned(),
         "/part-of-nothing-asked" => {

@@ -13,7 +13,7 @@ use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 use crate::Origin;
 use crate::hosted::Collected;
-use crate::origin::{OriginError, fields_from};
+use crate::origin::{OnInterim, OriginError, fields_from};
 use dhttp::fields::copy;
 use dhttp::handler::{Answer, Body};
 use dhttp::later::Interims;
@@ -86,14 +86,10 @@ impl Upstream for Origin {
         let mut request = builder.body(Full::new(Bytes::from(body))).map_err(|error| error.to_string())?;
         if let Some(interims) = interims {
             let name = self.name().to_owned();
-            hyper::ext::on_informational(&mut request, move |said| {
-                let (status, fields) = (said.status().as_u16(), fields_from(said.headers()));
-                let head = ResponseHead { version: Version::Http11, status, fields };
-                // Whoever waited for leave to send a body has got it from us, and nobody asked for another protocol.
-                if !matches!(status, 100 | 101) {
-                    interims.say(status, gateway::response(&head, &name).fields);
-                }
-            });
+            let on_interim = move |head: &ResponseHead| {
+                interims.say(head.status, gateway::response(head, &name).fields);
+            };
+            request.extensions_mut().insert(OnInterim(Arc::new(on_interim)));
         }
         let (parts, body) = match Self::ask(self, request).await {
             Ok(response) => response.into_parts(),

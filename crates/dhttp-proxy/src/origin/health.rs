@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use http::{Method, Request};
-use http_body_util::Full;
+use bytes::Bytes;
+use dhttp::fields::copy;
+use http1::message::{Fields, Method, RequestHead, Version};
 
-use super::Asking;
+use super::client::{Client, OriginRequest};
 use super::counters::Counters;
 
 /// Health of an origin.
@@ -94,17 +95,16 @@ impl Health {
 }
 
 /// Asks it until it answers, or until nobody wants to know any more.
-pub(super) async fn probe(asking: Asking, authority: String, health: Weak<Health>) {
+pub(super) async fn probe(client: Arc<Client>, authority: String, health: Weak<Health>) {
+    let mut fields = Fields::new();
+    copy(&mut fields, b"Host", authority.as_bytes());
+    // Without a body on either side, and without effect.
+    let head = RequestHead { method: Method::Head, target: "/".to_owned(), version: Version::Http11, fields };
+    let request = OriginRequest { head, body: Bytes::new(), on_interim: None };
     let mut pause = FIRST_PAUSE;
     loop {
         tokio::time::sleep(pause).await;
-        // Without a body on either side, and without effect.
-        let Ok(request) =
-            Request::builder().method(Method::HEAD).uri(format!("http://{authority}/")).body(Full::default())
-        else {
-            return;
-        };
-        let answered = tokio::time::timeout(PROBE_PATIENCE, asking.request(request)).await;
+        let answered = tokio::time::timeout(PROBE_PATIENCE, client.send(&request)).await;
         let Some(health) = health.upgrade().filter(|health| health.is_down.load(Ordering::Acquire)) else {
             return;
         };

@@ -11,11 +11,12 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::{OriginBody, OriginError};
+use super::OriginError;
+use super::client::ResponseBody;
 
 /// A body, and how long its sender may be silent.
 pub(super) struct Patient {
-    body: OriginBody,
+    body: ResponseBody,
     patience: Duration,
     silence: Pin<Box<Sleep>>,
     authority: String,
@@ -23,7 +24,7 @@ pub(super) struct Patient {
 
 impl Patient {
     /// Call it inside a runtime.
-    pub(super) fn new(body: OriginBody, patience: Duration, authority: &str) -> Self {
+    pub(super) fn new(body: ResponseBody, patience: Duration, authority: &str) -> Self {
         Self { body, patience, silence: Box::pin(sleep(patience)), authority: authority.to_owned() }
     }
 }

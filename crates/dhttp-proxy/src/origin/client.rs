@@ -1,0 +1,269 @@
+//! HTTP/1.1 client of an origin: persistent connections, and responses read by the same strict parser as the gateway's
+//! ([`http1::message::ResponseReader`]). A response whose end two readers could see at different places is an error.
+//!
+//! Requests flow in with their whole bodies; header sections, bodies and trailers flow out as they come. Not the timeouts
+//! of a silent origin: those are the caller's.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http1::message::{Event, Fields, Framing, Method, RequestHead, ResponseHead, persists};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use super::connection::Connection;
+use super::{OriginError, headers_from};
+
+/// Timeout of a connection attempt, for each address of the origin.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Idle time after which a connection is closed: shorter than servers' own, so that both seldom close at the same time.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+/// Idle connections.
+const MAX_IDLE: usize = 256;
+
+/// Interim responses to one request. Clients get only the first few; the response timeout ends hints that never stop.
+const MAX_INTERIMS: usize = 256;
+
+/// Client of one origin.
+#[derive(Debug)]
+pub(super) struct Client {
+    host: String,
+    port: u16,
+    /// The connection that was used last is the last.
+    idle: Mutex<Vec<(Connection, Instant)>>,
+}
+
+/// Callback for interim responses, among a request's extensions. It gets neither 100 nor 101.
+#[derive(Clone)]
+pub(crate) struct OnInterim(pub(crate) Arc<dyn Fn(&ResponseHead) + Send + Sync>);
+
+/// Request, with the fields that the origin gets.
+pub(super) struct OriginRequest {
+    pub(super) head: RequestHead,
+    pub(super) body: Bytes,
+    pub(super) on_interim: Option<OnInterim>,
+}
+
+/// Failure of a request.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// No connection could be opened.
+    Connect(String),
+    /// The connection ended before the first byte of a response.
+    Ended(String),
+    /// The response is invalid or incomplete.
+    Invalid(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Connect(why) | Self::Ended(why) | Self::Invalid(why)) = self;
+        f.write_str(why)
+    }
+}
+
+impl Client {
+    pub(super) fn new(host: &str, port: u16) -> Arc<Self> {
+        Arc::new(Self { host: host.to_owned(), port, idle: Mutex::default() })
+    }
+
+    /// Sends a request, and returns its final response once the header section is there. A safe request is retried once,
+    /// on a new connection, if its connection ended without a byte (RFC 9110, section 9.2.2).
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        request: &OriginRequest,
+    ) -> Result<(ResponseHead, ResponseBody), Failure> {
+        let connection = match self.idle_connection() {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        match self.exchange(connection, request).await {
+            Err(Failure::Ended(_)) if request.head.method.is_safe() => {
+                let connection = self.connect().await?;
+                self.exchange(connection, request).await
+            }
+            result => result,
+        }
+    }
+
+    async fn exchange(
+        self: &Arc<Self>,
+        mut connection: Connection,
+        request: &OriginRequest,
+    ) -> Result<(ResponseHead, ResponseBody), Failure> {
+        let OriginRequest { head, body, on_interim } = request;
+        connection.send(head, body);
+        let mut interims = 0;
+        loop {
+            let (response, framing) = connection.head(&head.method).await?;
+            if response.is_interim() {
+                interims += 1;
+                if interims > MAX_INTERIMS {
+                    return Err(Failure::Invalid("too many interim responses".to_owned()));
+                }
+                connection.end_of_interim(&head.method)?;
+                if let Some(OnInterim(call)) = on_interim.as_ref().filter(|_| response.status != 100) {
+                    call(&response);
+                }
+                continue;
+            }
+            let persists = persists(response.version, &response.fields);
+            let (client, method) = (Arc::clone(self), head.method.clone());
+            let mut body = ResponseBody { connection: Some(connection), client, method, framing, persists };
+            if framing == Framing::Length(0) {
+                body.finish_empty()?;
+            }
+            return Ok((response, body));
+        }
+    }
+
+    fn idle_connection(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let expired = idle.partition_point(|(_, since)| now.duration_since(*since) >= IDLE_TIMEOUT);
+        idle.drain(..expired);
+        while let Some((connection, _)) = idle.pop() {
+            if connection.is_quiet() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    fn keep(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push((connection, Instant::now()));
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let addresses = tokio::net::lookup_host((&*self.host, self.port)).await;
+        let addresses = addresses.map_err(|error| Failure::Connect(error.to_string()))?;
+        let mut last = "its name has no address".to_owned();
+        for address in addresses {
+            match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => {
+                    // Requests are written whole.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(Connection::new(stream));
+                }
+                Ok(Err(error)) => last = error.to_string(),
+                Err(_) => last = format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),
+            }
+        }
+        Err(Failure::Connect(last))
+    }
+}
+
+/// Body of a response, as it comes; whole, its connection serves the next request.
+#[derive(Debug)]
+pub(super) struct ResponseBody {
+    /// `None` once it is complete, or broken.
+    connection: Option<Connection>,
+    client: Arc<Client>,
+    method: Method,
+    framing: Framing,
+    persists: bool,
+}
+
+impl ResponseBody {
+    /// Ends a response without a body.
+    fn finish_empty(&mut self) -> Result<(), Failure> {
+        let Some(mut connection) = self.connection.take() else { return Ok(()) };
+        if matches!(connection.event(&self.method)?, Some(Event::End)) {
+            self.release(connection);
+        }
+        Ok(())
+    }
+
+    fn release(&self, connection: Connection) {
+        if self.persists && connection.is_reusable() {
+            self.client.keep(connection);
+        }
+    }
+
+    fn broken(&mut self, why: &str) -> OriginError {
+        self.connection = None;
+        let authority = format!("{}:{}", self.client.host, self.client.port);
+        tracing::warn!(origin = authority, why, "incomplete response from the origin");
+        OriginError::Broken(format!("{authority}: {why}"))
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        let this = &mut *self;
+        loop {
+            let Some(connection) = &mut this.connection else { return Poll::Ready(None) };
+            match connection.event(&this.method) {
+                Ok(Some(Event::Body(part))) => {
+                    return Poll::Ready(Some(Ok(Frame::data(Bytes::copy_from_slice(part)))));
+                }
+                Ok(Some(Event::End)) => {
+                    let trailers = connection.trailers();
+                    if let Some(connection) = this.connection.take() {
+                        this.release(connection);
+                    }
+                    return Poll::Ready(
+                        trailers.map(|fields: Fields| Ok(Frame::trailers(headers_from(&fields)))),
+                    );
+                }
+                Ok(Some(Event::Head(..))) => {
+                    return Poll::Ready(Some(Err(this.broken("a second response to one request"))));
+                }
+                Ok(None) => {}
+                Err(failure) => return Poll::Ready(Some(Err(this.broken(&failure.to_string())))),
+            }
+            let filled: io::Result<bool> = ready!(connection.poll_fill(context));
+            match filled {
+                Ok(true) => {}
+                Ok(false) => {
+                    let ended = connection.end_of_stream();
+                    let why = match ended {
+                        Ok(()) => {
+                            this.connection = None;
+                            return Poll::Ready(None);
+                        }
+                        Err(failure) => failure.to_string(),
+                    };
+                    return Poll::Ready(Some(Err(this.broken(&why))));
+                }
+                Err(error) => return Poll::Ready(Some(Err(this.broken(&error.to_string())))),
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.connection.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.framing {
+            // Of what is left nobody keeps count: the first hint is exact, and later ones an upper bound.
+            Framing::Length(length) => {
+                let mut hint = SizeHint::new();
+                hint.set_upper(length);
+                hint
+            }
+            Framing::Chunked | Framing::UntilClose => SizeHint::new(),
+        }
+    }
+}
+
+/// Whether an error of a connection means that its other end closed it.
+pub(super) fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted)
+}

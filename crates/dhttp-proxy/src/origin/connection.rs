@@ -1,0 +1,173 @@
+//! One connection to an origin: a request out, and the events of its response in.
+//!
+//! Not when it is kept or opened: that is for [`super::client`].
+
+use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http1::message::{Event, Fields, Framing, Limits, Method, RequestHead, ResponseHead, ResponseReader};
+use rustix::net::{RecvFlags, recv};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use super::client::{Failure, is_closed};
+
+/// Bytes read at once.
+const READ_BYTES: usize = 32 << 10;
+
+/// Connection with at most one request in flight.
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: Arc<TcpStream>,
+    reader: ResponseReader,
+    buffer: Box<[u8]>,
+    /// Unread bytes: those from `start` to `end`.
+    start: usize,
+    end: usize,
+    /// Writes what the kernel did not take immediately.
+    writer: Option<JoinHandle<()>>,
+    /// Whether a byte of the response has come.
+    has_begun: bool,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self {
+            stream: Arc::new(stream),
+            reader: ResponseReader::new(Limits::default()),
+            buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            writer: None,
+            has_begun: false,
+        }
+    }
+
+    /// Sends a request. The rest of a long body goes out while the response is read, so that an early refusal is seen. A
+    /// write error shows in the response: there is none.
+    pub(super) fn send(&mut self, head: &RequestHead, body: &Bytes) {
+        self.has_begun = false;
+        let mut bytes = Vec::with_capacity(1_024 + body.len());
+        head.encode(&mut bytes);
+        bytes.extend_from_slice(body);
+        let written = self.stream.try_write(&bytes).unwrap_or(0);
+        if written < bytes.len() {
+            let stream = Arc::clone(&self.stream);
+            self.writer = Some(tokio::spawn(async move {
+                let _ = write_all(&stream, bytes.get(written..).unwrap_or_default()).await;
+            }));
+        }
+    }
+
+    /// Waits for the next header section, interim or final.
+    pub(super) async fn head(&mut self, method: &Method) -> Result<(ResponseHead, Framing), Failure> {
+        loop {
+            match self.event(method)? {
+                Some(Event::Head(head, framing)) => return Ok((head, framing)),
+                Some(Event::Body(_) | Event::End) => {
+                    return Err(Failure::Invalid("bytes that belong to no response".to_owned()));
+                }
+                None => {}
+            }
+            match poll_fn(|context| self.poll_fill(context)).await {
+                Ok(true) => {}
+                Ok(false) if !self.has_begun => {
+                    return Err(Failure::Ended("it closed the connection without a response".to_owned()));
+                }
+                Ok(false) => {
+                    self.end_of_stream()?;
+                    return Err(Failure::Invalid("it closed the connection".to_owned()));
+                }
+                Err(error) if !self.has_begun && is_closed(&error) => {
+                    return Err(Failure::Ended(error.to_string()));
+                }
+                Err(error) => return Err(Failure::Invalid(error.to_string())),
+            }
+        }
+    }
+
+    /// Reads the end of an interim response, which has no body.
+    pub(super) fn end_of_interim(&mut self, method: &Method) -> Result<(), Failure> {
+        match self.event(method)? {
+            Some(Event::End) => Ok(()),
+            Some(Event::Head(..) | Event::Body(_)) | None => {
+                Err(Failure::Invalid("an interim response with a body".to_owned()))
+            }
+        }
+    }
+
+    /// Returns the next event of what has come; `None`: more bytes are needed.
+    pub(super) fn event(&mut self, method: &Method) -> Result<Option<Event<'_, ResponseHead>>, Failure> {
+        let mut input = self.buffer.get(self.start..self.end).unwrap_or_default();
+        let before = input.len();
+        let event = self.reader.read(&mut input, method);
+        self.start += before - input.len();
+        event.map_err(|fault| Failure::Invalid(fault.to_string()))
+    }
+
+    /// Waits for more bytes, once all that were there are read; `false` at the end of the stream.
+    pub(super) fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        loop {
+            ready!(self.stream.poll_read_ready(context))?;
+            match self.stream.try_read(&mut self.buffer) {
+                Ok(length) => {
+                    (self.start, self.end) = (0, length);
+                    self.has_begun |= length > 0;
+                    return Poll::Ready(Ok(length > 0));
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    /// Whether the response may end with the stream.
+    pub(super) fn end_of_stream(&mut self) -> Result<(), Failure> {
+        match self.reader.end_of_stream() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::Invalid("it closed the connection".to_owned())),
+            Err(fault) => Err(Failure::Invalid(fault.to_string())),
+        }
+    }
+
+    /// Returns the trailers of the response that has just ended, if it has any.
+    pub(super) fn trailers(&self) -> Option<Fields> {
+        let trailers = self.reader.trailers();
+        (trailers.iter().next().is_some()).then(|| trailers.clone())
+    }
+
+    /// Whether another request may follow: all of this one is sent, and no unrequested byte has come.
+    pub(super) fn is_reusable(&self) -> bool {
+        let is_sent = self.writer.as_ref().is_none_or(JoinHandle::is_finished);
+        is_sent && self.start == self.end && self.reader.is_between_messages()
+    }
+
+    /// Whether neither bytes nor the end of the stream came while it was idle.
+    pub(super) fn is_quiet(&self) -> bool {
+        let peeked = recv(&*self.stream, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        matches!(peeked, Err(error) if error.kind() == ErrorKind::WouldBlock)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(writer) = &self.writer {
+            writer.abort();
+        }
+    }
+}
+
+async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        stream.writable().await?;
+        match stream.try_write(bytes) {
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
