@@ -69,7 +69,7 @@ const LONGEST_ABSENCE: Seconds = 86_400;
 
 impl Policy {
     /// Returns the policy of the response to this request; `None`: it must not be stored. A valid field of `targets`
-    /// takes the place of `Cache-Control` and `Expires` (RFC 9213).
+    /// takes the place of `Cache-Control` and `Expires` (RFC 9213); otherwise `CDN-Cache-Control` may only restrict them.
     pub fn of(
         request: &Asked<'_>,
         response: &ResponseHead,
@@ -77,7 +77,8 @@ impl Policy {
         targets: &[String],
     ) -> Option<Self> {
         let ResponseHead { version: _, status, fields } = response;
-        let (control, is_targeted) = control_of(fields, targets);
+        let (mut control, is_targeted) = control_of(fields, targets);
+        let restricted = if is_targeted { None } else { targeted::restrict(&mut control, fields) };
         if !may_be_kept(request, *status, &control) {
             return None;
         }
@@ -89,6 +90,7 @@ impl Policy {
             return None;
         }
         let lifetime = explicit.unwrap_or_else(|| guessed_lifetime(fields, times));
+        let lifetime = lifetime.min(restricted.unwrap_or(FOR_EVER));
         let has_validator = fields.get("ETag").is_some() || fields.get("Last-Modified").is_some();
         // A `Set-Cookie` is for one client, unless the response is `public` (section 7.3 leaves that to caches).
         let has_own_cookie = fields.get("Set-Cookie").is_some() && !control.public;

@@ -13,11 +13,29 @@ pub const CDN_CACHE_CONTROL: &str = "CDN-Cache-Control";
 /// Reads the first field of the target list that is valid and not empty (section 2.2); `None` if there is none, and
 /// `Cache-Control` and `Expires` apply.
 pub(super) fn control(fields: &Fields, targets: &[String]) -> Option<ResponseControl> {
-    targets.iter().find_map(|name| {
-        let value = fields.all(name).collect::<Vec<_>>().join(&b", "[..]);
-        let members = Parser(&value).dictionary().filter(|members| !members.is_empty())?;
-        Some(directives(&members))
-    })
+    targets.iter().find_map(|name| directives_of(fields, name))
+}
+
+/// Adds the restrictions of `CDN-Cache-Control` to the directives of a shared cache that does not obey it. An origin that
+/// keeps a response out of its own shared caches (`CDN-Cache-Control: private`), and allows `max-age` to browsers, wants it
+/// in no one else's either. Storing is optional (RFC 9111, section 3), so this is never wrong; permissions are not taken.
+pub(super) fn restrict(control: &mut ResponseControl, fields: &Fields) -> Option<Seconds> {
+    let cdn = directives_of(fields, CDN_CACHE_CONTROL)?;
+    // A status that is understood allows no more than `no-store` of either field.
+    if cdn.no_store && !cdn.must_understand {
+        (control.no_store, control.must_understand) = (true, false);
+    }
+    control.no_cache |= cdn.no_cache;
+    control.private |= cdn.private;
+    control.must_revalidate |= cdn.must_revalidate || cdn.proxy_revalidate;
+    cdn.s_maxage.or(cdn.max_age)
+}
+
+/// Reads one field (section 2.1); `None` if it is absent, empty or invalid.
+fn directives_of(fields: &Fields, name: &str) -> Option<ResponseControl> {
+    let value = fields.all(name).collect::<Vec<_>>().join(&b", "[..]);
+    let members = Parser(&value).dictionary().filter(|members| !members.is_empty())?;
+    Some(directives(&members))
 }
 
 type Member<'a> = (&'a [u8], Item);

@@ -64,7 +64,33 @@ fn rfc9213_2_2_a_targeted_field_counts_in_the_place_of_cache_control_and_expires
         let lines = [DATE, TAG, general, ("CDN-Cache-Control", control)];
         assert_eq!(of(&lines, &targets), left, "{control} {general:?}");
     }
-    assert_eq!(of(&[DATE, TAG, FRESH, ("CDN-Cache-Control", "no-store")], &[]), Some(60));
+}
+
+#[test]
+fn rfc9213_3_1_a_cache_that_acts_for_no_origin_takes_only_restrictions_of_cdn_cache_control() {
+    let general = ("Cache-Control", "max-age=60, must-understand");
+    for (control, line, left) in [
+        // As restrictive as the stricter of the two.
+        ("no-store", FRESH, None),
+        ("private", FRESH, None),
+        ("max-age=10", FRESH, Some(10)),
+        ("max-age=99, s-maxage=10", FRESH, Some(10)),
+        ("max-age=0", ("Expires", "Sun, 06 Nov 1994 09:49:47 GMT"), Some(0)),
+        ("max-age=10", CHANGED, Some(10)),
+        ("no-store", general, None),
+        // It gives no permission that the general fields do not give.
+        ("max-age=99", FRESH, Some(60)),
+        ("max-age=99", ("Cache-Control", "no-store"), None),
+        ("public, max-age=99", ("Cache-Control", "private"), None),
+        // Invalid, it is ignored.
+        ("no-store, &", FRESH, Some(60)),
+    ] {
+        let lines = [DATE, TAG, line, ("CDN-Cache-Control", control)];
+        let policy = kept(&asked("GET", &[]), 200, &lines);
+        assert_eq!(policy.map(|policy| policy.seconds_left(at(0))), left, "{control} beside {line:?}");
+    }
+    let validated = after(0, &[DATE, TAG, FRESH, ("CDN-Cache-Control", "no-cache")]);
+    assert_eq!(validated, Some(Verdict::Validate));
 }
 
 #[test]
