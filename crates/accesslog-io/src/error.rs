@@ -38,6 +38,10 @@ pub enum Error {
     ClientField(BadFormat),
     /// None of several logs is one; why not the first.
     NothingIsALog(Box<Self>),
+    /// Counting needs more memory than its limit, in bytes.
+    TooMuchMemory(usize),
+    /// Times of whole seconds become fractions where too many requests are within the longest time-out to be held.
+    MixedTimes,
     /// A part that was left out of this build.
     NotBuilt {
         /// The option or file that needs it.
@@ -97,6 +101,16 @@ impl fmt::Display for Error {
             Self::Table { name, reason } => write!(f, "{name}: {reason}; name its columns"),
             Self::ClientField(error) => error.fmt(f),
             Self::NothingIsALog(first) => write!(f, "nothing there is a log: {first}"),
+            Self::TooMuchMemory(limit) => write!(
+                f,
+                "the clients and requests within the longest time-out take more than {} MiB; count with shorter \
+                 --timeout or with fewer --threshold and --per-client, or count a part of the log",
+                limit >> 20
+            ),
+            Self::MixedTimes => f.write_str(
+                "times of whole seconds become fractions of seconds amid more requests than are held; count both \
+                 parts of the log by themselves",
+            ),
             Self::NotBuilt { culprit, part } => {
                 write!(f, "{culprit}: this build lacks the feature `{}`; enable it", part.name())
             }

@@ -91,7 +91,7 @@ pub struct Answer {
 /// Reads logs and counts.
 ///
 /// # Errors
-/// When nothing can be read: a log that is not there, nothing that is a log.
+/// When nothing can be read: a log that is not there, nothing that is a log. When the counters exceed their memory.
 pub fn count(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Error> {
     let LinedUp { logs, names, passed_over } = line_up::line_up(inputs, asked)?;
     let Asked { question, distribution, sizing, window, threads, .. } = asked;
@@ -102,5 +102,5 @@ pub fn count(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Error> {
         window: window.blocks,
         threads: *threads,
     };
-    Ok(Answer { passed: pass(logs, wanted), names, passed_over })
+    Ok(Answer { passed: pass(logs, wanted)?, names, passed_over })
 }

@@ -11,6 +11,7 @@ use accesslog::connections::{ByRule, Carried, Clock, Counter, Counts, Known, Loa
 use accesslog::{Record, Request, Sizing, Tally};
 use wire::Time;
 
+use crate::error::Error;
 use crate::intake::{Intake, Read};
 use crate::slices::{Batch, Slice, Slices};
 use crate::source::{Log, Unread};
@@ -44,7 +45,10 @@ pub struct Wanted<'a> {
 }
 
 /// Reads logs, sorted by the approximate times of their beginnings, and counts.
-pub fn pass(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Passed {
+///
+/// # Errors
+/// [`Error::TooMuchMemory`] and [`Error::MixedTimes`].
+pub fn pass(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Result<Passed, Error> {
     let shared = Shared { state: Mutex::new(State::new(logs, wanted)), changed: Condvar::new(), wanted };
     thread::scope(|scope| {
         for _ in 0..wanted.threads.max(1) {
@@ -76,6 +80,8 @@ struct State {
     busy: usize,
     counting: Counting,
     loading: Loading,
+    /// The error that ends the pass.
+    failed: Option<Error>,
 }
 
 /// Counter of the bytes and requests of each connection: none, or one for all requests in order.
@@ -89,8 +95,9 @@ struct Loading {
 
 /// Counter of slices.
 enum Counting {
-    /// Slices are counted independently: the counts so far, and the clients known from them.
-    Apart(BTreeMap<u64, Counts>, Known),
+    /// Slices are counted independently: the counts so far, the clients known from them, and the counter of a slice
+    /// that the next one continues.
+    Apart(BTreeMap<u64, Counts>, Known, Option<Box<Counter>>),
     /// Slices are counted in order; `None` while a thread counts.
     InTurn(Option<Box<ByRule>>),
 }
@@ -105,12 +112,14 @@ struct Block {
 const WAITING_SLICES: usize = 4;
 /// Maximum number of blocks for each thread in flight or waiting for other logs.
 const BLOCKS: usize = 4;
+/// Maximum memory of a counter, in bytes: 48 million clients with one threshold and three connections each.
+const MAX_COUNTER_BYTES: usize = 4 << 30;
 
 /// A thread's next job.
 enum Job {
     Cut(usize, Log),
     Read(Block),
-    Count(u64, Slice, Known),
+    Count(u64, Slice, Known, Option<Box<Counter>>),
     CountInTurn(Slice, Box<ByRule>),
     Load(Vec<Batch>, Box<Loads>),
     Done,
@@ -120,7 +129,7 @@ impl State {
     fn new(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Self {
         let Wanted { question, distribution, sizing: _, window, threads } = wanted;
         let counting = match question.one_pass() {
-            true => Counting::Apart(BTreeMap::new(), Known::default()),
+            true => Counting::Apart(BTreeMap::new(), Known::default(), None),
             false => Counting::InTurn(Some(Box::new(ByRule::new(question)))),
         };
         let (begin, logs): (Vec<Time>, Vec<Option<Log>>) =
@@ -130,22 +139,30 @@ impl State {
             logs,
             to_read: VecDeque::new(),
             ahead: threads,
-            slices: Slices::new(question.longest()),
+            slices: if question.one_pass() { Slices::new(question.longest()) } else { Slices::in_turn() },
             to_count: VecDeque::new(),
             cut: 0,
             busy: 0,
             counting,
             loading: Loading::new(question, distribution),
+            failed: None,
         }
     }
 
     /// The next job; `None` while there is none, though one may follow.
     fn job(&mut self) -> Option<Job> {
+        if self.failed.is_some() {
+            return Some(Job::Done);
+        }
         // Counting comes first, because it frees memory.
         match &mut self.counting {
-            Counting::Apart(_, known) => {
-                if let Some((number, slice)) = self.to_count.pop_front() {
-                    return Some(Job::Count(number, slice, known.clone()));
+            Counting::Apart(_, known, last) => {
+                // One that continues another waits for its counter.
+                let is_ready =
+                    self.to_count.front().is_some_and(|(_, slice)| !slice.continues || last.is_some());
+                if let Some((number, slice)) = self.to_count.pop_front_if(|_| is_ready) {
+                    let counter = last.take_if(|_| slice.continues);
+                    return Some(Job::Count(number, slice, known.clone(), counter));
                 }
             }
             Counting::InTurn(counter) => {
@@ -186,6 +203,22 @@ impl State {
             Err(reason) => self.intake.fail(log, reason),
         }
         self.slice();
+    }
+
+    /// Stores the counts of a slice, or its counter for the slice that continues it.
+    fn counted(&mut self, number: u64, counter: Result<Box<Counter>, Error>, is_continued: bool) {
+        let Counting::Apart(counted, known, last) = &mut self.counting else { return };
+        match counter {
+            Ok(counter) if is_continued => *last = Some(counter),
+            Ok(counter) => {
+                let clients = counter.clients();
+                let counts = counter.finish();
+                known.learn(&counts);
+                known.expect_clients(clients);
+                counted.insert(number, counts);
+            }
+            Err(error) => self.failed = Some(error),
+        }
     }
 
     /// Cuts the requests that follow without a gap into slices.
@@ -246,14 +279,10 @@ impl Shared<'_> {
                     state.slice();
                     state
                 }
-                Job::Count(number, slice, known) => {
-                    let (counts, clients) = count(&slice, self.wanted.question, &known);
+                Job::Count(number, slice, known, counter) => {
+                    let counter = count(&slice, self.wanted.question, &known, counter);
                     let mut state = self.lock();
-                    if let Counting::Apart(counted, known) = &mut state.counting {
-                        known.learn(&counts);
-                        known.expect_clients(clients);
-                        counted.insert(number, counts);
-                    }
+                    state.counted(number, counter, slice.is_continued);
                     state
                 }
                 Job::CountInTurn(slice, mut counter) => {
@@ -276,19 +305,26 @@ impl Shared<'_> {
     }
 
     /// Counts the rest, and adds everything up.
-    fn finish(self) -> Passed {
+    fn finish(self) -> Result<Passed, Error> {
         let state = self.state.into_inner().expect("no thread has panicked");
-        let State { intake, slices, counting, loading, cut, .. } = state;
+        let State { intake, slices, counting, loading, cut, failed, .. } = state;
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
         let Wanted { question, distribution, sizing: _, window: _, threads: _ } = self.wanted;
         let rest = slices.finish();
         let (counts, carried) = match counting {
-            Counting::Apart(mut counted, known) => {
+            Counting::Apart(mut counted, known, mut last) => {
                 let loads = loading.loads.map(|mut loads| {
                     let batches = rest.iter().flat_map(|slice| &slice.requests);
                     batches.for_each(|requests| loads.count(requests));
                     loads.finish()
                 });
-                counted.extend(rest.map(|slice| (cut, count(&slice, question, &known).0)));
+                if let Some(slice) = rest {
+                    let counter = last.take_if(|_| slice.continues);
+                    last = Some(count(&slice, question, &known, counter)?);
+                }
+                counted.extend(last.map(|counter| (cut, counter.finish())));
                 let mut counts = Counts::new(question);
                 counted.values().for_each(|next| counts.append(next));
                 (counts, loads)
@@ -302,7 +338,7 @@ impl Shared<'_> {
             }
         };
         let (read, late) = intake.finish();
-        Passed { counts, carried, read, late }
+        Ok(Passed { counts, carried, read, late })
     }
 }
 
@@ -332,12 +368,30 @@ fn read(unread: Unread, sizing: Sizing) -> (Vec<Request>, Read) {
 /// Typical minimum length of a log's lines, in bytes.
 const SHORT_LINE: usize = 64;
 
-/// Counts of a slice, and the number of clients held for it.
-fn count(slice: &Slice, question: &Question, known: &Known) -> (Counts, usize) {
-    let clock = Clock::of(slice.before().chain(slice.requests.iter().map(|batch| &batch[..])), question);
-    let mut counter = Counter::knowing(question, known, clock);
-    slice.before().for_each(|requests| counter.warm_up(requests));
+/// Counts a slice, with the counter of the one that it continues, if it does.
+fn count(
+    slice: &Slice,
+    question: &Question,
+    known: &Known,
+    counter: Option<Box<Counter>>,
+) -> Result<Box<Counter>, Error> {
+    let mut counter = match counter {
+        Some(counter) => {
+            let clock = counter.clock();
+            let is_covered = slice.requests.iter().all(|requests| clock.covers(requests));
+            if is_covered { counter } else { return Err(Error::MixedTimes) }
+        }
+        None => {
+            let requests = slice.before().chain(slice.requests.iter().map(|batch| &batch[..]));
+            let clock = Clock::of(requests, question);
+            let mut counter = Box::new(Counter::knowing(question, known, clock));
+            slice.before().for_each(|requests| counter.warm_up(requests));
+            counter
+        }
+    };
     slice.requests.iter().for_each(|requests| counter.count(requests));
-    let clients = counter.clients();
-    (counter.finish(), clients)
+    if counter.bytes() > MAX_COUNTER_BYTES {
+        return Err(Error::TooMuchMemory(MAX_COUNTER_BYTES));
+    }
+    Ok(counter)
 }

@@ -43,3 +43,15 @@ impl Clock {
 }
 
 const SECOND: u64 = 1_000_000_000;
+
+impl Clock {
+    /// Returns whether a counter with this clock can go on with these requests, which are in order.
+    pub fn covers(self, requests: &[Request]) -> bool {
+        let is_whole = |request: &Request| request.time.as_nanos().is_multiple_of(SECOND);
+        let is_near = |last: &Request| last.time.as_nanos() < LAST_SECOND * SECOND;
+        match self {
+            Self::Milliseconds => true,
+            Self::Seconds => requests.iter().all(is_whole) && requests.last().is_none_or(is_near),
+        }
+    }
+}

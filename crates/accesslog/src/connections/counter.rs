@@ -136,6 +136,23 @@ impl Counter {
         self.clients.active()
     }
 
+    /// Resolution with which it counts.
+    pub const fn clock(&self) -> Clock {
+        match self.open {
+            Open::Uses(..) => Clock::Milliseconds,
+            Open::Seconds(_) => Clock::Seconds,
+        }
+    }
+
+    /// Memory that grows with clients and with requests within the longest timeout, in bytes.
+    pub fn bytes(&self) -> usize {
+        let uses = match &self.open {
+            Open::Uses(uses, _) => uses.iter().map(Uses::bytes).sum(),
+            Open::Seconds(_) => 0,
+        };
+        self.clients.bytes() + uses
+    }
+
     /// Memory of the table of clients, in bytes.
     pub fn client_bytes(&self) -> usize {
         self.clients.bytes()

@@ -95,6 +95,11 @@ impl Uses {
         Self { times: Vec::new(), base: 0, room: FEWEST, limits: vec![open; limits] }
     }
 
+    /// Memory of the uses that matter, in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.times[..]) + self.limits.iter().map(|open| open.gaps.len()).sum::<usize>()
+    }
+
     /// Sets the peaks to exceed, limit by limit: lower ones are not searched for.
     pub fn look_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
         let most = self.limits.iter_mut().flat_map(|open| &mut open.most);
