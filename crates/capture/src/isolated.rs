@@ -7,8 +7,8 @@
 use std::fs;
 use std::path::Path;
 
-use measure::Error;
-use measure::netlink::Netlink;
+use testbed::Error;
+use testbed::netlink::Netlink;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
