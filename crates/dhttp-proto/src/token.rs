@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_address_no_other_port_no_other_key_and_no_changed_digit_will_do() {
+    fn tokens_are_bound_to_address_port_and_key() {
         let tokens = Tokens::new(key(1), LIFETIME);
         let token = tokens.make(at(5), CLIENT).as_str().to_owned();
         let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 8));

@@ -280,7 +280,7 @@ fn unsafe_methods_invalidate_and_head_detects_changes() {
 }
 
 #[test]
-fn without_a_token_nothing_is_fetched_and_what_is_there_is_given() {
+fn without_a_token_only_cached_responses_are_served() {
     let house = House::open();
     house.origin.says("/there", 200, &[FRESH], b"there");
     house.ask("GET", "/there", "");

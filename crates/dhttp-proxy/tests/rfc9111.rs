@@ -163,7 +163,7 @@ fn rfc9111_4_1_fields_that_the_origin_did_not_get_choose_no_response() {
 }
 
 #[test]
-fn requests_that_frameworks_take_for_others_are_not_stored() {
+fn requests_with_method_overrides_are_not_stored() {
     let fresh = |body: &str| format!("200 | Cache-Control: max-age=60 || {body}");
     let (deleted, page) = (fresh("deleted"), fresh("page"));
     let other = "GET /a | X-HTTP-Method-Override: DELETE";

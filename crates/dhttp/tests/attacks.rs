@@ -67,7 +67,7 @@ fn a_client_that_proved_nothing_gets_at_most_three_bytes_for_one() {
 }
 
 #[test]
-fn what_is_no_request_is_never_answered() {
+fn invalid_requests_get_no_response() {
     let server = server();
     let socket = socket(server.address());
     let head = "GET / HTTP/1.1\r\nHost: h\r\n";
@@ -100,7 +100,7 @@ fn what_is_no_request_is_never_answered() {
 }
 
 #[test]
-fn what_does_not_belong_into_a_datagram_is_sent_to_plain_http() {
+fn requests_unsuitable_for_datagrams_fall_back_to_plain_http() {
     let server = server();
     let socket = socket(server.address());
     for line in [
@@ -132,7 +132,7 @@ fn no_connection_goes_to_a_port_of_other_services() {
 }
 
 #[test]
-fn a_flood_without_tokens_is_cut_to_its_share() {
+fn floods_without_tokens_are_limited() {
     let server = server();
     let socket = socket(server.address());
     let (mut sent, mut got, mut full) = (0, 0, 0);
@@ -194,7 +194,7 @@ fn responses_to_mutated_datagrams_stay_within_the_budget_and_the_server_lives() 
 }
 
 #[test]
-fn two_servers_aimed_at_each_other_fall_silent() {
+fn two_servers_aimed_at_each_other_do_not_loop() {
     let (left, right) = (server(), server());
     let socket = socket(left.address());
     let fill = "x".repeat(200);
@@ -260,7 +260,7 @@ fn message(id: u64, http: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_client_takes_no_answer_with_another_id_or_from_another_address() {
+fn responses_with_another_id_or_source_are_ignored() {
     let address = hostile(|socket, client, id, _| {
         socket.send_to(&message(id ^ 1, "HTTP/1.1 200 OK\r\n\r\nforged"), client).unwrap();
         let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -272,7 +272,7 @@ fn a_client_takes_no_answer_with_another_id_or_from_another_address() {
 }
 
 #[test]
-fn connections_that_lie_or_say_nothing_do_not_keep_the_true_answer_away() {
+fn malicious_or_silent_connections_do_not_block_the_response() {
     let address = hostile(|socket, client, id, listens| {
         let silent: Vec<_> = (0..80).filter_map(|_| TcpStream::connect(listens).ok()).collect();
         if let Ok(mut unknown) = TcpStream::connect(listens) {

@@ -299,7 +299,7 @@ fn compressed_sibling_is_served_to_clients_that_accept_it() {
 }
 
 #[test]
-fn links_lead_nowhere_outside_the_folder() {
+fn links_outside_the_directory_are_not_followed() {
     let folder = Folder::new("links");
     std::os::unix::fs::symlink("/etc/passwd", folder.0.join("passwd")).unwrap();
     std::os::unix::fs::symlink("../..", folder.0.join("sub/up")).unwrap();

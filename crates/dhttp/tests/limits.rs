@@ -147,7 +147,7 @@ fn a_body_that_is_too_long_is_refused_before_its_end() {
 }
 
 #[test]
-fn clients_that_read_too_slowly_are_closed_and_keep_no_other_out() {
+fn slow_readers_are_closed_and_do_not_block_others() {
     let stall = wire::Duration::from_secs(3);
     let clients = ClientLimits { connections: 300, ..ClientLimits::default() };
     let server = server(ServerConfig { stall, clients, ..ServerConfig::internet() });

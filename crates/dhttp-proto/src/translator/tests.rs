@@ -68,7 +68,7 @@ fn a_request_leaves_with_the_port_at_which_its_connection_is_expected() {
 }
 
 #[test]
-fn an_answer_goes_to_who_asked_once_and_closes_the_hole() {
+fn a_response_reaches_its_client_once_and_closes_the_hole() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     let outputs = hear(&mut translator, hole.outside, SERVER, 1);
@@ -97,7 +97,7 @@ fn shared_pinhole_stays_open() {
 }
 
 #[test]
-fn no_hole_leads_to_a_port_where_other_services_listen() {
+fn holes_never_lead_to_service_ports() {
     for config in [translating(), TranslatorConfig::new(Translation::None)] {
         for port in [1, 22, 23, 80, 1_023, 2_049, 6_000, 6_667] {
             let mut translator = Translator::new(config.clone(), [7; 16]);
@@ -109,7 +109,7 @@ fn no_hole_leads_to_a_port_where_other_services_listen() {
 }
 
 #[test]
-fn servers_and_reflectors_are_no_clients_behind_a_router_either() {
+fn ports_of_servers_and_reflectors_are_rejected_as_clients() {
     let mut translator = Translator::new(translating(), [7; 16]);
     for from in ["10.0.0.2:53", "10.0.0.2:1900", "10.0.0.2:11211", "224.0.0.1:40000", "0.0.0.0:40000"] {
         let outputs = ask(&mut translator, Time::ZERO, from, SERVER, &request(1, 50_000));
@@ -119,7 +119,7 @@ fn servers_and_reflectors_are_no_clients_behind_a_router_either() {
 }
 
 #[test]
-fn of_a_request_nothing_but_the_port_is_changed_and_a_broken_one_opens_nothing() {
+fn only_the_port_of_a_request_is_rewritten_and_invalid_requests_open_nothing() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let asked = request(1, 50_000);
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &asked);
@@ -143,7 +143,7 @@ fn client_without_port_gets_the_response_but_no_pinhole() {
 }
 
 #[test]
-fn only_who_was_asked_may_answer_unless_caches_may() {
+fn only_requested_servers_may_respond_unless_caches_may() {
     let cache = "203.0.113.9:80";
     let mut strict = Translator::new(translating(), [7; 16]);
     let hole = opened(&ask(&mut strict, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
@@ -265,7 +265,7 @@ fn port_in_use_by_another_program_is_released() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn whatever_is_sent_a_hole_leads_to_the_sender_and_nothing_grows_without_bound(
+    fn holes_lead_only_to_the_sender_and_state_is_bounded(
         events in prop::collection::vec((0_u8..6, 1_024_u16..1_040, any::<u16>(), 0_u64..40, 0_u64..20), 1..200)
     ) {
         let mut translator = Translator::new(translating(), [3; 16]);

@@ -66,7 +66,7 @@ fn cost(server: &mut Server, from: SocketAddr, datagram: &[u8], size: u64) -> u6
 
 proptest! {
     #[test]
-    fn no_address_gets_more_than_three_bytes_for_one_without_a_token_and_none_by_tcp(
+    fn addresses_without_a_token_get_at_most_three_bytes_per_byte_and_no_tcp(
         asked in prop::collection::vec((0_usize..1_200, 0_u64..30_000, any::<bool>(), any::<u16>()), 1..50),
         is_six: bool,
     ) {
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn two_machines_back_to_back_fall_silent(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0_u8..4) {
+    fn two_state_machines_back_to_back_do_not_loop(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0_u8..4) {
         let datagram = match kind {
             0 => bytes,
             1 => answer(7, "", bytes.len()),
@@ -132,7 +132,7 @@ fn a_request_that_is_filled_up_has_its_small_answer_in_one_round_trip() {
 }
 
 #[test]
-fn a_token_lifts_the_budget_and_holds_for_its_address_alone() {
+fn a_token_lifts_the_budget_of_its_own_address_only() {
     let mut server = internet();
     let request = validated(&mut server, 1, client_at(50_000), false);
     let mine = ticket(server.receive(at(0), client_at(50_001), &request));
@@ -159,7 +159,7 @@ fn debug_output_of_state_machines_has_no_key() {
 }
 
 #[test]
-fn connections_do_not_bounce() {
+fn no_connection_to_addresses_without_a_token() {
     let mut internet = internet();
     for (port, address, is_reached) in [
         (25, [8, 8, 4, 4], false),
@@ -223,7 +223,7 @@ fn a_token_is_left_out_of_a_response_that_fits_without_it_alone() {
 }
 
 #[test]
-fn a_flood_from_spoofed_addresses_is_limited_and_leaves_no_state() {
+fn spoofed_floods_are_limited_and_leave_no_state() {
     let mut server = internet();
     let request = get(1, false);
     let answered = (0..10_000_u32)
@@ -265,7 +265,7 @@ fn a_token_is_worth_a_mebibyte_at_once_and_then_eight_bytes_each() {
 }
 
 #[test]
-fn who_has_proved_nothing_cannot_say_that_a_path_loses() {
+fn resends_without_a_token_do_not_count_as_loss() {
     let mut server = internet();
     for id in 0..100 {
         if let Verdict::Serve(ticket, _) = server.receive(at(0), client_at(50_000), &get(id, true)) {
@@ -278,7 +278,7 @@ fn who_has_proved_nothing_cannot_say_that_a_path_loses() {
 }
 
 #[test]
-fn servers_and_reflectors_are_not_answered() {
+fn requests_from_service_ports_get_no_response() {
     for port in [0, 7, 19, 53, 80, 123, 443, 1_900, 5_353, 11_211] {
         let request = get(1, false);
         let verdict = server(ServerConfig::paper()).receive(at(0), client_at(port), &request);
@@ -287,7 +287,7 @@ fn servers_and_reflectors_are_not_answered() {
 }
 
 #[test]
-fn credentials_do_not_travel_in_the_clear() {
+fn credentials_are_not_sent_in_datagrams() {
     let mut server = internet();
     for field in ["Authorization", "Cookie"] {
         let request = datagram(1, false, &head(Method::Get, "/", &[(field, "secret")]));
@@ -337,7 +337,7 @@ fn waiting(config: ClientConfig) -> Client {
 }
 
 #[test]
-fn a_forged_answer_is_not_taken() {
+fn forged_responses_are_ignored() {
     let mut client = waiting(ClientConfig::internet());
     let stranger = SocketAddr::from(([8, 8, 8, 8], 80));
     let passes_caches = |output: &Output| match output {
@@ -368,7 +368,7 @@ fn a_forged_answer_is_not_taken() {
 }
 
 #[test]
-fn only_caches_of_the_networks_that_are_allowed_may_answer() {
+fn responses_of_caches_outside_allowed_networks_are_ignored() {
     let networks = Prefixes::new(&["192.0.2.0/24".parse().unwrap()]).unwrap();
     for (from, is_taken) in [("192.0.2.9:80", true), ("192.0.3.1:80", false), ("[2001:db8::1]:80", false)] {
         let from = from.parse().unwrap();

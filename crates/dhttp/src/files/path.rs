@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_or_is_read_in_two_ways_is_refused() {
+    fn traversal_and_ambiguous_paths_are_rejected() {
         for target in [
             "/../etc/passwd",
             "/a/../../b",

@@ -19,7 +19,7 @@ fn is_syn(sent: &Sent) -> bool {
 }
 
 #[test]
-fn services_that_never_asked_are_not_connected_to() {
+fn no_connection_to_services_that_sent_no_request() {
     if !allowed() {
         return;
     }
@@ -60,7 +60,7 @@ fn services_that_never_asked_are_not_connected_to() {
 }
 
 #[test]
-fn networks_behind_the_server_are_not_connected_to() {
+fn no_connection_to_networks_behind_the_server() {
     if !allowed() {
         return;
     }
@@ -90,7 +90,7 @@ fn networks_behind_the_server_are_not_connected_to() {
 }
 
 #[test]
-fn no_syn_goes_to_an_address_that_has_shown_no_token() {
+fn no_syn_to_addresses_without_a_token() {
     if !allowed() {
         return;
     }

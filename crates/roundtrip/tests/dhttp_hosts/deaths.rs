@@ -81,7 +81,7 @@ fn pause() {
 }
 
 #[test]
-fn of_a_client_that_is_killed_or_cut_off_nothing_stays() {
+fn killed_or_disconnected_clients_leave_no_state() {
     if !allowed() {
         return;
     }
@@ -119,7 +119,7 @@ fn of_a_client_that_is_killed_or_cut_off_nothing_stays() {
 }
 
 #[test]
-fn a_server_that_is_killed_under_load_and_comes_back_is_found_again() {
+fn clients_recover_after_a_server_restart_under_load() {
     if !allowed() {
         return;
     }

@@ -19,7 +19,7 @@ fn count(sent: &[Sent]) -> (usize, usize) {
 }
 
 #[test]
-fn each_network_has_its_share_and_every_second_of_the_rest_is_told_to_use_plain_http() {
+fn responses_without_tokens_are_limited_by_network_and_half_of_the_rest_fall_back() {
     if !allowed() {
         return;
     }
@@ -62,7 +62,7 @@ fn each_network_has_its_share_and_every_second_of_the_rest_is_told_to_use_plain_
 }
 
 #[test]
-fn spoofed_sources_leave_nothing_behind() {
+fn spoofed_sources_leave_no_state() {
     spoofed(100_000);
 }
 

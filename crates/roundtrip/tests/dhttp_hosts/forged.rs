@@ -31,7 +31,7 @@ fn forged(id: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_forger_off_the_path_is_not_believed() {
+fn off_path_forgeries_are_ignored() {
     if !allowed() {
         return;
     }
@@ -81,7 +81,7 @@ fn a_forger_off_the_path_is_not_believed() {
 }
 
 #[test]
-fn a_client_answers_nothing() {
+fn clients_send_no_replies() {
     if !allowed() {
         return;
     }

@@ -14,7 +14,7 @@ use super::{PORT, SERVER, SOON, address, fill, request, resend, serve, serve_at,
 const SYNS_ARE_OVER: u16 = 1_500;
 
 #[test]
-fn a_victim_gets_at_most_three_bytes_for_each_that_was_sent_in_its_name() {
+fn victims_get_at_most_three_bytes_per_spoofed_byte() {
     if !allowed() {
         return;
     }
@@ -53,7 +53,7 @@ fn a_victim_gets_at_most_three_bytes_for_each_that_was_sent_in_its_name() {
 }
 
 #[test]
-fn mutated_requests_in_a_victims_name_come_back_within_the_budget() {
+fn mutated_spoofed_requests_stay_within_the_budget() {
     mutated(20_000);
 }
 
@@ -110,7 +110,7 @@ fn mutated(number: u32) {
 }
 
 #[test]
-fn two_servers_aimed_at_each_other_fall_silent() {
+fn two_servers_aimed_at_each_other_do_not_loop() {
     if !allowed() {
         return;
     }

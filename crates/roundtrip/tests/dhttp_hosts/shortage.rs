@@ -27,7 +27,7 @@ fn with_ports(host: &Host, range: &'static str) {
 }
 
 #[test]
-fn a_server_without_descriptors_says_so_and_recovers() {
+fn a_server_without_descriptors_reports_it_and_recovers() {
     if !allowed() {
         return;
     }
@@ -53,7 +53,7 @@ fn a_server_without_descriptors_says_so_and_recovers() {
 }
 
 #[test]
-fn a_client_without_descriptors_says_so_and_ends() {
+fn a_client_without_descriptors_reports_an_error() {
     if !allowed() {
         return;
     }
@@ -89,7 +89,7 @@ fn a_client_without_descriptors_says_so_and_ends() {
 }
 
 #[test]
-fn a_server_without_ports_sends_its_clients_to_plain_http() {
+fn a_server_without_ports_refers_clients_to_plain_http() {
     if !allowed() {
         return;
     }
@@ -105,7 +105,7 @@ fn a_server_without_ports_sends_its_clients_to_plain_http() {
 }
 
 #[test]
-fn a_client_without_ports_is_told_so() {
+fn a_client_without_ports_reports_an_error() {
     if !allowed() {
         return;
     }
@@ -133,7 +133,7 @@ fn a_client_without_ports_is_told_so() {
 }
 
 #[test]
-fn more_at_once_than_sockets_hold_is_asked_for_again() {
+fn requests_beyond_socket_capacity_are_resent() {
     if !allowed() {
         return;
     }

@@ -24,7 +24,7 @@ fn victim(number: u8, is_six: bool) -> SocketAddr {
 }
 
 #[test]
-fn a_victim_gets_three_bytes_for_one_at_most_and_no_segment_by_ipv4_and_ipv6() {
+fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
     if !allowed() {
         return;
     }
@@ -66,7 +66,7 @@ fn a_victim_gets_three_bytes_for_one_at_most_and_no_segment_by_ipv4_and_ipv6() {
 }
 
 #[test]
-fn thirty_thousand_spoofed_requests_take_no_descriptor() {
+fn spoofed_requests_take_no_descriptor() {
     if !allowed() {
         return;
     }
@@ -107,7 +107,7 @@ fn descriptors(Killed(child): &Killed) -> usize {
 }
 
 #[test]
-fn a_token_from_behind_the_same_translator_brings_a_victim_a_mebibyte_and_then_eight_bytes_each() {
+fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages() {
     if !allowed() {
         return;
     }

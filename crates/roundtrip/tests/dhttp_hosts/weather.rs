@@ -150,7 +150,7 @@ fn without_faults_every_request_gets_its_response() {
 }
 
 #[test]
-fn copies_and_overtaking_change_nothing() {
+fn duplicates_and_reordering_change_nothing() {
     if allowed() {
         let weather = Weather { copies: 30, falls_behind: 30, ..Weather::FINE };
         assert_eq!(through(weather, 60), (60, 60));
@@ -158,7 +158,7 @@ fn copies_and_overtaking_change_nothing() {
 }
 
 #[test]
-fn what_is_lost_or_changed_is_asked_for_again_or_told() {
+fn lost_or_corrupt_datagrams_are_resent_or_reported() {
     if allowed() {
         let (came, asked) =
             through(Weather { loss: 10, flips: 5, copies: 10, falls_behind: 10, ..Weather::FINE }, 60);

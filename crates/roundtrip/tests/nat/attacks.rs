@@ -87,7 +87,7 @@ fn connect_to(world: &Namespace, from: &'static str, to: SocketAddr) -> std::io:
 }
 
 #[test]
-fn a_page_opens_no_hole_to_a_port_where_other_services_listen() {
+fn web_pages_open_no_hole_to_service_ports() {
     if !granted() {
         return;
     }
@@ -112,7 +112,7 @@ fn a_page_opens_no_hole_to_a_port_where_other_services_listen() {
 }
 
 #[test]
-fn what_is_no_request_from_inside_to_the_servers_port_opens_nothing() {
+fn only_requests_from_inside_to_the_server_port_open_holes() {
     if !granted() {
         return;
     }
@@ -138,7 +138,7 @@ fn what_is_no_request_from_inside_to_the_servers_port_opens_nothing() {
 }
 
 #[test]
-fn a_hole_lets_in_one_connection_of_one_server_to_one_host_for_thirty_seconds() {
+fn a_hole_admits_one_connection_of_one_server_to_one_host_for_thirty_seconds() {
     if !granted() {
         return;
     }
@@ -167,7 +167,7 @@ fn a_hole_lets_in_one_connection_of_one_server_to_one_host_for_thirty_seconds() 
 }
 
 #[test]
-fn a_forged_datagram_does_not_pass() {
+fn forged_datagrams_do_not_pass() {
     if !granted() {
         return;
     }
@@ -183,7 +183,7 @@ fn a_forged_datagram_does_not_pass() {
 }
 
 #[test]
-fn caches_come_through_only_where_they_are_let_and_it_is_said_aloud() {
+fn any_cache_is_admitted_only_by_flag_and_with_a_warning() {
     if !granted() {
         return;
     }
@@ -197,7 +197,7 @@ fn caches_come_through_only_where_they_are_let_and_it_is_said_aloud() {
 }
 
 #[test]
-fn caches_of_some_networks_come_through_and_nobody_else() {
+fn only_caches_of_allowed_networks_are_admitted() {
     if !granted() {
         return;
     }
@@ -231,7 +231,7 @@ fn caches_of_some_networks_come_through_and_nobody_else() {
 }
 
 #[test]
-fn paper_section_iv_c_without_the_id_a_connection_says_nothing() {
+fn paper_section_iv_c_no_data_passes_before_the_id() {
     if !granted() {
         return;
     }
@@ -257,7 +257,7 @@ fn paper_section_iv_c_without_the_id_a_connection_says_nothing() {
 }
 
 #[test]
-fn paper_figure_4_connections_that_others_were_made_to_open_reach_nobody_inside() {
+fn paper_figure_4_induced_connections_reach_no_inside_host() {
     if !granted() {
         return;
     }

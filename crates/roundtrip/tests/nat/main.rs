@@ -105,7 +105,7 @@ fn through_a_relay_outside_every_kind_of_translation_has_dhttp_beyond_it() {
 }
 
 #[test]
-fn a_relay_is_for_those_it_allows() {
+fn a_relay_serves_only_allowed_clients() {
     if !granted() {
         return;
     }
@@ -116,7 +116,7 @@ fn a_relay_is_for_those_it_allows() {
 }
 
 #[test]
-fn whom_a_relay_no_longer_allows_it_serves_no_longer_and_no_slip_opens_it_to_all() {
+fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
     if !granted() {
         return;
     }
@@ -144,7 +144,7 @@ fn whom_a_relay_no_longer_allows_it_serves_no_longer_and_no_slip_opens_it_to_all
 }
 
 #[test]
-fn a_relay_leads_nobody_to_what_only_its_own_machine_can_reach() {
+fn a_relay_does_not_reach_its_own_host_or_private_addresses() {
     if !granted() {
         return;
     }

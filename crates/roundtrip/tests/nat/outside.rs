@@ -101,7 +101,7 @@ fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
 }
 
 #[test]
-fn a_flood_from_outside_takes_no_mapping_of_the_helper() {
+fn floods_from_outside_take_no_mapping() {
     if !granted() {
         return;
     }

@@ -279,7 +279,7 @@ fn known_client() -> Dhttp {
 /// The table in docs/dhttp.md.
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip-simulate --test dhttp -- --ignored --nocapture patience"]
-fn what_patience_costs_where_packets_are_lost() {
+fn waiting_for_queued_responses_under_loss() {
     println!("| link | lost | page, mean | a tenth take longer than | sent again | did not come |");
     println!("| --- | --- | --- | --- | --- | --- |");
     for (link, rtt_ms, rate) in [
