@@ -150,7 +150,7 @@ pub fn sentence((side, info): &(Side, TcpInfo)) -> Option<String> {
     (*busy > Duration::ZERO).then(|| {
         format!(
             "by its kernel's own count the {side} was busy sending for {}: of this held up by the {}'s window for {}, by its own \
-             send buffer for {}; {} sent again",
+             send buffer for {}; {} retransmitted",
             shown(*busy),
             side.other(),
             shown(*receive_window_limited),

@@ -102,7 +102,7 @@ fn refused(error: &std::io::Error) -> Error {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM | Errno::EACCES) => Error::Forbidden {
             missing: "this process may not look at packets (CAP_NET_RAW)".to_owned(),
-            remedy: "run as root, give the program the right with `setcap cap_net_raw+ep FILE`, or have somebody run \
+            remedy: "run as root, give the program the right with `setcap cap_net_raw+ep FILE`, or let an administrator run \
                      `tcpdump -w FILE` and diagnose that"
                 .to_owned(),
         },

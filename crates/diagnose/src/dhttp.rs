@@ -52,7 +52,7 @@ pub(crate) const RESENT: [Fix; 2] = [
     },
     Fix {
         who: Who::ClientApplication,
-        change: "a wait before a request is sent again that follows the round trip, as DHTTP's internet profile has it (at \
+        change: "a resend timer that follows the round trip, as DHTTP's internet profile has it (at \
                  least 300 ms; the paper's is 5 s)",
     },
 ];

@@ -110,7 +110,7 @@ impl fmt::Display for Note {
         match self {
             Self::OneRequestAtATime { waits } => write!(
                 f,
-                "every request is taken to leave without waiting; a client with one request under way at a time \
+                "every request is taken to leave without waiting; a client with one request in flight at a time \
                  needs {} more (`--requests dependent`)",
                 counted(*waits, "round trip")
             ),

@@ -261,7 +261,7 @@ fn requests_use_the_upstream_rate() {
 fn every_broken_assumption_is_named_and_no_other() {
     type Breaks = fn(&mut Scenario);
     let cases: [(&str, Breaks); 9] = [
-        ("one request under way at a time", |_| {}),
+        ("one request in flight at a time", |_| {}),
         ("after the first exchange the window is 9 segments of the 24", |_| {}),
         ("packets are lost", |scenario| {
             scenario.network.down.loss = Loss::Exactly([3].into());

@@ -154,7 +154,7 @@ fn rules_are_printed_without_being_installed() {
         (&["--intercept", "80", "--inside", "lan0", "--listen", "127.0.0.1:3129"], "0.0.0.0"),
         (&["--intercept", "80"], "--inside: name the network interfaces"),
         (&["--intercept", "80", "--inside", "a\"b"], "is not a network interface"),
-        (&["--intercept", "3129", "--inside", "lan0"], "none of those of --intercept"),
+        (&["--intercept", "3129", "--inside", "lan0"], "that --intercept does not name"),
         (&[], "--origin: missing"),
         (&["--origin", "http://h/", "--memory", "much"], "is not a size"),
     ] {

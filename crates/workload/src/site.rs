@@ -184,7 +184,7 @@ impl Found {
         // They were rounded upwards: by a half on average.
         let middles: Vec<f64> = depths.iter().map(|depth| depth - 0.5).collect();
         let Some(law) = likeliest(&middles, [lognormal(&middles)]) else {
-            self.too_few("files that are asked for again", depths.len());
+            self.too_few("repeated requests for a file", depths.len());
             return None;
         };
         self.fits.push(depending(whole(DEPTH, law, depths, f64::INFINITY)));

@@ -105,7 +105,7 @@ fn limited(lengths: &[usize; 257]) -> [u8; 16] {
     if let Some(last) = counts.iter_mut().rev().find(|count| **count > 0) {
         *last -= 1;
     }
-    std::array::from_fn(|length| u8::try_from(counts[length + 1]).expect("a byte has so many symbols"))
+    std::array::from_fn(|length| u8::try_from(counts[length + 1]).expect("at most 256 symbols"))
 }
 
 /// Bit stream of a file.

@@ -127,7 +127,7 @@ impl fmt::Display for Refusal {
                 "Authorization and Cookie do not go over UDP, where others read them; use HTTPS"
             }
             Self::TooLarge => "the request does not fit a datagram; send it over plain HTTP",
-            Self::Crowded => "too many requests are under way; wait for an answer",
+            Self::Crowded => "too many requests in progress; wait for a response",
             Self::IdInUse => "the request's id is in use; draw another",
         })
     }

@@ -190,7 +190,7 @@ impl fmt::Display for Refusal {
             }
             Self::Source => f.write_str("a request comes from an address or a port that no client has"),
             Self::Crowded => f.write_str("there are too many clients behind this router, or on that host"),
-            Self::Unasked => f.write_str("nobody asked for this answer, or somebody else was asked"),
+            Self::Unasked => f.write_str("no matching request for this response"),
         }
     }
 }

@@ -11,7 +11,7 @@ use wire::Duration;
 use crate::cause::{About, Fix, Who};
 
 pub(crate) const ABOUT: About = About {
-    what: "The server reset the connection with requests unread or unanswered; a reset also throws away answers that \
+    what: "The server reset the connection with requests unread or pending; a reset also discards responses that \
            had arrived and were not read yet.",
     fixes: &[
         Fix {

@@ -119,7 +119,7 @@ impl fmt::Display for PeerFault {
             Self::ExtensionsTooLarge => "the peer sent more chunk extensions than the limit allows",
             Self::TrailersTooLarge => "the peer sent more trailers than the limit allows",
             Self::TooManyInterim => "the peer sent more interim responses than the limit allows",
-            Self::Switched => "the peer switched protocols, which nobody asked for",
+            Self::Switched => "unsolicited 101 (Switching Protocols)",
             Self::Truncated => "the peer's stream ended inside a message",
             Self::TooSlow => "the peer took longer over its message than it is allowed",
             Self::Unasked => "the peer sent bytes that no request asked for",

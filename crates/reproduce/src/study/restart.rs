@@ -109,7 +109,7 @@ pub fn draw() -> String {
             .collect(),
     };
     Bars {
-        title: "A second page after ten seconds: what becomes of the window",
+        title: "A second page after ten seconds: the congestion window",
         subtitle: [
             "medium-page twice over one connection, ten seconds between; stack period, with one knob changed",
             "The short queue has room for eight packets before the link",

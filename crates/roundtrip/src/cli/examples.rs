@@ -284,7 +284,7 @@ const LOAD: [Example; 17] = [
     ),
     example(
         "roundtrip load http://10.0.0.7/ --plan plan.txt --shard 2/8 --log part-2.hlog",
-        "the second of eight parts of a plan, and what came of it as a file",
+        "the second of eight parts of a plan, and its results as a file",
     ),
     example("roundtrip load merge part-1.hlog part-2.hlog -o whole.hlog", "such parts put together"),
     example("roundtrip load page whole.hlog other.hlog -o page.html", "two runs side by side on a page"),

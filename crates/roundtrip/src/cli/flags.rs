@@ -26,7 +26,8 @@ pub struct ScenarioFlags {
           value_parser = NameOf(|| scenario::Network::listings().collect()))]
     pub networks: Vec<String>,
 
-    /// A page by name, or all, or sizes such as 6651+3883+1866, a directory, or a browser's FILE.har; repeat it for more
+    /// A page by name, or all, or sizes such as 6651+3883+1866 (43008/11264 adds the deflated size), a directory, or a
+    /// browser's FILE.har; repeat it for more
     #[arg(long = "page", value_name = "PAGE", value_delimiter = ',', hide_possible_values = true,
           value_parser = NameOf(|| scenario::Page::listings().collect()))]
     pub pages: Vec<String>,
@@ -66,11 +67,12 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "SIZE", help_heading = PATH)]
     pub mss: Option<String>,
 
-    /// Queue limit: 20p packets, or 64kib
+    /// Queue limit: 20p packets, or 64kib [default: unlimited]
     #[arg(long, value_name = "LIMIT", help_heading = PATH)]
     pub queue: Option<String>,
 
-    /// Packets lost: 0.1%
+    /// Packets lost: 0.1% independently; burst:0.5%/33%, into and out of bursts (Gilbert-Elliott); packets:3+17, exactly
+    /// these
     #[arg(long, value_name = "SHARE", help_heading = PATH)]
     pub loss: Option<String>,
 }
@@ -95,11 +97,11 @@ pub struct AdvancedFlags {
     #[arg(long, value_name = "STATE")]
     pub connection: Option<String>,
 
-    /// Processing time of the server for each response: 3.7ms
+    /// Processing time of the server, from a request's arrival to the first byte of its response: 3.7ms [default: 0]
     #[arg(long, value_name = "TIME")]
     pub processing: Option<String>,
 
-    /// Size of each request with its header section: 256
+    /// Size of each request with its header section [default: 256]
     #[arg(long, value_name = "SIZE")]
     pub request_size: Option<String>,
 
@@ -125,11 +127,12 @@ pub struct AdvancedFlags {
     #[arg(long, value_name = "SIZE")]
     pub mtu: Option<String>,
 
-    /// Modem: v42bis compresses, v42bis/57.6kbit behind a serial port of this rate, v42 does not compress
+    /// Modems at both ends: v42bis compresses (v42bis:512x6: codewords, longest string), v42bis/57.6kbit behind a serial
+    /// port of this rate, v42 only corrects errors; --rate is then the line's, headers included
     #[arg(long, value_name = "MODEM")]
     pub modem: Option<String>,
 
-    /// Maximum random delay: 5ms
+    /// Maximum random delay: 5ms; 5ms/free allows reordering
     #[arg(long, value_name = "TIME")]
     pub jitter: Option<String>,
 
@@ -239,11 +242,11 @@ pub struct ProgramFlags {
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub client_reading: Option<String>,
 
-    /// Output buffer of pipelined requests: 1024
+    /// Output buffer of pipelined requests [default: 1024]
     #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
     pub client_buffer: Option<String>,
 
-    /// Maximum time that pipelined requests wait in the buffer: 50ms
+    /// Maximum time that pipelined requests wait in the buffer [default: 50ms]
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub client_flush: Option<String>,
 
@@ -274,7 +277,7 @@ pub struct ProgramFlags {
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub server_setup: Option<String>,
 
-    /// Server's time for each write of a body: 500us
+    /// Server's time for each write except separate header sections, for reading the file and copying: 500us
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub server_write: Option<String>,
 

@@ -33,7 +33,7 @@ use crate::serve::{keeping, metrics, privileges};
 /// The file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
+pub struct Written {
     origin: Option<String>,
     intercept: Option<String>,
     inside: Option<String>,
@@ -120,7 +120,7 @@ impl Settings {
         {
             return Err(Failure::Value(format!(
                 "--listen: {listen} cannot be where requests are diverted to; give 0.0.0.0, or [::] for IPv6, too, and \
-                 a port that is none of those of --intercept, such as 0.0.0.0:3129"
+                 a port that --intercept does not name, such as 0.0.0.0:3129"
             )));
         }
         // Only a cache in front of one server acts for that server.
