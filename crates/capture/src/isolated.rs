@@ -7,11 +7,12 @@
 use std::fs;
 use std::path::Path;
 
-use testbed::Error;
-use testbed::netlink::Netlink;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
+use testbed::netlink::Netlink;
+
+use crate::Error;
 
 /// Moves this process into a network of its own with nothing but loopback. To be called while there is only one thread.
 ///
@@ -24,8 +25,8 @@ pub fn enter() -> Result<(), Error> {
         Err(errno) => return Err(refused(errno)),
     }
     Netlink::open()?.bring_up_loopback().map_err(|error| match error {
-        Error::Kernel { doing: _, errno } => refused(errno),
-        other => other,
+        testbed::Error::Kernel { doing: _, errno } => refused(errno),
+        other => other.into(),
     })
 }
 
@@ -76,5 +77,5 @@ fn refused(errno: Errno) -> Error {
             "run as root, or drop --isolated".to_owned(),
         ],
     };
-    Error::Uncaptured { missing, remedy }
+    Error::Forbidden { missing, remedy }
 }

@@ -4,7 +4,8 @@
 //! taken out of the diagnosis as they come, and of many connections less of each is kept: memory does not grow with the
 //! packets.
 
-use diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen, Totals};
+use diagnose::table::Totals;
+use diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen};
 use trace::capture::clock::{Clock, Verdict};
 use trace::capture::{Frame, LinkType, tunnel};
 use wire::Time;

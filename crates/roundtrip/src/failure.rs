@@ -115,7 +115,11 @@ impl From<accesslog_io::Error> for Failure {
             Error::NothingIsALog(first) => {
                 Self::Value(format!("nothing there is a log: {}; it is passed over", Self::from(*first)))
             }
-            error @ (Error::Stdin(_) | Error::NoFile(_) | Error::Empty(_)) => Self::Value(error.to_string()),
+            error @ (Error::Stdin(_)
+            | Error::NoFile(_)
+            | Error::Empty(_)
+            | Error::TooMuchMemory(_)
+            | Error::MixedTimes) => Self::Value(error.to_string()),
         }
     }
 }

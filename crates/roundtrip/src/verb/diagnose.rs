@@ -35,7 +35,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         || matches!(format, Format::Markdown | Format::Github);
     let ask = live(arguments)?;
     if arguments.isolated {
-        capture::isolated::enter().map_err(capture::Error::from)?;
+        capture::isolated::enter()?;
     }
     let captures = match ask {
         Some(ask) => {

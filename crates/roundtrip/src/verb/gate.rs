@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::slice;
 
 use capture::Capture;
-use capture::live::Ended;
 use capture::ci::{self, github, junit, markdown, sarif, tap};
+use capture::live::Ended;
 use capture::report::{csv, json, text};
 use capture::verdict::{Baseline, Policy, Threshold, Verdict};
 use diagnose::Cause;
