@@ -5,6 +5,7 @@
 
 pub mod keeping;
 pub mod known;
+pub mod layers;
 pub mod limits;
 pub mod metrics;
 pub mod networks;

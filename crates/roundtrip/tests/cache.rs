@@ -239,6 +239,10 @@ fn settings_that_need_a_restart_are_named_and_sizes_do_not_need_one() {
         "roundtrip: read the configuration again; --listen, --disk, --threads have changed and take a restart, and are \
          what they were until then"
     );
+    assert_eq!(
+        again("listen = \"127.0.0.1:0\"\nmemory = \"1600KiB\"\nthreads = 1\nlimit = [\"body=2MiB\"]\n"),
+        "roundtrip: read the configuration again; --limit has changed and takes a restart, and is what it was until then"
+    );
     std::fs::write(&config, "intercept = \"80\"\ninside = \"lan0\"\nlisten = \"0.0.0.0:3129\"\n").unwrap();
     let refused = cache.read_again();
     assert!(

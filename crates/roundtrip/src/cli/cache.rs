@@ -5,11 +5,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Deserialize;
 
 use crate::cli::dhttp::Operation;
+use crate::serve::layers::{layer, text_of_number};
 
 /// `roundtrip cache`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
 pub struct Cache {
     /// HTTP server whose responses are cached: http://127.0.0.1:3000
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
@@ -25,10 +28,12 @@ pub struct Cache {
 
     /// Print the nftables rules that this adds, and exit
     #[arg(long, requires = "intercept")]
+    #[serde(skip)]
     pub print_rules: bool,
 
     /// Remove the rules of a killed cache, and exit
     #[arg(long)]
+    #[serde(skip)]
     pub clean: bool,
 
     /// Listening address, by UDP and TCP [default: 127.0.0.1:8080, or 0.0.0.0:3129 with --intercept]
@@ -36,13 +41,16 @@ pub struct Cache {
     pub listen: Option<String>,
 
     #[command(flatten)]
+    #[serde(skip)]
     pub keeping: Keeping,
 
     #[command(flatten)]
+    #[serde(skip)]
     pub operation: Operation,
 
     /// Threads [default: one for each CPU]
     #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "text_of_number")]
     pub threads: Option<String>,
 
     /// Limit of clients, such as client-connections=256; repeatable (docs/operation.md has all of them)
@@ -55,8 +63,17 @@ pub struct Cache {
     pub reach_private: bool,
 }
 
+layer!(Cache {
+    keys: [origin, intercept, inside, listen, threads, reach_private],
+    one_of: [origin, intercept],
+    lists: [limit],
+    parts: [keeping, operation],
+    own: [print_rules, clean],
+});
+
 /// Storage of cached responses.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
 pub struct Keeping {
     /// Size of the cache in memory [default: 256MiB]
     #[arg(long, value_name = "SIZE")]
@@ -75,3 +92,5 @@ pub struct Keeping {
     #[arg(long, value_name = "FIELDS")]
     pub targets: Option<String>,
 }
+
+layer!(Keeping { keys: [memory, disk, disk_size, targets], one_of: [], lists: [], parts: [], own: [] });

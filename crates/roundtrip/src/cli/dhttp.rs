@@ -7,11 +7,14 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use dhttp_proto::Extension;
+use serde::Deserialize;
 
 use crate::cli::cache::Keeping;
+use crate::serve::layers::{Layer, layer, text_of_number};
 
 /// `roundtrip serve`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
 pub struct Serve {
     /// Directory to serve
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -39,13 +42,16 @@ pub struct Serve {
     pub profile: Option<Profile>,
 
     #[command(flatten)]
+    #[serde(skip)]
     pub beyond: Beyond,
 
     #[command(flatten)]
+    #[serde(skip)]
     pub operation: Operation,
 
     /// Threads [default: one for each CPU]
     #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "text_of_number")]
     pub threads: Option<String>,
 
     /// Limit of clients, such as client-connections=256; repeatable (docs/operation.md has all of them)
@@ -58,11 +64,21 @@ pub struct Serve {
 
     /// Allow the paper's profile at an address that others can reach: it is an open amplifier
     #[arg(long)]
+    #[serde(skip)]
     pub force: bool,
 }
 
+layer!(Serve {
+    keys: [folder, origin, forwarded, memory, listen, profile, threads, reach_private],
+    one_of: [folder, origin],
+    lists: [limit],
+    parts: [beyond, operation],
+    own: [force],
+});
+
 /// Extensions of the paper, beyond those of the profile or fewer.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
 pub struct Beyond {
     /// Enable an extension of the paper
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = extensions())]
@@ -73,19 +89,44 @@ pub struct Beyond {
     pub without: Vec<String>,
 }
 
+impl Layer for Beyond {
+    fn entries(&self) -> Vec<(String, String)> {
+        [("with", &self.with), ("without", &self.without)]
+            .map(|(key, names)| (key.to_owned(), format!("{names:?}")))
+            .to_vec()
+    }
+
+    fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// A flag enables what the file disables, and the reverse.
+    fn over(self, below: Self) -> Self {
+        let Self { with, without } = self;
+        let other = |names: Vec<String>, reverse: &[String]| {
+            names.into_iter().filter(|name| !reverse.contains(name)).collect::<Vec<_>>()
+        };
+        let (below_with, below_without) = (other(below.with, &without), other(below.without, &with));
+        Self { with: [below_with, with].concat(), without: [below_without, without].concat() }
+    }
+}
+
 fn extensions() -> PossibleValuesParser {
     PossibleValuesParser::new(Extension::ALL.map(Extension::name))
 }
 
 /// Operation of a service: the same for all that serve.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
 pub struct Operation {
     /// TOML file with defaults for these flags; reloaded on SIGHUP
     #[arg(long, value_name = "FILE.toml", value_hint = clap::ValueHint::FilePath)]
+    #[serde(skip)]
     pub config: Option<PathBuf>,
 
     /// Validate the configuration and exit
     #[arg(long)]
+    #[serde(skip)]
     pub check: bool,
 
     /// Listening address of the Prometheus metrics
@@ -98,8 +139,17 @@ pub struct Operation {
 
     /// Log events to standard error: connections, faults of peers, servers that do not respond
     #[arg(long, value_name = "LEVEL")]
+    #[serde(skip)]
     pub trace: Option<TraceLevel>,
 }
+
+layer!(Operation {
+    keys: [metrics, access_log],
+    one_of: [],
+    lists: [],
+    parts: [],
+    own: [config, check, trace],
+});
 
 /// Level of logged events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -113,7 +163,8 @@ pub enum TraceLevel {
 }
 
 /// Policy for peers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// Untrusted peers: tokens, budgets, limits
     Internet,
@@ -122,7 +173,8 @@ pub enum Profile {
 }
 
 /// `roundtrip gateway`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
 pub struct Gateway {
     /// Listening address, for programs to use as their HTTP proxy [default: 127.0.0.1:3128]
     #[arg(long, value_name = "ADDR:PORT")]
@@ -155,22 +207,35 @@ pub struct Gateway {
     pub cache: bool,
 
     #[command(flatten)]
+    #[serde(skip)]
     pub keeping: Keeping,
 
     #[command(flatten)]
+    #[serde(skip)]
     pub operation: Operation,
 
     /// Log every datagram and every connection
     #[arg(short, long)]
+    #[serde(skip)]
     pub verbose: bool,
 
     /// Let the clients of --allow reach everything that this machine can, including itself and private addresses
     #[arg(long)]
+    #[serde(skip)]
     pub force: bool,
 }
 
+layer!(Gateway {
+    keys: [listen, ports, profile, caches, allow, connect_ports, cache],
+    one_of: [],
+    lists: [],
+    parts: [keeping, operation],
+    own: [verbose, force],
+});
+
 /// `roundtrip nat`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
 pub struct Nat {
     /// Network interface towards the clients
     #[arg(long, value_name = "INTERFACE")]
@@ -217,16 +282,27 @@ pub struct Nat {
     pub server_port: Option<u16>,
 
     #[command(flatten)]
+    #[serde(skip)]
     pub operation: Operation,
 
     /// Print the rules for nft and exit
     #[arg(long)]
+    #[serde(skip)]
     pub print_rules: bool,
 
     /// Remove the rules of a killed helper and exit
     #[arg(long)]
+    #[serde(skip)]
     pub clean: bool,
 }
+
+layer!(Nat {
+    keys: [inside, outside, address, ports, firewall, ipv6, closed, any_cache, caches, by_id, server_port],
+    one_of: [any_cache, caches],
+    lists: [],
+    parts: [operation],
+    own: [print_rules, clean],
+});
 
 /// `roundtrip get`
 #[derive(Debug, Args)]

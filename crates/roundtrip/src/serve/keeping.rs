@@ -2,8 +2,6 @@
 //!
 //! Not the origin: each verb has its own.
 
-use std::path::PathBuf;
-
 use dhttp_proxy::CacheConfig;
 use http1::message::is_token;
 use quantity::names::Quoted;
@@ -11,30 +9,16 @@ use quantity::names::Quoted;
 use crate::cli::cache::Keeping;
 use crate::failure::Failure;
 
-/// Settings in a file.
-#[derive(Debug, Default)]
-pub struct Written {
-    /// `memory`
-    pub memory: Option<String>,
-    /// `disk`
-    pub disk: Option<PathBuf>,
-    /// `disk-size`
-    pub disk_size: Option<String>,
-    /// `targets`
-    pub targets: Option<String>,
-}
-
-/// From flags, and from the file that they name; flags win. `usual` is the target list where neither has one.
-pub fn config(flags: &Keeping, written: Written, usual_targets: &[&str]) -> Result<CacheConfig, Failure> {
-    let Keeping { memory, disk, disk_size, targets } = flags;
-    let targets = targets.as_ref().or(written.targets.as_ref()).map(|text| field_names(text)).transpose()?;
-    let memory = memory.as_ref().or(written.memory.as_ref()).map(|text| size("memory", text)).transpose()?;
-    let disk_size = disk_size.as_ref().or(written.disk_size.as_ref());
-    let disk_size = disk_size.map(|text| size("disk-size", text)).transpose()?.unwrap_or(4 << 30);
+/// The configuration of a cache, with this target list if none is given.
+pub fn config(settings: Keeping, usual_targets: &[&str]) -> Result<CacheConfig, Failure> {
+    let Keeping { memory, disk, disk_size, targets } = settings;
+    let targets = targets.map(|text| field_names(&text)).transpose()?;
+    let memory = memory.map(|text| size("memory", &text)).transpose()?;
+    let disk_size = disk_size.map(|text| size("disk-size", &text)).transpose()?.unwrap_or(4 << 30);
     let usual = CacheConfig::default();
     Ok(CacheConfig {
         memory: memory.unwrap_or(usual.memory),
-        disk: disk.clone().or(written.disk).map(|path| (path, disk_size)),
+        disk: disk.map(|path| (path, disk_size)),
         targets: targets.unwrap_or_else(|| usual_targets.iter().map(|name| (*name).to_owned()).collect()),
         tell: |sentence| eprintln!("roundtrip: {sentence}"),
         ..usual
@@ -42,15 +26,15 @@ pub fn config(flags: &Keeping, written: Written, usual_targets: &[&str]) -> Resu
 }
 
 /// Name of the first of these flags that is set.
-pub fn said(flags: &Keeping, written: &Written) -> Option<&'static str> {
-    let Keeping { memory, disk, disk_size, targets } = flags;
-    let said = [
-        (memory.is_some() || written.memory.is_some(), "--memory"),
-        (disk.is_some() || written.disk.is_some(), "--disk"),
-        (disk_size.is_some() || written.disk_size.is_some(), "--disk-size"),
-        (targets.is_some() || written.targets.is_some(), "--targets"),
+pub fn first_given(settings: &Keeping) -> Option<&'static str> {
+    let Keeping { memory, disk, disk_size, targets } = settings;
+    let given = [
+        (memory.is_some(), "--memory"),
+        (disk.is_some(), "--disk"),
+        (disk_size.is_some(), "--disk-size"),
+        (targets.is_some(), "--targets"),
     ];
-    said.into_iter().find_map(|(is_said, name)| is_said.then_some(name))
+    given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
 }
 
 /// Field names such as `CDN-Cache-Control,Example-Cache-Control`, or `none`.

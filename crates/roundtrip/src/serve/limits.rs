@@ -11,8 +11,8 @@ use crate::failure::Failure;
 const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate";
 
 /// The configuration with these limits; later ones win.
-pub fn limited(config: ServerConfig, written: &[String], flags: &[String]) -> Result<ServerConfig, Failure> {
-    written.iter().chain(flags).try_fold(config, |config, text| one(config, text))
+pub fn limited(config: ServerConfig, limits: &[String]) -> Result<ServerConfig, Failure> {
+    limits.iter().try_fold(config, |config, text| one(config, text))
 }
 
 fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
@@ -41,15 +41,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_a_name_and_a_value_and_flags_win() {
+    fn a_limit_is_a_name_and_a_value_and_the_last_one_wins() {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let config = ServerConfig::internet();
-        let written = texts(&["connections=5", "bodies=1MiB", "min-rate=0"]);
-        let config = limited(config, &written, &texts(&["connections=7", "body=2KiB"])).unwrap();
+        let limits = ["connections=5", "bodies=1MiB", "min-rate=0", "connections=7", "body=2KiB"];
+        let config = limited(config, &texts(&limits)).unwrap();
         assert_eq!((config.accepted, config.body_bytes), (7, 2_048));
         assert_eq!((config.clients.total_body_bytes, config.clients.min_read_rate), (1 << 20, 0));
         for text in ["connections", "connections=0", "connections=x", "body=much", "x=1"] {
-            assert!(limited(config, &[], &texts(&[text])).is_err(), "{text}");
+            assert!(limited(config, &texts(&[text])).is_err(), "{text}");
         }
     }
 }

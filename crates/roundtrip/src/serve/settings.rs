@@ -14,30 +14,30 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use dhttp::ServerConfig;
 use dhttp::log::Log;
 use dhttp_proto::Extension;
 use dhttp_proto::address::is_private;
 use quantity::names::{self, Quoted};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::cli::dhttp::{Profile, Serve};
-use crate::failure::{Failure, shown};
+use crate::failure::Failure;
 use crate::serve::keeping::size;
+use crate::serve::layers::layered;
 use crate::serve::limits::limited;
 use crate::serve::served::{Source, Tells};
 
 /// Settings of a server.
 #[derive(Debug)]
 pub struct Settings {
+    /// Flags and file.
+    pub read: Serve,
     source: Source,
     /// Listening address, by UDP and TCP.
     pub listen: SocketAddr,
@@ -48,57 +48,34 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     access_log: Option<PathBuf>,
     threads: Option<usize>,
-    limits: [Vec<String>; 2],
+    limit: Vec<String>,
     reach_private: bool,
     force: bool,
 }
 
-/// Contents of the file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
-    folder: Option<PathBuf>,
-    origin: Option<String>,
-    forwarded: Option<bool>,
-    memory: Option<String>,
-    listen: Option<String>,
-    profile: Option<String>,
-    with: Option<Vec<String>>,
-    without: Option<Vec<String>>,
-    metrics: Option<String>,
-    access_log: Option<PathBuf>,
-    threads: Option<usize>,
-    limit: Option<Vec<String>>,
-    reach_private: Option<bool>,
-}
+/// Flags whose changed values need a restart.
+pub const RESTART: &[&str] =
+    &["listen", "profile", "with", "without", "threads", "limit", "reach-private", "metrics"];
 
 impl Settings {
     /// The settings of flags, and of the file that they name.
     pub fn read(flags: &Serve) -> Result<Self, Failure> {
-        let written = flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
-        let Written {
+        let read = layered(flags, flags.operation.config.as_deref())?;
+        let Serve {
             folder,
             origin,
             forwarded,
             memory,
             listen,
             profile,
-            with,
-            without,
-            metrics,
-            access_log,
+            beyond,
+            operation,
             threads,
             limit,
             reach_private,
-        } = written;
-        let mut beyond = named_extensions(&with.unwrap_or_default(), &without.unwrap_or_default())?;
-        beyond.extend(named_extensions(&flags.beyond.with, &flags.beyond.without)?);
-        let is_asked = flags.folder.is_some() || flags.origin.is_some();
-        let (folder, origin) =
-            if is_asked { (flags.folder.clone(), flags.origin.clone()) } else { (folder, origin) };
-        let forwarded = flags.forwarded || forwarded.unwrap_or(false);
-        let memory =
-            flags.memory.as_ref().or(memory.as_ref()).map(|text| size("memory", text)).transpose()?;
+            force,
+        } = read.clone();
+        let memory = memory.map(|text| size("memory", &text)).transpose()?;
         let source = match (folder, origin) {
             (Some(_), None) if forwarded => {
                 return Err(Failure::Value(
@@ -136,24 +113,18 @@ impl Settings {
                 ));
             }
         };
-        let profile = match (flags.profile, profile) {
-            (Some(profile), _) => profile,
-            (None, Some(name)) => named_profile(&name)?,
-            (None, None) => Profile::Internet,
-        };
-        let metrics = flags.operation.metrics.as_ref().or(metrics.as_ref());
-        let flag_threads = flags.threads.as_deref().map(thread_count).transpose()?;
         Ok(Self {
+            read,
             source,
-            listen: address("listen", flags.listen.as_ref().or(listen.as_ref()).map_or(USUAL, |text| text))?,
-            profile,
-            beyond,
-            metrics: metrics.map(|text| address("metrics", text)).transpose()?,
-            access_log: flags.operation.access_log.clone().or(access_log),
-            threads: flag_threads.or(threads),
-            limits: [limit.unwrap_or_default(), flags.limit.clone()],
-            reach_private: flags.reach_private || reach_private.unwrap_or(false),
-            force: flags.force,
+            listen: address("listen", listen.as_deref().unwrap_or(USUAL))?,
+            profile: profile.unwrap_or(Profile::Internet),
+            beyond: named_extensions(&beyond.with, &beyond.without)?,
+            metrics: operation.metrics.map(|text| address("metrics", &text)).transpose()?,
+            access_log: operation.access_log,
+            threads: threads.as_deref().map(thread_count).transpose()?,
+            limit,
+            reach_private,
+            force,
         })
     }
 
@@ -177,8 +148,7 @@ impl Settings {
         }
         let config = ServerConfig { threads, dhttp, ..config };
         let reaches = self.reach_private || is_private(self.listen.ip());
-        let [written, flags] = &self.limits;
-        limited(if reaches { config.reaching_anywhere() } else { config }, written, flags)
+        limited(if reaches { config.reaching_anywhere() } else { config }, &self.limit)
     }
 
     /// Source of responses.
@@ -224,12 +194,6 @@ const USUAL: &str = "127.0.0.1:8080";
 /// Default bytes of another server's responses to cache.
 const KEPT: u64 = 16 << 20;
 
-/// A profile by its name in a file.
-pub fn named_profile(name: &str) -> Result<Profile, Failure> {
-    Profile::from_str(name, false)
-        .map_err(|_| Failure::Value(format!("unknown profile {}; choose internet or paper", Quoted(name))))
-}
-
 /// Extensions of the paper by name, switched on or off.
 pub fn named_extensions(with: &[String], without: &[String]) -> Result<BTreeMap<Extension, bool>, Failure> {
     let mut beyond = BTreeMap::new();
@@ -242,18 +206,6 @@ pub fn named_extensions(with: &[String], without: &[String]) -> Result<BTreeMap<
         }
     }
     Ok(beyond)
-}
-
-/// Reads a file of settings.
-pub fn read_file<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
-    toml::from_str(&text).map_err(|error| {
-        let line = error
-            .span()
-            .and_then(|span| text.get(..span.start))
-            .map_or(1, |before| before.matches('\n').count() + 1);
-        Failure::Value(format!("{} line {line}: {}", shown(path), error.message()))
-    })
 }
 
 /// An address with a port; an error names its purpose `what`.

@@ -19,35 +19,19 @@ use dhttp_proxy::cache::rules::{Interception, rules};
 use dhttp_proxy::nft::{Family, Installed, Rules};
 use dhttp_proxy::{Cache, CacheConfig, Origin};
 use http1::cache::targeted::CDN_CACHE_CONTROL;
-use serde::Deserialize;
 use tokio::runtime::Runtime;
 
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
+use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::limited;
-use crate::serve::settings::{address, interface_name, open_log, port_list, read_file, thread_count};
+use crate::serve::settings::{address, interface_name, open_log, port_list, thread_count};
 use crate::serve::signals::Signals;
 use crate::serve::{keeping, metrics, privileges};
 
-/// The file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Written {
-    origin: Option<String>,
-    intercept: Option<String>,
-    inside: Option<String>,
-    listen: Option<String>,
-    memory: Option<String>,
-    disk: Option<PathBuf>,
-    disk_size: Option<String>,
-    targets: Option<String>,
-    metrics: Option<String>,
-    access_log: Option<PathBuf>,
-    threads: Option<usize>,
-    limit: Option<Vec<String>>,
-    reach_private: Option<bool>,
-}
+/// Flags whose changed values need a restart.
+const RESTART: &[&str] = &["listen", "disk", "targets", "threads", "limit", "reach-private", "metrics"];
 
 /// Servers whose responses are cached.
 enum Whose {
@@ -59,6 +43,8 @@ enum Whose {
 
 /// Settings.
 struct Settings {
+    /// Flags and file.
+    read: Flags,
     whose: Whose,
     listen: SocketAddr,
     cache: CacheConfig,
@@ -71,25 +57,20 @@ struct Settings {
 impl Settings {
     /// From flags, and from the file that they name.
     fn read(flags: &Flags) -> Result<Self, Failure> {
-        let written = flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
-        let Written {
+        let read = layered(flags, flags.operation.config.as_deref())?;
+        let Flags {
             origin,
             intercept,
             inside,
+            print_rules: _,
+            clean: _,
             listen,
-            memory,
-            disk,
-            disk_size,
-            targets,
-            metrics,
-            access_log,
+            keeping,
+            operation,
             threads,
             limit,
             reach_private,
-        } = written;
-        let is_asked = flags.origin.is_some() || flags.intercept.is_some();
-        let (origin, intercept) =
-            if is_asked { (flags.origin.clone(), flags.intercept.clone()) } else { (origin, intercept) };
+        } = read.clone();
         let (whose, usual_listen) = match (origin, intercept) {
             (Some(origin), None) => {
                 let url = origin.parse();
@@ -98,8 +79,7 @@ impl Settings {
                 (Whose::Origin(url), "127.0.0.1:8080")
             }
             (None, Some(list)) => {
-                let inside = flags.inside.as_ref().or(inside.as_ref());
-                let whose = Whose::OnTheirWay(port_list("intercept", &list)?, interfaces(inside)?);
+                let whose = Whose::OnTheirWay(port_list("intercept", &list)?, interfaces(inside.as_deref())?);
                 (whose, "0.0.0.0:3129")
             }
             (Some(_), Some(_)) => {
@@ -113,8 +93,7 @@ impl Settings {
                 ));
             }
         };
-        let listen = flags.listen.as_ref().or(listen.as_ref());
-        let listen = address("listen", listen.map_or(usual_listen, |text| text))?;
+        let listen = address("listen", listen.as_deref().unwrap_or(usual_listen))?;
         if let Whose::OnTheirWay(ports, _) = &whose
             && (!listen.ip().is_unspecified() || ports.contains(&listen.port()))
         {
@@ -128,41 +107,24 @@ impl Settings {
             Whose::Origin(_) => &[CDN_CACHE_CONTROL],
             Whose::OnTheirWay(..) => &[],
         };
-        let written = keeping::Written { memory, disk, disk_size, targets };
-        let cache = keeping::config(&flags.keeping, written, usual_targets)?;
-        let threads = flags.threads.as_deref().map(thread_count).transpose()?.or(threads);
+        let cache = keeping::config(keeping, usual_targets)?;
+        let threads = threads.as_deref().map(thread_count).transpose()?;
         let server = ServerConfig::internet();
         let intercepts = matches!(whose, Whose::OnTheirWay(..));
         let server = ServerConfig { threads: threads.unwrap_or(server.threads), intercepts, ..server };
-        let reaches = flags.reach_private || reach_private.unwrap_or(false) || is_private(listen.ip());
+        let reaches = reach_private || is_private(listen.ip());
         let server = if reaches { server.reaching_anywhere() } else { server };
-        let server = limited(server, &limit.unwrap_or_default(), &flags.limit)?;
-        let metrics = flags.operation.metrics.as_ref().or(metrics.as_ref());
+        let server = limited(server, &limit)?;
         Ok(Self {
+            read,
             whose,
             listen,
             cache,
             server,
             reaches_private: reaches,
-            metrics: metrics.map(|text| address("metrics", text)).transpose()?,
-            access_log: flags.operation.access_log.clone().or(access_log),
+            metrics: operation.metrics.map(|text| address("metrics", &text)).transpose()?,
+            access_log: operation.access_log,
         })
-    }
-
-    /// Flags whose changed values need a restart.
-    fn differs(&self, now: &Self) -> Vec<&'static str> {
-        let Self { whose: _, listen, cache, server, reaches_private: _, metrics, access_log: _ } = self;
-        let file = |cache: &CacheConfig| cache.disk.as_ref().map(|(path, _)| path.clone());
-        let differ = [
-            ("--listen", *listen != now.listen),
-            ("--disk", file(cache) != file(&now.cache)),
-            ("--targets", cache.targets != now.cache.targets),
-            ("--threads", server.threads != now.server.threads),
-            // An address that is private says so by itself.
-            ("--reach-private", *listen == now.listen && server.dhttp.reach != now.server.dhttp.reach),
-            ("--metrics", *metrics != now.metrics),
-        ];
-        differ.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect()
     }
 
     fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
@@ -281,7 +243,7 @@ fn serve<U: Upstream>(
         let (now, upstream, log) = reload(flags, listen, &mut installed, &upstream)?;
         cache.resize(&now.cache);
         server.reload(cache.before(upstream), log);
-        Ok(told(&settings.differs(&now)))
+        Ok(reloaded(&settings.read.changed(&now.read, RESTART)))
     })?;
     eprintln!("roundtrip: finishing what was begun");
     // From now on requests pass.
@@ -305,21 +267,8 @@ fn reload<U>(
     Ok((settings, upstream, log))
 }
 
-/// Message after a reload.
-fn told(differ: &[&str]) -> String {
-    const READ: &str = "read the configuration again";
-    match differ {
-        [] => READ.to_owned(),
-        [one] => format!("{READ}; {one} has changed and takes a restart, and is what it was until then"),
-        many => {
-            let many = many.join(", ");
-            format!("{READ}; {many} have changed and take a restart, and are what they were until then")
-        }
-    }
-}
-
 /// `lan0,guest0`
-fn interfaces(list: Option<&String>) -> Result<Vec<String>, Failure> {
+fn interfaces(list: Option<&str>) -> Result<Vec<String>, Failure> {
     let list = list.ok_or_else(|| {
         Failure::Value(
             "--inside: name the network interfaces behind which clients are, or anybody's requests would be answered from \

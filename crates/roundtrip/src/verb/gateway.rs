@@ -13,39 +13,25 @@ use dhttp::client::Watch;
 use dhttp::log::Log;
 use dhttp_proto::{ClientConfig as MachineConfig, Prefix};
 use dhttp_proxy::{CacheConfig, GatewayConfig};
-use serde::Deserialize;
 
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
-use crate::serve::settings::{address, named_profile, open_log, port_list, read_file};
+use crate::serve::layers::{Layer as _, layered, reloaded};
+use crate::serve::settings::{address, open_log, port_list};
 use crate::serve::signals::Signals;
 use crate::serve::{keeping, known, metrics, networks, privileges};
 use crate::verb::get::{port_range, show};
 
-/// The file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
-    listen: Option<String>,
-    ports: Option<String>,
-    profile: Option<String>,
-    caches: Option<String>,
-    allow: Option<Vec<String>>,
-    connect_ports: Option<String>,
-    cache: Option<bool>,
-    memory: Option<String>,
-    disk: Option<PathBuf>,
-    disk_size: Option<String>,
-    targets: Option<String>,
-    metrics: Option<String>,
-    access_log: Option<PathBuf>,
-}
+/// Flags whose changed values need a restart.
+const RESTART: &[&str] = &["cache", "memory", "disk", "disk-size", "targets", "metrics"];
 
-/// So long it finishes what was begun.
+/// Time to finish pending requests at the end.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Settings.
 struct Settings {
+    /// Flags and file.
+    read: Gateway,
     listen: SocketAddr,
     config: GatewayConfig,
     metrics: Option<SocketAddr>,
@@ -55,23 +41,22 @@ struct Settings {
 impl Settings {
     /// From flags, and from the file that they name.
     fn read(flags: &Gateway) -> Result<Self, Failure> {
-        let written: Written =
-            flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
-        let listen = flags.listen.as_ref().or(written.listen.as_ref());
-        let listen = address("listen", listen.map_or("127.0.0.1:3128", |text| text))?;
-        let allowed = allowed(flags, &written)?;
+        let read = layered(flags, flags.operation.config.as_deref())?;
+        let listen = address("listen", read.listen.as_deref().unwrap_or("127.0.0.1:3128"))?;
+        let allowed = networks::networks("allow", read.allow.iter().map(String::as_str))?;
         if !is_loopback(listen) && allowed.is_empty() {
             return Err(Failure::Value(format!(
                 "--listen: {listen} can be reached by others, who could use the gateway to hide; listen at a loopback \
                  address, or name those who may use it with --allow, such as 203.0.113.0/24"
             )));
         }
-        let metrics = flags.operation.metrics.as_ref().or(written.metrics.as_ref());
+        let operation = &read.operation;
         Ok(Self {
             listen,
-            config: config(flags, &written, listen, allowed)?,
-            metrics: metrics.map(|text| address("metrics", text)).transpose()?,
-            access_log: flags.operation.access_log.clone().or(written.access_log),
+            config: config(&read, listen, allowed)?,
+            metrics: operation.metrics.as_ref().map(|text| address("metrics", text)).transpose()?,
+            access_log: operation.access_log.clone(),
+            read,
         })
     }
 
@@ -109,7 +94,7 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     eprintln!("roundtrip: {}", sentence(gateway.address()));
     signals.until_the_end(|| {
         known::save(&before, &gateway.known());
-        reload(&gateway, flags, listen)
+        reload(&gateway, flags, &settings.read, listen)
     })?;
     known::save(&before, &gateway.known());
     eprintln!("roundtrip: finishing what was begun");
@@ -120,45 +105,34 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
 fn reload(
     gateway: &dhttp_proxy::Gateway,
     flags: &Gateway,
+    begun: &Gateway,
     listen: SocketAddr,
-) -> Result<&'static str, Failure> {
+) -> Result<String, Failure> {
     let settings = Settings::read(flags)?;
     // Who may use it, and to reach what, was judged by that address.
     if settings.listen != listen {
         return Err(Failure::Value(format!("--listen: a change from {listen} takes a restart")));
     }
     let log = settings.log()?;
-    let reloaded = gateway.reload(settings.config, log);
-    reloaded.map_err(|error| Failure::Network(format!("cannot listen at other ports: {error}")))?;
-    Ok("read the configuration again; an address of metrics or a cache that has changed takes a restart")
+    let done = gateway.reload(settings.config, log);
+    done.map_err(|error| Failure::Network(format!("cannot listen at other ports: {error}")))?;
+    Ok(reloaded(&begun.changed(&settings.read, RESTART)))
 }
 
 /// Configuration in which a gateway for other hosts reaches no address of this host or site.
-fn config(
-    flags: &Gateway,
-    written: &Written,
-    listen: SocketAddr,
-    allowed: Vec<Prefix>,
-) -> Result<GatewayConfig, Failure> {
-    let profile = match (flags.profile, &written.profile) {
-        (Some(profile), _) => profile,
-        (None, Some(name)) => named_profile(name)?,
-        (None, None) => Profile::Internet,
-    };
-    let client = match profile {
+fn config(read: &Gateway, listen: SocketAddr, allowed: Vec<Prefix>) -> Result<GatewayConfig, Failure> {
+    let client = match read.profile.unwrap_or(Profile::Internet) {
         Profile::Internet => ClientConfig::internet(),
         Profile::Paper => ClientConfig::paper(),
     };
-    let ports = flags.ports.as_ref().or(written.ports.as_ref());
-    let ports = ports.map(|text| port_range(text)).transpose()?;
-    let caches = flags.caches.as_ref().or(written.caches.as_ref());
-    let caches = caches.map(|text| networks::caches(text)).transpose()?;
+    let ports = read.ports.as_deref().map(port_range).transpose()?;
+    let caches = read.caches.as_deref().map(networks::caches).transpose()?;
     let dhttp = MachineConfig { answerers: caches.unwrap_or(client.dhttp.answerers), ..client.dhttp };
-    let reaches_private = flags.force || is_loopback(listen);
+    let reaches_private = read.force || is_loopback(listen);
     let client = ClientConfig { dhttp, ports, reaches_private, ..client };
-    let cache = cache(flags, written)?;
-    let connect_ports = match flags.connect_ports.as_ref().or(written.connect_ports.as_ref()) {
-        Some(text) if text == "any" => None,
+    let cache = cache(read)?;
+    let connect_ports = match read.connect_ports.as_deref() {
+        Some("any") => None,
         Some(text) => Some(port_list("connect-ports", text)?),
         // RFC 9110, section 9.3.6: tunnels are for known ports only.
         None if reaches_private => None,
@@ -173,27 +147,14 @@ fn is_loopback(listen: SocketAddr) -> bool {
 }
 
 /// Cache settings, if caching is on.
-fn cache(flags: &Gateway, written: &Written) -> Result<Option<CacheConfig>, Failure> {
-    let Written { memory, disk, disk_size, targets, .. } = written;
-    let kept = keeping::Written {
-        memory: memory.clone(),
-        disk: disk.clone(),
-        disk_size: disk_size.clone(),
-        targets: targets.clone(),
-    };
-    if flags.cache || written.cache.unwrap_or(false) {
-        return keeping::config(&flags.keeping, kept, &[]).map(Some);
+fn cache(read: &Gateway) -> Result<Option<CacheConfig>, Failure> {
+    if read.cache {
+        return keeping::config(read.keeping.clone(), &[]).map(Some);
     }
-    match keeping::said(&flags.keeping, &kept) {
+    match keeping::first_given(&read.keeping) {
         Some(name) => Err(Failure::Value(format!("{name}: no cache; add --cache, or leave it out"))),
         None => Ok(None),
     }
-}
-
-fn allowed(flags: &Gateway, written: &Written) -> Result<Vec<Prefix>, Failure> {
-    let texts =
-        if flags.allow.is_empty() { written.allow.as_deref().unwrap_or_default() } else { &flags.allow };
-    networks::networks("allow", texts.iter().map(String::as_str))
 }
 
 fn sentence(listen: SocketAddr) -> String {

@@ -31,47 +31,23 @@ use dhttp_proxy::nft::Family;
 use dhttp_proxy::{Nat, NatConfig, NatError};
 use nix::ifaddrs::getifaddrs;
 use quantity::names::Quoted;
-use serde::Deserialize;
 
 use crate::cli::dhttp::Nat as Flags;
 use crate::failure::Failure;
+use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::metrics;
-use crate::serve::settings::{address, interface_name, open_log, read_file};
+use crate::serve::settings::{address, interface_name, open_log};
 use crate::serve::signals::Signals;
 use crate::serve::{networks, privileges};
 use crate::verb::get::port_range;
 
-/// The file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
-    inside: Option<String>,
-    outside: Option<String>,
-    address: Option<String>,
-    ports: Option<String>,
-    firewall: Option<bool>,
-    ipv6: Option<bool>,
-    closed: Option<bool>,
-    any_cache: Option<bool>,
-    caches: Option<String>,
-    by_id: Option<bool>,
-    server_port: Option<u16>,
-    metrics: Option<String>,
-    access_log: Option<PathBuf>,
-}
-
-impl Written {
-    fn read(flags: &Flags) -> Result<Self, Failure> {
-        Ok(flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default())
-    }
-
-    fn family(&self, flags: &Flags) -> Family {
-        if flags.ipv6 || self.ipv6.unwrap_or(false) { Family::Ip6 } else { Family::Ip }
-    }
-}
+/// Flags whose changed values need a restart.
+const RESTART: &[&str] = &["metrics"];
 
 /// Settings.
 struct Settings {
+    /// Flags and file.
+    read: Flags,
     config: NatConfig,
     metrics: Option<SocketAddr>,
     access_log: Option<PathBuf>,
@@ -84,7 +60,8 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     let refused = |error: dhttp_proxy::nft::RulesError| Failure::Network(error.to_string());
     if flags.clean {
         // Whatever has become of the interfaces since.
-        let was_there = dhttp_proxy::nat::clean(Written::read(flags)?.family(flags)).map_err(refused)?;
+        let was_there = dhttp_proxy::nat::clean(family(&layered(flags, flags.operation.config.as_deref())?))
+            .map_err(refused)?;
         let said = if was_there { "removed what was left\n" } else { "nothing was left\n" };
         return crate::output::to_stdout(said);
     }
@@ -106,60 +83,55 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     }
     settings.warn();
     eprintln!("roundtrip: {}", settings.sentence());
-    signals.until_the_end(|| reload(&nat, flags))?;
+    signals.until_the_end(|| reload(&nat, flags, &settings.read))?;
     eprintln!("roundtrip: taking the rules away; connections that were let in go on");
     drop(nat);
     Ok(())
 }
 
-fn reload(nat: &Nat, flags: &Flags) -> Result<&'static str, Failure> {
+fn reload(nat: &Nat, flags: &Flags, begun: &Flags) -> Result<String, Failure> {
     let settings = Settings::read(flags)?;
     let log = settings.log()?;
     nat.reload(settings.config.clone(), log).map_err(|error| Failure::Network(error.to_string()))?;
     settings.warn();
-    Ok("read the configuration again; an address of metrics that has changed takes a restart")
+    Ok(reloaded(&begun.changed(&settings.read, RESTART)))
 }
 
 impl Settings {
     /// From flags, and from the file that they name.
     fn read(flags: &Flags) -> Result<Self, Failure> {
-        let written = Written::read(flags)?;
-        let inside = interface("inside", flags.inside.as_ref().or(written.inside.as_ref()))?;
-        let outside = interface("outside", flags.outside.as_ref().or(written.outside.as_ref()))?;
-        let family = written.family(flags);
-        let is_firewall = flags.firewall || written.firewall.unwrap_or(false);
-        let closed = flags.closed || written.closed.unwrap_or(false);
-        let translation = if is_firewall {
+        let read = layered(flags, flags.operation.config.as_deref())?;
+        let inside = interface("inside", read.inside.as_deref())?;
+        let outside = interface("outside", read.outside.as_deref())?;
+        let family = family(&read);
+        let closed = read.closed;
+        let translation = if read.firewall {
             Translation::None
         } else if closed {
             return Err(Failure::Value("closed: only a firewall is closed; add firewall".to_owned()));
         } else {
-            let appears = flags.address.as_ref().or(written.address.as_ref());
-            let ports = flags.ports.as_ref().or(written.ports.as_ref());
-            let ports = port_range(ports.map_or("61000-65535", |text| text))?;
-            Translation::To(appears_at(appears, &outside, family)?, ports)
+            let ports = port_range(read.ports.as_deref().unwrap_or("61000-65535"))?;
+            Translation::To(appears_at(read.address.as_deref(), &outside, family)?, ports)
         };
-        let caches = flags.caches.as_ref().or(written.caches.as_ref());
-        // Flags win: whoever asks for one of both does not get what the file says of the other.
-        let is_any = flags.any_cache || (flags.caches.is_none() && written.any_cache.unwrap_or(false));
-        let answerers = match caches {
-            _ if is_any => Answerers::Anybody,
+        let answerers = match &read.caches {
+            _ if read.any_cache => Answerers::Anybody,
             Some(list) => networks::only(list)?,
             None => Answerers::Server,
         };
-        let metrics = flags.operation.metrics.as_ref().or(written.metrics.as_ref());
+        let operation = &read.operation;
         Ok(Self {
             config: NatConfig {
                 inside,
                 outside,
                 family,
-                port: flags.server_port.or(written.server_port).unwrap_or(80),
+                port: read.server_port.unwrap_or(80),
                 translator: TranslatorConfig { answerers, ..TranslatorConfig::new(translation) },
-                by_id: flags.by_id || written.by_id.unwrap_or(false),
+                by_id: read.by_id,
                 closed,
             },
-            metrics: metrics.map(|text| address("metrics", text)).transpose()?,
-            access_log: flags.operation.access_log.clone().or(written.access_log),
+            metrics: operation.metrics.as_ref().map(|text| address("metrics", text)).transpose()?,
+            access_log: operation.access_log.clone(),
+            read,
         })
     }
 
@@ -195,7 +167,11 @@ impl Settings {
     }
 }
 
-fn interface(which: &str, name: Option<&String>) -> Result<String, Failure> {
+fn family(read: &Flags) -> Family {
+    if read.ipv6 { Family::Ip6 } else { Family::Ip }
+}
+
+fn interface(which: &str, name: Option<&str>) -> Result<String, Failure> {
     let name = name.ok_or_else(|| {
         Failure::Value(format!(
             "--{which}: name the network interface, as in: roundtrip nat --inside lan0 --outside wan0"
@@ -204,7 +180,7 @@ fn interface(which: &str, name: Option<&String>) -> Result<String, Failure> {
     interface_name(which, name)
 }
 
-fn appears_at(address: Option<&String>, outside: &str, family: Family) -> Result<IpAddr, Failure> {
+fn appears_at(address: Option<&str>, outside: &str, family: Family) -> Result<IpAddr, Failure> {
     let (kind, example) = match family {
         Family::Ip => ("IPv4", "198.51.100.1"),
         Family::Ip6 => ("IPv6", "2001:db8::1"),

@@ -10,8 +10,9 @@ use tokio::runtime::Runtime;
 
 use crate::cli::dhttp::Serve;
 use crate::failure::Failure;
+use crate::serve::layers::{Layer as _, reloaded};
 use crate::serve::served::Served;
-use crate::serve::settings::Settings;
+use crate::serve::settings::{RESTART, Settings};
 use crate::serve::signals::Signals;
 use crate::serve::{metrics, privileges};
 
@@ -44,7 +45,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         })?;
     }
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
-    signals.until_the_end(|| reload(&server, flags, &runtime, &current))?;
+    signals.until_the_end(|| reload(&server, flags, &settings, &runtime, &current))?;
     eprintln!("roundtrip: finishing what was begun");
     server.stop();
     Ok(())
@@ -53,14 +54,15 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
 fn reload(
     server: &Server<Served>,
     flags: &Serve,
+    begun: &Settings,
     runtime: &Runtime,
     current: &Mutex<Served>,
-) -> Result<&'static str, Failure> {
+) -> Result<String, Failure> {
     let settings = Settings::read(flags)?;
     let (served, log) = (Served::open(settings.source(), runtime)?, settings.log()?);
     if let Ok(mut current) = current.lock() {
         *current = served.clone();
     }
     server.reload(served, log);
-    Ok("read the configuration again; an address or a profile that has changed takes a restart")
+    Ok(reloaded(&begun.read.changed(&settings.read, RESTART)))
 }
