@@ -1,5 +1,7 @@
 //! Metrics for Prometheus: every request gets them, whatever its path.
 //!
+//! Names begin with `roundtrip_`; the names of the version before follow as aliases, for one version.
+//!
 //! A thread for each connection, at most [`MAX_CONNECTIONS`], each with a timeout of one second. Not a public server: bind it
 //! to an address for monitoring only.
 
@@ -69,6 +71,7 @@ fn respond(mut stream: TcpStream, read: &Mutex<impl Fn() -> String>) -> std::io:
     }
     // A reader that panicked once has changed nothing.
     let text = read.lock().unwrap_or_else(PoisonError::into_inner)();
+    let text = text.lines().map(renamed).collect::<String>() + &text;
     write!(
         stream,
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
@@ -76,9 +79,35 @@ fn respond(mut stream: TcpStream, read: &Mutex<impl Fn() -> String>) -> std::io:
     )
 }
 
+/// A line of the text format under the name of this version: the prefix, `responses`, and the label `reason`.
+fn renamed(line: &str) -> String {
+    let (keyword, rest) = ["# HELP ", "# TYPE "]
+        .into_iter()
+        .find_map(|keyword| Some((keyword, line.strip_prefix(keyword)?)))
+        .unwrap_or(("", line));
+    let (name, rest) = rest.split_at(rest.find(['{', ' ']).unwrap_or(rest.len()));
+    let rest = match rest.strip_prefix("{why=") {
+        Some(reason) => format!("{{reason={reason}"),
+        None => rest.to_owned(),
+    };
+    format!("{keyword}roundtrip_{}{rest}\n", name.replace("answers", "responses"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metrics_have_a_prefix() {
+        for (line, expected) in [
+            ("# TYPE dhttp_answers_total counter", "# TYPE roundtrip_dhttp_responses_total counter\n"),
+            ("# HELP origin_up Whether it answers.", "# HELP roundtrip_origin_up Whether it answers.\n"),
+            ("dhttp_ignored_total{why=\"source\"} 3", "roundtrip_dhttp_ignored_total{reason=\"source\"} 3\n"),
+            ("cache_entries 7", "roundtrip_cache_entries 7\n"),
+        ] {
+            assert_eq!(renamed(line), expected);
+        }
+    }
 
     #[test]
     fn a_scrape_is_answered_beside_idle_connections() {
@@ -91,7 +120,7 @@ mod tests {
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        assert!(text.ends_with("counted 1\n"), "{text}");
+        assert!(text.ends_with("\r\n\r\nroundtrip_counted 1\ncounted 1\n"), "{text}");
         // None of them has said anything, or been closed for it yet: nobody was waited for.
         for stream in &idle {
             stream.set_nonblocking(true).unwrap();
