@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`svg`] | shapes and text to SVG |
 //! | [`scale`] | values to positions on an axis, and its ticks |
+//! | [`axes`] | scales on a rectangle, with grid lines, ticks and numbers |
 //! | [`field`] | values on a grid, and their contours by marching squares |
 //! | [`palette`] | colours that remain distinct with colour blindness |
 //! | [`bars`] | bars in groups |
@@ -18,6 +19,7 @@
 //!
 //! It knows no network and no formula: the caller supplies the values. The same values give the same bytes.
 
+pub mod axes;
 pub mod bars;
 pub mod contour_map;
 pub mod curves;

@@ -2,9 +2,9 @@
 //!
 //! Not the attribution: that is [`crate::audit`]. The time axis is that of the charts above it, so that seconds line up.
 
-use render::plot::scale::Scale;
-use render::report::html::escaped;
-use render::report::lines::{self, Axis, LEFT, WIDTH};
+use render::plot::axes::Axes;
+use render::plot::svg::{Anchor, Svg};
+use render::report::lines::{Axis, LEFT, NAME, WIDTH, label};
 
 use super::page::{Named, shown};
 use crate::audit::{Limit, limit};
@@ -18,78 +18,36 @@ const TOP: f64 = 54.0;
 /// The strips, over this time axis.
 pub(super) fn strips(runs: &[Named], bottom: &Axis<'_>) -> String {
     const TITLE: &str = "Bottleneck";
-    let names = runs.iter().map(|run| run.name.as_str());
-    let right = lines::right(names);
-    let along = Scale::linear(bottom.range.0, bottom.range.1.max(bottom.range.0 + 1e-9));
-    let x = |value: f64| LEFT + along.place(value) * (right - LEFT);
     let end = TOP + APART * runs.len() as f64;
-    let mut svg = format!(
-        "<div class=\"scroll\">\n<svg class=\"lines\" viewBox=\"0 0 {WIDTH} {:.0}\" width=\"100%\" role=\"img\" aria-label=\"{TITLE}\">\n\
-         <text class=\"name\" x=\"0\" y=\"14\">{TITLE}</text>\n{}",
-        end + 48.0,
-        key()
-    );
+    let axes = Axes { bottom: end, ..bottom.axes(runs.iter().map(|run| run.name.as_str())) };
+    let mut svg = Svg::in_page(WIDTH, end + 48.0);
+    svg.text((0.0, 14.0), TITLE, NAME);
+    for (limit, number) in Limit::ALL.into_iter().zip(0_u32..) {
+        let x = LEFT + 130.0 * f64::from(number);
+        svg.rectangle((x, 26.0), (14.0, 14.0), colour(limit));
+        svg.text((x + 20.0, 38.0), limit.name(), axes.theme.font(Anchor::Start));
+    }
     for (run, number) in runs.iter().zip(0_u32..) {
         let top = TOP + APART * f64::from(number);
         for Stretch { limit, from, to } in stretches(run) {
-            let (begins, ends) = (x(from), x(to));
-            svg += &format!(
-                "<rect style=\"fill:var({})\" x=\"{begins:.1}\" y=\"{top:.0}\" width=\"{:.1}\" height=\"{HEIGHT}\">\
-                 <title>{}, {from} to {to} s</title></rect>\n",
-                colour(limit),
-                ends - begins,
-                limit.name()
-            );
+            let (begins, ends) = (axes.x(from), axes.x(to));
+            svg.named(&format!("{}, {from} to {to} s", limit.name()), |svg| {
+                svg.rectangle((begins, top), (ends - begins, HEIGHT), colour(limit));
+            });
         }
-        svg += &format!(
-            "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
-            right + 8.0,
-            top + 14.0,
-            lines::label(&run.name)
-        );
+        svg.text((axes.right + 8.0, top + 14.0), &label(&run.name), NAME);
     }
-    for (value, text) in &bottom.ticks {
-        let place = x(*value);
-        svg += &format!(
-            "<line style=\"stroke:var(--faint)\" x1=\"{place:.1}\" x2=\"{place:.1}\" y1=\"{end:.0}\" y2=\"{:.0}\"/>\n\
-             <text class=\"engine\" x=\"{place:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>\n",
-            end + 5.0,
-            end + 20.0,
-            escaped(text)
-        );
-    }
-    svg += &format!(
-        "<text class=\"engine\" x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>\n",
-        (LEFT + right) / 2.0,
-        end + 42.0,
-        escaped(bottom.title)
-    );
-    svg + "</svg>\n</div>\n"
-}
-
-/// Legend of the colours.
-fn key() -> String {
-    let mut svg = String::new();
-    for (limit, number) in Limit::ALL.into_iter().zip(0_u32..) {
-        let place = LEFT + 130.0 * f64::from(number);
-        svg += &format!(
-            "<rect style=\"fill:var({})\" x=\"{place}\" y=\"26\" width=\"14\" height=\"14\"/>\n\
-             <text class=\"engine\" x=\"{}\" y=\"38\">{}</text>\n",
-            colour(limit),
-            place + 20.0,
-            limit.name()
-        );
-    }
-    svg
+    axes.foot(&mut svg, bottom.ticks.iter().cloned(), bottom.title);
+    svg.element(TITLE)
 }
 
 /// Colour in the style sheet.
 const fn colour(limit: Limit) -> &'static str {
     match limit {
-        Limit::Nothing => "--line",
-        Limit::Server => "--setup",
-        Limit::Network => "--simulated",
-        Limit::Generator => "--otherwise",
+        Limit::Nothing => "var(--line)",
+        Limit::Server => "var(--setup)",
+        Limit::Network => "var(--simulated)",
+        Limit::Generator => "var(--otherwise)",
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Not a table: a bar's number appears only under the pointer.
 
+use super::axes::{Axes, Theme};
 use super::palette;
 use super::scale::{Kind, Scale};
 use super::svg::{Anchor, Font, Heading, Stroke, Svg};
@@ -91,17 +92,15 @@ impl Bars<'_> {
 
     fn panel(&self, svg: &mut Svg, panel: &Panel<'_>, top: f64) {
         let bottom = top + PANEL;
-        let y = |value: f64| bottom - PANEL * panel.scale.place(value).clamp(0.0, 1.0);
+        let (along, up, theme) = (Scale::linear(0.0, 1.0), panel.scale, Theme::PRINT);
+        let axes = Axes { left: LEFT, right: WIDTH - RIGHT, top, bottom, along, up, theme };
+        let y = |value: f64| axes.y(value);
         svg.text(
             (LEFT, top - 8.0),
             panel.title,
             Font { bold: true, ..Font::new(12.5, palette::INK, Anchor::Start) },
         );
-        for tick in &panel.ticks {
-            let at = y(*tick);
-            svg.line(&[(LEFT, at), (WIDTH - RIGHT, at)], Stroke::solid(palette::FAINT, 1.0));
-            svg.text((LEFT - 8.0, at + 4.0), &number(*tick), Font::new(11.5, palette::GREY, Anchor::End));
-        }
+        axes.side(svg, panel.ticks.iter().map(|tick| (*tick, number(*tick))));
         let group_width = self.group_width();
         let bar_width = group_width * FILL / self.series.len().max(1) as f64;
         let floor = match panel.scale.kind {

@@ -1,7 +1,8 @@
 //! Line plots in panels, side by side and below one another: the same series in each, distinguished by colour and dashes.
 //!
-//! Not a chart for a page: that follows the reader's light or dark theme (`connections::chart`).
+//! Not a chart for a page: that follows the reader's light or dark theme ([`crate::report::lines`]).
 
+use super::axes::{Axes, Theme};
 use super::palette;
 use super::scale::{Scale, round_step};
 use super::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
@@ -87,33 +88,23 @@ impl Curves<'_> {
     }
 
     fn panel(&self, svg: &mut Svg, panel: &Panel<'_>, (left, top): Point, width: f64) {
-        let bottom = top + PANEL;
         let values = panel.curves.iter().flat_map(|curve| &curve.points).map(|(_, value)| *value);
         let highest = values.fold(0.0, f64::max);
         let step = round_step(highest);
         let up = Scale::linear(0.0, (highest / step - 1e-9).ceil().max(1.0) * step);
         let along = Scale::linear(0.0, self.ticks.last().copied().unwrap_or(1.0));
-        let x = |value: f64| left + width * along.place(value);
-        let y = |value: f64| bottom - PANEL * up.place(value);
+        let (right, bottom) = (left + width, top + PANEL);
+        let axes = Axes { left, right, top, bottom, along, up, theme: Theme::PRINT };
         let bold = Font { bold: true, ..Font::new(12.5, palette::INK, Anchor::Start) };
         svg.text((left, top - 10.0), &panel.title, bold);
-        for tick in up.ticks(step) {
-            svg.line(&[(left, y(tick)), (left + width, y(tick))], Stroke::solid(palette::FAINT, 1.0));
-            let font = Font::new(11.5, palette::GREY, Anchor::End);
-            svg.text((left - 8.0, y(tick) + 4.0), &number(tick, step), font);
-        }
-        for tick in &self.ticks {
-            svg.line(&[(x(*tick), bottom), (x(*tick), bottom + 5.0)], Stroke::solid(palette::GREY, 1.0));
-            let font = Font::new(11.5, palette::GREY, Anchor::Middle);
-            svg.text((x(*tick), bottom + 18.0), &number(*tick, 1.0), font);
-        }
-        let font = Font::new(11.5, palette::GREY, Anchor::Middle);
-        svg.text((left + width / 2.0, bottom + 36.0), self.bottom, font);
+        axes.side(svg, up.ticks(step).into_iter().map(|tick| (tick, number(tick, step))));
+        axes.foot(svg, self.ticks.iter().map(|tick| (*tick, number(*tick, 1.0))), self.bottom);
         if panel.curves.iter().all(|curve| curve.points.is_empty()) {
-            svg.text((left + width / 2.0, bottom - PANEL / 2.0), "no value that counts", font);
+            let middle = (left + width / 2.0, bottom - PANEL / 2.0);
+            svg.text(middle, "no value that counts", Theme::PRINT.font(Anchor::Middle));
         }
         for Curve { name, stroke, is_joined, points } in &panel.curves {
-            let places: Vec<Point> = points.iter().map(|(at, value)| (x(*at), y(*value))).collect();
+            let places = axes.points(points);
             let (radius, fill, edge) = match is_joined {
                 true => (2.2, stroke.colour, 0.0),
                 false => (3.6, "none", 1.4),

@@ -15,6 +15,8 @@ pub struct Svg {
     width: f64,
     height: f64,
     clips: usize,
+    /// Whether a page's style sheet has the colours and the font.
+    is_in_page: bool,
     body: String,
 }
 
@@ -92,9 +94,14 @@ impl Heading {
 impl Svg {
     /// An empty picture on white.
     pub fn new(width: f64, height: f64) -> Self {
-        let mut svg = Self { width, height, clips: 0, body: String::new() };
+        let mut svg = Self { width, height, clips: 0, is_in_page: false, body: String::new() };
         svg.rectangle((0.0, 0.0), (width, height), "#ffffff");
         svg
+    }
+
+    /// An empty picture on a page, whose style sheet has the font and colours such as `var(--ink)`.
+    pub const fn in_page(width: f64, height: f64) -> Self {
+        Self { width, height, clips: 0, is_in_page: true, body: String::new() }
     }
 
     /// A filled rectangle from its top left corner.
@@ -173,8 +180,11 @@ impl Svg {
             ""
         };
         let text = escaped(text);
+        // A style sheet overrides attributes, but not a style.
+        let colour =
+            if self.is_in_page { format!(r#"style="fill:{colour}""#) } else { format!(r#"fill="{colour}""#) };
         self.put(format_args!(
-            r#"<text x="{x:.2}" y="{y:.2}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"{weight}{turn}{halo}>{text}</text>"#
+            r#"<text x="{x:.2}" y="{y:.2}" font-size="{size}" {colour} text-anchor="{anchor}"{weight}{turn}{halo}>{text}</text>"#
         ));
     }
 
@@ -191,13 +201,26 @@ impl Svg {
 
     /// The file. `title` and `description` are for screen readers.
     pub fn finish(self, title: &str, description: &str) -> String {
-        let Self { width, height, clips: _, body } = self;
+        let Self { width, height, clips: _, is_in_page: _, body } = self;
         let (title, description) = (escaped(title), escaped(description));
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif" role="img">
 <title>{title}</title>
 <desc>{description}</desc>
 {body}</svg>
+"#
+        )
+    }
+
+    /// The element for a page, as wide as the page's column. `title` is for screen readers.
+    pub fn element(self, title: &str) -> String {
+        let Self { width, height, clips: _, is_in_page: _, body } = self;
+        let title = escaped(title);
+        format!(
+            r#"<div class="scroll">
+<svg class="lines" viewBox="0 0 {width} {height}" width="100%" role="img" aria-label="{title}">
+{body}</svg>
+</div>
 "#
         )
     }

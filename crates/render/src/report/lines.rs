@@ -1,10 +1,11 @@
 //! Line chart for a page: one colour for each protocol, its name at the line's end.
 //!
-//! Not a general plotting library: the page's style sheet has the colours, so that the chart follows the reader's
+//! Not a plot for print, which is [`crate::plot::curves`]: the page's style sheet has the colours, so that the chart follows the reader's
 //! light or dark.
 
+use crate::plot::axes::{Axes, Theme};
 use crate::plot::scale::{Scale, round_step};
-use crate::report::html::escaped;
+use crate::plot::svg::{Anchor, Font, Stroke, Svg};
 
 /// A chart.
 pub struct Chart<'a> {
@@ -54,23 +55,21 @@ const LETTER: f64 = 8.7;
 /// Maximum letters of a label: a longer one would leave no space for its line.
 const LONGEST: usize = 26;
 
-/// Right edge of the plot area, so that the longest label fits beside it.
-pub fn right<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
-    let longest = names.map(|name| name.chars().count()).max().unwrap_or(0).min(LONGEST);
-    (WIDTH - 8.0 - LETTER * longest as f64).min(RIGHT)
-}
+/// Font of titles and of names of lines.
+pub const NAME: Font<'static> = Font { bold: true, ..Font::new(14.0, "var(--ink)", Anchor::Start) };
 
 /// A name as the label of its line, truncated if it is too long.
 pub fn label(name: &str) -> String {
     if name.chars().count() <= LONGEST {
-        return escaped(name);
+        return name.to_owned();
     }
     let begins: String = name.chars().take(LONGEST - 1).collect();
-    escaped(&(begins + "…"))
+    begins + "…"
 }
 
 /// The style sheet's colours, in the order of the lines.
-const COLOURS: [&str; 5] = ["--faint", "--measured", "--setup", "--otherwise", "--simulated"];
+const COLOURS: [&str; 5] =
+    ["var(--faint)", "var(--measured)", "var(--setup)", "var(--otherwise)", "var(--simulated)"];
 
 impl Chart<'_> {
     /// The drawing, as SVG for embedding in HTML.
@@ -80,74 +79,43 @@ impl Chart<'_> {
         let highest = values.fold(0.0, f64::max);
         let step = round_step(highest);
         let up = Scale::linear(0.0, (highest / step).ceil().max(1.0) * step);
-        let along = Scale::linear(bottom.range.0, bottom.range.1.max(bottom.range.0 + 1e-9));
-        let right = right(lines.iter().map(|line| line.name.as_str()));
-        let x = |value: f64| LEFT + along.place(value) * (right - LEFT);
-        let y = |value: f64| BOTTOM - up.place(value) * (BOTTOM - TOP);
-        let mut svg = format!(
-            "<div class=\"scroll\">\n<svg class=\"lines\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"100%\" role=\"img\" aria-label=\"{title}\">\n\
-             <text class=\"name\" x=\"0\" y=\"14\">{title}</text>\n",
-            title = escaped(title)
-        );
-        for tick in up.ticks(step) {
-            let (height, number) = (y(tick), short(tick, step));
-            svg += &format!(
-                "<line style=\"stroke:var(--line)\" x1=\"{LEFT}\" x2=\"{right:.1}\" y1=\"{height:.1}\" y2=\"{height:.1}\"/>\n\
-                 <text class=\"engine\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>\n",
-                LEFT - 8.0,
-                height + 4.5,
-            );
+        let axes = Axes { up, ..bottom.axes(lines.iter().map(|line| line.name.as_str())) };
+        let mut svg = Svg::in_page(WIDTH, HEIGHT);
+        svg.text((0.0, 14.0), title, NAME);
+        axes.side(&mut svg, up.ticks(step).into_iter().map(|tick| (tick, short(tick, step))));
+        axes.foot(&mut svg, bottom.ticks.iter().cloned(), bottom.title);
+        svg.text((axes.right, 14.0), side, Theme::PAGE.font(Anchor::End));
+        let ends = lines.iter().map(|line| line.points.last().map_or(BOTTOM, |(_, value)| axes.y(*value)));
+        let ends = apart(&ends.collect::<Vec<f64>>());
+        // With many points, a thin line shows more of them.
+        let width = if *dots { 2.0 } else { 1.2 };
+        for ((line, colour), name_at) in lines.iter().zip(COLOURS.iter().cycle()).zip(ends) {
+            let points = axes.points(&line.points);
+            svg.line(&points, Stroke::solid(colour, width));
+            for point in points.iter().filter(|_| *dots) {
+                svg.dot(*point, 2.6, colour, Stroke::solid("none", 0.0));
+            }
+            svg.text((axes.right + 8.0, name_at + 4.5), &label(&line.name), Font { colour, ..NAME });
         }
-        for (value, text) in &bottom.ticks {
-            let place = x(*value);
-            svg += &format!(
-                "<line style=\"stroke:var(--faint)\" x1=\"{place:.1}\" x2=\"{place:.1}\" y1=\"{BOTTOM}\" y2=\"{:.1}\"/>\n\
-                 <text class=\"engine\" x=\"{place:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
-                BOTTOM + 5.0,
-                BOTTOM + 20.0,
-                escaped(text),
-            );
-        }
-        svg += &format!(
-            "<text class=\"engine\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
-             <text class=\"engine\" x=\"{:.1}\" y=\"14\" text-anchor=\"end\">{}</text>\n",
-            (LEFT + right) / 2.0,
-            BOTTOM + 42.0,
-            escaped(bottom.title),
-            right,
-            escaped(side),
-        );
-        let ends: Vec<f64> =
-            lines.iter().map(|line| line.points.last().map_or(BOTTOM, |(_, value)| y(*value))).collect();
-        for ((line, colour), name_at) in lines.iter().zip(COLOURS.iter().cycle()).zip(apart(&ends)) {
-            let points: Vec<(f64, f64)> = line.points.iter().map(|(at, value)| (x(*at), y(*value))).collect();
-            svg += &drawn(&points, colour, *dots);
-            svg += &format!(
-                "<text style=\"fill:var({colour})\" class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
-                right + 8.0,
-                name_at + 4.5,
-                label(&line.name),
-            );
-        }
-        svg + "</svg>\n</div>\n"
+        svg.element(title)
     }
 }
 
-/// A line, with a dot at each point if there are few.
-fn drawn(points: &[(f64, f64)], colour: &str, dots: bool) -> String {
-    let path: String = points.iter().map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
-    // With many points, a thin line shows more of them.
-    let width = if dots { 2.0 } else { 1.2 };
-    let mut svg = format!(
-        "<polyline style=\"fill:none;stroke:var({colour});stroke-width:{width};stroke-linejoin:round\" points=\"{}\"/>\n",
-        path.trim_end()
-    );
-    if dots {
-        for (x, y) in points {
-            svg += &format!("<circle style=\"fill:var({colour})\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\"/>\n");
+impl Axis<'_> {
+    /// The axis over a page's width, with space on the right for the longest of these names.
+    pub fn axes<'a>(&self, names: impl Iterator<Item = &'a str>) -> Axes {
+        let longest = names.map(|name| name.chars().count()).max().unwrap_or(0).min(LONGEST);
+        let along = Scale::linear(self.range.0, self.range.1.max(self.range.0 + 1e-9));
+        Axes {
+            left: LEFT,
+            right: (WIDTH - 8.0 - LETTER * longest as f64).min(RIGHT),
+            top: TOP,
+            bottom: BOTTOM,
+            along,
+            up: Scale::linear(0.0, 1.0),
+            theme: Theme::PAGE,
         }
     }
-    svg
 }
 
 /// `1500` as `1,500`, `2500000` as `2.5 M`.
