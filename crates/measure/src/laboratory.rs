@@ -10,10 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use scenario::Network;
 use testbed::advertised_window::AdvertisedWindow;
 use testbed::emulator::{Options, Running};
-use testbed::netlink::{Link, Netlink, Route};
-use testbed::tun::Tun;
-use testbed::{Emulator, Namespace};
-use testbed::{End, Ends};
+use testbed::{End, Ends, Interface, Namespace, Topology};
 use wire::{Bytes, Seed};
 
 use crate::Error;
@@ -24,9 +21,6 @@ pub(crate) const SERVER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(SERVER_AD
 
 const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-
-/// Queue length above any window: the emulator's queue is the one that may fill, never the device's.
-const DEVICE_QUEUE: u32 = 100_000;
 
 /// Minimum MSS of the kernel (`net.ipv4.tcp_min_snd_mss`), apart from its minimum MTU.
 const LEAST_MSS: Bytes = Bytes::new(48);
@@ -50,10 +44,6 @@ impl Laboratory {
         capture: Option<Bytes>,
     ) -> Result<Self, Error> {
         let mtu = mtu(network)?;
-        let (client, client_tun, mut settings) =
-            host(End::Client, CLIENT_ADDRESS, SERVER_ADDRESS, mtu, profile)?;
-        let (server, server_tun, _) = host(End::Server, SERVER_ADDRESS, CLIENT_ADDRESS, mtu, profile)?;
-        settings.extend(profile.settings());
         let Shims { ack_heartbeat, largest_window, slow_start } = profile.shims;
         // An end's data in flight is limited by the window that the other end advertises.
         let windows = Ends::of(|sender| {
@@ -64,38 +54,31 @@ impl Laboratory {
         let options =
             Options { seed, ack_heartbeat, windows, reactions: true, capture, ..Options::default() };
         let scenario::network::Links { up, down } = network.links();
-        let link = Emulator::start(client_tun, server_tun, &up, &down, &options)?;
+        let interface = |end, name, address| {
+            Interface::of(name, name).address(address).mtu(mtu).metrics(profile.metrics.at(end).clone())
+        };
+        let ([client, server], [link]) = Topology::new()
+            .host("client")
+            .host("server")
+            .emulated(
+                [
+                    interface(End::Client, "client", CLIENT_ADDRESS),
+                    interface(End::Server, "server", SERVER_ADDRESS),
+                ],
+                [&up, &down],
+                &options,
+            )
+            .build()?
+            .split()?;
+        let pin = |host: &Namespace| {
+            let profile = profile.clone();
+            host.run(move || profile.pin())
+        };
+        let mut settings = pin(&client)?;
+        pin(&server)?;
+        settings.extend(profile.settings());
         Ok(Self { client, server, link, settings })
     }
-}
-
-/// A namespace pinned to a profile, with one device and one route.
-fn host(
-    end: End,
-    own: Ipv4Addr,
-    peer: Ipv4Addr,
-    mtu: u32,
-    profile: &Profile,
-) -> Result<(Namespace, Tun, Vec<Setting>), Error> {
-    let name = match end {
-        End::Client => "client",
-        End::Server => "server",
-    };
-    let namespace = Namespace::new(name)?;
-    let profile = profile.clone();
-    let (tun, settings) = namespace.run(move || {
-        let settings = profile.pin()?;
-        let tun = Tun::open(name)?;
-        let mut netlink = Netlink::open()?;
-        netlink.bring_up(name, Link { mtu, tx_queue_length: DEVICE_QUEUE, gso_max_segments: 1 })?;
-        netlink.add_address(name, own)?;
-        netlink.set_route(
-            name,
-            &Route { destination: peer, source: own, metrics: profile.metrics.at(end).clone() },
-        )?;
-        Ok::<_, Error>((tun, settings))
-    })?;
-    Ok((namespace, tun, settings))
 }
 
 /// The MTU, if the kernel supports it.

@@ -142,10 +142,9 @@ impl Profile {
         Ok(Self { sysctls, metrics, nodelay: !nagle, send_buffer: None, congestion, segment, shims })
     }
 
-    /// Pins the settings of the calling thread's namespace; returns those in force. To be called before any
-    /// link is created: IPv6 would send packets on it.
+    /// Pins the settings of the calling thread's namespace; returns those in force. To be called before the
+    /// first connection.
     pub fn pin(&self) -> Result<Vec<Setting>, Error> {
-        silence_ipv6()?;
         self.sysctls.iter().map(Sysctl::pin).chain(REPORTED.iter().map(|name| read(name))).collect()
     }
 
@@ -216,19 +215,6 @@ impl Sysctl {
         let found = read(name)?;
         if found.value == value { Ok(found) } else { Err(unpinned(name, value, &found.value)) }
     }
-}
-
-/// Disables IPv6, which would send packets on every link; a kernel without IPv6 sends none anyway.
-fn silence_ipv6() -> Result<(), Error> {
-    const SETTINGS: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
-    for name in SETTINGS {
-        match fs::write(sysctl_path(name), "1") {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io(format!("set {name} to 1"))(error)),
-        }
-    }
-    Ok(())
 }
 
 fn read(name: &str) -> Result<Setting, Error> {

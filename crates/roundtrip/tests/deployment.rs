@@ -20,9 +20,10 @@ use dhttp_proxy::cache::rules::{Interception, rules};
 use dhttp_proxy::nft::{Family, Installed};
 use dhttp_proxy::{Cache, CacheConfig, Gateway, GatewayConfig};
 use hosts::{CLIENT, Hosts, SERVER};
-use testbed::Namespace;
 use testbed::clock::Clock;
 use testbed::emulator::{Options, Running};
+use testbed::netlink::Subnet;
+use testbed::{Interface, Namespace, Topology};
 use tokio::runtime::{Builder, Runtime};
 use wire::Duration;
 use wire::link::Config;
@@ -279,13 +280,25 @@ fn hosts(answers: Answers) -> (Hosts, Option<(Namespace, Running)>) {
             (Hosts::new(&way, &way, 1_500, &options), None)
         }
         Answers::BehindCache | Answers::BehindUnwantedCache => {
-            let [client, router, server] =
-                ["client", "router", "server"].map(|name| Namespace::new(name).unwrap());
-            let far = [(&client, CLIENT, &[SERVER, ROUTER][..]), (&router, ROUTER, &[CLIENT])];
-            let link = hosts::wire("link0", far, [&way; 2], 1_500, &options);
-            let near = [(&router, ROUTER, &[SERVER][..]), (&server, SERVER, &[CLIENT, ROUTER])];
-            let no_way = Config::default();
-            let next = hosts::wire("link1", near, [&no_way; 2], 1_500, &options);
+            let router = |device| Interface::of("router", device).address(ROUTER).gso_max_segments(64);
+            let ([client, server, router], [link, next]) = Topology::new()
+                .host("client")
+                .host("server")
+                .host("router")
+                .emulated(
+                    [hosts::interface("client", CLIENT).reaches(Subnet::IPV4), router("link0")],
+                    [&way; 2],
+                    &options,
+                )
+                .emulated(
+                    [router("link1"), hosts::interface("server", SERVER).reaches(Subnet::IPV4)],
+                    [&Config::default(); 2],
+                    &options,
+                )
+                .build()
+                .unwrap()
+                .split()
+                .unwrap();
             (Hosts { client, server, link }, Some((router, next)))
         }
     }

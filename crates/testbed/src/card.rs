@@ -18,6 +18,8 @@ use crate::mounts;
 pub enum Offload {
     /// TCP segmentation offload: the device splits large segments (`ETHTOOL_STSO`).
     CutSegments = 0x1f,
+    /// Generic segmentation offload: segments are split just before the device (`ETHTOOL_SGSO`).
+    CutSegmentsLate = 0x24,
     /// Generic receive offload: consecutive segments are merged (`ETHTOOL_SGRO`).
     MergeSegments = 0x2c,
 }

@@ -35,6 +35,8 @@ pub enum Error {
         /// Value that the kernel reports.
         found: String,
     },
+    /// The drawing of a network contradicts itself.
+    Topology(String),
     /// An interface cannot have this name.
     InterfaceName(String),
     /// An invalid link.
@@ -82,6 +84,7 @@ impl fmt::Display for Error {
                 f,
                 "the kernel holds {setting} at {found} instead of {wanted}; choose another stack profile or another kernel"
             ),
+            Self::Topology(what) => write!(f, "no such network can be created: {what}"),
             Self::InterfaceName(name) => write!(
                 f,
                 "{name:?} is not a name for an interface; use 1 to 15 printable characters without slash, colon, \

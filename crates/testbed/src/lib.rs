@@ -5,6 +5,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
+//! | [`topology`] | a network as a drawing: hosts, routers, and the links between their interfaces |
 //! | [`namespace`] | a private network namespace, held by a thread, gone with the process |
 //! | [`netlink`], [`netlink_message`] | links, addresses, and routes with TCP metrics; messages of netlink |
 //! | [`card`], [`mounts`] | offloads of a network device; mounts that only one thread sees |
@@ -20,15 +21,17 @@
 //! It knows no scenario, page or protocol: what runs on the hosts is the caller's.
 //!
 //! ```no_run
-//! use roundtrip_testbed::emulator::{Emulator, Options};
-//! use roundtrip_testbed::{Error, Namespace, prepare, tun::Tun};
+//! use std::net::{Ipv4Addr, TcpListener};
+//! use roundtrip_testbed::{Error, Interface, Topology, emulator::Options, prepare};
 //! use wire::{Duration, link::Config};
 //!
 //! prepare()?; // before there is a second thread: it may move this process into a user namespace
-//! let [client, server] = [Namespace::new("client")?, Namespace::new("server")?];
-//! let [near, far] = [client.run(|| Tun::open("link0"))?, server.run(|| Tun::open("link0"))?];
 //! let delay = Config { delay: Duration::from_millis(20), ..Config::default() };
-//! let link = Emulator::start(near, far, &delay, &delay, &Options::default())?;
+//! let [near, far] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+//! let ends = [Interface::of("client", "eth0").address(near), Interface::of("server", "eth0").address(far)];
+//! let drawing = Topology::new().host("client").host("server").emulated(ends, [&delay; 2], &Options::default());
+//! let ([_client, server], [link]) = drawing.build()?.split()?;
+//! let _listener = server.start(move || TcpListener::bind((far, 80))).wait()?;
 //! println!("{:?}", link.stop()?.lateness);
 //! # Ok::<(), Error>(())
 //! ```
@@ -48,6 +51,7 @@ pub mod netlink_message;
 pub mod privilege;
 pub mod probe;
 pub mod reactions;
+pub mod topology;
 pub mod tun;
 
 pub use emulator::Emulator;
@@ -55,3 +59,4 @@ pub use ends::{End, Ends};
 pub use error::Error;
 pub use namespace::Namespace;
 pub use privilege::{available, prepare};
+pub use topology::{Interface, Testbed, Topology};

@@ -48,6 +48,11 @@ impl Namespace {
         Ok(Self { name, jobs: Some(jobs), thread: Some(thread) })
     }
 
+    /// The name given to it.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Starts `job` in the namespace, after those started before it; threads that it starts are inside, too.
     pub fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Pending<T> {
         let (done, result) = mpsc::channel();

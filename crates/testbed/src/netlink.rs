@@ -3,8 +3,10 @@
 //! Not a general library: the few requests of a laboratory, synchronous, on one socket. The numbers are
 //! Linux's (`linux/rtnetlink.h`, `linux/if_link.h`), the format is that of netlink(7).
 
-use std::net::Ipv4Addr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::str::FromStr;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -32,15 +34,80 @@ pub struct Link {
     pub gso_max_segments: u32,
 }
 
-/// A route to one host, with its TCP metrics.
+/// An address with the number of its first bits that name its network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnet {
+    /// The address.
+    pub address: IpAddr,
+    /// Bits of the network's prefix, at most 32 or 128.
+    pub bits: u8,
+}
+
+impl Subnet {
+    /// All of IPv4.
+    pub const IPV4: Self = Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 };
+    /// All of IPv6.
+    pub const IPV6: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 };
+
+    /// An address, and the bits of its network's prefix.
+    pub fn new(address: impl Into<IpAddr>, bits: u8) -> Self {
+        Self { address: address.into(), bits }
+    }
+
+    /// Whether it is one address without a network.
+    pub const fn is_host(&self) -> bool {
+        self.bits == if self.address.is_ipv4() { 32 } else { 128 }
+    }
+}
+
+impl FromStr for Subnet {
+    type Err = Error;
+
+    /// Reads `10.0.0.1/24`, `2600:db8::1/64` or an address alone.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let invalid =
+            || Error::Topology(format!("{text:?} is not an address such as 10.0.0.1/24; write one"));
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let host = Self::from(address.parse::<IpAddr>().map_err(|_| invalid())?);
+        let Some(bits) = bits else { return Ok(host) };
+        let bits = bits.parse().ok().filter(|bits| *bits <= host.bits).ok_or_else(invalid)?;
+        Ok(Self { bits, ..host })
+    }
+}
+
+impl<A: Into<IpAddr>> From<A> for Subnet {
+    fn from(address: A) -> Self {
+        let address = address.into();
+        Self { address, bits: if address.is_ipv4() { 32 } else { 128 } }
+    }
+}
+
+impl fmt::Display for Subnet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+/// A route over a link, with its TCP metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Destination address.
-    pub destination: Ipv4Addr,
-    /// Source address.
-    pub source: Ipv4Addr,
+    /// Destination.
+    pub destination: Subnet,
+    /// Next hop; `None`: the destination is at the other end of the link.
+    pub gateway: Option<IpAddr>,
+    /// Source address; `None`: the kernel's choice.
+    pub source: Option<IpAddr>,
     /// TCP settings, as in `ip route`.
     pub metrics: Metrics,
+}
+
+impl Route {
+    /// A route from this address to the other end of a link, with the kernel's metrics.
+    pub fn new(destination: impl Into<Subnet>, source: impl Into<IpAddr>) -> Self {
+        let (destination, source) = (destination.into(), Some(source.into()));
+        Self { destination, gateway: None, source, metrics: Metrics::default() }
+    }
 }
 
 /// TCP metrics of a route; `None` leaves the kernel's default.
@@ -134,25 +201,32 @@ impl Netlink {
         self.ask(message, &format!("give {name} a queue")).map(drop)
     }
 
-    /// Gives a link an address without a network.
-    pub fn add_address(&mut self, name: &str, address: Ipv4Addr) -> Result<(), Error> {
-        let index = self.index(name)?;
+    /// Gives a link an address, without looking whether another host has it.
+    pub fn add_address(&mut self, name: &str, address: impl Into<Subnet>) -> Result<(), Error> {
+        let (index, subnet) = (self.index(name)?, address.into());
         let mut message = Message::new(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
-        message.put(&[AF_INET, HOST_PREFIX, 0, 0]);
+        message.put(&[family(subnet.address), subnet.bits, IFA_F_NODAD, 0]);
         message.put(&index.to_ne_bytes());
-        message.attribute(IFA_LOCAL, &address.octets());
-        message.attribute(IFA_ADDRESS, &address.octets());
-        self.ask(message, &format!("give {name} the address {address}")).map(drop)
+        message.address(IFA_LOCAL, subnet.address);
+        message.address(IFA_ADDRESS, subnet.address);
+        self.ask(message, &format!("give {name} the address {subnet}")).map(drop)
     }
 
-    /// Creates or replaces the route to one host over a link, and verifies it.
+    /// Creates or replaces a route over a link, and verifies it.
     pub fn set_route(&mut self, name: &str, route: &Route) -> Result<(), Error> {
-        let Route { destination, source, metrics } = route;
+        let Route { destination, gateway, source, metrics } = route;
         let index = self.index(name)?;
         let mut message = Message::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
-        message.put(&route_header(HOST_PREFIX));
-        message.attribute(RTA_DST, &destination.octets());
-        message.attribute(RTA_PREFSRC, &source.octets());
+        message.put(&route_header(*destination, gateway.is_some()));
+        if destination.bits > 0 {
+            message.address(RTA_DST, destination.address);
+        }
+        if let Some(gateway) = gateway {
+            message.address(RTA_GATEWAY, *gateway);
+        }
+        if let Some(source) = source {
+            message.address(RTA_PREFSRC, *source);
+        }
         message.number(RTA_OIF, index);
         message.nested(RTA_METRICS, |nested| put_metrics(nested, metrics));
         self.ask(message, &format!("route {destination} over {name} with {metrics:?}"))?;
@@ -167,20 +241,10 @@ impl Netlink {
         })
     }
 
-    /// Routes everything without another route over a link, as if its other end were the Internet.
-    pub fn set_default_route(&mut self, name: &str, source: Ipv4Addr) -> Result<(), Error> {
-        let index = self.index(name)?;
-        let mut message = Message::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
-        message.put(&route_header(0));
-        message.attribute(RTA_PREFSRC, &source.octets());
-        message.number(RTA_OIF, index);
-        self.ask(message, &format!("route everything over {name}")).map(drop)
-    }
-
-    /// Removes the route of [`set_default_route`](Self::set_default_route).
+    /// Removes the route to all of IPv4.
     pub fn remove_default_route(&mut self) -> Result<(), Error> {
         let mut message = Message::new(RTM_DELROUTE, 0);
-        message.put(&route_header(0));
+        message.put(&route_header(Subnet::IPV4, false));
         self.ask(message, "remove the default route").map(drop)
     }
 
@@ -218,12 +282,18 @@ impl Netlink {
     }
 
     /// The kernel's metrics of the route to `destination`, limited to those in [`Metrics`].
-    fn metrics(&mut self, destination: Ipv4Addr, wanted: Option<&'static str>) -> Result<Metrics, Error> {
+    fn metrics(&mut self, destination: Subnet, wanted: Option<&'static str>) -> Result<Metrics, Error> {
         let mut message = Message::new(RTM_GETROUTE, NLM_F_DUMP);
-        message.put(&route_header(HOST_PREFIX));
+        message.put(&route_header(destination, false));
         let answers = self.ask(message, "list the routes")?;
+        let is_there = |listed: Option<&[u8]>| match destination.address {
+            _ if destination.bits == 0 => listed.is_none(),
+            IpAddr::V4(address) => listed == Some(&address.octets()),
+            IpAddr::V6(address) => listed == Some(&address.octets()),
+        };
         let ours = answers.iter().find(|answer| {
-            attribute(answer, ROUTE_HEADER, RTA_DST) == Some(&destination.octets())
+            is_there(attribute(answer, ROUTE_HEADER, RTA_DST))
+                && answer.get(1) == Some(&destination.bits)
                 && number(answer, ROUTE_HEADER, RTA_TABLE) == Some(u32::from(RT_TABLE_MAIN))
         });
         let nested = ours.and_then(|answer| attribute(answer, ROUTE_HEADER, RTA_METRICS)).unwrap_or_default();
@@ -275,9 +345,19 @@ fn link_header(flags: u32) -> [u8; LINK_HEADER] {
     header
 }
 
-/// `struct rtmsg` for a unicast route in the main table, to all addresses with the same first bits.
-const fn route_header(bits: u8) -> [u8; ROUTE_HEADER] {
-    [AF_INET, bits, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, RT_SCOPE_LINK, RTN_UNICAST, 0, 0, 0, 0]
+/// `struct rtmsg` for a unicast route in the main table. A gateway need not be in a network of the link's own.
+const fn route_header(destination: Subnet, has_gateway: bool) -> [u8; ROUTE_HEADER] {
+    let (scope, flags) = if has_gateway { (RT_SCOPE_UNIVERSE, RTNH_F_ONLINK) } else { (RT_SCOPE_LINK, 0) };
+    let [f0, f1, f2, f3] = u32::to_ne_bytes(flags);
+    let family = family(destination.address);
+    [family, destination.bits, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, scope, RTN_UNICAST, f0, f1, f2, f3]
+}
+
+const fn family(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => AF_INET,
+        IpAddr::V6(_) => AF_INET6,
+    }
 }
 
 fn put_metrics(nested: &mut Message, metrics: &Metrics) {
@@ -323,7 +403,8 @@ fn incomplete(name: &str, what: &str) -> Error {
 }
 
 const AF_INET: u8 = 2;
-const HOST_PREFIX: u8 = 32;
+const AF_INET6: u8 = 10;
+const IFA_F_NODAD: u8 = 2;
 const IFF_UP: u32 = 1;
 
 const NLM_F_CREATE: u16 = 0x400;
@@ -359,10 +440,13 @@ const IFA_LOCAL: u16 = 2;
 const ROUTE_HEADER: usize = 12;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_STATIC: u8 = 4;
+const RT_SCOPE_UNIVERSE: u8 = 0;
 const RT_SCOPE_LINK: u8 = 253;
+const RTNH_F_ONLINK: u32 = 4;
 const RTN_UNICAST: u8 = 1;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
 const RTA_TABLE: u16 = 15;

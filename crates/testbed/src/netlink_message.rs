@@ -3,6 +3,8 @@
 //!
 //! Contents are in `netlink`. From netlink(7); numbers are in the host's byte order.
 
+use std::net::IpAddr;
+
 /// One message being written.
 #[derive(Debug)]
 pub struct Message {
@@ -36,6 +38,14 @@ impl Message {
     /// Appends an attribute that is a number.
     pub fn number(&mut self, kind: u16, value: u32) {
         self.attribute(kind, &value.to_ne_bytes());
+    }
+
+    /// Appends an attribute that is an IP address.
+    pub fn address(&mut self, kind: u16, value: IpAddr) {
+        match value {
+            IpAddr::V4(address) => self.attribute(kind, &address.octets()),
+            IpAddr::V6(address) => self.attribute(kind, &address.octets()),
+        }
     }
 
     /// Appends an attribute that is a NUL-terminated name.

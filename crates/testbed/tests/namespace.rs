@@ -53,11 +53,14 @@ fn links_and_routes_are_read_back_as_set() {
         };
         let destination = Ipv4Addr::new(10, 0, 0, 2);
         let source = Ipv4Addr::new(10, 0, 0, 1);
-        netlink.set_route("lo", &Route { destination, source, metrics: metrics.clone() })?;
+        netlink.set_route("lo", &Route { metrics: metrics.clone(), ..Route::new(destination, source) })?;
         // Set again with other values: replaced, not added.
         netlink.set_route(
             "lo",
-            &Route { destination, source, metrics: Metrics { initial_window: None, ..metrics } },
+            &Route {
+                metrics: Metrics { initial_window: None, ..metrics },
+                ..Route::new(destination, source)
+            },
         )?;
         assert_eq!(netlink.dropped("lo")?, 0);
         Ok::<_, Error>(())

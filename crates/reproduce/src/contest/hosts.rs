@@ -4,20 +4,14 @@
 //! that arrive there (Documentation/networking/napi.rst, "threaded"), as a network card's interrupt would. Over the
 //! loopback interface the sender's CPU time would include both ends.
 
-use std::fs::{self, File};
+use std::fs;
 use std::net::Ipv4Addr;
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use testbed::Namespace;
-use testbed::card::{self, Offload};
-use testbed::netlink::{Metrics, Netlink, Route};
-
-use measure::Error;
-
-use super::failed;
+use testbed::card::Offload;
+use testbed::{Error, Interface, Namespace, Topology};
 
 /// The address of a host that serves.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(192, 168, 78, 1);
@@ -46,16 +40,19 @@ impl Hosts {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // The CPU time's owner is found by these names, among all veth pairs of the machine.
         let [device, far] = ["s", "u"].map(|end| format!("rt{}{end}{number}", std::process::id()));
-        let [server, users] = [Namespace::new("server's host")?, Namespace::new("users' host")?];
-        let (near, peer) = (device.clone(), far.clone());
-        let network = users
-            .run(|| File::open("/proc/thread-self/ns/net").map_err(failed("find the users' network")))?;
-        server.run(move || {
-            let mut netlink = Netlink::open()?;
-            netlink.add_cable(&near, &peer, network.as_fd())?;
-            up(netlink, &near, [SERVER, USERS])
-        })?;
-        users.run(move || up(Netlink::open()?, &far, [USERS, SERVER]))?;
+        let end = |host, device: &str, address| {
+            let end = Interface::of(host, device).address(address);
+            // Without the first a veth end has nothing of which the kernel could make a thread; without the second (at
+            // the other end) the thread is bypassed: drivers/net/veth.c, `veth_skb_is_eligible_for_gro`.
+            let end = end.offload(Offload::MergeSegments, true).offload(Offload::CutSegments, false);
+            end.queue().receive_in_thread()
+        };
+        let ([server, users], []) = Topology::new()
+            .host("server's host")
+            .host("users' host")
+            .cable([end("server's host", &device, SERVER), end("users' host", &far, USERS)])
+            .build()?
+            .split()?;
         let network =
             server.start(|| network_of(Path::new("/proc/thread-self")).unwrap_or_default()).wait()?;
         Ok(Self { server, users, network, device })
@@ -98,21 +95,6 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Configures one end of the veth pair.
-fn up(mut netlink: Netlink, device: &str, [own, other]: [Ipv4Addr; 2]) -> Result<(), Error> {
-    netlink.bring_up_loopback()?;
-    netlink.add_address(device, own)?;
-    netlink.bring_up_as_it_is(device)?;
-    netlink.set_route(device, &Route { destination: other, source: own, metrics: Metrics::default() })?;
-    // Without the first a veth end has nothing of which the kernel could make a thread; without the second (at the
-    // other end) the thread is bypassed: drivers/net/veth.c, `veth_skb_is_eligible_for_gro`.
-    card::set_offload(device, Offload::MergeSegments, true)?;
-    card::set_offload(device, Offload::CutSegments, false)?;
-    // With a queue a sender waits for a free slot, instead of losing packets.
-    netlink.add_queue(device)?;
-    Ok(card::receive_in_thread(device)?)
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;
@@ -130,10 +112,10 @@ mod tests {
         let took = |to: Ipv4Addr, from: &Namespace| {
             let before = hosts.spent_s();
             from.run(move || {
-                let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(failed("send"))?;
+                let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(Error::io("send"))?;
                 for _ in 0..2_000 {
                     // No one listens there, and the kernel receives it none the less.
-                    socket.send_to(&[0; 32], (to, 9)).map_err(failed("send"))?;
+                    socket.send_to(&[0; 32], (to, 9)).map_err(Error::io("send"))?;
                 }
                 Ok::<_, Error>(())
             })

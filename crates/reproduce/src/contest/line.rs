@@ -4,35 +4,31 @@
 //! All hosts are kernels: the server's, a router's, and one for each host of users. `measure`'s emulated links connect
 //! them, one as the bottleneck and one for each host's path to it. Not the programs on the hosts: see `crowd`.
 
-use std::fs;
 use std::net::Ipv4Addr;
 
-use measure::Error;
 use testbed::emulator::{Options, Running};
-use testbed::netlink::{Link, Metrics, Netlink, Route};
-use testbed::tun::Tun;
-use testbed::{Emulator, Namespace};
+use testbed::netlink::Subnet;
+use testbed::{Error, Interface, Namespace, Testbed, Topology};
 use wire::link::{Config, QueueLimit};
 use wire::{Duration, Rate};
 
-use super::failed;
 use super::hosts::SERVER;
 
 /// "A fractional T3 line with a bandwidth of up to 9Mbps."
 const BITS: u64 = 9_000_000;
 /// A router's queue: 60 packets, 80 ms of this link (as in `simulate::town`).
 const QUEUE: QueueLimit = QueueLimit { packets: Some(60), bytes: None };
-/// Round-trip times from New Jersey to Seattle, Durham and New York.
-const ROUND_TRIPS: [Duration; 3] =
-    [Duration::from_millis(70), Duration::from_millis(25), Duration::from_millis(10)];
+/// Hosts of users, with their round-trip times: from New Jersey to Seattle, Durham and New York.
+const USERS: [(&str, Duration); 3] = [
+    ("users in Seattle", Duration::from_millis(70)),
+    ("users in Durham", Duration::from_millis(25)),
+    ("users in New York", Duration::from_millis(10)),
+];
 /// Round-trip time of the competing download.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
 /// A tenth of a full queue's delay: a link that is later distorts the measurement.
 const LATE: Duration = Duration::from_millis(8);
-
-/// An Ethernet's device; the emulator's queue is the one that may fill, never the device's.
-const DEVICE: Link = Link { mtu: 1_500, tx_queue_length: 100_000, gso_max_segments: 1 };
 
 /// The hosts, removed when dropped.
 pub struct Line {
@@ -63,26 +59,38 @@ impl Line {
     /// # Errors
     /// A missing program, or the system's error.
     pub fn new(machines: usize) -> Result<Self, Error> {
-        let router = Namespace::new("router")?;
-        router.run(|| {
-            fs::write("/proc/sys/net/ipv4/ip_forward", "1").map_err(failed("let a router forward"))
-        })?;
         let rate = Rate::from_bits_per_second(BITS);
-        let line = Config { rate, queue: QUEUE, ..Config::default() };
-        let (server, link) = host("server's host", &router, 0, line)?;
-        let mut links = vec![link];
-        let mut far = |name, number: u8, round_trip: Duration| {
-            let way = Config { delay: round_trip / 2, ..Config::default() };
-            let (host, link) = host(name, &router, number, way)?;
-            links.push(link);
-            Ok::<_, Error>(host)
+        let bottleneck = Config { rate, queue: QUEUE, ..Config::default() };
+        // Busy-waiting for every packet of a minute would use up a thread's CPU share and make it late. Waking up takes
+        // a tenth of a millisecond at most, which is negligible here.
+        let options = Options { late_limit: LATE, spin: Duration::ZERO, ..Options::default() };
+        let host = |name, number, address| {
+            Interface::of(name, format!("way{number}")).address(address).reaches(Subnet::IPV4)
         };
-        let beside = far("host beside", u8::MAX, ROUND_TRIP)?;
-        let mut hosts = Vec::new();
-        for (number, round_trip) in (1..).zip(ROUND_TRIPS.into_iter().take(machines)) {
-            hosts.push(far("users' host", number, round_trip)?);
+        let hop = |number| {
+            let address = Ipv4Addr::new(192, 168, 80, number);
+            Interface::of("router", format!("way{number}")).address(address)
+        };
+        let far = |drawing: Topology, name, number, round_trip: Duration| {
+            let way = Config { delay: round_trip / 2, ..Config::default() };
+            let users = host(name, number, Ipv4Addr::new(192, 168, 79, number));
+            drawing.host(name).emulated([users, hop(number)], [&way; 2], &options)
+        };
+        let mut drawing = Topology::new().router("router").host("server's host").emulated(
+            [hop(0), host("server's host", 0, SERVER)],
+            [&bottleneck; 2],
+            &options,
+        );
+        drawing = far(drawing, "host beside", u8::MAX, ROUND_TRIP);
+        for (number, (name, round_trip)) in (1..).zip(USERS.into_iter().take(machines)) {
+            drawing = far(drawing, name, number, round_trip);
         }
-        Ok(Self { server, machines: hosts, beside, links, _router: router })
+        let Testbed { links, stubs: _, hosts } = drawing.build()?;
+        let mut hosts = hosts.into_iter();
+        let missing = || Error::Topology("a host is missing".to_owned());
+        let mut next = || hosts.next().ok_or_else(missing);
+        let (router, server, beside) = (next()?, next()?, next()?);
+        Ok(Self { server, machines: hosts.collect(), beside, links, _router: router })
     }
 
     /// Stops the links and returns their statistics.
@@ -104,47 +112,4 @@ impl Line {
         }
         Ok(carried)
     }
-}
-
-/// A host with one device, whose other end is the router's; 0 is the server's.
-fn host(
-    name: &'static str,
-    router: &Namespace,
-    number: u8,
-    way: Config,
-) -> Result<(Namespace, Running), Error> {
-    let (own, hop) = match number {
-        0 => (SERVER, Ipv4Addr::new(192, 168, 80, 0)),
-        number => (Ipv4Addr::new(192, 168, 79, number), Ipv4Addr::new(192, 168, 80, number)),
-    };
-    let device = format!("way{number}");
-    let host = Namespace::new(name)?;
-    let called = device.clone();
-    let near = host.run(move || {
-        let (tun, mut netlink) = device_up(&called, own)?;
-        netlink.set_default_route(&called, own)?;
-        netlink.bring_up_loopback()?;
-        Ok::<_, Error>(tun)
-    })?;
-    let far = router.run(move || {
-        let (tun, mut netlink) = device_up(&device, hop)?;
-        let route = Route { destination: own, source: hop, metrics: Metrics::default() };
-        netlink.set_route(&device, &route)?;
-        Ok::<_, Error>(tun)
-    })?;
-    // The server sends downstream, users send upstream.
-    let [client, server] = if number == 0 { [far, near] } else { [near, far] };
-    // Busy-waiting for every packet of a minute would use up a thread's CPU share and make it late. Waking up takes a
-    // tenth of a millisecond at most, which is negligible here.
-    let options = Options { late_limit: LATE, spin: Duration::ZERO, ..Options::default() };
-    let link = Emulator::start(client, server, &way, &way, &options)?;
-    Ok((host, link))
-}
-
-fn device_up(name: &str, own: Ipv4Addr) -> Result<(Tun, Netlink), Error> {
-    let tun = Tun::open(name)?;
-    let mut netlink = Netlink::open()?;
-    netlink.bring_up(name, DEVICE)?;
-    netlink.add_address(name, own)?;
-    Ok((tun, netlink))
 }

@@ -4,21 +4,17 @@
 //! Not a user's own server: that is a process of their machine, outside of a network made for one run. TCP is the
 //! kernels', with this machine's settings; the link is that of `measure`.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 
 use dhttp::{Files, Server as Engine, ServerConfig};
 use load::live::{Progress, Stop};
 use load::{Config, Protocol, Record, Target};
-use measure::Error;
 use reproduce::contest::bout::Site;
 use reproduce::contest::failed;
 use scenario::Network;
 use testbed::emulator::{Options, Running};
-use testbed::netlink::{Link, Metrics, Netlink, Route};
-use testbed::tun::Tun;
-use testbed::{Emulator, Namespace};
+use testbed::{Interface, Namespace, Topology};
 use workload::plan::Plan;
 
 use crate::failure::Failure;
@@ -26,9 +22,6 @@ use crate::file;
 
 const USERS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-
-/// Larger than any window: the emulator's queue is the one that may fill, never the device's.
-const DEVICE_QUEUE: u32 = 100_000;
 
 /// Two hosts, the link and the server; removed when dropped.
 pub struct Emulated {
@@ -76,12 +69,26 @@ impl Emulated {
             "draw a plan with fewer, or a lower --cap",
         )?;
         let site = Arc::new(Site::of(plan)?);
-        let (users, near) = host("users' host", USERS, SERVER, network)?;
-        let (server, far) = host("server's host", SERVER, USERS, network)?;
         let scenario::network::Links { up, down } = network.links();
         // A thread that busy-waits for every packet of a minute exhausts its CPU share, and is late then.
         let options = Options { spin: wire::Duration::ZERO, ..Options::default() };
-        let link = Emulator::start(near, far, &up, &down, &options)?;
+        let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
+        let fast_open = "net.ipv4.tcp_fastopen";
+        let ([users, server], [link]) = Topology::new()
+            .host("users' host")
+            .setting(fast_open, "3")
+            .host("server's host")
+            .setting(fast_open, "3")
+            .emulated(
+                [
+                    Interface::of("users' host", "way").address(USERS).mtu(mtu),
+                    Interface::of("server's host", "way").address(SERVER).mtu(mtu),
+                ],
+                [&up, &down],
+                &options,
+            )
+            .build()?
+            .split()?;
         let here = Arc::clone(&site);
         let engine = server.run(move || {
             let files = Files::below(here.folder()).map_err(failed("read the plan's files"))?;
@@ -122,26 +129,4 @@ impl Emulated {
 
 fn address() -> SocketAddr {
     SocketAddr::from((SERVER, 80))
-}
-
-/// A host with one device and a default route.
-fn host(
-    name: &'static str,
-    own: Ipv4Addr,
-    peer: Ipv4Addr,
-    network: &Network,
-) -> Result<(Namespace, Tun), Error> {
-    let host = Namespace::new(name)?;
-    let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
-    let tun = host.run(move || {
-        // A new network namespace has its own settings: allow TCP Fast Open.
-        let _ = fs::write("/proc/sys/net/ipv4/tcp_fastopen", "3");
-        let tun = Tun::open("way")?;
-        let mut netlink = Netlink::open()?;
-        netlink.bring_up("way", Link { mtu, tx_queue_length: DEVICE_QUEUE, gso_max_segments: 1 })?;
-        netlink.add_address("way", own)?;
-        netlink.set_route("way", &Route { destination: peer, source: own, metrics: Metrics::default() })?;
-        Ok::<_, Error>(tun)
-    })?;
-    Ok((host, tun))
 }

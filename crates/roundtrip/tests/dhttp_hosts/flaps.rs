@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use testbed::netlink::Netlink;
+use testbed::netlink::{Netlink, Route, Subnet};
 
 use super::gateway::{Fate, Patience, ask, gateway};
 use super::host::{Host, allowed};
@@ -81,7 +81,7 @@ fn flap(client: &Host, network: &Network, gone: Gone, away: Duration) {
         Gone::TheRoute => {
             client.does(|| Netlink::open().and_then(|mut netlink| netlink.remove_default_route()).unwrap());
             thread::park_timeout(away);
-            let back = |mut netlink: Netlink| netlink.set_default_route("client", CLIENT.into());
+            let back = |mut netlink: Netlink| netlink.set_route("client", &Route::new(Subnet::IPV4, CLIENT));
             client.does(move || Netlink::open().and_then(back).unwrap());
         }
     }

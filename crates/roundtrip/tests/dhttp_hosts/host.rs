@@ -5,13 +5,12 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd;
-use std::process::Command;
 use std::sync::Arc;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use testbed::Namespace;
-use testbed::netlink::{Link, Netlink};
+use testbed::netlink::Subnet;
 use testbed::tun::Tun;
+use testbed::{Interface, Namespace, Testbed, Topology};
 use wire::packet::{Flags, Packet, TcpBuilder, Transport, UdpBuilder};
 
 /// A host with one address, whose default route is the test.
@@ -24,9 +23,6 @@ pub(crate) struct Host {
 /// A packet that the host sent.
 pub(crate) struct Sent(pub(crate) Vec<u8>);
 
-/// The device must never drop packets that are counted.
-const LINK: Link = Link { mtu: 1_500, tx_queue_length: 100_000, gso_max_segments: 1 };
-
 /// Whether such hosts are possible here. Where `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, they must be.
 pub(crate) fn allowed() -> bool {
     let Err(missing) = testbed::available() else { return true };
@@ -36,35 +32,21 @@ pub(crate) fn allowed() -> bool {
 
 impl Host {
     pub(crate) fn new(name: &'static str, address: [u8; 4]) -> Self {
-        let (namespace, address) = (Namespace::new(name).unwrap(), Ipv4Addr::from(address));
-        let tun = namespace.run(move || {
-            // Its own neighbour and router discovery would be counted with the rest.
-            let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
-            let tun = Tun::open(name)?;
-            let mut netlink = Netlink::open()?;
-            netlink.bring_up_loopback()?;
-            netlink.bring_up(name, LINK)?;
-            netlink.add_address(name, address)?;
-            netlink.set_default_route(name, address)?;
-            Ok::<_, testbed::Error>(tun)
-        });
-        Self { namespace, tun: Arc::new(tun.unwrap()), address }
+        Self::of(address, Interface::of(name, name))
     }
 
     /// The same, with an address of IPv6, too.
-    pub(crate) fn with_ipv6(self, name: &'static str, address: Ipv6Addr) -> Self {
-        self.does(move || {
-            std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "0").unwrap();
-            for words in [
-                format!("-6 address add {address}/128 dev {name} nodad"),
-                format!("-6 route add default dev {name}"),
-            ] {
-                let mut command = Command::new("ip");
-                let status = command.args(words.split(' ')).env("PATH", skip::path()).status().unwrap();
-                assert!(status.success(), "ip {words}");
-            }
-        });
-        self
+    pub(crate) fn dual_stack(name: &'static str, address: [u8; 4], other: Ipv6Addr) -> Self {
+        Self::of(address, Interface::of(name, name).address(other).reaches(Subnet::IPV6))
+    }
+
+    fn of(address: [u8; 4], end: Interface) -> Self {
+        let address = Ipv4Addr::from(address);
+        let end = end.address(address).reaches(Subnet::IPV4);
+        let Testbed { links: _, stubs, hosts } = Topology::new().host(end.host()).stub(end).build().unwrap();
+        let [namespace] = <[Namespace; 1]>::try_from(hosts).unwrap();
+        let [tun] = <[Tun; 1]>::try_from(stubs).unwrap();
+        Self { namespace, tun: Arc::new(tun), address }
     }
 
     /// The other end of its link.

@@ -28,13 +28,8 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
     if !allowed() {
         return;
     }
-    let mut host = Host::new("victims", SERVER);
-    let mut families = vec![false];
-    if skip::has("ip") {
-        host = host.with_ipv6("victims", SERVER6);
-        families.push(true);
-    }
-    for is_six in families {
+    let host = Host::dual_stack("victims", SERVER, SERVER6);
+    for is_six in [false, true] {
         let at = if is_six { SocketAddr::from((SERVER6, PORT)) } else { SocketAddr::from((SERVER, PORT)) };
         let server = serve_at_address(&host, at);
         let kinds = [

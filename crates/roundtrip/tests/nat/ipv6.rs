@@ -42,7 +42,7 @@ fn an_ipv6_firewall_admits_the_response_and_nothing_else() {
         (Some(FIREWALL), &["--firewall", "--ipv6", "--by-id", "--any-cache"]),
         (Some(FIREWALL), &networks),
     ] {
-        let lab = Lab::new().with_ipv6();
+        let lab = Lab::dual_stack();
         if let Some(rules) = rules {
             lab.rules(rules);
         }
@@ -65,7 +65,7 @@ fn helpers_for_both_families_work_side_by_side() {
     if !granted() {
         return;
     }
-    let lab = Lab::new().with_ipv6();
+    let lab = Lab::dual_stack();
     lab.rules(&crate::translation("port-restricted"));
     lab.rules(TRANSLATION);
     // Without neighbour discovery IPv6 does not work.
@@ -89,7 +89,7 @@ fn a_closed_port_is_reported_immediately_over_ipv6_too() {
     if !granted() {
         return;
     }
-    let lab = Lab::new().with_ipv6();
+    let lab = Lab::dual_stack();
     lab.rules(TRANSLATION);
     // A server with HTTP only: nothing listens at its UDP port.
     let listener = inside(&lab.world, || TcpListener::bind("[2600:db8:1::2]:80").unwrap());
@@ -105,7 +105,7 @@ fn a_relay_serves_ipv6_networks() {
     if !granted() {
         return;
     }
-    let lab = Lab::new().with_ipv6();
+    let lab = Lab::dual_stack();
     lab.rules(FIREWALL);
     let _server = lab.serve_at(SERVER6, &[]);
     let relay = lab.relay_at(OTHER6, "2600:db8:2::/64", &["--force"]);

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use testbed::Namespace;
+use testbed::netlink::Subnet;
+use testbed::{Interface, Namespace, Topology};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 pub(crate) const CLIENT: &str = "10.0.0.2";
@@ -45,63 +46,49 @@ pub(crate) struct Lab {
 static LABS: AtomicU32 = AtomicU32::new(0);
 
 impl Lab {
-    /// Connected, without translation.
+    /// Connected by IPv4, without translation: the world has no route to the client.
     pub(crate) fn new() -> Self {
-        let [client, router, world] = ["client", "router", "world"].map(|name| Namespace::new(name).unwrap());
-        let thread = |namespace: &Namespace| inside(namespace, || nix::unistd::gettid().to_string());
-        let (client_id, world_id) = (thread(&client), thread(&world));
-        for namespace in [&client, &router, &world] {
-            sh(namespace, "ip link set lo up; sysctl -qw net.ipv6.conf.all.disable_ipv6=1");
-        }
-        sh(
-            &router,
-            &format!(
-                "ip link add lan type veth peer name eth0 netns {client_id}
-                 ip link add wan type veth peer name eth0 netns {world_id}
-                 ip addr add 10.0.0.1/24 dev lan; ip addr add {ROUTER}/24 dev wan
-                 ip link set lan up; ip link set wan up; sysctl -qw net.ipv4.ip_forward=1"
-            ),
-        );
-        sh(
-            &client,
-            "ip addr add 10.0.0.2/24 dev eth0; ip addr add 10.0.0.3/24 dev eth0; ip link set eth0 up
-             ip route add default via 10.0.0.1",
-        );
-        sh(
-            &world,
-            &format!(
-                "ip addr add {SERVER}/24 dev eth0; ip addr add {OTHER}/24 dev eth0; ip link set eth0 up"
-            ),
-        );
+        Self::connected(false)
+    }
+
+    /// The same with IPv6 addresses, too, to which the world has a route.
+    pub(crate) fn dual_stack() -> Self {
+        Self::connected(true)
+    }
+
+    fn connected(has_ipv6: bool) -> Self {
+        let end = |host, device, addresses: &[&str], reached: &[&str]| {
+            let subnets = |texts: &[&str]| {
+                let all: Vec<Subnet> = texts.iter().map(|text| text.parse().unwrap()).collect();
+                all.into_iter().filter(|subnet| has_ipv6 || subnet.address.is_ipv4()).collect::<Vec<_>>()
+            };
+            let end = subnets(addresses).into_iter().fold(Interface::of(host, device), Interface::address);
+            subnets(reached).into_iter().fold(end, Interface::reaches)
+        };
+        let inside = ["10.0.0.2/24", "10.0.0.3/24", "2600:db8:2::2/64"];
+        let outside = ["11.0.100.2/24", "11.0.100.3/24", "2600:db8:1::2/64", "2600:db8:1::3/64"];
+        let ([client, router, world], []) = Topology::new()
+            .host("client")
+            .router("router")
+            .host("world")
+            .cable([
+                end("client", "eth0", &inside, &["0.0.0.0/0", "::/0"]),
+                end("router", "lan", &["10.0.0.1/24", "2600:db8:2::1/64"], &[]),
+            ])
+            .cable([
+                end("router", "wan", &["11.0.100.1/24", "2600:db8:1::1/64"], &[]),
+                end("world", "eth0", &outside, &["2600:db8:2::/64"]),
+            ])
+            .build()
+            .unwrap()
+            .split()
+            .unwrap();
         let number = LABS.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("roundtrip-nat-{}-{number}", std::process::id()));
         std::fs::create_dir_all(folder.join("www")).unwrap();
         std::fs::write(folder.join("www/small"), "small").unwrap();
         std::fs::write(folder.join("www/large"), vec![7; 100_000]).unwrap();
         Self { client, router, world, folder }
-    }
-
-    /// The same links with IPv6 addresses: clients in 2600:db8:2::/64, and the world in 2600:db8:1::/64.
-    pub(crate) fn with_ipv6(self) -> Self {
-        for namespace in [&self.client, &self.router, &self.world] {
-            // No other host could have these addresses.
-            sh(namespace, "sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.all.disable_ipv6=0");
-        }
-        sh(
-            &self.router,
-            "ip addr add 2600:db8:2::1/64 dev lan nodad; ip addr add 2600:db8:1::1/64 dev wan nodad
-             sysctl -qw net.ipv6.conf.all.forwarding=1",
-        );
-        sh(
-            &self.client,
-            "ip addr add 2600:db8:2::2/64 dev eth0 nodad; ip -6 route add default via 2600:db8:2::1",
-        );
-        sh(
-            &self.world,
-            "ip addr add 2600:db8:1::2/64 dev eth0 nodad; ip addr add 2600:db8:1::3/64 dev eth0 nodad
-             ip -6 route add 2600:db8:2::/64 via 2600:db8:1::1",
-        );
-        self
     }
 
     /// Adds rules of the router's owner.

@@ -80,7 +80,7 @@ fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
     if !granted() {
         return;
     }
-    let lab = Lab::new().with_ipv6();
+    let lab = Lab::dual_stack();
     lab.rules(FORWARD);
     sh(&lab.world, "ip route add 10.0.0.0/24 via 11.0.100.1");
     let pages = [internal_server(&lab, "10.0.0.2"), internal_server(&lab, "2600:db8:2::2")];
@@ -119,7 +119,7 @@ fn a_flood_from_outside_over_ipv6_takes_no_mapping_of_the_helper() {
     if !granted() {
         return;
     }
-    let lab = Lab::new().with_ipv6();
+    let lab = Lab::dual_stack();
     let _server = lab.serve_at(SERVER6, &[]);
     let _nat = lab.nat(&["--ipv6", "--firewall", "--metrics", "127.0.0.1:9107"]);
     assert_eq!(send_from_world(&lab, "2600:db8:1::3", "[2600:db8:1::1]:80".to_owned(), 500), 0);
