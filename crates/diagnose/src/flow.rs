@@ -110,6 +110,8 @@ pub(crate) struct Flow {
     tls: Option<Box<Tls>>,
     is_first_data: bool,
     speaks_tls: bool,
+    /// Whether the first data is a TLS record or HTTP/2's preface.
+    has_turns: bool,
     /// An MTU that a router reported, and a reset in the middle of a transfer.
     small_mtu: Option<SmallMtu>,
     cut: Option<Cut>,
@@ -170,6 +172,7 @@ impl Flow {
             tls: None,
             is_first_data: true,
             speaks_tls: false,
+            has_turns: false,
             small_mtu: None,
             cut: None,
             doubts: Doubts::default(),

@@ -93,6 +93,8 @@ pub(crate) struct Gap {
     pub(crate) recovering: Option<crate::cause::Cause>,
     /// Facts from the messages.
     pub(crate) talk: Talk,
+    /// Whether the protocol is one of requests and responses: HTTP, or TLS, which mostly carries it.
+    pub(crate) has_turns: bool,
     /// Short segments of the peer since the sender spoke last: each was written by itself.
     pub(crate) pieces: u16,
 }

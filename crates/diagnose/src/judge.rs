@@ -76,7 +76,7 @@ pub(crate) type Evidence = fn(&Gap) -> String;
 type Rule = fn(&Gap) -> Option<Ruling>;
 
 /// In this order; the first ruling counts.
-const RULES: [Rule; 22] = [
+const RULES: [Rule; 23] = [
     causes::retransmission::handshake,
     causes::connection_setup::rule,
     causes::retransmission::rule,
@@ -84,6 +84,7 @@ const RULES: [Rule; 22] = [
     causes::retransmission::recovering,
     causes::expect_continue::rule,
     flowing,
+    on_the_unseen,
     causes::retransmission::before_the_capture,
     causes::bottleneck_queue::rule,
     causes::receive_window_limited::rule,
@@ -110,6 +111,12 @@ pub(crate) fn judge(gap: &Gap) -> Option<Ruling> {
 fn flowing(gap: &Gap) -> Option<Ruling> {
     let flows = matches!(gap.end, End::Data) && gap.continues() && gap.is_flowing();
     flows.then(|| Ruling::plain(gap, Share::Transfer))
+}
+
+/// The sender waited for the acknowledgement of a packet that was not captured: perhaps a repair.
+fn on_the_unseen(gap: &Gap) -> Option<Ruling> {
+    let is_of_unseen = gap.awaited()?.is_of_unseen;
+    is_of_unseen.then(|| Ruling::plain(gap, Share::Unknown))
 }
 
 /// The sender waited because it had filled the path: that is the path's speed.

@@ -53,6 +53,8 @@ pub(crate) struct Sender {
     holes: Option<Box<Vec<Hole>>>,
     /// A byte sent into a window without room.
     probe: Option<u64>,
+    /// Whether it echoes the timestamps of acknowledgements without data.
+    pub(crate) echoes_bare: bool,
     /// Up to where it had sent when it last repaired a loss.
     repaired: u64,
     /// When an acknowledgement of something new passed last.
@@ -98,12 +100,22 @@ pub(crate) struct Ack {
     /// Whether it only repeats the one before, and whether it reports data behind a gap (SACK).
     pub(crate) is_duplicate: bool,
     pub(crate) is_sacked: bool,
+    /// Whether it echoes a later stamp than any that passed.
+    pub(crate) is_of_unseen: bool,
     /// Bytes that were on their way before its newest segment.
     pub(crate) ahead: u32,
     /// Since the one before it that acknowledged something new.
     pub(crate) since_before: Option<Duration>,
-    /// Its timestamp, if its receiver echoes that from then on (RFC 7323, section 4.3).
-    pub(crate) stamp: Option<u32>,
+    /// Its timestamp, if its receiver may echo that from then on (RFC 7323, section 4.3).
+    stamp: Option<AckStamp>,
+}
+
+/// The timestamp of an acknowledgement, in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckStamp {
+    pub(crate) value: u32,
+    /// Whether it carries no data: stacks of RFC 1323 do not echo that.
+    pub(crate) is_bare: bool,
 }
 
 impl Ack {
@@ -183,6 +195,12 @@ impl Sender {
         if end <= self.next {
             return self.send_again(start, end, mark, soon);
         }
+        // New data may ride with what is retransmitted (RFC 9293, section 3.7.4, and Nagle's algorithm), from where that began.
+        let is_repeated = |sender: &Self| sender.sent.iter().rev().any(|sent| sent.start == start);
+        let order = match start < self.next && self.acknowledged <= start && is_repeated(self) {
+            true => self.send_again(start, self.next, mark, soon),
+            false => Order::New,
+        };
         if start > self.next {
             let holes = self.holes.get_or_insert_default();
             if holes.len() >= MOST_HOLES {
@@ -199,7 +217,7 @@ impl Sender {
         self.set_out(self.sent.len(), sent);
         self.next = end;
         self.sent_last = Some(at);
-        Order::New
+        if matches!(order, Order::Again(Some(_))) { order } else { Order::New }
     }
 
     fn send_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> Order {
@@ -267,7 +285,7 @@ impl Sender {
         to: u64,
         window: Option<u32>,
         mark: Mark,
-        stamp: Option<u32>,
+        stamp: Option<AckStamp>,
     ) -> Option<Ack> {
         let Mark { at, frame } = mark;
         let edge = window.map(|window| to + u64::from(window));
@@ -297,6 +315,7 @@ impl Sender {
             bytes: bounded(bytes),
             is_duplicate: false,
             is_sacked: false,
+            is_of_unseen: false,
             ahead: fresh.map_or(0, |sent| sent.ahead),
             since_before: self.progressed_at.map(|before| at.since(before)),
             stamp,
@@ -319,13 +338,20 @@ impl Sender {
         }
     }
 
+    /// Marks its peer's last acknowledgement as one of a packet that was not captured: its time is no evidence.
+    pub(crate) fn is_of_unseen(&mut self) -> Option<Ack> {
+        let ack = self.acks.back_mut()?;
+        (ack.newest, ack.is_of_unseen) = (None, true);
+        Some(*ack)
+    }
+
     /// Whether an acknowledgement moves the window's edge no further.
     pub(crate) fn stands_still(&self, to: u64, window: u32) -> bool {
         self.acknowledged_edge().is_some_and(|edge| to + u64::from(window) <= edge)
     }
 
     /// Handles a duplicate ACK, which reports data behind a gap if `is_sacked`.
-    pub(crate) fn acknowledge_again(&mut self, is_sacked: bool, mark: Mark, stamp: Option<u32>) {
+    pub(crate) fn acknowledge_again(&mut self, is_sacked: bool, mark: Mark, stamp: Option<AckStamp>) {
         let Mark { at, frame } = mark;
         self.will_hear(Ack {
             frame,
@@ -338,6 +364,7 @@ impl Sender {
             bytes: 0,
             is_duplicate: true,
             is_sacked,
+            is_of_unseen: false,
             ahead: 0,
             since_before: None,
             stamp,
@@ -383,8 +410,10 @@ impl Sender {
 
     fn learn_within(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> Learned {
         let least = away.saturating_sub(slack);
+        let echoes_bare = self.echoes_bare;
         let has_come = |ack: &Ack| {
-            let is_later = ack.stamp.zip(echo).is_some_and(|(stamp, echo)| clock::is_later(stamp, echo));
+            let stamp = ack.stamp.filter(|stamp| echoes_bare || !stamp.is_bare);
+            let is_later = stamp.zip(echo).is_some_and(|(stamp, echo)| clock::is_later(stamp.value, echo));
             ack.at + least <= now && !is_later
         };
         // What a path adds at times: an acknowledgement that came so much earlier did not make it send.

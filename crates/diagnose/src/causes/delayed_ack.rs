@@ -5,7 +5,8 @@
 //! the receiver had. **Refuted by**: an acknowledgement that leaves out what had arrived by then (a timer's would
 //! cover it), an acknowledgement right before it (what it covers came after that, at the pace of the link: what comes later by
 //! more waited in a queue), a sender that did not go on at once then, two full segments (they are acknowledged at once, RFC
-//! 9293), Nagle and short first segments, which have rules of their own. A delayed acknowledgement for which nobody waits is no stall.
+//! 9293), a delay of more than half a second (RFC 1122), an echo (TSecr) of a stamp that never passed here (it acknowledges what was
+//! not captured), Nagle and short first segments, which have rules of their own. A delayed acknowledgement for which nobody waits is no stall.
 
 use wire::Duration;
 
@@ -94,5 +95,27 @@ mod tests {
         );
         let script = Script { one_way_ms: 15.0, lines: &lines };
         assert_eq!(script.faults(Place::Server), []);
+    }
+
+    /// Seen by its echo: `echoed` is the stamp of the segment that the late acknowledgement responds to.
+    fn after_70_ms(echoed: u32) -> Vec<(Cause, u64)> {
+        let lines = format!(
+            "0 C syn ts=0:0\n15 S syn ts=5000:0\n30 C ts=30:5000\n31 C send=100 ts=31:5000\n46 S send=1460 ts=5031:31\n\
+             116 C ts=116:{echoed}\n131.1 S send=1460 ts=5116:116\n131.2 S send=1460 ts=5116:116\n146.3 C ts=146:5116"
+        );
+        Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere()
+    }
+
+    #[test]
+    fn acknowledgement_of_a_packet_that_was_not_captured_is_no_evidence() {
+        assert_eq!(after_70_ms(5_031), [(Cause::DelayedAck, 85)]);
+        assert_eq!(after_70_ms(5_090), []);
+    }
+
+    #[test]
+    fn no_receiver_delays_an_acknowledgement_for_more_than_half_a_second() {
+        let lines =
+            opened(15.0, "30 C send=100\n45 S send=1460\n660 C\n675.1 S send=1460\n675.2 S send=1460\n690 C");
+        assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
     }
 }

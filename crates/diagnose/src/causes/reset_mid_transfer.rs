@@ -3,7 +3,7 @@
 //! **Rule**: a reset while an HTTP message is incomplete, or, where messages cannot be read, while data is unacknowledged and neither
 //! side had ended its data. There a reset that acknowledges what came is `low`, unless a TLS server sends it: a program that closes with
 //! data unread may not want the rest. **Evidence**: the reset, and what was missing. **Refuted by**: everything
-//! acknowledged; a close before (TLS closes so: the peer's close_notify meets a closed socket); a sender that had repeated its
+//! acknowledged but a SYN (a half-open connection carries nothing); a close before (TLS closes so: the peer's close_notify meets a closed socket); a sender that had repeated its
 //! data in vain (`peer-vanished`); a reset that leaves requests unanswered (`reset-lost-data`).
 
 use wire::Duration;
@@ -75,5 +75,11 @@ mod tests {
                 assert_eq!(found(lines, place), [], "{place:?}");
             }
         }
+    }
+
+    #[test]
+    fn reset_of_a_half_open_connection_cuts_nothing() {
+        let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S syn\n30 C rst" };
+        assert_eq!(script.faults_everywhere(), []);
     }
 }

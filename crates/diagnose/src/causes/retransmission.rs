@@ -6,7 +6,8 @@
 //! it takes twice as long). If it is the last segment of a flight and less time has passed, it was a probe (RFC 8985,
 //! `tail-loss-probe`). A SYN sent again is the timer's. **Refuted by**: a second capture of the same packet (the same
 //! identification), data that was overtaken on its way (it comes sooner than the sender could have heard), data that
-//! was already acknowledged (needless), window and keep-alive probes, and a FIN without data: nobody waits for that.
+//! was already acknowledged (needless), window and keep-alive probes, a FIN without data (nobody waits for that), and a
+//! SYN/ACK to a client that neither completes its handshake nor repeats its SYN.
 
 use wire::Duration;
 
@@ -95,8 +96,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { lost_since, saving: Some(opening::saved_without_repair(gap)), ..ruling })
 }
 
-/// New data during loss recovery: duplicate ACKs release it, not the program. Refuted by a window without room, unless
-/// the acknowledgement that moves it covers the data behind the loss, or reports more of it (SACK).
+/// New data during loss recovery: duplicate ACKs release it, not the program. Refuted by data that leaves on no
+/// acknowledgement, or that fits into one segment with what is in flight; and by a window without room, unless the
+/// acknowledgement that moves it covers the data behind the loss, or reports more of it (SACK).
 pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
     let is_full = gap.room.is_some_and(|room| room < gap.length.min(gap.mss));
     let is_forbidden =
@@ -106,7 +108,8 @@ pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
     if gap.is_flowing() {
         return Some(Ruling::plain(gap, Share::Stall(cause)));
     }
-    Some(Ruling {
+    let is_released = gap.trigger.is_some() && gap.flight.bytes + gap.length > gap.mss;
+    is_released.then(|| Ruling {
         confidence: Confidence::Medium,
         saving: Some(opening::saved_without_loss(gap)),
         ..Ruling::all(gap, Cause::CongestionWindow, of_recovery)
@@ -484,5 +487,42 @@ mod tests {
             .map(|saving| saving.as_millis_f64())
             .sum();
         assert!(!report.findings.is_empty() && saved <= report.elapsed.as_millis_f64(), "{saved}");
+    }
+
+    #[test]
+    fn retransmission_that_carries_new_data_too_is_one() {
+        let lines = opened(
+            15.0,
+            "30 C send=137 lost\n230 C seq=0 send=580 lost\n630 C seq=0 send=696\n646 S send=9\n661 C",
+        );
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
+        assert_eq!(found, [(Cause::RetransmissionTimeout, 200), (Cause::RetransmissionTimeout, 400)]);
+    }
+
+    /// A duplicate ACK lets new data go 25 ms after the repair, or nothing does.
+    fn in_recovery(released: &str) -> Vec<(Cause, u64)> {
+        let lines = THIRD_LOST.replace("90.7 C", &format!("{released}\n100.2 S seq=8760 send=1460\n115.3 C"));
+        Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults(Place::Server)
+    }
+
+    #[test]
+    fn new_data_while_a_loss_is_repaired_waits_for_the_congestion_window() {
+        let found = in_recovery("85 C ack=2920 sack=4380:8760");
+        assert!(
+            matches!(found[..], [(Cause::FastRetransmit, _), (Cause::CongestionWindow, 25)]),
+            "{found:?}"
+        );
+        let found = in_recovery("");
+        assert!(matches!(found[..], [(Cause::FastRetransmit, _)]), "{found:?}");
+    }
+
+    /// A scan of ports: the client asks once, and never again.
+    #[test]
+    fn syn_ack_to_a_client_that_has_left_was_not_lost() {
+        let lines = "0 C syn\n15 S syn\n3015 S reopen\n9015 S reopen";
+        assert_eq!(Script { one_way_ms: 15.0, lines }.faults_everywhere(), []);
+        let waits = "0 C syn\n15 S syn lost\n3015 S reopen\n3030 C\n3031 C send=9\n3046 S send=9";
+        let found = Script { one_way_ms: 15.0, lines: waits }.faults(Place::Server);
+        assert_eq!(found, [(Cause::RetransmissionTimeout, 3_000)]);
     }
 }

@@ -13,7 +13,8 @@
 //! kB at a time in 16 kB it is now one and now two.
 //!
 //! **Refuted by**: a flight that grows (but for the second rule), a loss, a receiver's window without room, a path that is
-//! full, a segment that comes later than an acknowledgement explains.
+//! full, a segment that comes later than an acknowledgement explains, or echoes (TSecr) an earlier one; for the second rule, a
+//! short segment that ends the wait.
 
 use wire::Duration;
 
@@ -66,7 +67,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 fn lets_room_pass(gap: &Gap) -> bool {
     const LEAST: Duration = Duration::from_millis(50);
     let is_soon = gap.duration() <= LEAST.max(gap.path.round_trip * 3);
-    is_soon && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
+    // A program that fills its buffer goes on with what fills a segment.
+    is_soon && !gap.is_short() && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
 }
 
 /// Returns whether a gap may belong to a plateau that is still too short to judge.
@@ -199,5 +201,49 @@ mod tests {
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
         assert!(!report.is_worth_fixing());
         assert!(report.account.of(crate::Share::Unknown).as_nanos() > 25_000_000);
+    }
+
+    /// Fifteen segments in 14 ms, each acknowledged; the next flight passes 42 ms after the first, by what it echoes on the
+    /// first acknowledgement, though the path was faster before.
+    fn echoing(stamp: impl Fn(u32) -> u32) -> Vec<(Cause, u64)> {
+        let mut lines =
+            "0 C syn ts=0:0\n13 S syn ts=5000:0\n26 C ts=26:5000\n27 C send=100 ts=27:5000\n".to_owned();
+        for flight in 0..4_u32 {
+            for segment in 0..15_u32 {
+                let at = 40 + 42 * flight + segment;
+                let echo = if flight == 0 { 27 } else { stamp(at) };
+                lines += &format!("{at} S send=1460 ts={}:{echo}\n", 5_000 + at);
+                lines += &format!("{} C ts={}:{}\n", at + 13, at + 13, 5_000 + at);
+            }
+        }
+        Script { one_way_ms: 13.0, lines: &lines }.faults(Place::Client)
+    }
+
+    #[test]
+    fn acknowledgements_that_had_not_come_freed_nothing() {
+        assert_eq!(echoing(|at| at - 42 + 13), []);
+        let all = echoing(|at| 25 + (at - 40) / 42 * 42);
+        assert!(all.iter().any(|(cause, _)| *cause == Cause::SendBufferLimited), "{all:?}");
+    }
+
+    #[test]
+    fn a_program_that_goes_on_with_a_short_segment_had_not_filled_a_buffer() {
+        let mut lines = String::from("30 C send=100\n");
+        for n in 0..4 {
+            let at = 45.0 + 100.0 * f64::from(n);
+            for (after, word) in [
+                (0.0, "S send=1460"),
+                (0.1, "S send=1460"),
+                (0.2, "S send=400"),
+                (15.1, "C ack="),
+                (23.0, "C ack="),
+            ] {
+                let to = 3_320 * n + if after < 20.0 { 2_920 } else { 3_320 };
+                let ack = if word.starts_with('C') { to.to_string() } else { String::new() };
+                lines += &format!("{} {word}{ack}\n", at + after);
+            }
+        }
+        let found = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults_everywhere();
+        assert!(found.iter().all(|(cause, _)| *cause != Cause::SendBufferLimited), "{found:?}");
     }
 }

@@ -10,7 +10,9 @@
 //! (TSval) that was not late, a path that varies by as much, a silence of one to two of its timer's spans where losses were
 //! seen before (the end of its last flight may have been lost again before it came here), and, where messages cannot be read, a small record (TLS alert,
 //! GOAWAY) or a pause of seconds before what nobody asked for: an idle connection is closed; a stream of events or another
-//! protocol after 101, where the server sends when it likes. Then it is `unknown`, or `idle`.
+//! protocol after 101, where the server sends when it likes; a short segment that Nagle's algorithm may have held until an
+//! acknowledgement that was not captured; a pause within what a proxy passes on. Then it is `unknown`, or `idle`. What follows a
+//! short segment in a protocol that is neither HTTP nor TLS may be a push: confidence low.
 
 use wire::{Duration, Time};
 
@@ -86,9 +88,15 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
             let may_have_waited = gap.room.is_some_and(|room| room < gap.length.min(gap.mss));
             let is_unknown = gap.room.is_none() && gap.flight.bytes >= 2 * gap.mss;
             let has_window = gap.in_flight + gap.length <= gap.largest_since_loss.max(2 * gap.mss);
-            let is_outstanding = gap.in_flight > 0 && !has_window;
+            // Nagle's algorithm may have held a short segment, on an acknowledgement that was not captured.
+            let may_be_held = gap.is_short() && !gap.sends_shorts && !gap.has_fin;
+            let is_outstanding = gap.in_flight > 0 && (!has_window || may_be_held);
             if may_have_waited || is_unknown || is_outstanding || !gap.is_acknowledged {
                 return None;
+            }
+            // What a proxy passes on comes at the pace of the path behind it, with that path's losses.
+            if gap.path.beyond_proxy.is_some() {
+                return undecided(gap);
             }
         }
         Before::Unseen(_) | Before::Nothing | Before::Ending => return None,
@@ -124,8 +132,12 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     if gap.side == Side::Server && !is_timed && thought <= path && thought >= SERVER.least {
         return undecided(gap);
     }
+    // A response whose end cannot be read may have been whole: what follows a short segment, nobody may have waited for.
+    let may_be_pushed =
+        is_opaque && gap.continues() && !gap.has_turns && !gap.flight.last.is_multiple_of(gap.mss.max(1));
     let confidence = match gap.continues() {
         false if is_timed => Confidence::High,
+        true if may_be_pushed && gap.side == Side::Server => Confidence::Low,
         false | true => Confidence::Medium,
     };
     // All of it, for a program that needs no time at all.
@@ -158,8 +170,11 @@ fn crossing(gap: &Gap) -> Duration {
     if gap.continues() || gap.before == Before::Handshake(gap.side) {
         return Duration::ZERO;
     }
-    let least = gap.path.to_sender.unwrap_or_default() + gap.path.queue;
-    let Some(own) = gap.own_ack.map(|ack| ack.at.since(gap.from.at)) else { return least };
+    let least = gap.path.to_sender.unwrap_or_default().max(gap.path.beyond_proxy.unwrap_or_default())
+        + gap.path.queue;
+    // The proxy's acknowledgement is not the server's.
+    let own = gap.own_ack.filter(|_| gap.path.beyond_proxy.is_none());
+    let Some(own) = own.map(|ack| ack.at.since(gap.from.at)) else { return least };
     if let Some(late) = gap.own_ack_late {
         return own.min(least + late);
     }
@@ -409,5 +424,36 @@ mod tests {
         // Two segments, as the window allows; the next leave 2 ms after the acknowledgement, half a second later.
         let lines = "30 C send=300\n45 S send=1460\n45.1 S send=1460\n560 C\n577 S send=1460\n577.1 S send=1460\n593 C";
         assert_eq!(of_server(lines, Place::Server), [0_u64; 0]);
+    }
+
+    #[test]
+    fn behind_a_proxy_the_path_is_subtracted_and_pauses_are_not_judged() {
+        let lines = "0 C syn\n500 S syn\n500.2 C\n501 C send=100\n501.2 S\n1015 S send=900\n1015.3 C
+            1020 C send=100\n1020.2 S\n2020 S send=900\n2020.3 C\n2700 S send=1460\n2700.3 C";
+        let found = found_at(lines);
+        assert_eq!(found, [(Cause::ServerThink, 500)]);
+    }
+
+    fn found_at(lines: &str) -> Vec<(Cause, u64)> {
+        let found = Script { one_way_ms: 0.1, lines }.faults(Place::Client);
+        found.into_iter().filter(|(cause, _)| *cause == Cause::ServerThink).collect()
+    }
+
+    #[test]
+    fn what_may_be_pushed_fails_no_build() {
+        // FTP: the second reply comes when the transfer on another connection is over.
+        let ftp = "30 C text=RETR f\\r\\n\n45 S text=150 here it comes\\r\\n\n60 C\n645 S text=226 done\\r\\n\n660 C";
+        let tls = "30 C text=\\x17\\x03\\x03\\x01\\x00ask\n45 S send=300\n60 C\n645 S send=900\n660 C";
+        let is_worth = |lines: &str| {
+            Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(Place::Client).is_worth_fixing()
+        };
+        assert_eq!((is_worth(ftp), is_worth(tls)), (false, true));
+    }
+
+    #[test]
+    fn short_segment_that_may_be_held_is_not_judged_where_acknowledgements_were_not_captured() {
+        let lines = "0 C send=105\n60 S send=105\n163 S send=20\n1000 C send=90\n1060 S send=90";
+        let script = Script { one_way_ms: 30.0, lines };
+        assert!(script.faults(Place::Client).iter().all(|(cause, _)| *cause != Cause::ServerThink));
     }
 }

@@ -5,6 +5,7 @@ use wire::packet::Flags;
 use crate::clock::{self, Stamp};
 use crate::gap::{Before, End, Mark};
 use crate::segment::Segment;
+use crate::sender::AckStamp;
 use crate::side::Side;
 
 use super::Flow;
@@ -51,6 +52,15 @@ impl Flow {
         let ack = peer.sender.acknowledge(to, window, Mark { at, frame }, stamp);
         let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
         let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
+        // What echoes a later stamp than any that passed responds to a packet that was not captured.
+        let newest = self.ends.of(from).newest_stamp;
+        let is_of_unseen = segment
+            .options
+            .stamp
+            .zip(newest)
+            .is_some_and(|(stamp, newest)| clock::is_later(stamp.echo, newest));
+        let peer = self.ends.of_mut(from.other());
+        let ack = ack.and_then(|ack| if is_of_unseen { peer.sender.is_of_unseen() } else { Some(ack) });
         if ack.is_none_or(|ack| ack.bytes == 0) {
             // With a selective acknowledgement the window may move, too.
             let tells = segment.options.sack.is_some() || segment.options.is_sack_cut;
@@ -83,24 +93,23 @@ impl Flow {
     /// Learns whether the sender of a segment echoes the stamps of acknowledgements without data.
     pub(super) fn echoes(&mut self, segment: &Segment<'_>, stamp: Stamp) {
         let own = self.ends.of_mut(segment.from);
-        own.echoes_bare |= own.bare_stamp == Some(stamp.echo);
+        own.sender.echoes_bare |= own.data_stamp.is_some_and(|data| clock::is_later(stamp.echo, data));
         let peer = self.ends.of_mut(segment.from.other());
-        // Data with the same stamp would be echoed, too.
-        peer.bare_stamp = (!segment.carries())
-            .then_some(stamp.value)
-            .filter(|value| peer.data_stamp.is_none_or(|data| clock::is_later(*value, data)));
+        if peer.newest_stamp.is_none_or(|newest| clock::is_later(stamp.value, newest)) {
+            peer.newest_stamp = Some(stamp.value);
+        }
         if segment.carries() {
-            peer.data_stamp = Some(stamp.value);
+            peer.data_stamp = peer.newest_stamp;
         }
     }
 
-    /// The timestamp of an acknowledgement, if its receiver echoes it from then on: what it carries, or comes before, must be in
+    /// The timestamp of an acknowledgement, if its receiver may echo it from then on: what it carries, or comes before, must be in
     /// order there (RFC 7323, section 4.3).
-    fn echoed_stamp(&self, segment: &Segment<'_>) -> Option<u32> {
+    fn echoed_stamp(&self, segment: &Segment<'_>) -> Option<AckStamp> {
         let sender = &self.ends.of(segment.from).sender;
         let is_in_order = sender.place(segment.tcp.seq) <= sender.acknowledged;
-        let is_echoed = is_in_order && (segment.carries() || self.ends.of(segment.from.other()).echoes_bare);
-        segment.options.stamp.map(|stamp| stamp.value).filter(|_| is_echoed)
+        let stamp = segment.options.stamp.filter(|_| is_in_order);
+        stamp.map(|stamp| AckStamp { value: stamp.value, is_bare: !segment.carries() })
     }
 
     /// A segment that carries nothing else.

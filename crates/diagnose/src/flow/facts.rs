@@ -94,6 +94,8 @@ impl Flow {
     pub(super) fn lateness(&self, receiver: Side, ack: &Ack) -> Option<Duration> {
         /// Below the shortest timers of 40 ms, beyond what a busy host needs.
         const LATE: Duration = Duration::from_millis(20);
+        /// No receiver delays one for longer (RFC 1122, section 4.2.3.2).
+        const LONGEST: Duration = Duration::from_millis(500);
         // A minimum of few samples exceeds the true minimum: data later than it may not be late.
         let unsure = self.path.slack(receiver);
         const TO_BE_ON_ITS_WAY: Duration = Duration::from_millis(5);
@@ -107,7 +109,7 @@ impl Flow {
             |before: Duration| before.saturating_sub(sender.pace.of_link(bytes).unwrap_or(before / 4));
         let is_queued = !self.is_near(receiver);
         let late = ack.since_before.filter(|_| is_queued).map_or(took, |before| took.min(spaced(before)));
-        let is_late = late >= LATE.max(way / 10).max(unsure);
+        let is_late = late >= LATE.max(way / 10).max(unsure) && took <= LONGEST + unsure;
         // A timer's acknowledgement covers everything that has come.
         let covers_all = ack.not_covered().is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
         // Two full segments are acknowledged immediately, unless the receiver is seen to delay that.
@@ -207,6 +209,7 @@ impl Flow {
                 .filter(|(_, until)| known < *until)
                 .map(|(cause, _)| cause),
             talk,
+            has_turns: self.has_turns || self.conversation.requests > 0,
             pieces: self.ends.of(from.other()).pieces,
         }
     }

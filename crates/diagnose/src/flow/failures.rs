@@ -16,6 +16,7 @@ use crate::side::Side;
 use crate::tls::Tls;
 
 use super::Flow;
+use super::state::EndState;
 
 /// Data at the head of the unacknowledged that is retransmitted repeatedly.
 #[derive(Clone, Copy, Debug)]
@@ -172,8 +173,10 @@ impl Flow {
         let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
         let has_closed = self.lately.of(from).has_ended || self.lately.of(peer).has_ended;
         let unacknowledged = |side: Side| {
-            let sender = &self.ends.of(side).sender;
-            sender.next.saturating_sub(sender.acknowledged)
+            let EndState { sender, first_number, .. } = self.ends.of(side);
+            // A SYN is no data: whoever resets a half-open connection cuts nothing.
+            let syn = first_number.is_some_and(|number| sender.place(number) == sender.acknowledged);
+            sender.next.saturating_sub(sender.acknowledged + u64::from(syn))
         };
         let incomplete = "its message was incomplete".to_owned();
         let (cut, severity, what) = if is_cut(peer) {
@@ -333,6 +336,7 @@ impl Flow {
         if self.is_first_data && !payload.is_empty() {
             self.is_first_data = false;
             self.speaks_tls = Tls::begins(payload);
+            self.has_turns = matches!(payload, [20..=23, 3, ..]) || payload.starts_with(b"PRI * ");
             self.tls = self.speaks_tls.then(|| Box::new(Tls::new(mark)));
         }
         let Some(tls) = &mut self.tls else { return };

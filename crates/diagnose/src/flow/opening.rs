@@ -110,7 +110,9 @@ impl Flow {
 
     /// Nothing more comes: what became of the opening.
     pub(super) fn settle_opening(&mut self, hosts: &Hosts) {
-        let (Some(opening), Some(opened)) = (self.opening.take(), self.handshake.opened) else { return };
+        let Some(opened) = self.handshake.opened else { return };
+        self.settle_abandoned(opened);
+        let Some(opening) = self.opening.take() else { return };
         let first = opening.repeats.first().map_or(opened, |(before, _)| *before);
         let server = &self.ends.server.sender;
         let is_heard = server.is_seen || server.next > 0 || self.handshake.is_done;
@@ -124,6 +126,19 @@ impl Flow {
             self.find_refused_by_icmp(&opening, first);
         } else if !is_heard && (!opening.repeats.is_empty() || opening.unreachable.is_some()) {
             self.find_unanswered(&opening, first, opened, hosts);
+        }
+    }
+
+    /// A client that neither completed its handshake nor repeated its SYN has left (a scan of ports): the SYN/ACKs that the
+    /// server repeats were not lost, and no one waits for them.
+    fn settle_abandoned(&mut self, opened: Mark) {
+        /// The first timer of a SYN, by RFC 1122, and a tick.
+        const PATIENCE: Duration = Duration::from_millis(3_500);
+        let is_silent = self.lately.client.heard_at.is_none_or(|heard| heard <= opened.at);
+        if !self.handshake.is_done && is_silent && self.last_at.since(opened.at) >= PATIENCE {
+            let cause = Cause::RetransmissionTimeout;
+            let time = self.findings.retract(cause, Side::Server, opened.at);
+            self.account.transfer(Share::Stall(cause), Share::Idle, time);
         }
     }
 

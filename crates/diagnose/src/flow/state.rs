@@ -40,11 +40,9 @@ pub(super) struct EndState {
     pub(super) sends_shorts: bool,
     /// Where its urgent data ends.
     pub(super) urgent: u64,
-    /// The stamp of the last acknowledgement without data that it was sent, and whether it echoes such ones: stacks of RFC 1323
-    /// echo data alone.
-    pub(super) bare_stamp: Option<u32>,
+    /// The newest stamps that it was sent: with data, and of all.
     pub(super) data_stamp: Option<u32>,
-    pub(super) echoes_bare: bool,
+    pub(super) newest_stamp: Option<u32>,
     /// Its timestamps, and by how much its last packet came later than the path needs.
     pub(super) clock: Clock,
     pub(super) late: Option<Duration>,
