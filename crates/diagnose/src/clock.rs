@@ -69,6 +69,14 @@ impl Clock {
         Some(late.saturating_sub(Duration::from_nanos(u64::from(known))))
     }
 
+    /// Whether segments that passed `apart` and carry the same stamp, `value`, were generated together: in less than half of that.
+    pub(crate) fn is_one_tick(&self, at: Time, value: u32, apart: Duration) -> bool {
+        self.first.is_some_and(|(first_at, first)| {
+            let ticks = u64::from(value.wrapping_sub(first)).min(u64::from(u32::MAX / 2));
+            !self.is_odd && ticks >= 4 && at.since(first_at) / ticks * 4 <= apart
+        })
+    }
+
     /// Looks for the unit: at first to within a third, for what is late counts as slow, then ever closer. Of two that fit the
     /// longer makes nothing late.
     fn measure(&mut self, since: Duration, ticks: i64) {

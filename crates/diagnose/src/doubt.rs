@@ -92,7 +92,7 @@ impl Doubt {
             _ if is_of_server && !gap.is_peer_seen => Self::OneDirection,
             _ if gap.is_behind_hole => Self::DataMissing,
             _ if matches!(gap.before, Before::Unseen(_)) => Self::NotCaptured,
-            _ if gap.awaited().is_some_and(|ack| ack.is_of_unseen) => Self::NotCaptured,
+            _ if gap.echoes_unseen || gap.awaited().is_some_and(|ack| ack.is_of_unseen) => Self::NotCaptured,
             _ if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_again(gap) => {
                 Self::MaybeLostTail
             }

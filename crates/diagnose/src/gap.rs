@@ -70,6 +70,10 @@ pub(crate) struct Gap {
     pub(crate) asked: u64,
     /// Whether the sender has sent short segments while another was unacknowledged.
     pub(crate) sends_shorts: bool,
+    /// Whether the segment was generated together with what the sender had sent before (TSval).
+    pub(crate) is_together: bool,
+    /// Whether the segment echoes a later stamp (TSecr) than any of its peer that was captured.
+    pub(crate) echoes_unseen: bool,
     /// Whether data is missing before the segment, or of its peer.
     pub(crate) is_behind_hole: bool,
     /// Whether its peer's data was captured at all.

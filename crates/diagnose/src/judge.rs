@@ -76,7 +76,7 @@ pub(crate) type Evidence = fn(&Gap) -> String;
 type Rule = fn(&Gap) -> Option<Ruling>;
 
 /// In this order; the first ruling counts.
-const RULES: [Rule; 23] = [
+const RULES: [Rule; 24] = [
     causes::retransmission::handshake,
     causes::connection_setup::rule,
     causes::retransmission::rule,
@@ -84,6 +84,7 @@ const RULES: [Rule; 23] = [
     causes::retransmission::recovering,
     causes::expect_continue::rule,
     flowing,
+    on_the_way,
     on_the_unseen,
     causes::retransmission::before_the_capture,
     causes::bottleneck_queue::rule,
@@ -111,6 +112,12 @@ pub(crate) fn judge(gap: &Gap) -> Option<Ruling> {
 fn flowing(gap: &Gap) -> Option<Ruling> {
     let flows = matches!(gap.end, End::Data) && gap.continues() && gap.is_flowing();
     flows.then(|| Ruling::plain(gap, Share::Transfer))
+}
+
+/// The sender generated both segments together (TSval): the path passed the second on so late.
+fn on_the_way(gap: &Gap) -> Option<Ruling> {
+    let is_data = matches!(gap.end, End::Data) && gap.continues();
+    (gap.is_together && is_data).then(|| Ruling::plain(gap, Share::RoundTrip))
 }
 
 /// The sender waited for the acknowledgement of a packet that was not captured: perhaps a repair.

@@ -243,4 +243,17 @@ mod tests {
         };
         assert_eq!((is_nagle(760), is_nagle(670)), (true, false));
     }
+
+    #[test]
+    fn a_segment_of_the_same_tick_as_the_one_before_was_not_held() {
+        // Its stamp is that of the first piece, or of when the acknowledgement came.
+        let lines = |stamp: u32| {
+            format!(
+                "0 C syn ts=0:0\n15 S syn ts=500:0\n30 C ts=30:500\n300 C send=100 ts=300:500\n315 S send=100 ts=800:300\n\
+                 330 C ts=330:800\n345.2 S send=40 ts={stamp}:300\n361 C ts=361:800"
+            )
+        };
+        let found = |stamp| Script { one_way_ms: 15.0, lines: &lines(stamp) }.faults_everywhere();
+        assert_eq!((found(830), found(800)), (vec![(Cause::Nagle, 30)], vec![]));
+    }
 }

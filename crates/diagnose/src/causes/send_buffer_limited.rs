@@ -14,7 +14,7 @@
 //!
 //! **Refuted by**: a flight that grows (but for the second rule), a loss, a receiver's window without room, a path that is
 //! full, a segment that comes later than an acknowledgement explains, or echoes (TSecr) an earlier one; for the second rule, a
-//! short segment that ends the wait.
+//! short segment that ends the wait, or short ones in a third of the flight.
 
 use wire::Duration;
 
@@ -67,8 +67,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 fn lets_room_pass(gap: &Gap) -> bool {
     const LEAST: Duration = Duration::from_millis(50);
     let is_soon = gap.duration() <= LEAST.max(gap.path.round_trip * 3);
-    // A program that fills its buffer goes on with what fills a segment.
-    is_soon && !gap.is_short() && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
+    // A program that fills its buffer goes on with what fills a segment, and writes more than one at a time.
+    let is_filled = !gap.is_short() && gap.flight.short_segments * 3 < gap.flight.segments;
+    is_soon && is_filled && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
 }
 
 /// Returns whether a gap may belong to a plateau that is still too short to judge.

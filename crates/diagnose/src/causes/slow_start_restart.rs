@@ -5,7 +5,7 @@
 //! flight that is clearly smaller than one it had managed before, nothing was lost since, and it continues on
 //! acknowledgements. **Evidence**: both flights and the silence. **Refuted by**: a receiver's window without room, a
 //! message that needs no more, room that is not used (`send_buffer_limited`), a loss (`congestion_window`), a path that
-//! is full, a flight that fits into one segment with what follows (Nagle's algorithm, or the program).
+//! is full, a flight that ends with a short segment (Nagle's algorithm, or the program).
 
 use wire::Duration;
 
@@ -33,9 +33,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // A window that was filled had opened to twice of that, as its acknowledgements came.
     let still_opens = burst.rounds.latest().any(is_less) && gap.flight.bytes < 2 * burst.largest_before;
     let had_more = burst.largest_before >= 2 * gap.mss && (is_less(gap.flight.bytes) || still_opens);
-    // No window is smaller than a segment.
-    let is_window = gap.flight.bytes + gap.length > gap.mss;
-    let restarted = burst.silence > burst.timeout && had_more && is_window && !gap.has_lost && gap.has_room;
+    // A window stops a sender behind a full segment (RFC 9293, section 3.8.6.2.1).
+    let ends_full = gap.flight.last.is_multiple_of(gap.mss);
+    let restarted = burst.silence > burst.timeout && had_more && ends_full && !gap.has_lost && gap.has_room;
     if !restarted {
         return None;
     }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_into_a_segment_waits_for_no_window() {
+    fn flight_that_ends_short_waits_for_no_window() {
         let mut lines = two_pages(2_000, &[]);
         let ask: f64 = lines.lines().last().unwrap().split(' ').next().unwrap().parse().unwrap();
         for (at, word) in [(15.0, "S send=57"), (30.0, "C"), (45.1, "S send=148"), (60.2, "C")] {

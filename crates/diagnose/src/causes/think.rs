@@ -11,7 +11,7 @@
 //! seen before (the end of its last flight may have been lost again before it came here), and, where messages cannot be read, a small record (TLS alert,
 //! GOAWAY) or a pause of seconds before what nobody asked for: an idle connection is closed; a stream of events or another
 //! protocol after 101, where the server sends when it likes; a short segment that Nagle's algorithm may have held until an
-//! acknowledgement that was not captured; a pause within what a proxy passes on. Then it is `unknown`, or `idle`. What follows a
+//! acknowledgement that was not captured; an echo (TSecr) of a stamp that never passed here; a pause within what a proxy passes on. Then it is `unknown`, or `idle`. What follows a
 //! short segment in a protocol that is neither HTTP nor TLS may be a push: confidence low.
 
 use wire::{Duration, Time};
@@ -68,7 +68,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         End::Handshake { again: _ } | End::Repair(_) => return None,
     }
     // Data behind a hole was lost, or not captured; one direction alone shows nothing of the other.
-    if gap.is_behind_hole || !(gap.is_peer_seen || gap.side == Side::Client) {
+    if gap.is_behind_hole || gap.echoes_unseen || !(gap.is_peer_seen || gap.side == Side::Client) {
         return undecided(gap);
     }
     match gap.before {
@@ -455,5 +455,22 @@ mod tests {
         let lines = "0 C send=105\n60 S send=105\n163 S send=20\n1000 C send=90\n1060 S send=90";
         let script = Script { one_way_ms: 30.0, lines };
         assert!(script.faults(Place::Client).iter().all(|(cause, _)| *cause != Cause::ServerThink));
+    }
+
+    #[test]
+    fn segment_that_echoes_what_was_not_captured_is_not_judged() {
+        let lines = |echo: u32| {
+            format!(
+                "0 C syn ts=0:0\n15 S syn ts=500:0\n30 C ts=30:500\n31 C send=100 ts=31:500\n46 S ts=531:31\n\
+                 346 S send=500 ts=831:{echo}\n361 C ts=361:831"
+            )
+        };
+        let thinks = |echo| found_in(&lines(echo));
+        assert_eq!((thinks(31), thinks(290)), (vec![300], vec![]));
+    }
+
+    fn found_in(lines: &str) -> Vec<u64> {
+        let found = Script { one_way_ms: 15.0, lines }.faults(Place::Client);
+        found.into_iter().filter(|(cause, _)| *cause == Cause::ServerThink).map(|(_, lost)| lost).collect()
     }
 }

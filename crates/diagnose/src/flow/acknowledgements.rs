@@ -52,13 +52,7 @@ impl Flow {
         let ack = peer.sender.acknowledge(to, window, Mark { at, frame }, stamp);
         let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
         let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
-        // What echoes a later stamp than any that passed responds to a packet that was not captured.
-        let newest = self.ends.of(from).newest_stamp;
-        let is_of_unseen = segment
-            .options
-            .stamp
-            .zip(newest)
-            .is_some_and(|(stamp, newest)| clock::is_later(stamp.echo, newest));
+        let is_of_unseen = self.echoes_unseen(segment);
         let peer = self.ends.of_mut(from.other());
         let ack = ack.and_then(|ack| if is_of_unseen { peer.sender.is_of_unseen() } else { Some(ack) });
         if ack.is_none_or(|ack| ack.bytes == 0) {
@@ -94,13 +88,23 @@ impl Flow {
     pub(super) fn echoes(&mut self, segment: &Segment<'_>, stamp: Stamp) {
         let own = self.ends.of_mut(segment.from);
         own.sender.echoes_bare |= own.data_stamp.is_some_and(|data| clock::is_later(stamp.echo, data));
+        let apart = segment.at.since(self.last.at);
+        let is_one_tick = own.clock.is_one_tick(segment.at, stamp.value, apart);
         let peer = self.ends.of_mut(segment.from.other());
+        let is_together = is_one_tick && peer.data_stamp == Some(stamp.value);
         if peer.newest_stamp.is_none_or(|newest| clock::is_later(stamp.value, newest)) {
             peer.newest_stamp = Some(stamp.value);
         }
         if segment.carries() {
             peer.data_stamp = peer.newest_stamp;
         }
+        self.ends.of_mut(segment.from).is_together = is_together;
+    }
+
+    /// Whether a segment echoes a later stamp than any that passed: it responds to a packet that was not captured.
+    pub(super) fn echoes_unseen(&self, segment: &Segment<'_>) -> bool {
+        let newest = self.ends.of(segment.from).newest_stamp;
+        segment.options.stamp.zip(newest).is_some_and(|(stamp, newest)| clock::is_later(stamp.echo, newest))
     }
 
     /// The timestamp of an acknowledgement, if its receiver may echo it from then on: what it carries, or comes before, must be in

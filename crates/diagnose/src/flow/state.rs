@@ -43,6 +43,8 @@ pub(super) struct EndState {
     /// The newest stamps that it was sent: with data, and of all.
     pub(super) data_stamp: Option<u32>,
     pub(super) newest_stamp: Option<u32>,
+    /// Whether its last packet was generated together with its last data, though it passed later.
+    pub(super) is_together: bool,
     /// Its timestamps, and by how much its last packet came later than the path needs.
     pub(super) clock: Clock,
     pub(super) late: Option<Duration>,
