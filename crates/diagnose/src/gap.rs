@@ -72,7 +72,7 @@ pub(crate) struct Gap {
     pub(crate) sends_shorts: bool,
     /// Whether the segment was generated together with what the sender had sent before (TSval).
     pub(crate) is_together: bool,
-    /// Whether the segment echoes a later stamp (TSecr) than any of its peer that was captured.
+    /// Whether the segment, or the last acknowledgement before it, echoes a later stamp (TSecr) than any that was captured.
     pub(crate) echoes_unseen: bool,
     /// Whether data is missing before the segment, or of its peer.
     pub(crate) is_behind_hole: bool,

@@ -411,16 +411,22 @@ impl Sender {
     fn learn_within(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> Learned {
         let least = away.saturating_sub(slack);
         let echoes_bare = self.echoes_bare;
-        let has_come = |ack: &Ack| {
-            let stamp = ack.stamp.filter(|stamp| echoes_bare || !stamp.is_bare);
-            let is_later = stamp.zip(echo).is_some_and(|(stamp, echo)| clock::is_later(stamp.value, echo));
-            ack.at + least <= now && !is_later
+        // Of several with the stamp that it echoes, only the first has come for certain.
+        let mut before = None;
+        let mut has_come = |ack: &Ack| {
+            let stamp = ack.stamp.filter(|stamp| echoes_bare || !stamp.is_bare).map(|stamp| stamp.value);
+            let is_first = stamp != std::mem::replace(&mut before, stamp);
+            match stamp.zip(echo) {
+                Some((stamp, echo)) if clock::is_later(stamp, echo) => false,
+                Some((stamp, echo)) if clock::is_later(echo, stamp) || is_first => true,
+                Some(_) | None => ack.at + least <= now,
+            }
         };
         // What a path adds at times: an acknowledgement that came so much earlier did not make it send.
         let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
         let mut learned =
             Learned { known: self.known, edge: self.edge, acks: 0, last: None, again: None, freed: 0 };
-        while let Some(ack) = self.acks.front().copied().filter(has_come) {
+        while let Some(ack) = self.acks.front().copied().filter(&mut has_come) {
             self.acks.pop_front();
             self.edge = ack.edge;
             self.heard_at = Some(ack.at);

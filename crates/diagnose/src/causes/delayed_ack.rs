@@ -118,4 +118,18 @@ mod tests {
             opened(15.0, "30 C send=100\n45 S send=1460\n660 C\n675.1 S send=1460\n675.2 S send=1460\n690 C");
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
     }
+
+    #[test]
+    fn echo_shows_that_an_acknowledgement_had_come_sooner_than_the_path_seemed_to_allow() {
+        // The server answers SYN and request 45 ms late: by that the path takes 60 ms, and not 30.
+        let found = |echo: u32| {
+            let lines = format!(
+                "0 C syn ts=0:0\n45 S syn ts=500:0\n60 C ts=60:500\n61 C send=100 ts=61:500\n121 S send=1460 ts=621:61\n\
+                 206 C ts=206:621\n221.1 S send=1460 ts=721:{echo}\n221.2 S send=1460 ts=721:{echo}\n236.3 C ts=237:721"
+            );
+            Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client)
+        };
+        assert!(found(206).contains(&(Cause::DelayedAck, 100)), "{:?}", found(206));
+        assert!(found(61).iter().all(|(cause, _)| *cause != Cause::DelayedAck), "{:?}", found(61));
+    }
 }

@@ -173,7 +173,7 @@ impl Flow {
             is_heard,
             sends_shorts: self.ends.of(from).sends_shorts,
             asked: self.last_flight,
-            echoes_unseen: self.echoes_unseen(segment),
+            echoes_unseen: self.echoes_unseen(segment) || learned.last.is_some_and(|ack| ack.is_of_unseen),
             is_together: self.ends.of(from).is_together && segment.options.stamp.is_some(),
             has_all: self.ends.of(from.other()).sender.has_arrived(),
             is_behind_hole: self.ends.of(from).sender.has_hole(segment.tcp.seq)
