@@ -5,7 +5,12 @@ use diagnose::{Finding, FlowReport, Side};
 
 /// Party that can act on a finding.
 pub fn who(finding: &Finding, who: Who) -> &'static str {
-    let (sender, receiver) = (finding.side, finding.side.other());
+    party(finding.side, who)
+}
+
+/// Party that can act where this side was held up.
+pub fn party(sender: Side, who: Who) -> &'static str {
+    let receiver = sender.other();
     let application = |side| match side {
         Side::Client => "client application",
         Side::Server => "server application",

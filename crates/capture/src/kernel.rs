@@ -94,7 +94,7 @@ impl Watch {
 
     /// Takes down what was found; whether it is worth another look.
     fn learn(&mut self, found: &TcpSocket) -> bool {
-        let TcpSocket { local, peer, cookie: _, inode, info } = *found;
+        let TcpSocket { local, peer, inode, info, .. } = *found;
         let is_ours = self.has_command && inodes_below(std::process::id()).contains(&inode);
         let known = self.known.entry((local, peer)).or_default();
         *known = Known {
@@ -161,7 +161,7 @@ pub fn sentence((side, info): &(Side, TcpInfo)) -> Option<String> {
 }
 
 /// The sockets that `process`'s descendants hold, by the numbers of their files.
-fn inodes_below(process: u32) -> BTreeSet<u32> {
+pub(crate) fn inodes_below(process: u32) -> BTreeSet<u32> {
     let mut inodes = BTreeSet::new();
     let mut to_visit = children(process);
     let mut visited = BTreeSet::new();
@@ -183,7 +183,7 @@ fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
-fn sockets_of(process: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn sockets_of(process: u32) -> impl Iterator<Item = u32> {
     let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
     files.filter_map(|file| {
         let target = fs::read_link(file.path()).ok()?;

@@ -20,6 +20,7 @@
 //! | [`advice`] | fixes, by who can make them |
 //! | [`span`] | time as a person reads it |
 //! | [`report`] | text, JSON, CSV, a page and plots |
+//! | [`watch`] | stalls of live sockets, without packets |
 //! | [`verdict`] | the findings that fail a build |
 //! | [`ci`] | a verdict in the formats of continuous integration |
 //! | [`error`] | why there is no capture |
@@ -57,6 +58,7 @@ pub mod sniffer;
 pub mod sockets;
 pub mod span;
 pub mod verdict;
+pub mod watch;
 
 use std::path::Path;
 

@@ -214,14 +214,14 @@ impl Ending {
 }
 
 /// Ctrl-C, and its kin, as something to be read until this is dropped.
-struct Interrupts {
-    signals: SignalFd,
+pub(crate) struct Interrupts {
+    pub(crate) signals: SignalFd,
     /// The mask to restore: a command of a later capture would inherit ours.
     before: SigSet,
 }
 
 impl Interrupts {
-    fn begin() -> Result<Self, Error> {
+    pub(crate) fn begin() -> Result<Self, Error> {
         let wanted = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         let before = wanted.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(Error::Signals)?;
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;

@@ -1,8 +1,8 @@
 //! The kernel's statistics of this host's TCP sockets: their owners, and their limits of sending (TCP_INFO).
 //!
-//! Neither packets nor a judgement. Sockets are queried one at a time, because a list of all walks a table
-//! that may have a hundred thousand entries. A closed socket is reported once, when it is destroyed. From
-//! sock_diag(7), `linux/inet_diag.h` and `linux/tcp.h`.
+//! Neither packets nor a judgement. Single sockets are found by a hash, at a cost that does not depend on their number; a
+//! list of all walks a table that may have a hundred thousand entries. A closed socket is reported once, when it is
+//! destroyed. No privilege is needed. From sock_diag(7), `linux/inet_diag.h` and `linux/tcp.h`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -21,7 +21,12 @@ pub struct Sockets {
     questions: OwnedFd,
     endings: OwnedFd,
     sequence: u32,
+    /// For replies.
+    buffer: Vec<u8>,
 }
+
+/// Largest reply that the kernel makes, with headroom.
+const REPLY: usize = 1 << 16;
 
 /// One socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +39,72 @@ pub struct TcpSocket {
     pub cookie: u64,
     /// Inode of the file by which a process holds it (`socket:[N]` in /proc/PID/fd); 0 if none does any more.
     pub inode: u32,
+    /// State of the connection.
+    pub state: State,
+    /// Bytes not sent or not acknowledged; of a listening socket, its backlog.
+    pub send_queue: u32,
+    /// Number of retransmissions in a row without a reply, of SYN or SYN/ACK, too.
+    pub retransmits: u8,
+    /// Bytes in queues of this host below TCP; `None` if the kernel does not report it.
+    pub device_queue: Option<u32>,
     /// The kernel's statistics.
     pub info: TcpInfo,
+    /// Positions and times.
+    pub course: Course,
+}
+
+/// State of a connection, as far as it matters for its data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Data may flow, at least in one direction.
+    #[default]
+    Open,
+    /// A client that waits for SYN/ACK.
+    SynSent,
+    /// A server that waits for the last segment of the handshake.
+    SynReceived,
+    /// A socket that accepts connections.
+    Listening,
+    /// Closed, or waiting for late segments.
+    Closed,
+}
+
+impl State {
+    /// The kernel's number, from `linux/tcp_states.h`.
+    const fn read(number: u8) -> Self {
+        match number {
+            2 => Self::SynSent,
+            3 | 12 => Self::SynReceived,
+            10 => Self::Listening,
+            6 | 7 => Self::Closed,
+            _open => Self::Open,
+        }
+    }
+}
+
+/// How far a sender is, and when it last did something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// Current MSS.
+    pub mss: u32,
+    /// Payload bytes sent, retransmissions included (0 before Linux 4.19).
+    pub bytes_sent: u64,
+    /// Payload bytes acknowledged by the peer.
+    pub bytes_acked: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+    /// Time since data was last sent, in the kernel's ticks of 1 to 10 ms.
+    pub since_sent: Duration,
+    /// Time since data was last received.
+    pub since_received: Duration,
+    /// Minimum round trip time.
+    pub least_round_trip: Duration,
+    /// Current retransmission timeout.
+    pub timeout: Duration,
+    /// Rate at which a pacer may send, bytes per second.
+    pub pacing_rate: u64,
+    /// Number of expired retransmission timers (0 before Linux 6.7).
+    pub timeouts: u16,
 }
 
 /// The kernel's statistics of a sender.
@@ -106,7 +175,7 @@ impl Sockets {
         let (questions, endings) = (open()?, open()?);
         bind(endings.as_raw_fd(), &NetlinkAddr::new(0, TCP_ENDS | TCP6_ENDS))
             .map_err(Error::kernel("hear of sockets that end"))?;
-        Ok(Self { questions, endings, sequence: 0 })
+        Ok(Self { questions, endings, sequence: 0, buffer: vec![0; REPLY] })
     }
 
     /// The socket between these two addresses, if it exists. Fast whatever the number of sockets.
@@ -120,7 +189,7 @@ impl Sockets {
         sendto(self.questions.as_raw_fd(), &question, &NetlinkAddr::new(0, 0), MsgFlags::empty())
             .map_err(refused())?;
         let mut found = None;
-        match read(&self.questions, &mut |socket| found = Some(socket)) {
+        match read(&self.questions, &mut self.buffer, &mut |socket| found = Some(socket)) {
             Ok(()) | Err(Errno::ENOENT) => {}
             Err(errno) => return Err(refused()(errno)),
         }
@@ -128,12 +197,63 @@ impl Sockets {
         Ok(found.filter(|socket| socket.peer.port() == peer.port()))
     }
 
+    /// Passes the sockets between these addresses to `each`, as far as they exist; cheaper than one by one.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn find_all(
+        &mut self,
+        ends: &[(SocketAddr, SocketAddr)],
+        mut each: impl FnMut(TcpSocket),
+    ) -> Result<(), Error> {
+        /// So many replies fit into the smallest usual receive buffer.
+        const BATCH: usize = 64;
+        let refused = || Error::kernel("query the kernel's sockets");
+        for ends in ends.chunks(BATCH) {
+            let mut batch = Vec::new();
+            for (local, peer) in ends {
+                self.sequence = self.sequence.wrapping_add(1);
+                batch.extend(without_ack(question(*local, *peer).finish(self.sequence)));
+            }
+            sendto(self.questions.as_raw_fd(), &batch, &NetlinkAddr::new(0, 0), MsgFlags::empty())
+                .map_err(refused())?;
+            let mut each = |socket: TcpSocket| {
+                if socket.state != State::Listening {
+                    each(socket);
+                }
+            };
+            loop {
+                match read(&self.questions, &mut self.buffer, &mut each) {
+                    Ok(()) => break,
+                    // That one no longer exists; the replies after it are still to be read.
+                    Err(Errno::ENOENT) => {}
+                    Err(errno) => return Err(refused()(errno)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes every socket that is not closed to `each`; if `port` is given, only those with it at either end, which the
+    /// kernel selects.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn list(&mut self, port: Option<u16>, mut each: impl FnMut(TcpSocket)) -> Result<(), Error> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let refused = || Error::kernel("list the kernel's sockets");
+        let request = list_request(port).finish(self.sequence);
+        sendto(self.questions.as_raw_fd(), &request, &NetlinkAddr::new(0, 0), MsgFlags::empty())
+            .map_err(refused())?;
+        read(&self.questions, &mut self.buffer, &mut each).map_err(refused())
+    }
+
     /// Passes every socket that was destroyed since the last call to `each`, with its final state.
     ///
     /// # Errors
     /// The kernel's error.
     pub fn ended(&mut self, mut each: impl FnMut(TcpSocket)) -> Result<(), Error> {
-        match read(&self.endings, &mut each) {
+        match read(&self.endings, &mut self.buffer, &mut each) {
             // More were destroyed than the kernel's buffer holds: those are not reported.
             Ok(()) | Err(Errno::ENOBUFS) => Ok(()),
             Err(errno) => Err(Error::kernel("hear of sockets that ended")(errno)),
@@ -142,10 +262,9 @@ impl Sockets {
 }
 
 /// Reads all pending messages.
-fn read(from: &OwnedFd, each: &mut impl FnMut(TcpSocket)) -> Result<(), Errno> {
-    let mut buffer = vec![0; 1 << 16];
+fn read(from: &OwnedFd, buffer: &mut [u8], each: &mut impl FnMut(TcpSocket)) -> Result<(), Errno> {
     loop {
-        let length = match recv(from.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+        let length = match recv(from.as_raw_fd(), buffer, MsgFlags::empty()) {
             Ok(length) => length,
             Err(Errno::EAGAIN) => return Ok(()),
             Err(Errno::EINTR) => continue,
@@ -153,7 +272,7 @@ fn read(from: &OwnedFd, each: &mut impl FnMut(TcpSocket)) -> Result<(), Errno> {
         };
         for message in messages(buffer.get(..length).unwrap_or_default()) {
             match message.kind {
-                SOCK_DIAG_BY_FAMILY => each_of(message.body, each),
+                SOCK_DIAG_BY_FAMILY | TCPDIAG_GETSOCK => each_of(message.body, each),
                 // A zero acknowledges the request.
                 NLMSG_ERROR if message.error() != 0 => return Err(Errno::from_raw(-message.error())),
                 _another => {}
@@ -169,8 +288,16 @@ fn each_of(body: &[u8], each: &mut impl FnMut(TcpSocket)) {
 }
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+/// The older request, whose list has both families in one walk of the table.
+const TCPDIAG_GETSOCK: u16 = 18;
 const NLMSG_ERROR: u16 = 2;
+/// NLM_F_ROOT and NLM_F_MATCH.
+const NLM_F_DUMP: u16 = 0x300;
 const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_SKMEMINFO: u16 = 7;
+const INET_DIAG_REQ_BYTECODE: u16 = 1;
+/// Extensions of a reply, as bits.
+const EXTENSIONS: u8 = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_SKMEMINFO - 1);
 /// SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY, as bits.
 const TCP_ENDS: u32 = 1 << 0;
 const TCP6_ENDS: u32 = 1 << 2;
@@ -183,7 +310,7 @@ fn question(local: SocketAddr, peer: SocketAddr) -> Message {
     let family = if local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let byte = |number: i32| u8::try_from(number).unwrap_or_default();
     let mut message = Message::new(SOCK_DIAG_BY_FAMILY, 0);
-    message.put(&[byte(family), byte(libc::IPPROTO_TCP), 1 << (INET_DIAG_INFO - 1), 0]);
+    message.put(&[byte(family), byte(libc::IPPROTO_TCP), EXTENSIONS, 0]);
     message.put(&ANY_STATE.to_ne_bytes());
     message.put(&local.port().to_be_bytes());
     message.put(&peer.port().to_be_bytes());
@@ -201,12 +328,71 @@ fn question(local: SocketAddr, peer: SocketAddr) -> Message {
     message
 }
 
+/// A message whose reply shows the result: clears NLM_F_ACK in its header.
+fn without_ack(mut message: Vec<u8>) -> Vec<u8> {
+    const FLAGS: usize = 6;
+    const ACK: u16 = 4;
+    if let Some(flags) = message.get_mut(FLAGS..).and_then(<[u8]>::first_chunk_mut) {
+        *flags = (u16::from_ne_bytes(*flags) & !ACK).to_ne_bytes();
+    }
+    message
+}
+
+/// `struct inet_diag_req`: all sockets but those in TIME-WAIT or closed.
+fn list_request(port: Option<u16>) -> Message {
+    const STATES: u32 = 0xfff & !(1 << 6 | 1 << 7);
+    /// `struct inet_diag_sockid`, which a list does not look at.
+    const ANY_SOCKET: [u8; 48] = [0; 48];
+    const NO_LIMIT: [u8; 4] = [0; 4];
+    let mut message = Message::new(TCPDIAG_GETSOCK, NLM_F_DUMP);
+    message.put(&[0, 0, 0, EXTENSIONS]);
+    message.put(&ANY_SOCKET);
+    message.put(&STATES.to_ne_bytes());
+    message.put(&NO_LIMIT);
+    if let Some(port) = port {
+        message.attribute(INET_DIAG_REQ_BYTECODE, &port_filter(port));
+    }
+    message
+}
+
+/// A program of `struct inet_diag_bc_op`: the local port or the peer's is this one. A comparison takes two operations, the
+/// second with the port; `yes` and `no` are distances in bytes, and one beyond the end rejects.
+fn port_filter(port: u16) -> Vec<u8> {
+    const JUMP: u8 = 1;
+    const LOCAL_FROM: u8 = 2;
+    const LOCAL_TO: u8 = 3;
+    const PEER_FROM: u8 = 4;
+    const PEER_TO: u8 = 5;
+    let operations: [(u8, u8, u16); 9] = [
+        (LOCAL_FROM, 8, 20),
+        (0, 0, port),
+        (LOCAL_TO, 8, 12),
+        (0, 0, port),
+        (JUMP, 4, 20),
+        (PEER_FROM, 8, 20),
+        (0, 0, port),
+        (PEER_TO, 8, 12),
+        (0, 0, port),
+    ];
+    operations
+        .iter()
+        .flat_map(|(code, yes, no)| {
+            let [low, high] = no.to_ne_bytes();
+            [*code, *yes, low, high]
+        })
+        .collect()
+}
+
 impl TcpSocket {
     /// Parses a `struct inet_diag_msg` and its attributes.
     fn read(body: &[u8]) -> Option<Self> {
         const LENGTH: usize = 72;
         const INODE: usize = 68;
         const COOKIE: usize = 44;
+        const SEND_QUEUE: usize = 60;
+        const RETRANSMIT_TIMER: u8 = 1;
+        /// Of the array of SKMEMINFO: SK_MEMINFO_WMEM_ALLOC.
+        const BELOW: usize = 2 * 4;
         let family = i32::from(*body.first()?);
         let port = |at: usize| body.get(at..)?.first_chunk().map(|port| u16::from_be_bytes(*port));
         let address = |at: usize| {
@@ -217,15 +403,52 @@ impl TcpSocket {
                 _another => None,
             }
         };
-        let mut attributes = Attributes::after(body, LENGTH);
-        let info = attributes.find(|(kind, _)| *kind == INET_DIAG_INFO);
+        let (mut info, mut course, mut device_queue) = (TcpInfo::default(), Course::default(), None);
+        for (kind, bytes) in Attributes::after(body, LENGTH) {
+            match kind {
+                INET_DIAG_INFO => (info, course) = (TcpInfo::read(bytes), Course::read(bytes)),
+                INET_DIAG_SKMEMINFO => device_queue = word(bytes, BELOW),
+                _another => {}
+            }
+        }
         Some(Self {
             local: SocketAddr::new(address(8)?, port(4)?),
             peer: SocketAddr::new(address(24)?, port(6)?),
             cookie: long(body, COOKIE)?,
             inode: word(body, INODE)?,
-            info: info.map_or_else(TcpInfo::default, |(_, info)| TcpInfo::read(info)),
+            state: State::read(*body.get(1)?),
+            // With another timer, that number counts probes of a closed window.
+            retransmits: if *body.get(2)? == RETRANSMIT_TIMER { *body.get(3)? } else { 0 },
+            send_queue: word(body, SEND_QUEUE)?,
+            device_queue,
+            info,
+            course,
         })
+    }
+}
+
+impl Course {
+    /// Parses a `struct tcp_info`.
+    fn read(bytes: &[u8]) -> Self {
+        let count = |at| long(bytes, at).unwrap_or_default();
+        let number = |at| word(bytes, at).unwrap_or_default();
+        let micros = |at| Duration::from_micros(u64::from(number(at)));
+        let millis = |at| Duration::from_millis(u64::from(number(at)));
+        Self {
+            mss: number(16),
+            bytes_sent: count(200),
+            bytes_acked: count(120),
+            bytes_received: count(128),
+            since_sent: millis(44),
+            since_received: millis(52),
+            least_round_trip: micros(148),
+            timeout: micros(8),
+            pacing_rate: count(104),
+            timeouts: bytes
+                .get(240..)
+                .and_then(<[u8]>::first_chunk)
+                .map_or(0, |two| u16::from_ne_bytes(*two)),
+        }
     }
 }
 
@@ -310,6 +533,39 @@ mod tests {
             assert_eq!(poll(&mut heard, PollTimeout::from(10_000_u16)), Ok(1), "{gone:?}");
             sockets.ended(|socket| gone.push(socket)).unwrap();
         }
+    }
+
+    #[test]
+    fn a_list_has_the_sockets_of_a_port_at_either_end() {
+        let mut sockets = Sockets::open().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut there, _) = listener.accept().unwrap();
+        there.write_all(&[7; 300]).unwrap();
+        let _other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut seen = Vec::new();
+        sockets.list(Some(port), |socket| seen.push(socket)).unwrap();
+        let mut ends: Vec<_> =
+            seen.iter().map(|one| (one.local.port(), one.peer.port(), one.state)).collect();
+        let client = here.local_addr().unwrap().port();
+        ends.sort_by_key(|(local, peer, _)| (*local == port, *peer));
+        assert_eq!(
+            ends,
+            [(client, port, State::Open), (port, 0, State::Listening), (port, client, State::Open)]
+        );
+        let (one, other) = (here.local_addr().unwrap(), here.peer_addr().unwrap());
+        let nobody = (std::net::Ipv4Addr::LOCALHOST, 1).into();
+        let mut found = Vec::new();
+        sockets
+            .find_all(&[(other, nobody), (other, one), (one, other)], |socket| found.push(socket))
+            .unwrap();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!((found[0].course.bytes_sent, found[1].course.bytes_received), (300, 300));
+        assert!(found[0].course.mss > 500 && found[0].device_queue.is_some(), "{found:?}");
+        let mut all = Vec::new();
+        sockets.list(None, |socket| all.push(socket.cookie)).unwrap();
+        assert!(seen.iter().all(|socket| all.contains(&socket.cookie)) && all.len() > seen.len());
     }
 
     #[test]

@@ -73,8 +73,8 @@ impl Severity {
         }
     }
 
-    /// Of so much time lost to `cause`.
-    pub(crate) fn of(cause: Cause, lost: Duration) -> Self {
+    /// The severity of so much time lost to `cause`.
+    pub fn of(cause: Cause, lost: Duration) -> Self {
         let About { what: _, fixes: _, is_fault, least: _ } = cause.about();
         if !is_fault {
             return Self::Note;

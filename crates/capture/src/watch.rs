@@ -1,0 +1,312 @@
+//! Stalls of live sockets from the kernel's statistics, without packets, privileges or the programs' help.
+//!
+//! In flow samples of sockets ([`crate::sockets`]); out flow [`Row`]s: stalls by program, endpoint and cause. As only the kernel
+//! is read, what the connections carry does not matter: TLS, HTTP/2 and gRPC alike.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | (here) | [`Watch`]: which sockets are sampled when |
+//! | [`history`] | the rules |
+//! | [`row`] | stalls of many connections together |
+//! | [`owner`] | the program that holds a socket |
+//! | [`view`] | rows as text, JSON and Prometheus metrics |
+//! | [`session`] | a watch for some time, or until Ctrl-C |
+//! | [`guard`] | a test that fails on stalls |
+//!
+//! Sampling adapts: sockets with data in flight, or a hold in the last second, are *hot* and sampled each time. A few of them
+//! are queried one by one; of many, the whole table is listed, whichever costs less by what both have cost so far. Others are
+//! seen in a list each 50 ms: what recurs is found there, and makes them hot.
+
+pub mod guard;
+pub mod history;
+pub mod owner;
+pub mod row;
+pub mod session;
+pub mod view;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use diagnose::Side;
+use measure::Error;
+use measure::clock::Clock;
+use wire::{Duration, Time};
+
+use crate::kernel::{inodes_below, sockets_of};
+use crate::sockets::{Sockets, State, TcpSocket};
+use history::History;
+use owner::{Owner, owners};
+pub use row::{Row, Rows};
+
+/// The sockets that are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All of this network namespace.
+    All,
+    /// Those with this port at either end.
+    Port(u16),
+    /// Those of this process and its descendants.
+    Process(u32),
+}
+
+/// A watch in progress.
+#[derive(Debug)]
+pub struct Watch {
+    scope: Scope,
+    sockets: Sockets,
+    clock: Clock,
+    entries: BTreeMap<u64, Entry>,
+    listening: BTreeSet<u16>,
+    /// Stalls of sockets that are gone.
+    closed: Rows,
+    owners: BTreeMap<u32, Owner>,
+    owners_read_at: Option<Time>,
+    /// Addresses of sockets to be sampled each time.
+    hot: Vec<(SocketAddr, SocketAddr)>,
+    lists: u64,
+    list_due: Time,
+    list_cost: Duration,
+    /// Of a socket that is queried by itself.
+    query_cost: Duration,
+    samples: u64,
+    left_out: u64,
+}
+
+/// A socket.
+#[derive(Debug)]
+struct Entry {
+    history: History,
+    side: Side,
+    owner: Option<Owner>,
+    /// The last list that had it.
+    list: u64,
+    /// When a segment was last seen to be held.
+    held_at: Option<Time>,
+}
+
+/// Sockets that are watched at the same time.
+const MAX_SOCKETS: usize = 1 << 17;
+/// Longest time until a new or an idle socket is seen.
+const BETWEEN_LISTS: Duration = Duration::from_millis(50);
+/// So long after a hold the next is expected.
+const RECURRING: Duration = Duration::from_secs(1);
+/// Between looks at all open files of the machine.
+const BETWEEN_OWNERS: Duration = Duration::from_secs(1);
+
+impl Watch {
+    /// Begins with a list of the sockets that are there.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn begin(scope: Scope) -> Result<Self, Error> {
+        let mut watch = Self {
+            scope,
+            sockets: Sockets::open()?,
+            clock: Clock::start(),
+            entries: BTreeMap::new(),
+            listening: BTreeSet::new(),
+            closed: Rows::default(),
+            owners: BTreeMap::new(),
+            owners_read_at: None,
+            hot: Vec::new(),
+            lists: 0,
+            list_due: Time::ZERO,
+            list_cost: Duration::from_millis(1),
+            query_cost: Duration::from_micros(5),
+            samples: 0,
+            left_out: 0,
+        };
+        watch.list()?;
+        Ok(watch)
+    }
+
+    /// Takes a sample of the sockets that are hot, or of all.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn sample(&mut self) -> Result<(), Error> {
+        if self.clock.now() >= self.list_due || self.query_cost * self.hot.len() as u64 > self.list_cost {
+            self.list()?;
+        } else {
+            self.query()?;
+        }
+        self.hear_of_the_closed()
+    }
+
+    fn query(&mut self) -> Result<(), Error> {
+        if self.hot.is_empty() {
+            return Ok(());
+        }
+        let (began, hot) = (self.clock.now(), std::mem::take(&mut self.hot));
+        let Self { sockets, clock, entries, samples, hot: still_hot, .. } = self;
+        sockets.find_all(&hot, |socket| {
+            if let Some(entry) = entries.get_mut(&socket.cookie) {
+                *samples += 1;
+                if entry.take(clock.now(), &socket) {
+                    still_hot.push((socket.local, socket.peer));
+                }
+            }
+        })?;
+        let cost = self.clock.now().since(began) / hot.len() as u64;
+        self.query_cost = smoothed(self.query_cost, cost);
+        Ok(())
+    }
+
+    fn list(&mut self) -> Result<(), Error> {
+        let began = self.clock.now();
+        let own = match self.scope {
+            Scope::Process(pid) => Some(inodes_of(pid)),
+            Scope::All | Scope::Port(_) => None,
+        };
+        let port = match self.scope {
+            Scope::Port(port) => Some(port),
+            Scope::All | Scope::Process(_) => None,
+        };
+        self.lists += 1;
+        let is_first = self.lists == 1;
+        let mut new = Vec::new();
+        self.hot.clear();
+        let Self { sockets, clock, entries, listening, samples, lists, hot, .. } = self;
+        sockets.list(port, |socket| match entries.get_mut(&socket.cookie) {
+            _ if socket.state == State::Listening => drop(listening.insert(socket.local.port())),
+            Some(entry) => {
+                *samples += 1;
+                entry.list = *lists;
+                if entry.take(clock.now(), &socket) {
+                    hot.push((socket.local, socket.peer));
+                }
+            }
+            None if own.as_ref().is_none_or(|own| own.contains(&socket.inode)) => {
+                new.push((clock.now(), socket))
+            }
+            None => {}
+        })?;
+        for (at, socket) in new {
+            self.samples += 1;
+            self.add(at, &socket, !is_first);
+        }
+        let gone: Vec<u64> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.list != self.lists)
+            .map(|(cookie, _)| *cookie)
+            .collect();
+        gone.iter().for_each(|cookie| self.close(*cookie));
+        self.name_owners();
+        let now = self.clock.now();
+        self.list_cost = smoothed(self.list_cost, now.since(began));
+        // Where a list is expensive, lists that nothing else demands take a twentieth of the time at most.
+        self.list_due = now + BETWEEN_LISTS.max(self.list_cost * 20);
+        Ok(())
+    }
+
+    fn add(&mut self, at: Time, socket: &TcpSocket, is_opened_since: bool) {
+        if self.entries.len() >= MAX_SOCKETS {
+            self.left_out += 1;
+            return;
+        }
+        let ports = [socket.local.port(), socket.peer.port()];
+        let is_server = match ports.map(|port| self.listening.contains(&port)) {
+            [true, false] => true,
+            [false, true] => false,
+            // Both ends listen, or the listener is gone: servers have the lower ports.
+            _ => ports[0] < ports[1],
+        };
+        let side = if is_server { Side::Server } else { Side::Client };
+        let history = History::new(at, socket, is_opened_since);
+        let entry = Entry { history, side, owner: None, list: self.lists, held_at: None };
+        // Until a second sample shows whether it is.
+        self.hot.push((socket.local, socket.peer));
+        self.entries.insert(socket.cookie, entry);
+    }
+
+    /// Sockets that were destroyed since the last call, with their final counters.
+    fn hear_of_the_closed(&mut self) -> Result<(), Error> {
+        let mut closed = Vec::new();
+        self.sockets.ended(|socket| closed.push(socket))?;
+        for socket in closed {
+            if let Some(entry) = self.entries.get_mut(&socket.cookie) {
+                let last = *entry.history.last();
+                // Its ports are gone; nothing is held any more.
+                let last = TcpSocket { info: socket.info, course: socket.course, send_queue: 0, ..last };
+                entry.history.handle(self.clock.now(), &last);
+                self.close(socket.cookie);
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, cookie: u64) {
+        if let Some(entry) = self.entries.remove(&cookie) {
+            self.closed.add(&entry.history, entry.side, entry.owner.as_ref());
+        }
+    }
+
+    /// Names the programs of sockets that stalled, while they are open.
+    fn name_owners(&mut self) {
+        let now = self.clock.now();
+        let mut nameless: Vec<&mut Entry> = self
+            .entries
+            .values_mut()
+            .filter(|entry| entry.owner.is_none() && entry.history.has_stalled())
+            .collect();
+        let is_known = |entry: &&mut Entry| self.owners.contains_key(&entry.history.last().inode);
+        let is_due = self.owners_read_at.is_none_or(|at| now.since(at) >= BETWEEN_OWNERS);
+        if is_due && !nameless.iter().all(is_known) {
+            self.owners = owners();
+            self.owners_read_at = Some(now);
+        }
+        for entry in &mut nameless {
+            entry.owner = self.owners.get(&entry.history.last().inode).cloned();
+        }
+    }
+
+    /// The stalls so far, the most severe first.
+    pub fn rows(&mut self) -> Vec<Row> {
+        self.name_owners();
+        let mut rows = self.closed.clone();
+        for entry in self.entries.values() {
+            rows.add(&entry.history, entry.side, entry.owner.as_ref());
+        }
+        rows.sorted()
+    }
+
+    /// Number of sockets that are watched.
+    pub fn open(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Number of samples, of single sockets.
+    pub const fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Number of sockets beyond the limit.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+}
+
+impl Entry {
+    /// Takes a sample; whether the socket is hot.
+    fn take(&mut self, at: Time, socket: &TcpSocket) -> bool {
+        self.history.handle(at, socket);
+        if self.history.is_holding() {
+            self.held_at = Some(at);
+        }
+        socket.send_queue > 0
+            || self.held_at.is_some_and(|held_at| at.since(held_at) < RECURRING)
+            || matches!(socket.state, State::SynSent | State::SynReceived)
+    }
+}
+
+fn inodes_of(pid: u32) -> BTreeSet<u32> {
+    let mut inodes = inodes_below(pid);
+    inodes.extend(sockets_of(pid));
+    inodes
+}
+
+/// A moving average that forgets an eighth with each value.
+fn smoothed(average: Duration, value: Duration) -> Duration {
+    (average * 7 + value) / 8
+}

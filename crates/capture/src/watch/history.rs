@@ -1,0 +1,678 @@
+//! Stalls of one socket, from samples of the kernel's statistics: rules only, without a socket or a clock.
+//!
+//! What the kernel counts by itself (limits by window and buffer, retransmissions) is exact, however rare the samples are.
+//! Holds by Nagle's algorithm show in samples only, and their times are estimates.
+//!
+//! | stall | rule | refuted by |
+//! | --- | --- | --- |
+//! | `nagle`, `nagle-delayed-ack` | less than one MSS is unsent while segments are unacknowledged, though both windows would let it go | bytes in queues below TCP (auto-corking), a pacer's gap, loss recovery; unsent bytes that stay when nothing is unacknowledged (TCP_CORK) |
+//! | `receive-window-limited`, `zero-window` | the kernel's own clock | |
+//! | `send-buffer-limited` | the kernel's own clock | |
+//! | `retransmission-timeout`, `fast-retransmit` | retransmissions, timed from the last progress | |
+//! | `slow-start-restart` | a smaller window after idling, which then limits | losses |
+//! | `congestion-window` | a full window of less than ten segments after losses | |
+//! | `syn-unanswered` | a retransmitted SYN or SYN/ACK | |
+
+use diagnose::cause::Describe as _;
+use diagnose::{Cause, Severity};
+use wire::{Duration, Time};
+
+use crate::group::counted;
+use crate::sockets::{Standing, State, TcpSocket};
+use crate::span::shown;
+
+/// The samples of one socket so far.
+#[derive(Clone, Debug)]
+pub struct History {
+    began: Time,
+    last_at: Time,
+    last: TcpSocket,
+    /// Counters before the watch began.
+    base: TcpSocket,
+    /// When it last had nothing to send, or something new was acknowledged.
+    progress_at: Time,
+    hold: Option<Hold>,
+    repair: Option<Repair>,
+    restart: Option<Restart>,
+    tallies: [Tally; Kind::ALL.len()],
+}
+
+/// Stalls of one cause at one socket.
+#[derive(Clone, Debug)]
+pub struct Stall {
+    /// The cause.
+    pub cause: Cause,
+    /// Severity of the time lost in all.
+    pub severity: Severity,
+    /// Number of stalls.
+    pub times: u64,
+    /// Time lost in all.
+    pub lost: Duration,
+    /// The longest.
+    pub longest: Duration,
+    /// A sentence on the counters that show it.
+    pub evidence: String,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    times: u64,
+    samples: u64,
+    lost: Duration,
+    longest: Duration,
+    /// Of a stall that goes on.
+    current: Duration,
+    is_on: bool,
+    is_closed_window: bool,
+}
+
+/// Kinds of stalls that are told apart while they last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Hold,
+    Buffer,
+    Window,
+    Timeout,
+    Fast,
+    Restart,
+    Congestion,
+    Handshake,
+}
+
+impl Kind {
+    const ALL: [Self; 8] = [
+        Self::Hold,
+        Self::Buffer,
+        Self::Window,
+        Self::Timeout,
+        Self::Fast,
+        Self::Restart,
+        Self::Congestion,
+        Self::Handshake,
+    ];
+
+    const fn cause(self) -> Cause {
+        match self {
+            Self::Hold => Cause::Nagle,
+            Self::Buffer => Cause::SendBufferLimited,
+            Self::Window => Cause::ReceiveWindowLimited,
+            Self::Timeout => Cause::RetransmissionTimeout,
+            Self::Fast => Cause::FastRetransmit,
+            Self::Restart => Cause::SlowStartRestart,
+            Self::Congestion => Cause::CongestionWindow,
+            Self::Handshake => Cause::SynUnanswered,
+        }
+    }
+}
+
+/// A segment that is held.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    began: Time,
+    last: Time,
+    samples: u64,
+    /// Bytes that were sent before it.
+    sent: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    began: Time,
+    is_by_timer: bool,
+}
+
+/// A congestion window that was reduced after idling.
+#[derive(Clone, Copy, Debug)]
+struct Restart {
+    from: u32,
+    to: u32,
+    until: Time,
+}
+
+/// Samples further apart say nothing of the time between them.
+const MAX_SPACING: Duration = Duration::from_millis(1_000);
+/// A hold of more than the round trip and this waited for a delayed ACK: Linux delays by 40 ms (`TCP_DELACK_MIN`), others by up
+/// to 200 (RFC 1122, section 4.2.3.2, allows 500).
+const DELAYED: Duration = Duration::from_millis(20);
+/// The initial window (RFC 6928).
+const INITIAL_WINDOW: u32 = 10;
+/// `TCP_INFINITE_SSTHRESH`: no loss yet.
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+impl History {
+    /// Begins with a first sample. The counters of a socket that was opened before the watch are its base.
+    pub fn new(at: Time, socket: &TcpSocket, is_opened_since: bool) -> Self {
+        let mut base = *socket;
+        if is_opened_since {
+            base.info = Default::default();
+            base.course = Default::default();
+        }
+        let mut history = Self {
+            began: at,
+            last_at: at,
+            last: base,
+            base,
+            progress_at: at,
+            hold: None,
+            repair: None,
+            restart: None,
+            tallies: [Tally::default(); Kind::ALL.len()],
+        };
+        history.handle(at, socket);
+        history
+    }
+
+    /// The latest sample.
+    pub const fn last(&self) -> &TcpSocket {
+        &self.last
+    }
+
+    /// When that was taken.
+    pub const fn last_at(&self) -> Time {
+        self.last_at
+    }
+
+    /// Takes the next sample.
+    pub fn handle(&mut self, at: Time, socket: &TcpSocket) {
+        let spacing = at.since(self.last_at).min(MAX_SPACING);
+        match socket.state {
+            State::Open => {
+                self.hold(at, spacing, socket);
+                self.limits(socket);
+                self.repair(at, socket);
+                self.windows(at, spacing, socket);
+            }
+            State::SynSent | State::SynReceived => self.handshake(at, socket),
+            State::Listening | State::Closed => {}
+        }
+        (self.last_at, self.last) = (at, *socket);
+    }
+
+    fn hold(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
+        let sent = socket.course.bytes_sent;
+        let same = self.hold.filter(|hold| hold.sent == sent);
+        // Nagle's algorithm lets everything go when nothing is unacknowledged.
+        let is_corked = socket.info.sending.unacknowledged == 0 && socket.info.sending.not_sent.get() > 0;
+        if same.is_some() && is_corked {
+            self.hold = None;
+            return;
+        }
+        self.hold = match (same, is_held(socket)) {
+            (Some(hold), true) => Some(Hold { last: at, samples: hold.samples + 1, ..hold }),
+            (None, true) => {
+                self.end_hold(at);
+                let age = socket.course.since_sent.min(spacing);
+                let began = Time::from_nanos(at.as_nanos().saturating_sub(age.as_nanos()));
+                Some(Hold { began, last: at, samples: 1, sent })
+            }
+            (_, false) => {
+                self.end_hold(at);
+                None
+            }
+        };
+    }
+
+    fn tally(&mut self, kind: Kind) -> &mut Tally {
+        &mut self.tallies[kind as usize]
+    }
+
+    /// A hold ended between its last sample and the one at `at`.
+    fn end_hold(&mut self, at: Time) {
+        if let Some(Hold { began, last, samples, sent: _ }) = self.hold.take() {
+            let tally = self.tally(Kind::Hold);
+            tally.samples += samples;
+            tally.add(last.since(began) + at.since(last).min(MAX_SPACING) / 2);
+        }
+    }
+
+    /// What the kernel's own clocks counted.
+    fn limits(&mut self, socket: &TcpSocket) {
+        let grown = |clock: fn(&TcpSocket) -> Duration| clock(socket).saturating_sub(clock(&self.last));
+        let window = grown(|socket| socket.info.receive_window_limited);
+        let buffer = grown(|socket| socket.info.send_buffer_limited);
+        let is_closed = socket.info.sending.peer_window.get() < u64::from(socket.course.mss);
+        let tally = self.tally(Kind::Window);
+        tally.grow(window);
+        tally.is_closed_window |= is_closed && window > Duration::ZERO;
+        self.tally(Kind::Buffer).grow(buffer);
+    }
+
+    fn repair(&mut self, at: Time, socket: &TcpSocket) {
+        let has_retransmitted = socket.info.retransmitted > self.last.info.retransmitted;
+        if has_retransmitted && self.repair.is_none() {
+            self.repair = Some(Repair { began: self.progress_at, is_by_timer: false });
+        }
+        if let Some(repair) = &mut self.repair {
+            repair.is_by_timer |= socket.retransmits > 0
+                || socket.info.sending.standing == Standing::Loss
+                || socket.course.timeouts > self.last.course.timeouts;
+        }
+        if socket.course.bytes_acked > self.last.course.bytes_acked || socket.send_queue == 0 {
+            if let Some(Repair { began, is_by_timer }) = self.repair.take() {
+                let kind = if is_by_timer { Kind::Timeout } else { Kind::Fast };
+                self.tally(kind).add(at.since(began));
+            }
+            self.progress_at = at;
+        }
+    }
+
+    /// Congestion windows that are small, and limit.
+    fn windows(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
+        let (sending, before) = (&socket.info.sending, &self.last.info.sending);
+        let is_limiting = sending.unacknowledged >= sending.congestion_window
+            && sending.not_sent.get() >= u64::from(socket.course.mss);
+        let is_small =
+            sending.congestion_window < INITIAL_WINDOW && sending.slow_start_threshold < NO_THRESHOLD;
+        let is_idle = self.last.course.since_sent + spacing >= self.last.course.timeout;
+        let is_clean = [sending.standing, before.standing] == [Standing::Open; 2]
+            && socket.info.retransmitted == self.last.info.retransmitted;
+        let has_sent =
+            socket.course.bytes_sent > self.last.course.bytes_sent && self.last.course.bytes_sent > 0;
+        if is_idle && is_clean && has_sent && sending.congestion_window < before.congestion_window {
+            let (from, to) = (before.congestion_window, sending.congestion_window.max(1));
+            self.restart = Some(Restart { from, to, until: at + MAX_SPACING });
+        }
+        let limited = if is_limiting && is_small { spacing } else { Duration::ZERO };
+        match self.restart.filter(|restart| at <= restart.until && sending.congestion_window < restart.from) {
+            Some(Restart { from, to, until: _ }) if is_limiting => {
+                // Slow start doubles the window in each round trip.
+                let rounds = u64::from((from / to).max(2).ilog2());
+                let lost = socket.info.round_trip * rounds;
+                self.tally(Kind::Restart).add(lost);
+                self.restart = None;
+            }
+            other => self.restart = other,
+        }
+        self.tally(Kind::Congestion).grow(limited);
+    }
+
+    fn handshake(&mut self, at: Time, socket: &TcpSocket) {
+        if socket.retransmits > 0 {
+            let lost = at.since(self.began);
+            *self.tally(Kind::Handshake) =
+                Tally { times: u64::from(socket.retransmits), lost, longest: lost, ..Tally::default() };
+        }
+    }
+
+    /// Whether a segment is held now.
+    pub const fn is_holding(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    /// Whether there may be a stall: cheaper than [`stalls`](Self::stalls).
+    pub fn has_stalled(&self) -> bool {
+        self.hold.is_some() || self.tallies.iter().any(|tally| tally.times > 0)
+    }
+
+    /// The stalls so far.
+    pub fn stalls(&self) -> Vec<Stall> {
+        let mut so_far = self.clone();
+        so_far.end_hold(self.last_at);
+        let is_reported = |kind: Kind, tally: &Tally| match kind {
+            // One sample may be the moment before a segment leaves.
+            Kind::Hold => tally.samples > 1,
+            _another => tally.times > 0 && tally.lost > Duration::ZERO,
+        };
+        let all = Kind::ALL.into_iter().zip(&so_far.tallies);
+        let reported =
+            all.filter(|(kind, tally)| is_reported(*kind, tally) && tally.lost >= kind.cause().about().least);
+        reported.map(|(kind, tally)| self.stall(kind.cause(), tally)).collect()
+    }
+
+    fn stall(&self, cause: Cause, tally: &Tally) -> Stall {
+        let cause = match cause {
+            Cause::Nagle if tally.longest >= self.last.course.least_round_trip * 2 + DELAYED => {
+                Cause::NagleDelayedAck
+            }
+            Cause::ReceiveWindowLimited if tally.is_closed_window => Cause::ZeroWindow,
+            other => other,
+        };
+        let severity = Severity::of(cause, tally.lost);
+        // A client that does not complete a handshake is no fault of the server.
+        let is_waiting_server = cause == Cause::SynUnanswered && self.last.state == State::SynReceived;
+        Stall {
+            cause,
+            severity: if is_waiting_server { Severity::Low } else { severity },
+            times: tally.times,
+            lost: tally.lost,
+            longest: tally.longest,
+            evidence: self.evidence(cause, tally),
+        }
+    }
+
+    fn evidence(&self, cause: Cause, tally: &Tally) -> String {
+        let busy = self.last.info.busy.saturating_sub(self.base.info.busy);
+        let retransmitted = self.last.info.retransmitted.saturating_sub(self.base.info.retransmitted);
+        let segments = counted(u64::from(retransmitted), "segment");
+        match cause {
+            Cause::Nagle | Cause::NagleDelayedAck => format!(
+                "less than one MSS ({} bytes) was unsent in {} while segments were unacknowledged and both windows open; minimum round trip {}",
+                self.last.course.mss,
+                counted(tally.samples, "sample"),
+                shown(self.last.course.least_round_trip)
+            ),
+            Cause::ReceiveWindowLimited | Cause::ZeroWindow => {
+                format!(
+                    "by the kernel's count the peer's window limited {} of {} busy",
+                    shown(tally.lost),
+                    shown(busy)
+                )
+            }
+            Cause::SendBufferLimited => {
+                format!(
+                    "by the kernel's count the send buffer limited {} of {} busy",
+                    shown(tally.lost),
+                    shown(busy)
+                )
+            }
+            Cause::RetransmissionTimeout => {
+                format!(
+                    "{segments} retransmitted, after the timer ({}) expired",
+                    shown(self.last.course.timeout)
+                )
+            }
+            Cause::SlowStartRestart => {
+                "the congestion window was smaller after idling, and was full then".to_owned()
+            }
+            Cause::CongestionWindow => format!(
+                "a window of {} segments was full, after losses",
+                self.last.info.sending.congestion_window
+            ),
+            Cause::SynUnanswered if self.last.state == State::SynReceived => {
+                format!("SYN/ACK retransmitted {} without a reply", counted(tally.times, "time"))
+            }
+            Cause::SynUnanswered => {
+                format!("SYN retransmitted {} without a reply", counted(tally.times, "time"))
+            }
+            _ => format!("{segments} retransmitted"),
+        }
+    }
+}
+
+impl Tally {
+    /// A stall that is over.
+    fn add(&mut self, lost: Duration) {
+        (self.times, self.lost, self.longest) = (self.times + 1, self.lost + lost, self.longest.max(lost));
+    }
+
+    /// More of a stall, or none: then it is over.
+    fn grow(&mut self, lost: Duration) {
+        if lost == Duration::ZERO {
+            (self.is_on, self.current) = (false, Duration::ZERO);
+            return;
+        }
+        self.times += u64::from(!self.is_on);
+        (self.is_on, self.current) = (true, self.current + lost);
+        (self.lost, self.longest) = (self.lost + lost, self.longest.max(self.current));
+    }
+}
+
+/// Whether nothing but Nagle's algorithm (or TCP_CORK) keeps bytes from being sent (RFC 9293, section 3.7.4).
+fn is_held(socket: &TcpSocket) -> bool {
+    let sending = &socket.info.sending;
+    let (unsent, mss) = (sending.not_sent.get(), u64::from(socket.course.mss));
+    let in_flight = u64::from(socket.send_queue).saturating_sub(unsent);
+    let is_short = 0 < unsent && unsent < mss;
+    let is_waiting = 0 < sending.unacknowledged && sending.unacknowledged < sending.congestion_window;
+    // Zero on kernels that do not report the window, too: those show no holds.
+    let fits = in_flight + unsent <= sending.peer_window.get();
+    let is_undisturbed = matches!(sending.standing, Standing::Open | Standing::Reduced);
+    let is_below = socket.device_queue.is_some_and(|bytes| bytes > 0);
+    is_short && is_waiting && fits && is_undisturbed && !is_below && !is_paced(socket)
+}
+
+/// Whether a pacer may be what waits: since the last segment, not twice its gap has passed.
+fn is_paced(socket: &TcpSocket) -> bool {
+    let rate = socket.course.pacing_rate;
+    if rate == 0 || rate == u64::MAX {
+        return false;
+    }
+    let gap = Duration::from_nanos(u64::from(socket.course.mss) * 1_000_000_000 / rate);
+    gap > Duration::from_millis(1) && socket.course.since_sent < gap * 2
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use wire::Bytes;
+
+    use super::*;
+    use crate::sockets::{Course, Sending, TcpInfo};
+
+    /// An established socket that has sent and received, over 1 ms.
+    fn socket() -> TcpSocket {
+        let sending = Sending {
+            congestion_window: 10,
+            slow_start_threshold: NO_THRESHOLD,
+            peer_window: Bytes::new(65_536),
+            ..Sending::default()
+        };
+        let millis = Duration::from_millis;
+        TcpSocket {
+            local: (Ipv4Addr::LOCALHOST, 80).into(),
+            peer: (Ipv4Addr::LOCALHOST, 40_000).into(),
+            cookie: 1,
+            inode: 1,
+            state: State::Open,
+            send_queue: 0,
+            retransmits: 0,
+            device_queue: Some(0),
+            info: TcpInfo { round_trip: millis(1), sending, ..TcpInfo::default() },
+            course: Course {
+                mss: 1_448,
+                bytes_sent: 10_000,
+                bytes_acked: 10_000,
+                least_round_trip: millis(1),
+                timeout: millis(200),
+                ..Course::default()
+            },
+        }
+    }
+
+    /// 600 bytes are held while 100 are unacknowledged.
+    fn held(socket: TcpSocket) -> TcpSocket {
+        let mut held = socket;
+        (held.info.sending.unacknowledged, held.send_queue) = (1, 700);
+        held.info.sending.not_sent = Bytes::new(600);
+        held
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// Stalls of samples, each with its time in milliseconds.
+    fn stalls(samples: &[(u64, TcpSocket)]) -> Vec<(Cause, u64, f64)> {
+        let ((first, socket), rest) = samples.split_first().unwrap();
+        let mut history = History::new(at(*first), socket, false);
+        rest.iter().for_each(|(millis, socket)| history.handle(at(*millis), socket));
+        let brief = |stall: Stall| (stall.cause, stall.times, stall.lost.as_millis_f64());
+        history.stalls().into_iter().map(brief).collect()
+    }
+
+    /// One exchange after another from time 0: each holds for so many of `every` ms, sampled each `spacing` ms.
+    fn exchanges(count: u64, every: u64, holds: u64, spacing: u64) -> Vec<(u64, TcpSocket)> {
+        let sample = |now: u64| {
+            let mut socket = socket();
+            socket.course.bytes_sent += now / every * 700;
+            socket.course.since_sent = Duration::from_millis(now % every);
+            (now, if now % every < holds && now % every > 0 { held(socket) } else { socket })
+        };
+        (0..count * every / spacing).map(|tick| sample(tick * spacing)).collect()
+    }
+
+    #[test]
+    fn a_segment_held_for_a_delayed_ack_is_found_and_timed() {
+        let found = stalls(&exchanges(7, 50, 44, 1));
+        let [(cause, times, lost)] = found[..] else { panic!("{found:?}") };
+        assert_eq!((cause, times), (Cause::NagleDelayedAck, 7));
+        assert!((lost - 7.0 * 44.0).abs() < 7.0, "{lost}");
+        // 20 times as rare samples: the same, less precisely.
+        let found = stalls(&exchanges(70, 50, 44, 20));
+        let [(cause, _, lost)] = found[..] else { panic!("{found:?}") };
+        assert!(cause == Cause::NagleDelayedAck && (lost / 70.0 / 44.0 - 1.0).abs() < 0.2, "{lost}");
+    }
+
+    #[test]
+    fn a_hold_of_a_round_trip_has_no_delayed_ack() {
+        let mut samples = exchanges(3, 50, 30, 1);
+        for (_, socket) in &mut samples {
+            socket.course.least_round_trip = Duration::from_millis(29);
+        }
+        assert_eq!(stalls(&samples)[0].0, Cause::Nagle);
+    }
+
+    #[test]
+    fn holds_shorter_than_the_sampling_are_found_if_they_recur() {
+        // 10 ms in each 37, sampled each 10: most exchanges show it once.
+        let found = stalls(&exchanges(100, 37, 10, 10));
+        let [(_, times, lost)] = found[..] else { panic!("{found:?}") };
+        assert!(times > 50 && (lost / 1_000.0 - 1.0).abs() < 0.35, "{times} {lost}");
+    }
+
+    #[test]
+    fn what_else_keeps_bytes_back_is_no_hold() {
+        let others: [(&str, fn(&mut TcpSocket)); 8] = [
+            ("a slow reader", |socket| socket.info.sending.peer_window = Bytes::new(500)),
+            ("a full segment", |socket| socket.info.sending.not_sent = Bytes::new(1_448)),
+            ("auto-corking", |socket| socket.device_queue = Some(2_304)),
+            ("a full congestion window", |socket| socket.info.sending.congestion_window = 1),
+            ("recovery", |socket| socket.info.sending.standing = Standing::Recovery),
+            ("a pacer", |socket| socket.course.pacing_rate = 10_000),
+            ("nothing unacknowledged", |socket| socket.info.sending.unacknowledged = 0),
+            ("nothing unsent", |socket| socket.info.sending.not_sent = Bytes::new(0)),
+        ];
+        for (name, change) in others {
+            let mut samples = exchanges(7, 50, 44, 1);
+            samples
+                .iter_mut()
+                .filter(|(_, socket)| socket.send_queue > 0)
+                .for_each(|(_, socket)| change(socket));
+            let found = stalls(&samples);
+            assert!(
+                found.iter().all(|(cause, _, _)| !matches!(cause, Cause::Nagle | Cause::NagleDelayedAck)),
+                "{name}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_sample_is_not_enough() {
+        assert_eq!(stalls(&[(0, socket()), (10, held(socket())), (20, socket())]), []);
+    }
+
+    #[test]
+    fn corked_bytes_are_no_hold() {
+        // Everything is acknowledged, and they stay.
+        let mut corked = held(socket());
+        (corked.info.sending.unacknowledged, corked.send_queue) = (0, 600);
+        let samples =
+            [(0, socket()), (10, held(socket())), (20, held(socket())), (30, corked), (200, corked)];
+        assert_eq!(stalls(&samples), []);
+    }
+
+    #[test]
+    fn the_kernels_clocks_are_taken_from_the_first_sample_on() {
+        let sample = |millis, closed| {
+            let mut socket = socket();
+            socket.info.receive_window_limited = Duration::from_millis(millis);
+            socket.info.send_buffer_limited = Duration::from_millis(millis / 10);
+            socket.info.sending.peer_window = Bytes::new(if closed { 0 } else { 65_536 });
+            socket
+        };
+        let samples = [
+            (0, sample(500, false)),
+            (50, sample(540, false)),
+            (90, sample(540, false)),
+            (120, sample(560, false)),
+        ];
+        assert_eq!(
+            stalls(&samples),
+            [(Cause::SendBufferLimited, 2, 6.0), (Cause::ReceiveWindowLimited, 2, 60.0)]
+        );
+        let samples = [(0, sample(0, false)), (50, sample(50, true))];
+        assert_eq!(stalls(&samples)[1].0, Cause::ZeroWindow);
+    }
+
+    #[test]
+    fn a_timeout_costs_the_time_since_the_last_progress() {
+        let flight = |bytes_acked, retransmitted, timeouts| {
+            let mut socket = socket();
+            (socket.send_queue, socket.info.sending.unacknowledged) = (1_448, 1);
+            (socket.info.retransmitted, socket.course.timeouts) = (retransmitted, timeouts);
+            socket.course.bytes_acked = bytes_acked;
+            socket
+        };
+        let timer = [
+            (0, socket()),
+            (10, flight(11_000, 0, 0)),
+            (200, flight(11_000, 0, 0)),
+            (220, flight(11_000, 1, 1)),
+            (230, flight(12_448, 1, 1)),
+        ];
+        assert_eq!(stalls(&timer), [(Cause::RetransmissionTimeout, 1, 220.0)]);
+        let fast = [
+            (0, socket()),
+            (10, flight(11_000, 0, 0)),
+            (20, flight(11_000, 1, 0)),
+            (30, flight(12_448, 1, 0)),
+        ];
+        assert_eq!(stalls(&fast), [(Cause::FastRetransmit, 1, 20.0)]);
+    }
+
+    #[test]
+    fn a_window_that_is_small_after_idling_counts_if_it_limits() {
+        let window = |congestion_window, sent, is_full: bool| {
+            let mut socket = socket();
+            socket.info.round_trip = Duration::from_millis(50);
+            socket.info.sending.congestion_window = congestion_window;
+            socket.course.bytes_sent = sent;
+            if is_full {
+                (socket.info.sending.unacknowledged, socket.send_queue) = (congestion_window, 30_000);
+                socket.info.sending.not_sent = Bytes::new(14_480);
+            }
+            socket
+        };
+        let mut idle = window(80, 100_000, false);
+        idle.course.since_sent = Duration::from_millis(1_500);
+        let full = [(0, idle), (10, window(10, 114_480, true))];
+        assert_eq!(stalls(&full), [(Cause::SlowStartRestart, 1, 150.0)]);
+        assert_eq!(stalls(&[(0, idle), (10, window(10, 101_000, false))]), []);
+        let mut lossy = window(10, 114_480, true);
+        lossy.info.retransmitted = 1;
+        assert!(
+            stalls(&[(0, idle), (10, lossy)]).iter().all(|(cause, _, _)| *cause != Cause::SlowStartRestart)
+        );
+    }
+
+    #[test]
+    fn a_small_window_counts_only_after_losses() {
+        let full = |threshold| {
+            let mut socket = socket();
+            socket.info.sending.congestion_window = 4;
+            (socket.info.sending.unacknowledged, socket.info.sending.slow_start_threshold) = (4, threshold);
+            (socket.info.sending.not_sent, socket.send_queue) = (Bytes::new(100_000), 106_000);
+            socket
+        };
+        assert_eq!(
+            stalls(&[(0, full(2)), (10, full(2)), (30, full(2))]),
+            [(Cause::CongestionWindow, 1, 30.0)]
+        );
+        assert_eq!(stalls(&[(0, full(NO_THRESHOLD)), (30, full(NO_THRESHOLD))]), []);
+    }
+
+    #[test]
+    fn a_handshake_hangs_when_its_first_segment_is_retransmitted() {
+        let mut syn = socket();
+        syn.state = State::SynSent;
+        let mut again = syn;
+        again.retransmits = 2;
+        assert_eq!(stalls(&[(0, syn), (500, syn)]), []);
+        assert_eq!(stalls(&[(0, syn), (3_100, again)]), [(Cause::SynUnanswered, 2, 3_100.0)]);
+        let mut history = History::new(at(0), &syn, true);
+        again.state = State::SynReceived;
+        history.handle(at(3_100), &again);
+        assert_eq!(history.stalls()[0].severity, Severity::Low);
+    }
+}

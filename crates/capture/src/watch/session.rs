@@ -1,0 +1,117 @@
+//! A watch for some time, or until Ctrl-C: samples at an interval, and a report each second.
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::time::{ClockId, clock_gettime};
+use std::os::fd::AsFd;
+
+use measure::clock::Clock;
+use wire::{Duration, Time};
+
+use super::{Row, Scope, Watch};
+use crate::Error;
+use crate::live::Interrupts;
+
+/// Options of a watch.
+#[derive(Clone, Copy, Debug)]
+pub struct Session {
+    /// The sockets.
+    pub scope: Scope,
+    /// Time from one sample to the next.
+    pub interval: Duration,
+    /// Duration; `None`: until a signal.
+    pub span: Option<Duration>,
+}
+
+/// A state of a watch.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Time since it began.
+    pub elapsed: Duration,
+    /// The stalls so far, the most severe first.
+    pub rows: Vec<Row>,
+    /// Number of sockets that are open.
+    pub open: usize,
+    /// Number of samples, of single sockets.
+    pub samples: u64,
+    /// Number of sockets beyond the limit, which are not watched.
+    pub left_out: u64,
+    /// CPU time of this process since the watch began.
+    pub cpu: Duration,
+    /// Whether it is the last.
+    pub is_last: bool,
+}
+
+impl Report {
+    /// Whether a stall is worth fixing.
+    pub fn fails(&self) -> bool {
+        self.rows.iter().any(|row| row.severity.is_worth_fixing())
+    }
+
+    /// CPU time as a share of the time that passed.
+    pub fn load(&self) -> f64 {
+        self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Time between reports.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
+
+impl Session {
+    /// Watches, and passes a report to `each` in each second, and at the end.
+    ///
+    /// # Errors
+    /// The kernel's error, or the first of `each`.
+    pub fn run<E: From<Error>>(&self, mut each: impl FnMut(&Report) -> Result<(), E>) -> Result<Report, E> {
+        let signals = Interrupts::begin()?;
+        let clock = Clock::start();
+        let cpu_before = cpu_time();
+        let mut watch = Watch::begin(self.scope).map_err(Error::from)?;
+        let (mut due, mut report_due) = (clock.now(), clock.now() + BETWEEN_REPORTS);
+        loop {
+            // A sample that is late is left out: the next one is as good.
+            due = (due + self.interval).max(clock.now());
+            let is_interrupted = signals.wait(due.since(clock.now()))?;
+            let now = clock.now();
+            let is_last = is_interrupted || self.span.is_some_and(|span| now.since(Time::ZERO) >= span);
+            watch.sample().map_err(Error::from)?;
+            if is_last || now >= report_due {
+                report_due = now + BETWEEN_REPORTS;
+                let report = Report {
+                    elapsed: now.since(Time::ZERO),
+                    rows: watch.rows(),
+                    open: watch.open(),
+                    samples: watch.samples(),
+                    left_out: watch.left_out(),
+                    cpu: cpu_time().saturating_sub(cpu_before),
+                    is_last,
+                };
+                each(&report)?;
+                if is_last {
+                    return Ok(report);
+                }
+            }
+        }
+    }
+}
+
+impl Interrupts {
+    /// Waits for so long; whether a signal came.
+    fn wait(&self, span: Duration) -> Result<bool, Error> {
+        let span = TimeSpec::nanoseconds(i64::try_from(span.as_nanos()).unwrap_or(i64::MAX));
+        let mut waiting = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut waiting, Some(span), None) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::EINTR) => Ok(false),
+            Err(errno) => Err(Error::Signals(errno)),
+        }
+    }
+}
+
+/// CPU time of this process.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
+    let nanos = time.map_or(0, |time| u64::try_from(time.num_nanoseconds()).unwrap_or_default());
+    Duration::from_nanos(nanos)
+}

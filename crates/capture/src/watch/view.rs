@@ -1,0 +1,159 @@
+//! A watch's report as lines of a terminal, text, JSON and Prometheus metrics.
+
+use diagnose::cause::Describe as _;
+use serde_json::{Value, json};
+
+use super::Row;
+use super::session::Report;
+use crate::advice::party;
+use crate::group::counted;
+use crate::span::shown;
+
+/// Lines of at most `width` columns and `height` rows, for a terminal that is drawn again and again.
+pub fn lines(report: &Report, width: usize, height: usize) -> Vec<String> {
+    let mut lines = vec![summary(report), String::new()];
+    if report.rows.is_empty() {
+        lines.push("no stalls".to_owned());
+    } else {
+        lines.push(columns(["cause", "lost", "longest", "times", "at", "program"].map(str::to_owned)));
+    }
+    lines.extend(report.rows.iter().map(line));
+    lines.truncate(height);
+    lines.iter().map(|line| line.chars().take(width).collect()).collect()
+}
+
+fn line(row: &Row) -> String {
+    columns([
+        row.cause.name().to_owned(),
+        shown(row.lost),
+        shown(row.longest),
+        row.times.to_string(),
+        format!("{} {}", row.side, row.server),
+        program(row),
+    ])
+}
+
+fn columns([cause, lost, longest, times, at, program]: [String; 6]) -> String {
+    format!("{cause:22} {lost:>9} {longest:>9} {times:>6}  {at:30} {program}").trim_end().to_owned()
+}
+
+/// `python3 (pid 7, container 0123456789ab)`, as far as it is known.
+fn program(row: &Row) -> String {
+    let Some(owner) = &row.owner else { return "unknown program".to_owned() };
+    let container = owner.container.as_ref().map(|id| format!(", container {id}")).unwrap_or_default();
+    format!("{} (pid {}{container})", owner.name, owner.pid)
+}
+
+fn summary(report: &Report) -> String {
+    format!(
+        "{} open, {} in {}, {:.1}% of a CPU",
+        counted(report.open as u64, "socket"),
+        counted(report.samples, "sample"),
+        shown(report.elapsed),
+        report.load() * 100.0
+    )
+}
+
+/// The report at the end: each stall with its evidence and fixes.
+pub fn text(report: &Report) -> String {
+    let mut text = summary(report) + "\n";
+    if report.left_out > 0 {
+        text += &format!("not watched, beyond the limit: {}\n", counted(report.left_out, "socket"));
+    }
+    if report.rows.is_empty() {
+        return text + "\nNo stalls were found.\n";
+    }
+    for (number, row) in (1..).zip(&report.rows) {
+        text += &format!(
+            "\n{number}. {}: {} lost in {} of {}, the longest {}\n   {}, {} of {}\n   {}\n   {}.\n",
+            row.cause.name(),
+            shown(row.lost),
+            counted(row.times, "stall"),
+            counted(row.connections, "connection"),
+            shown(row.longest),
+            program(row),
+            row.side,
+            row.server,
+            row.cause.about().what,
+            row.evidence
+        );
+        for fix in row.cause.about().fixes {
+            text += &format!("   - {}: {}\n", party(row.side, fix.who), fix.change);
+        }
+    }
+    text
+}
+
+/// A line of JSON for each row that is not in `before`, and one for the end.
+pub fn json_lines(report: &Report, before: &[Row]) -> String {
+    let new = report.rows.iter().filter(|row| !before.contains(row));
+    let mut values: Vec<Value> = new.map(|row| json_row(report, row)).collect();
+    if report.is_last {
+        values.push(json!({
+            "event": "end",
+            "at_ms": report.elapsed.as_millis_f64(),
+            "sockets": report.open,
+            "samples": report.samples,
+            "not_watched": report.left_out,
+            "cpu_share": report.load(),
+            "stalls": report.rows.len(),
+            "fails": report.fails(),
+        }));
+    }
+    values.iter().map(|value| format!("{value}\n")).collect()
+}
+
+fn json_row(report: &Report, row: &Row) -> Value {
+    let fixes = row.cause.about().fixes.iter();
+    json!({
+        "event": "stall",
+        "at_ms": report.elapsed.as_millis_f64(),
+        "cause": row.cause.name(),
+        "severity": row.severity.name(),
+        "side": row.side.to_string(),
+        "server": row.server.to_string(),
+        "pid": row.owner.as_ref().map(|owner| owner.pid),
+        "program": row.owner.as_ref().map(|owner| &owner.name),
+        "container": row.owner.as_ref().and_then(|owner| owner.container.as_ref()),
+        "connections": row.connections,
+        "times": row.times,
+        "lost_ms": row.lost.as_millis_f64(),
+        "longest_ms": row.longest.as_millis_f64(),
+        "evidence": row.evidence,
+        "fixes": fixes
+            .map(|fix| json!({ "who": party(row.side, fix.who), "change": fix.change }))
+            .collect::<Value>(),
+    })
+}
+
+/// Metrics in Prometheus's text format, version 0.0.4.
+pub fn metrics(report: &Report) -> String {
+    /// Beyond, a scrape would be larger than what it measures.
+    const MAX_SERIES: usize = 1_000;
+    let mut text = String::new();
+    for (name, kind, value) in [
+        ("sockets", "gauge", report.open as f64),
+        ("samples_total", "counter", report.samples as f64),
+        ("cpu_seconds_total", "counter", report.cpu.as_secs_f64()),
+    ] {
+        text += &format!("# TYPE roundtrip_watch_{name} {kind}\nroundtrip_watch_{name} {value}\n");
+    }
+    let values: [(&str, fn(&Row) -> f64); 2] =
+        [("lost_seconds_total", |row| row.lost.as_secs_f64()), ("stalls_total", |row| row.times as f64)];
+    for (name, value) in values {
+        text += &format!("# TYPE roundtrip_watch_{name} counter\n");
+        for row in report.rows.iter().take(MAX_SERIES) {
+            text += &format!("roundtrip_watch_{name}{{{}}} {}\n", labels(row), value(row));
+        }
+    }
+    text
+}
+
+fn labels(row: &Row) -> String {
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let owner = row.owner.as_ref();
+    let program = owner.map_or_else(String::new, |owner| quoted(&owner.name));
+    let pid = owner.map_or_else(String::new, |owner| owner.pid.to_string());
+    let (cause, side, server) = (row.cause.name(), row.side, row.server);
+    format!("cause=\"{cause}\",program=\"{program}\",pid=\"{pid}\",side=\"{side}\",server=\"{server}\"")
+}

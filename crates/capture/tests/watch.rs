@@ -1,0 +1,163 @@
+//! Live sockets, watched: a server that writes headers and body apart with Nagle's algorithm, its fixed twin, and what else
+//! keeps bytes from being sent. No privileges are needed.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::panic;
+use std::thread;
+
+use diagnose::{Cause, Side};
+use roundtrip_capture::watch::Row;
+use roundtrip_capture::watch::guard::{assert_no_stalls, stalls_during};
+use socket2::SockRef;
+
+const HEADERS: usize = 60;
+const BODY: usize = 600;
+const REQUESTS: usize = 12;
+
+/// Writes one response.
+type Respond = fn(&mut TcpStream);
+
+/// In two pieces, the second of which waits for the acknowledgement of the first.
+fn apart(stream: &mut TcpStream) {
+    stream.write_all(&[b'h'; HEADERS]).unwrap();
+    stream.write_all(&[b'b'; BODY]).unwrap();
+}
+
+fn whole(stream: &mut TcpStream) {
+    stream.write_all(&[b'x'; HEADERS + BODY]).unwrap();
+}
+
+/// A server of one connection.
+fn serve(respond: Respond, set_up: fn(&TcpStream)) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        set_up(&stream);
+        while stream.read(&mut [0; 64]).is_ok_and(|length| length > 0) {
+            respond(&mut stream);
+        }
+    });
+    address
+}
+
+/// Requests over one connection, each after the response before.
+fn fetch(server: SocketAddr) -> usize {
+    let mut stream = TcpStream::connect(server).unwrap();
+    for _ in 0..REQUESTS {
+        stream.write_all(b"GET").unwrap();
+        stream.read_exact(&mut [0; HEADERS + BODY]).unwrap();
+    }
+    REQUESTS
+}
+
+fn causes(rows: &[Row]) -> Vec<Cause> {
+    rows.iter().map(|row| row.cause).collect()
+}
+
+fn is_held(rows: &[Row]) -> bool {
+    rows.iter().any(|row| matches!(row.cause, Cause::Nagle | Cause::NagleDelayedAck))
+}
+
+#[test]
+fn a_server_that_writes_headers_and_body_apart_is_named_with_its_process() {
+    let server = serve(apart, |_| ());
+    let (done, rows) = stalls_during(server.port(), || fetch(server)).unwrap();
+    assert_eq!(done, REQUESTS);
+    assert_eq!(causes(&rows), [Cause::NagleDelayedAck], "{rows:#?}");
+    assert_eq!((rows[0].side, rows[0].server, rows[0].connections), (Side::Server, server, 1));
+    assert!(rows[0].severity.is_worth_fixing() && rows[0].times > 1, "{rows:#?}");
+    assert_eq!(rows[0].owner.as_ref().unwrap().pid, std::process::id());
+}
+
+#[test]
+fn its_fixed_twins_are_silent() {
+    let twins: [(Respond, fn(&TcpStream)); 2] =
+        [(whole, |_| ()), (apart, |stream| stream.set_nodelay(true).unwrap())];
+    for (respond, set_up) in twins {
+        let server = serve(respond, set_up);
+        let (_, rows) = stalls_during(server.port(), || fetch(server)).unwrap();
+        assert_eq!(rows, []);
+    }
+}
+
+#[test]
+fn the_guard_fails_a_test_of_the_faulty_server_and_passes_its_twin() {
+    let server = serve(whole, |_| ());
+    assert_eq!(assert_no_stalls(server.port(), || fetch(server)), REQUESTS);
+    let server = serve(apart, |_| ());
+    let failed = panic::catch_unwind(|| assert_no_stalls(server.port(), || fetch(server))).unwrap_err();
+    let told = failed.downcast::<String>().unwrap();
+    assert!(told.contains("nagle-delayed-ack: the server"), "{told}");
+}
+
+#[test]
+fn a_slow_reader_is_a_limit_by_its_window_and_no_hold() {
+    const LENGTH: usize = 4 << 20;
+    let server = serve(|stream| stream.write_all(&vec![7; LENGTH]).unwrap(), |_| ());
+    let read_slowly = || {
+        let mut stream = TcpStream::connect(server).unwrap();
+        SockRef::from(&stream).set_recv_buffer_size(64 << 10).unwrap();
+        stream.write_all(b"GET").unwrap();
+        let mut piece = vec![0; 64 << 10];
+        for _ in 0..LENGTH / piece.len() {
+            thread::sleep(std::time::Duration::from_millis(3));
+            stream.read_exact(&mut piece).unwrap();
+        }
+    };
+    let ((), rows) = stalls_during(server.port(), read_slowly).unwrap();
+    assert!(!is_held(&rows), "{rows:#?}");
+    let limits = [Cause::ReceiveWindowLimited, Cause::ZeroWindow];
+    assert!(rows.iter().any(|row| limits.contains(&row.cause) && row.side == Side::Server), "{rows:#?}");
+}
+
+#[test]
+fn a_pacer_is_no_hold() {
+    /// Bytes per second.
+    const RATE: u32 = 400_000;
+    let set_up = |stream: &TcpStream| {
+        stream.set_nodelay(true).unwrap();
+        // Smaller than the device's, so that the sender's gaps are in the samples.
+        SockRef::from(stream).set_tcp_mss(1_000).unwrap();
+        pace(stream, RATE);
+    };
+    let respond: Respond = |stream| (0..60).for_each(|_| stream.write_all(&[7; 700]).unwrap());
+    let server = serve(respond, set_up);
+    let fetch = || {
+        let mut stream = TcpStream::connect(server).unwrap();
+        for _ in 0..3 {
+            stream.write_all(b"GET").unwrap();
+            stream.read_exact(&mut [0; 60 * 700]).unwrap();
+        }
+    };
+    let ((), rows) = stalls_during(server.port(), fetch).unwrap();
+    assert!(!is_held(&rows), "{rows:#?}");
+}
+
+/// Sets SO_MAX_PACING_RATE.
+fn pace(stream: &TcpStream, rate: u32) {
+    use std::os::fd::AsRawFd as _;
+    let length = u32::try_from(size_of::<u32>()).unwrap();
+    // SAFETY: the option's value is an integer that lives for the call, of the length that is given.
+    let done = unsafe {
+        let value = (&raw const rate).cast();
+        libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, value, length)
+    };
+    assert_eq!(done, 0);
+}
+
+#[test]
+fn a_corked_response_is_no_hold() {
+    let respond: Respond = |stream| {
+        let socket = SockRef::from(&*stream);
+        socket.set_tcp_cork(true).unwrap();
+        (&*stream).write_all(&[b'h'; HEADERS]).unwrap();
+        thread::sleep(std::time::Duration::from_millis(8));
+        (&*stream).write_all(&[b'b'; BODY]).unwrap();
+        socket.set_tcp_cork(false).unwrap();
+    };
+    let server = serve(respond, |_| ());
+    let (_, rows) = stalls_during(server.port(), || fetch(server)).unwrap();
+    assert_eq!(rows, []);
+}
