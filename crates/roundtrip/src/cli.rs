@@ -12,6 +12,7 @@ pub mod flags;
 pub mod gate;
 pub mod load;
 pub mod misuse;
+pub mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -85,6 +86,11 @@ pub enum Verb {
     /// pcapng, also compressed by gzip or zstd; `-` is standard input. The exit status is 1 when something worth fixing
     /// was found, or what --fail-on names.
     Diagnose(Diagnose),
+    /// Stalls of live connections, from the kernel's statistics, without root
+    ///
+    /// Samples the sockets of this machine, names the cause of each stall, the program and the fix. Packets are not read,
+    /// so that TLS, HTTP/2 and gRPC do not matter. The exit status is 1 when something worth fixing was found.
+    Watch(watch::Watch),
     /// The papers' tables and figures beside ours, with a verdict for each number
     ///
     /// With no keys: all of them. The exit status is 1 when a verdict is worse than the recorded one. Figures are

@@ -60,6 +60,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Load(arguments) => return verb::load::run(arguments),
         Verb::Logs(arguments) => verb::logs::run(arguments)?,
         Verb::Diagnose(arguments) => return verb::diagnose::run(arguments),
+        Verb::Watch(arguments) => return verb::watch::run(arguments),
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),
         Verb::Serve(arguments) => verb::serve::run(arguments)?,
         Verb::Gateway(arguments) => verb::gateway::run(arguments)?,

@@ -19,3 +19,4 @@ pub mod reproduce;
 pub mod serve;
 pub mod simulate;
 pub mod site;
+pub mod watch;

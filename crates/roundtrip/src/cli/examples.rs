@@ -24,6 +24,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("measure") => &MEASURE,
         Some("compare") => &COMPARE,
         Some("diagnose") => &DIAGNOSE,
+        Some("watch") => &WATCH,
         Some("reproduce") => &REPRODUCE,
         Some("connections") => &CONNECTIONS,
         Some("content") => &CONTENT,
@@ -181,6 +182,14 @@ const DIAGNOSE: [Example; 11] = [
         "roundtrip diagnose --run --baseline known.json --format github -- ./test",
         "only new findings fail, as annotations",
     ),
+];
+
+const WATCH: [Example; 5] = [
+    example("roundtrip watch --port 8000", "stalls of a server's connections, live"),
+    example("roundtrip watch --pid 4711 --duration 30s", "of one process and its children"),
+    example("roundtrip watch --port 8000 --interval 1ms", "stalls of a few milliseconds"),
+    example("roundtrip watch --all --format json", "of all sockets, a line for each stall"),
+    example("roundtrip watch --all --prometheus 127.0.0.1:9100", "as metrics"),
 ];
 
 const CONTENT: [Example; 4] = [
