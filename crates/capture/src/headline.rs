@@ -1,9 +1,10 @@
-//! The headline of a capture in which nothing is worth fixing: what most of the time went on.
+//! The headline of a capture: what most of the time went on, where nothing is worth fixing, or the server takes it.
 
 use diagnose::{Cause, Share};
 use wire::Duration;
 
 use crate::Capture;
+use crate::group::Group;
 use crate::span::shown;
 
 /// A sentence.
@@ -43,6 +44,21 @@ pub fn of(capture: &Capture) -> String {
     }
 }
 
+/// A sentence for a capture with these causes worth fixing, if the server itself takes most of the time.
+pub fn of_server(capture: &Capture, faults: &[Group<'_>]) -> Option<String> {
+    let account = capture.account();
+    let waited = account.total() - account.of(Share::Idle) - account.of(Share::Closing);
+    if account.of(Share::Stall(Cause::ServerThink)) * 2 < waited {
+        return None;
+    }
+    let is_all = faults.iter().all(|group| group.cause == Cause::ServerThink);
+    let sentence = thinking(capture, Cause::ServerThink, "server");
+    match is_all {
+        true => Some(sentence),
+        false => Some(sentence.replace("The network is fine", "Most of the time is the server's own")),
+    }
+}
+
 /// Each time that a side took, on average: only what is long enough to be a finding is counted.
 fn thinking(capture: &Capture, cause: Cause, side: &str) -> String {
     let counts = capture.flows.iter().flat_map(|flow| &flow.counts).filter(|count| count.cause == cause);
@@ -59,5 +75,26 @@ fn thinking(capture: &Capture, cause: Cause, side: &str) -> String {
         }
         (_, 1) => format!("The network is fine: the server takes {each} for a request."),
         (_, _) => format!("The network is fine: the server takes {each} per request."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::filter::Filter;
+    use crate::group::groups;
+
+    #[test]
+    fn a_server_that_takes_most_of_the_time_is_the_headline() {
+        let headline = |name: &str| {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/capture/").to_owned() + name;
+            let capture = Capture::read(Path::new(&path), &Filter::default(), false).unwrap();
+            of_server(&capture, &groups(&capture).0)
+        };
+        let expected = "The network is fine: the server takes 154 ms for a request.";
+        assert_eq!(headline("pipelined").as_deref(), Some(expected));
+        assert_eq!(headline("nagle"), None);
     }
 }

@@ -25,7 +25,9 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
         (0, _, _) => wrapped(&no_connection(capture), "", width),
         (_, 0, _) => "No connection matches --flow, --cause or --since.\n".to_owned(),
         (_, _, 0) => wrapped(&headline::of(capture), "", width),
-        (_, _, _) => String::new(),
+        (_, _, _) => {
+            headline::of_server(capture, &faults).map_or_else(String::new, |one| wrapped(&one, "", width))
+        }
     };
     for (place, group) in (1_usize..).zip(&faults) {
         let title = format!("{place}. {}: {}", group.cause.name(), group.cost());
