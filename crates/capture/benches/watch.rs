@@ -13,10 +13,10 @@ use std::thread;
 use std::time::Duration;
 
 use diagnose::Cause;
-use measure::clock::Clock;
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use roundtrip_capture::watch::{Scope, Watch};
+use testbed::clock::Clock;
 
 /// Connections; each has two sockets here.
 const CONNECTIONS: usize = 500;

@@ -28,8 +28,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use diagnose::Side;
-use measure::Error;
-use measure::clock::Clock;
+use testbed::Error;
+use testbed::clock::Clock;
 use wire::{Duration, Time};
 
 use crate::kernel::{inodes_below, sockets_of};

@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use measure::Error;
+use testbed::Error;
 
 use super::{Row, Scope, Watch};
 use crate::span::shown;

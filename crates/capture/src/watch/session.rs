@@ -6,7 +6,7 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::time::{ClockId, clock_gettime};
 use std::os::fd::AsFd;
 
-use measure::clock::Clock;
+use testbed::clock::Clock;
 use wire::{Duration, Time};
 
 use super::{Row, Scope, Watch};
