@@ -42,7 +42,7 @@ counters! {
     /// Answers in one datagram.
     udp = "dhttp_answers_total{channel=\"udp\"}", "Responses, by channel.";
     /// Datagrams with parts of answers.
-    parts = "dhttp_parts_total", "Datagrams with parts of responses; such a response counts once in dhttp_answers_total.";
+    parts = "dhttp_parts_total", "Datagrams with parts of responses; such a response counts once as a response.";
     /// Answers on connections that the server opened.
     tcp_opened = "dhttp_answers_total{channel=\"tcp-opened\"}", "";
     /// Answers on connections that clients opened.

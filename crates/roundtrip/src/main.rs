@@ -27,6 +27,9 @@ mod file;
 mod loading;
 mod output;
 mod plots;
+#[cfg(test)]
+#[path = "../tests/reference/mod.rs"]
+mod reference;
 mod serve;
 mod show;
 mod terminal;

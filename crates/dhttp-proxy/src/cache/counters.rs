@@ -23,7 +23,7 @@ counters! {
 
 impl Counters {
     /// In Prometheus' text format; `objects` and `bytes` are what is kept now.
-    pub(super) fn metrics(&self, (objects, bytes): (u64, u64)) -> String {
+    pub fn metrics(&self, (objects, bytes): (u64, u64)) -> String {
         let mut text = Self::text(&[self]);
         for (name, help, now) in
             [("objects", "Stored responses.", objects), ("bytes", "Bytes of stored responses.", bytes)]

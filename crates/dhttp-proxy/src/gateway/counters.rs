@@ -50,7 +50,7 @@ impl Counters {
     }
 
     /// In Prometheus' text format.
-    pub(super) fn metrics(&self) -> String {
+    pub fn metrics(&self) -> String {
         Self::text(&[self])
     }
 }

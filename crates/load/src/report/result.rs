@@ -19,7 +19,9 @@ use crate::thresholds::{self, Judged};
 pub struct Run<'a> {
     #[serde(flatten)]
     about: &'a About,
+    /// Failures, or the bottleneck, in a sentence.
     verdict: String,
+    /// Seconds after which the run was interrupted; absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut_after_s: Option<f64>,
     #[serde(skip)]
@@ -27,26 +29,41 @@ pub struct Run<'a> {
     answered: u64,
     failed: u64,
     bytes: u64,
+    /// Seconds from the start to the last response.
     elapsed_s: f64,
+    /// Responses per elapsed second.
     answers_per_second: f64,
+    /// Share of failed requests.
     failed_share: f64,
     connections: u64,
+    /// Maximum number of open connections.
     most_open: u64,
+    /// Requests retried after a persistent connection turned out to be closed.
     asked_again: u64,
+    /// Responses by channel.
     channels: BTreeMap<&'static str, u64>,
+    /// Failed requests by reason.
     failures: BTreeMap<&'static str, u64>,
+    /// Responses by status.
     statuses: BTreeMap<u16, u64>,
+    /// Thresholds with their figures: `name`, `unit`, `limit`, `value`, `passed`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     thresholds: Vec<Judged>,
+    /// Sentences on what was left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    /// Results for each request of a list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     requests: Vec<OneRequest>,
     #[serde(skip)]
     apart: Vec<OfRequest>,
+    /// Latency from sending.
     experienced_ms: Latency,
+    /// Latency from the scheduled time.
     intended_ms: Latency,
+    /// Lateness of the generator.
     generator_late_ms: Latency,
+    /// Results for each second.
     seconds: Vec<Line>,
 }
 
@@ -56,6 +73,7 @@ struct OneRequest {
     request: String,
     answered: u64,
     failed: u64,
+    /// Median latency from the scheduled time.
     p50_ms: f64,
     p99_ms: f64,
     max_ms: f64,
@@ -75,18 +93,25 @@ struct Latency {
 /// One second of a run.
 #[derive(Serialize)]
 struct Line {
+    /// Requests scheduled for this second.
     due: u64,
+    /// Requests sent more than 1 ms late.
     late: u64,
     answered: u64,
     failed: u64,
     bytes: u64,
+    /// Median latency from the scheduled time.
     intended_p50_ms: f64,
     intended_p99_ms: f64,
     intended_max_ms: f64,
     opened: u64,
+    /// Maximum number of open connections.
     open: u64,
+    /// Share of a CPU that the busiest thread used.
     generator_share: f64,
+    /// Datagrams that the kernel dropped.
     dropped: u64,
+    /// Bottleneck: `generator`, `network`, `server` or `nothing`.
     limit: &'static str,
 }
 

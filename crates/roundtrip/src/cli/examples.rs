@@ -98,7 +98,7 @@ const SIMULATE: [Example; 6] = [
     example("roundtrip simulate --loss 1% --runs 100", "with one packet in a hundred lost"),
     example(
         "roundtrip simulate --page www --protocol http11-pipelined --client-codings br",
-        "the page in the folder www, its text by Brotli",
+        "the page in the directory www, its text by Brotli",
     ),
     example("roundtrip simulate --plot run.svg", "and draw the packets in time"),
     example("roundtrip simulate --pcap run.pcapng", "and its packets as the client sees them, for Wireshark"),
@@ -194,13 +194,13 @@ const WATCH: [Example; 5] = [
 
 const CONTENT: [Example; 4] = [
     example("roundtrip content microscape", "the W3C note's page in every form"),
-    example("roundtrip content www --network adsl", "the files in the folder www"),
+    example("roundtrip content www --network adsl", "the files in the directory www"),
     example("roundtrip content visit.har --quality 60", "a browser's visit; images with loss, too"),
     example("roundtrip content www --protocol http11 --report content.html", "a page to show"),
 ];
 
 const SERVE: [Example; 7] = [
-    example("roundtrip serve www", "the folder www at 127.0.0.1:8080"),
+    example("roundtrip serve www", "the directory www at 127.0.0.1:8080"),
     example("roundtrip serve www --access-log -", "log each response, with its channel"),
     example("roundtrip serve www --listen 192.0.2.1:80", "for others"),
     example("roundtrip serve --origin http://127.0.0.1:3000", "in front of a server that knows only HTTP"),
@@ -300,7 +300,7 @@ const LOAD: [Example; 17] = [
 ];
 
 const SITE: [Example; 3] = [
-    example("roundtrip site microscape www", "43 files in the folder www"),
+    example("roundtrip site microscape www", "43 files in the directory www"),
     example("roundtrip site surge www --plan plan.txt", "the files that the plan asks for"),
     example("roundtrip site microscape www --seed 2", "other words and pixels, the same sizes"),
 ];

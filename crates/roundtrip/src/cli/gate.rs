@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Verdict")]
 pub struct GateFlags {
-    /// Fail on findings of this severity (low, medium, high) or cause, or on CAUSE:MS, a cause that took so many
+    /// Fail on findings of this severity (low, medium, high) or cause, or on CAUSE:MS, a cause that took this many
     /// milliseconds; `none`: never; repeat it for more [default: medium]
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     pub fail_on: Vec<String>,

@@ -80,7 +80,7 @@ fn respond(mut stream: TcpStream, read: &Mutex<impl Fn() -> String>) -> std::io:
 }
 
 /// A line of the text format under the name of this version: the prefix, `responses`, and the label `reason`.
-fn renamed(line: &str) -> String {
+pub fn renamed(line: &str) -> String {
     let (keyword, rest) = ["# HELP ", "# TYPE "]
         .into_iter()
         .find_map(|keyword| Some((keyword, line.strip_prefix(keyword)?)))

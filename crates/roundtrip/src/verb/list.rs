@@ -29,9 +29,13 @@ const ALL: [Kind; 4] = [Kind::Networks, Kind::Pages, Kind::Protocols, Kind::Stac
 /// One name, as JSON and CSV show it.
 #[derive(Serialize)]
 struct Name {
+    /// `network`, `page`, `protocol` or `stack`.
     kind: &'static str,
+    /// Name for the flag.
     name: &'static str,
+    /// Description.
     description: &'static str,
+    /// Source of its values.
     source: &'static str,
 }
 

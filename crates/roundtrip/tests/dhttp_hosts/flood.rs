@@ -66,7 +66,7 @@ fn spoofed_sources_leave_no_state() {
     spoofed(100_000);
 }
 
-/// Takes some minutes; the figure is in docs/dhttp-server.md.
+/// Takes some minutes; the figure is in docs/security.md.
 #[test]
 #[ignore = "long evidence: cargo test --release -p roundtrip --test dhttp_hosts -- --ignored --nocapture ten_million"]
 fn ten_million_spoofed_sources_leave_nothing_behind() {

@@ -12,7 +12,7 @@
 //! | `deaths`, `shortage` | the same with killed programs, and with exhausted descriptors and ports |
 //!
 //! Not tests that need no spoofed addresses: those are in `crates/dhttp/tests` and `crates/dhttp-proxy/tests`. The
-//! tables in docs/dhttp-server.md list the test of each rule. Where the system allows no such hosts, the tests report
+//! tables in docs/security.md list the test of each rule. Where the system allows no such hosts, the tests report
 //! that they were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
 
 mod bounce;

@@ -57,7 +57,7 @@ fn mutated_spoofed_requests_stay_within_the_budget() {
     mutated(20_000);
 }
 
-/// Takes half a minute; the figure is in docs/dhttp-server.md.
+/// Takes half a minute; the figure is in docs/security.md.
 #[test]
 #[ignore = "long evidence: cargo test --release -p roundtrip --test dhttp_hosts -- --ignored --nocapture a_million"]
 fn a_million_mutated_requests_in_a_victims_name_come_back_within_the_budget() {

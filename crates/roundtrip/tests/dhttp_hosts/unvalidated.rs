@@ -1,6 +1,6 @@
 //! Addresses without a token: what reaches a victim at its interface, and what a server has open for it, by IPv4 and IPv6.
 //!
-//! The figures are those of docs/security.md.
+//! The figures are those of studies/attacks.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv6Addr, SocketAddr};

@@ -166,7 +166,7 @@ fn lost_or_corrupt_datagrams_are_resent_or_reported() {
     }
 }
 
-/// Takes some minutes; the figures are in docs/dhttp-server.md.
+/// Takes some minutes; the figures are in studies/proxies.
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip --test dhttp_hosts -- --ignored --nocapture every_kind"]
 fn with_every_kind_of_fault_every_request_is_resolved() {

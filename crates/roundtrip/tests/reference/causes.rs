@@ -1,0 +1,48 @@
+//! Causes of stalls, with the texts that `roundtrip diagnose` prints.
+
+use diagnose::Cause;
+use diagnose::cause::{About, Describe, Fix, Who};
+
+use super::{cell, table};
+
+/// The page.
+pub fn page() -> String {
+    let rows: Vec<Vec<String>> = Cause::ALL.iter().map(|cause| summary(*cause)).collect();
+    let fixes: String = Cause::ALL.iter().filter_map(|cause| remedies(*cause)).collect();
+    format!(
+        "# Causes of stalls\n\nGenerated from `crates/diagnose/src/causes`, whose files have each rule, its evidence \
+         and what would refute it. [diagnose.md](../diagnose.md) explains the verb. A *failure* ends a connection \
+         early and is always reported. A *fault* can be fixed. A *note* is good to know. Shorter times than the \
+         minimum are in the account only.\n\n{}\n## Fixes\n{fixes}",
+        table(&["cause", "kind", "minimum", "event"], &rows)
+    )
+}
+
+fn summary(cause: Cause) -> Vec<String> {
+    let About { what, fixes: _, is_fault, least } = cause.about();
+    let kind = match (cause.is_failure(), is_fault) {
+        (true, _) => "failure",
+        (false, true) => "fault",
+        (false, false) => "note",
+    };
+    vec![format!("`{}`", cause.name()), kind.to_owned(), least.to_string(), cell(what)]
+}
+
+fn remedies(cause: Cause) -> Option<String> {
+    let fixes = cause.about().fixes;
+    let line = |Fix { who, change }: &Fix| format!("- {}: {}\n", party(*who), cell(change));
+    let lines: String = fixes.iter().map(line).collect();
+    (!fixes.is_empty()).then(|| format!("\n### {}\n\n{lines}", cause.name()))
+}
+
+const fn party(who: Who) -> &'static str {
+    match who {
+        Who::SendingApplication => "sending application",
+        Who::ReceivingApplication => "receiving application",
+        Who::SendingKernel => "sending kernel",
+        Who::ReceivingKernel => "receiving kernel",
+        Who::ClientApplication => "client application",
+        Who::ServerApplication => "server application",
+        Who::Network => "network",
+    }
+}
