@@ -7,6 +7,9 @@ pub mod cache;
 pub mod connections;
 pub mod dhttp;
 pub mod diagnosed_command;
+#[cfg(test)]
+#[path = "../tests/documents/parse.rs"]
+mod documented;
 pub mod examples;
 pub mod flags;
 pub mod gate;

@@ -57,7 +57,7 @@ enum Answers {
 const ROWS: [(Asks, &str); 6] = [
     (Asks::OldClient, "an old client"),
     (Asks::Gateway, "the gateway, for the first time"),
-    (Asks::GatewayAgain, "the gateway, after one small answer"),
+    (Asks::GatewayAgain, "the gateway, after one small response"),
     (Asks::GatewayThatMetTheCache, "the gateway, after two"),
     (Asks::Client, "a DHTTP client, by `http://`"),
     (Asks::ClientThatKnows, "a DHTTP client, by `dhttp://` or a path below `/_dhttp_/`"),
@@ -77,7 +77,7 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_from_every_server_in_as_
         return;
     }
     let heads = COLUMNS.map(|(_, name)| name).join(" | ");
-    let mut table = format!("| who asks | {heads} |\n| --- | --- | --- | --- | --- | --- |\n");
+    let mut table = format!("| client | {heads} |\n| --- | --- | --- | --- | --- | --- |\n");
     let rows = ROWS.map(|(asks, name)| {
         std::thread::spawn(move || (name, COLUMNS.map(|(answers, _)| cell(asks, answers))))
     });
