@@ -24,224 +24,213 @@ pub use codings::Codings;
 pub use ways::{HeadWrite, Validation};
 use ways::{Switch, Way, named};
 
-/// Behaviour of the programs at both ends; `None` leaves the default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Programs {
+/// Declares each setting once: its field, its key, and its flag. Of a flag: name, value, help; then an example in a file,
+/// the parser of a value, and its printer.
+macro_rules! programs {
+    ($(
+        $(#[$doc:meta])*
+        $field:ident: $type:ty = $key:ident {
+            $name:literal, $value:literal, $help:literal, $example:literal, $read:expr, $print:expr
+        }
+    )*) => {
+        /// Behaviour of the programs at both ends; `None` leaves the default.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Programs {
+            $($(#[$doc])* pub $field: Option<$type>,)*
+        }
+
+        /// Key of a setting of the programs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum ProgramKey {
+            $(#[doc = $help] $key,)*
+        }
+
+        impl ProgramKey {
+            /// Every key, in the order of lists.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$key),*];
+
+            /// Name in a file; after two dashes, as a flag.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$key => $name,)* }
+            }
+
+            /// Placeholder of the flag's value.
+            pub const fn value_name(self) -> &'static str {
+                match self { $(Self::$key => $value,)* }
+            }
+
+            /// Help text of the flag.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$key => $help,)* }
+            }
+
+            /// Example of a value, as in a file.
+            pub const fn example(self) -> &'static str {
+                match self { $(Self::$key => $example,)* }
+            }
+        }
+
+        impl Programs {
+            /// Sets a value.
+            ///
+            /// # Errors
+            /// An invalid text for this key; nothing is changed then.
+            pub fn set(&mut self, key: ProgramKey, text: &str) -> Result<(), ValueError> {
+                match key {
+                    $(ProgramKey::$key => {
+                        let read: fn(&str) -> Result<$type, ValueError> = $read;
+                        self.$field = Some(read(text)?);
+                    })*
+                }
+                Ok(())
+            }
+
+            /// These settings, completed by those of `below`.
+            #[must_use]
+            pub fn over(self, below: Self) -> Self {
+                Self { $($field: self.$field.or(below.$field),)* }
+            }
+
+            /// The values that are set, key by key, as flags.
+            pub fn said(&self) -> impl Iterator<Item = (ProgramKey, String)> {
+                let values = [$({
+                    let print: fn($type) -> String = $print;
+                    (ProgramKey::$key, self.$field.map(print))
+                }),*];
+                values.into_iter().filter_map(|(key, value)| Some((key, value?)))
+            }
+        }
+    };
+}
+
+programs! {
     /// Client: time before a connection is opened.
-    pub client_setup: Option<Duration>,
+    client_setup: Duration = ClientSetup {
+        "client-setup", "TIME",
+        "Client's time before it opens a connection: 2ms",
+        "\"2ms\"", quantity::duration, text
+    }
     /// Client: time before each request.
-    pub client_think: Option<Duration>,
+    client_think: Duration = ClientThink {
+        "client-think", "TIME",
+        "Client's time before each request: 500us",
+        "\"500us\"", quantity::duration, text
+    }
     /// Client: time per KiB read.
-    pub client_reading: Option<Duration>,
+    client_reading: Duration = ClientReading {
+        "client-reading", "TIME",
+        "Client's time for each KiB it reads: 100us",
+        "\"100us\"", quantity::duration, text
+    }
     /// Client: maximum bytes of pipelined requests that leave together.
-    pub client_buffer: Option<NonZeroUsize>,
+    client_buffer: NonZeroUsize = ClientBuffer {
+        "client-buffer", "SIZE",
+        "Output buffer of pipelined requests [default: 1024]",
+        "1024", quantity::buffer, text
+    }
     /// Client: maximum time for which pipelined requests wait for one another.
-    pub client_flush: Option<Duration>,
+    client_flush: Duration = ClientFlush {
+        "client-flush", "TIME",
+        "Maximum time that pipelined requests wait in the buffer [default: 50ms]",
+        "\"50ms\"", quantity::duration, text
+    }
     /// Client: explicit flush of pipelined requests.
-    pub client_flush_explicit: Option<Flush>,
+    client_flush_explicit: Flush = ClientFlushExplicit {
+        "client-flush-explicit", "WHEN",
+        "Explicit flush of pipelined requests: never, first (after the page's first), or idle (whenever no other \
+         can follow before something has arrived; default)",
+        "\"first\"", named, word
+    }
     /// Client: number of first bytes of each object whose arrival is reported, and whether they are requested
     /// before the rest of any.
-    pub client_first_bytes: Option<FirstBytes>,
+    client_first_bytes: FirstBytes = ClientFirstBytes {
+        "client-first-bytes", "SIZE",
+        "First bytes of every object, requested by ranges before the rest of any: 512 (512/together: no ranges, \
+         only report when they have arrived)",
+        "512", robot::first_bytes, robot::first_bytes_said
+    }
     /// Client: validation of cached objects; default: by entity tags in HTTP/1.1, and by dates in HTTP/1.0,
     /// which has no tags.
-    pub client_validation: Option<Validation>,
+    client_validation: Validation = ClientValidation {
+        "client-validation", "HOW",
+        "Validators of conditional requests: entity-tags, dates, or heads, for HEAD requests (default: entity \
+         tags, in HTTP/1.0 dates)",
+        "\"heads\"", named, word
+    }
     /// Client: accepted content codings; default: no `Accept-Encoding`, bodies uncoded.
-    pub client_codings: Option<Codings>,
+    client_codings: Codings = ClientCodings {
+        "client-codings", "CODINGS",
+        "Accept-Encoding of the client, for a page with real contents: gzip+br (of deflate, gzip, br and zstd)",
+        "\"gzip+br\"", Codings::read, text
+    }
     /// Server: time per connection, before its first request is read.
-    pub server_setup: Option<Duration>,
+    server_setup: Duration = ServerSetup {
+        "server-setup", "TIME",
+        "Server's time for each connection before it reads the first request: 2ms",
+        "\"2ms\"", quantity::duration, text
+    }
     /// Server: time per write, except for a header section sent separately: reading the file, copying. A file
     /// mapped into memory is one write; a file read through a buffer takes as many as it needs.
-    pub server_write: Option<Duration>,
-    /// Server: when the header section of a response leaves.
-    pub server_head: Option<HeadWrite>,
-    /// Server: maximum bytes per write; default: one write per response.
-    pub server_buffer: Option<NonZeroUsize>,
-    /// Server: when bodies are compressed; default: in advance.
-    pub server_compression: Option<Compression>,
-    /// Server: maximum number of requests per connection; default: unlimited.
-    pub server_requests: Option<NonZeroU32>,
-    /// Server: connection closing.
-    pub server_close: Option<Closing>,
-    /// DHTTP settings of client and server; default: as in the paper.
-    pub dhttp: Option<DhttpWays>,
-    /// Whether Nagle's algorithm is on, at both ends (`TCP_NODELAY` turns it off); default: the stack's.
-    pub nagle: Option<bool>,
-    /// Send buffer of either program (`SO_SNDBUF`); default: the stack's.
-    pub send_buffer: Option<Bytes>,
-}
-
-/// Key of a setting of the programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ProgramKey {
-    /// The client's time per connection.
-    ClientSetup,
-    /// The client's time per request.
-    ClientThink,
-    /// The client's time per KiB read.
-    ClientReading,
-    /// Maximum bytes of pipelined requests that leave together.
-    ClientBuffer,
-    /// Maximum time for which pipelined requests wait.
-    ClientFlush,
-    /// Explicit flush of pipelined requests.
-    ClientFlushExplicit,
-    /// First bytes of objects.
-    ClientFirstBytes,
-    /// Validation of cached objects.
-    ClientValidation,
-    /// Accepted content codings.
-    ClientCodings,
-    /// The server's time per connection.
-    ServerSetup,
-    /// The server's time per write.
-    ServerWrite,
-    /// Whether header sections leave separately.
-    ServerHead,
-    /// Maximum bytes per write.
-    ServerBuffer,
-    /// When bodies are compressed.
-    ServerCompression,
-    /// Maximum number of requests per connection.
-    ServerRequests,
-    /// Connection closing.
-    ServerClose,
-    /// DHTTP settings of client and server.
-    Dhttp,
-    /// Whether Nagle's algorithm is on.
-    Nagle,
-    /// Send buffer.
-    SendBuffer,
-}
-
-impl ProgramKey {
-    /// Every key, in the order of lists.
-    pub const ALL: [Self; 19] = [
-        Self::ClientSetup,
-        Self::ClientThink,
-        Self::ClientReading,
-        Self::ClientBuffer,
-        Self::ClientFlush,
-        Self::ClientFlushExplicit,
-        Self::ClientFirstBytes,
-        Self::ClientValidation,
-        Self::ClientCodings,
-        Self::ServerSetup,
-        Self::ServerWrite,
-        Self::ServerHead,
-        Self::ServerBuffer,
-        Self::ServerCompression,
-        Self::ServerRequests,
-        Self::ServerClose,
-        Self::Dhttp,
-        Self::Nagle,
-        Self::SendBuffer,
-    ];
-
-    /// Name in a file; after two dashes, as a flag.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClientSetup => "client-setup",
-            Self::ClientThink => "client-think",
-            Self::ClientReading => "client-reading",
-            Self::ClientBuffer => "client-buffer",
-            Self::ClientFlush => "client-flush",
-            Self::ClientFlushExplicit => "client-flush-explicit",
-            Self::ClientFirstBytes => "client-first-bytes",
-            Self::ClientValidation => "client-validation",
-            Self::ClientCodings => "client-codings",
-            Self::ServerSetup => "server-setup",
-            Self::ServerWrite => "server-write",
-            Self::ServerHead => "server-head",
-            Self::ServerBuffer => "server-buffer",
-            Self::ServerCompression => "server-compression",
-            Self::ServerRequests => "server-requests",
-            Self::ServerClose => "server-close",
-            Self::Dhttp => "dhttp",
-            Self::Nagle => "nagle",
-            Self::SendBuffer => "send-buffer",
-        }
+    server_write: Duration = ServerWrite {
+        "server-write", "TIME",
+        "Server's time for each write except separate header sections, for reading the file and copying: \
+         500us",
+        "\"500us\"", quantity::duration, text
     }
-
-    /// Example of a value, as in a file.
-    pub const fn example(self) -> &'static str {
-        match self {
-            Self::ClientSetup | Self::ServerSetup => "\"2ms\"",
-            Self::ClientThink | Self::ServerWrite => "\"500us\"",
-            Self::ClientReading => "\"100us\"",
-            Self::ClientBuffer => "1024",
-            Self::ClientFlush => "\"50ms\"",
-            Self::ClientFlushExplicit => "\"first\"",
-            Self::ClientFirstBytes => "512",
-            Self::ClientValidation => "\"heads\"",
-            Self::ClientCodings => "\"gzip+br\"",
-            Self::ServerHead => "\"apart\"",
-            Self::ServerBuffer => "4096",
-            Self::ServerCompression => "\"on-the-fly\"",
-            Self::ServerRequests => "5",
-            Self::ServerClose => "\"naive\"",
-            Self::Dhttp => "\"internet+parts\"",
-            Self::Nagle => "\"off\"",
-            Self::SendBuffer => "8192",
-        }
+    /// Server: when the header section of a response leaves.
+    server_head: HeadWrite = ServerHead {
+        "server-head", "HOW",
+        "Write the header section of a response together with its body, or apart",
+        "\"apart\"", named, word
+    }
+    /// Server: maximum bytes per write; default: one write per response.
+    server_buffer: NonZeroUsize = ServerBuffer {
+        "server-buffer", "SIZE",
+        "Maximum size of a server's write: 4096 (default: a response is one write)",
+        "4096", quantity::buffer, text
+    }
+    /// Server: when bodies are compressed; default: in advance.
+    server_compression: Compression = ServerCompression {
+        "server-compression", "WHEN",
+        "Compression of text by the server: beforehand, on-the-fly for each response, or none (default: \
+         beforehand, for a client that accepts codings)",
+        "\"on-the-fly\"", named, word
+    }
+    /// Server: maximum number of requests per connection; default: unlimited.
+    server_requests: NonZeroU32 = ServerRequests {
+        "server-requests", "N",
+        "Maximum number of requests on a connection: 5 (default: unlimited)",
+        "5", quantity::requests, text
+    }
+    /// Server: connection closing.
+    server_close: Closing = ServerClose {
+        "server-close", "HOW",
+        "Close of a connection by the server: careful (half-close first), or naive (both directions, which loses \
+         responses)",
+        "\"naive\"", named, word
+    }
+    /// DHTTP settings of client and server; default: as in the paper.
+    dhttp: DhttpWays = Dhttp {
+        "dhttp", "HOW",
+        "DHTTP profile of client and server: paper (default) or internet, and extensions of the paper: \
+         internet+parts",
+        "\"internet+parts\"", DhttpWays::read, text
+    }
+    /// Whether Nagle's algorithm is on, at both ends (`TCP_NODELAY` turns it off); default: the stack's.
+    nagle: bool = Nagle {
+        "nagle", "ON|OFF",
+        "Nagle's algorithm at both ends, on or off (default: as the stack has it)",
+        "\"off\"", |text| Ok(named::<Switch>(text)?.is_on()), |is_on| word(Switch::of(is_on))
+    }
+    /// Send buffer of either program (`SO_SNDBUF`); default: the stack's.
+    send_buffer: Bytes = SendBuffer {
+        "send-buffer", "SIZE",
+        "Send buffer of a program: 8192 (default: as the stack has it)",
+        "8192", quantity::send_buffer, |size| text(size.get())
     }
 }
 
 impl Programs {
-    /// Sets a value.
-    ///
-    /// # Errors
-    /// An invalid text for this key; nothing is changed then.
-    pub fn set(&mut self, key: ProgramKey, text: &str) -> Result<(), ValueError> {
-        match key {
-            ProgramKey::ClientSetup => self.client_setup = Some(quantity::duration(text)?),
-            ProgramKey::ClientThink => self.client_think = Some(quantity::duration(text)?),
-            ProgramKey::ClientReading => self.client_reading = Some(quantity::duration(text)?),
-            ProgramKey::ClientBuffer => self.client_buffer = Some(quantity::buffer(text)?),
-            ProgramKey::ClientFlush => self.client_flush = Some(quantity::duration(text)?),
-            ProgramKey::ClientFlushExplicit => self.client_flush_explicit = Some(named(text)?),
-            ProgramKey::ClientFirstBytes => self.client_first_bytes = Some(robot::first_bytes(text)?),
-            ProgramKey::ClientValidation => self.client_validation = Some(named(text)?),
-            ProgramKey::ClientCodings => self.client_codings = Some(Codings::read(text)?),
-            ProgramKey::ServerSetup => self.server_setup = Some(quantity::duration(text)?),
-            ProgramKey::ServerWrite => self.server_write = Some(quantity::duration(text)?),
-            ProgramKey::ServerHead => self.server_head = Some(named(text)?),
-            ProgramKey::ServerBuffer => self.server_buffer = Some(quantity::buffer(text)?),
-            ProgramKey::ServerCompression => self.server_compression = Some(named(text)?),
-            ProgramKey::ServerRequests => self.server_requests = Some(quantity::requests(text)?),
-            ProgramKey::ServerClose => self.server_close = Some(named(text)?),
-            ProgramKey::Dhttp => self.dhttp = Some(DhttpWays::read(text)?),
-            ProgramKey::Nagle => self.nagle = Some(named::<Switch>(text)?.is_on()),
-            ProgramKey::SendBuffer => self.send_buffer = Some(quantity::send_buffer(text)?),
-        }
-        Ok(())
-    }
-
-    /// These settings, completed by those of `below`.
-    #[must_use]
-    pub fn over(self, below: Self) -> Self {
-        Self {
-            client_setup: self.client_setup.or(below.client_setup),
-            client_think: self.client_think.or(below.client_think),
-            client_reading: self.client_reading.or(below.client_reading),
-            client_buffer: self.client_buffer.or(below.client_buffer),
-            client_flush: self.client_flush.or(below.client_flush),
-            client_flush_explicit: self.client_flush_explicit.or(below.client_flush_explicit),
-            client_first_bytes: self.client_first_bytes.or(below.client_first_bytes),
-            client_validation: self.client_validation.or(below.client_validation),
-            client_codings: self.client_codings.or(below.client_codings),
-            server_setup: self.server_setup.or(below.server_setup),
-            server_write: self.server_write.or(below.server_write),
-            server_head: self.server_head.or(below.server_head),
-            server_buffer: self.server_buffer.or(below.server_buffer),
-            server_compression: self.server_compression.or(below.server_compression),
-            server_requests: self.server_requests.or(below.server_requests),
-            server_close: self.server_close.or(below.server_close),
-            dhttp: self.dhttp.or(below.dhttp),
-            nagle: self.nagle.or(below.nagle),
-            send_buffer: self.send_buffer.or(below.send_buffer),
-        }
-    }
-
     /// When pipelined requests leave; `base` has the defaults.
     pub fn pipelining(&self, base: Pipelining) -> Pipelining {
         Pipelining {
@@ -272,62 +261,20 @@ impl Programs {
         stack
     }
 
-    /// The values that are set, key by key, as flags.
-    pub fn said(&self) -> impl Iterator<Item = (ProgramKey, String)> {
-        let time = |time: Option<Duration>| time.map(|time| time.to_string());
-        let size = |size: Option<NonZeroUsize>| size.map(|size| size.to_string());
-        let name = |name: Option<&str>| name.map(str::to_owned);
-        let Self {
-            client_setup,
-            client_think,
-            client_reading,
-            client_buffer,
-            client_flush,
-            client_flush_explicit,
-            client_first_bytes,
-            client_validation,
-            client_codings,
-            server_setup,
-            server_write,
-            server_head,
-            server_buffer,
-            server_compression,
-            server_requests,
-            server_close,
-            dhttp,
-            nagle,
-            send_buffer,
-        } = *self;
-        let values = [
-            time(client_setup),
-            time(client_think),
-            time(client_reading),
-            size(client_buffer),
-            time(client_flush),
-            name(client_flush_explicit.map(Way::name)),
-            client_first_bytes.map(robot::first_bytes_said),
-            name(client_validation.map(Way::name)),
-            client_codings.map(|codings| codings.to_string()),
-            time(server_setup),
-            time(server_write),
-            name(server_head.map(Way::name)),
-            size(server_buffer),
-            name(server_compression.map(Way::name)),
-            server_requests.map(|requests| requests.to_string()),
-            name(server_close.map(Way::name)),
-            dhttp.map(|ways| ways.to_string()),
-            name(nagle.map(|is_on| Switch::of(is_on).name())),
-            send_buffer.map(|size| size.get().to_string()),
-        ];
-        ProgramKey::ALL.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)))
-    }
-
     /// The values that are set, for a reader of results: `client-think 2ms, nagle off`; `None` if there are
     /// none.
     pub fn described(&self) -> Option<String> {
         let said: Vec<String> = self.said().map(|(key, value)| format!("{key} {value}")).collect();
         (!said.is_empty()).then(|| said.join(", "))
     }
+}
+
+fn text(value: impl ToString) -> String {
+    value.to_string()
+}
+
+fn word(way: impl Way) -> String {
+    way.name().to_owned()
 }
 
 impl fmt::Display for ProgramKey {

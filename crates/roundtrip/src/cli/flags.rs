@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, TypedValueParser};
-use clap::{Arg, Args, Command, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use quantity::names::Listing;
 use scenario::programs::ProgramKey;
 use scenario::spec::Key;
@@ -228,135 +228,43 @@ impl ScenarioFlags {
 const PROGRAMS: &str = "Programs at both ends (advanced)";
 
 /// Behaviour of the programs at both ends. The model leaves them out, and real programs have their own.
-#[derive(Debug, Default, Args)]
-pub struct ProgramFlags {
-    /// Client's time before it opens a connection: 2ms
-    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
-    pub client_setup: Option<String>,
-
-    /// Client's time before each request: 500us
-    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
-    pub client_think: Option<String>,
-
-    /// Client's time for each KiB it reads: 100us
-    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
-    pub client_reading: Option<String>,
-
-    /// Output buffer of pipelined requests [default: 1024]
-    #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
-    pub client_buffer: Option<String>,
-
-    /// Maximum time that pipelined requests wait in the buffer [default: 50ms]
-    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
-    pub client_flush: Option<String>,
-
-    /// Explicit flush of pipelined requests: never, first (after the page's first), or idle (whenever no other can
-    /// follow before something has arrived; default)
-    #[arg(long, value_name = "WHEN", help_heading = PROGRAMS)]
-    pub client_flush_explicit: Option<String>,
-
-    /// First bytes of every object, requested by ranges before the rest of any: 512 (512/together: no ranges, only
-    /// report when they have arrived)
-    #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
-    pub client_first_bytes: Option<String>,
-
-    /// DHTTP profile of client and server: paper (default) or internet, and extensions of the paper: internet+parts
-    #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
-    pub dhttp: Option<String>,
-
-    /// Validators of conditional requests: entity-tags, dates, or heads, for HEAD requests (default: entity tags, in
-    /// HTTP/1.0 dates)
-    #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
-    pub client_validation: Option<String>,
-
-    /// Accept-Encoding of the client, for a page with real contents: gzip+br (of deflate, gzip, br and zstd)
-    #[arg(long, value_name = "CODINGS", help_heading = PROGRAMS)]
-    pub client_codings: Option<String>,
-
-    /// Server's time for each connection before it reads the first request: 2ms
-    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
-    pub server_setup: Option<String>,
-
-    /// Server's time for each write except separate header sections, for reading the file and copying: 500us
-    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
-    pub server_write: Option<String>,
-
-    /// Write the header section of a response together with its body, or apart
-    #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
-    pub server_head: Option<String>,
-
-    /// Maximum size of a server's write: 4096 (default: a response is one write)
-    #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
-    pub server_buffer: Option<String>,
-
-    /// Compression of text by the server: beforehand, on-the-fly for each response, or none (default: beforehand, for a
-    /// client that accepts codings)
-    #[arg(long, value_name = "WHEN", help_heading = PROGRAMS)]
-    pub server_compression: Option<String>,
-
-    /// Maximum number of requests on a connection: 5 (default: unlimited)
-    #[arg(long, value_name = "N", help_heading = PROGRAMS)]
-    pub server_requests: Option<String>,
-
-    /// Close of a connection by the server: careful (half-close first), or naive (both directions, which loses responses)
-    #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
-    pub server_close: Option<String>,
-
-    /// Nagle's algorithm at both ends, on or off (default: as the stack has it)
-    #[arg(long, value_name = "ON|OFF", help_heading = PROGRAMS)]
-    pub nagle: Option<String>,
-
-    /// Send buffer of a program: 8192 (default: as the stack has it)
-    #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
-    pub send_buffer: Option<String>,
-}
+///
+/// The flags are those of [`ProgramKey`].
+#[derive(Debug, Default)]
+pub struct ProgramFlags(Vec<(ProgramKey, String)>);
 
 impl ProgramFlags {
     fn pieces(&self) -> impl Iterator<Item = (Key, &str)> {
-        let Self {
-            client_setup,
-            client_think,
-            client_reading,
-            client_buffer,
-            client_flush,
-            client_flush_explicit,
-            client_first_bytes,
-            client_validation,
-            dhttp,
-            client_codings,
-            server_setup,
-            server_write,
-            server_head,
-            server_buffer,
-            server_compression,
-            server_requests,
-            server_close,
-            nagle,
-            send_buffer,
-        } = self;
-        [
-            (ProgramKey::ClientSetup, client_setup),
-            (ProgramKey::ClientThink, client_think),
-            (ProgramKey::ClientReading, client_reading),
-            (ProgramKey::ClientBuffer, client_buffer),
-            (ProgramKey::ClientFlush, client_flush),
-            (ProgramKey::ClientFlushExplicit, client_flush_explicit),
-            (ProgramKey::ClientFirstBytes, client_first_bytes),
-            (ProgramKey::ClientValidation, client_validation),
-            (ProgramKey::Dhttp, dhttp),
-            (ProgramKey::ClientCodings, client_codings),
-            (ProgramKey::ServerSetup, server_setup),
-            (ProgramKey::ServerWrite, server_write),
-            (ProgramKey::ServerHead, server_head),
-            (ProgramKey::ServerBuffer, server_buffer),
-            (ProgramKey::ServerCompression, server_compression),
-            (ProgramKey::ServerRequests, server_requests),
-            (ProgramKey::ServerClose, server_close),
-            (ProgramKey::Nagle, nagle),
-            (ProgramKey::SendBuffer, send_buffer),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| Some((Key::Program(key), value.as_deref()?)))
+        self.0.iter().map(|(key, value)| (Key::Program(*key), value.as_str()))
+    }
+}
+
+impl Args for ProgramFlags {
+    fn augment_args(command: Command) -> Command {
+        let mut keys = ProgramKey::ALL;
+        // DHTTP is listed with the client's settings.
+        keys.sort_by_key(|key| if *key == ProgramKey::Dhttp { ProgramKey::ClientFirstBytes } else { *key });
+        let flag = |key: ProgramKey| {
+            let flag = Arg::new(key.name()).long(key.name()).value_name(key.value_name());
+            flag.help(key.help()).help_heading(PROGRAMS)
+        };
+        command.args(keys.map(flag))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ProgramFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |key: ProgramKey| Some((key, matches.get_one::<String>(key.name())?.clone()));
+        Ok(Self(ProgramKey::ALL.into_iter().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 
