@@ -109,22 +109,6 @@ impl Division {
         self.map(|part| self.whole.head(part.first) + part.length).sum()
     }
 
-    /// The datagram of a part, where the body of the answer is all there.
-    pub fn datagram<'a>(
-        &self,
-        part: Part,
-        id: Id,
-        fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-        body: &[u8],
-    ) -> Vec<u8> {
-        let mut datagram = Vec::new();
-        write_head(&mut datagram, id, part, fields);
-        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-        let first = self.offset(part);
-        datagram.extend_from_slice(body.get(place(first)..place(first + part.length)).unwrap_or_default());
-        datagram
-    }
-
     /// Where a part lies in the body of the answer that was divided.
     pub const fn offset(&self, part: Part) -> u64 {
         part.first.saturating_sub(self.whole.part.first)
@@ -148,7 +132,7 @@ const RANGE: &str = "Content-Range: bytes ";
 
 /// Writes what stands before the bytes of a part: id and head. `fields` are all those of the answer; what does not
 /// begin the object has only its entity tag.
-pub fn write_head<'a>(
+pub(super) fn write_head<'a>(
     out: &mut Vec<u8>,
     id: Id,
     part: Part,
@@ -194,7 +178,11 @@ mod tests {
             let division = divisible(200, &FIELDS, length).unwrap().divide(1_232, 10).unwrap();
             let (mut again, mut bytes) = (Vec::new(), 0);
             for (number, part) in division.enumerate() {
-                let datagram = division.datagram(part, Id(7), FIELDS.into_iter(), &body);
+                let mut datagram = Vec::new();
+                write_head(&mut datagram, Id(7), part, FIELDS.into_iter());
+                let [first, length] =
+                    [division.offset(part), part.length].map(|at| usize::try_from(at).unwrap());
+                datagram.extend_from_slice(&body[first..first + length]);
                 assert!(datagram.len() <= 1_232);
                 bytes += datagram.len() as u64;
                 let (head, rest) = read_response(&datagram[8..], &Method::Get, &Limits::default()).unwrap();

@@ -1,11 +1,11 @@
 //! A DHTTP server: judges each request, chooses the channel of its answer, keeps connections to clients.
 //!
-//! It never sees an answer's bytes, only their number: the driver writes them wherever [`Channel`] says, and may do so
-//! from a file. A datagram costs no allocation. Not a server of plain HTTP: that is [`crate::server`].
+//! It emits [`Transmit`]s, complete datagrams in memory of the driver's, and [`Stream`]s, whose bodies the driver sends,
+//! maybe from a file; it stores no body. A datagram costs no allocation. Not a server of plain HTTP: that is [`crate::server`].
 //!
 //! ```text
-//! datagram -> receive -> Serve: application -> answer -> Datagram | Connection | Open | Refer
-//!                     -> Refer: eight bytes back      -> Ignore
+//! datagram -> receive -> Serve: application -> respond -> Datagrams | Stream | Referred
+//!                     -> Refer: eight bytes back       -> Ignore
 //! Opened, Progressed, Written, Closed, Broken -> handle -> poll -> Close, Abort, Timeout
 //! ```
 
@@ -15,6 +15,7 @@ mod connections;
 mod loss;
 pub(crate) mod phase;
 mod prefixes;
+mod reply;
 mod sizes;
 
 use core::net::{IpAddr, SocketAddr};
@@ -35,12 +36,13 @@ use sizes::Sizes;
 
 pub use config::{LossConfig, Patience, PerClient, Scope, ServerConfig, Validation};
 pub use connections::ConnectionId;
+pub use reply::{Outbox, Reply, Response, Stream, Transmit, WholeResponse};
 pub use sizes::Adaptation;
 
 /// Decision about a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict<'a> {
-    /// Application: answer this, and give the ticket to [`Server::answer`] or [`Server::abandon`].
+    /// Application: answer this, and give the ticket to [`Server::respond`] or [`Server::abandon`].
     Serve(Ticket, RequestView<'a>),
     /// Send these eight bytes back: the client is to ask again, over plain HTTP.
     Refer([u8; Id::BYTES]),
@@ -64,7 +66,7 @@ pub enum Ignored {
 }
 
 /// A request that awaits its answer.
-#[must_use = "give it to `Server::answer` or `Server::abandon`, or its connection counts it for ever"]
+#[must_use = "give it to `Server::respond` or `Server::abandon`, or its connection counts it for ever"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// The request's id: what its answer begins with.
@@ -103,7 +105,7 @@ impl Ticket {
 pub enum Channel {
     /// One datagram: id, head, body.
     Datagram,
-    /// So many datagrams, each with a head that [`super::parts::write_head`] writes and its share of the body.
+    /// So many datagrams, each a message with its share of the body.
     Parts(Division),
     /// This connection, behind whatever waits there already: id, head, body. Say when it is written.
     Connection(ConnectionId),

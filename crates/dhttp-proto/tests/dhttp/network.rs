@@ -10,8 +10,7 @@ use http1::message::{Fields, Method, RequestHead};
 use http1::server::{Response, ResponseBody};
 use proptest::prelude::*;
 use roundtrip_dhttp_proto::client::{self, Client, Output, Reason};
-use roundtrip_dhttp_proto::parts::Divisible;
-use roundtrip_dhttp_proto::server::{self, Channel, Server, Verdict};
+use roundtrip_dhttp_proto::server::{self, Reply, Server, Transmit, Verdict, WholeResponse};
 use roundtrip_dhttp_proto::{ClientConfig, Extension, Id, ServerConfig};
 use wire::seed::Random;
 use wire::{Duration, Probability, Seed, Time};
@@ -181,9 +180,6 @@ impl World {
         let tag = format!("\"{}\"", body.len());
         let mut fields = Fields::new();
         fields.push("ETag", &tag).expect("digits");
-        if let Some(token) = self.server.token(self.now, &ticket, || body.len() as u64 + 100) {
-            fields.push("DHTTP-Token", token.as_str()).expect("digits");
-        }
         let (status, body) = match range::wanted(request, Some(&tag), "", body.len() as u64) {
             Wanted::Whole => (200, body),
             Wanted::Part { first, last } => {
@@ -194,39 +190,33 @@ impl World {
             }
             Wanted::Nowhere => panic!("nobody asks for that"),
         };
-        let mut bytes = ticket.id.to_bytes().to_vec();
-        let response =
-            Response { status, fields: fields.clone(), body: ResponseBody::Whole(body.clone().into()) };
-        response.encode(&Method::Get, &mut bytes).expect("a whole answer");
-        let id = ticket.id.0;
-        let divisible = || Divisible::of(status, fields.iter(), body.len() as u64);
-        match self.server.answer_in_parts(self.now, ticket, bytes.len() as u64, divisible) {
-            Channel::Parts(division) => {
-                self.in_parts += 1;
-                for part in division {
-                    let datagram = division.datagram(part, Id(id), fields.iter(), &body);
-                    assert!(datagram.len() <= 1_460);
-                    self.datagram(Arrival::Datagram(datagram));
+        let (id, response) =
+            (ticket.id.0, Response { status, fields, body: ResponseBody::Whole(body.into()) });
+        let whole = WholeResponse::new(&response, &Method::Get).expect("a whole answer");
+        let mut transmits: Vec<Transmit> = Vec::new();
+        match self.server.respond(self.now, ticket, &whole, &mut transmits) {
+            Reply::Datagrams { parts: None } => self.by_udp += 1,
+            Reply::Datagrams { parts: Some(_) } => self.in_parts += 1,
+            Reply::Referred => {}
+            Reply::Stream(stream) => {
+                *self.by_tcp.entry(id).or_default() += 1;
+                let (connection, opens) = (stream.connection.0, stream.opens.is_some());
+                let message = stream.message(&whole);
+                if opens {
+                    self.pipes.insert(connection, (false, [message].into(), self.now));
+                    let rtt = self.up_to(self.weather.jitter) + self.up_to(self.weather.jitter);
+                    let breaks = self.random.chance(self.weather.breaking);
+                    let arrival =
+                        if breaks { Arrival::Broken(connection) } else { Arrival::Opened(connection) };
+                    self.at(self.now + rtt, arrival);
+                } else {
+                    self.write(connection, message);
                 }
             }
-            Channel::Datagram => {
-                self.by_udp += 1;
-                self.datagram(Arrival::Datagram(bytes));
-            }
-            Channel::Refer(eight) => self.datagram(Arrival::Datagram(eight.to_vec())),
-            Channel::Connection(connection) => {
-                *self.by_tcp.entry(id).or_default() += 1;
-                self.write(connection.0, bytes);
-            }
-            Channel::Open { connection, client: _ } => {
-                *self.by_tcp.entry(id).or_default() += 1;
-                self.pipes.insert(connection.0, (false, [bytes].into(), self.now));
-                let rtt = self.up_to(self.weather.jitter) + self.up_to(self.weather.jitter);
-                let opens = !self.random.chance(self.weather.breaking);
-                let arrival =
-                    if opens { Arrival::Opened(connection.0) } else { Arrival::Broken(connection.0) };
-                self.at(self.now + rtt, arrival);
-            }
+        }
+        for Transmit { destination: _, contents } in transmits {
+            assert!(contents.len() <= 1_460);
+            self.datagram(Arrival::Datagram(contents));
         }
     }
 

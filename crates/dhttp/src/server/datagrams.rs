@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
-use dhttp_proto::parts::{Divisible, write_head};
-use dhttp_proto::server::{Channel, Ignored, Input, Ticket, Verdict};
+use dhttp_proto::server::{self as machine, Ignored, Input, Response, Stream, Ticket, Verdict};
+use dhttp_proto::token::Token;
 use dhttp_proto::{Id, Server as Machine};
 use http1::message::RequestHead;
 use wire::Time;
@@ -185,75 +185,91 @@ impl Way<'_> {
     }
 
     fn answer(&mut self, now: Time, (ends, ticket): (Ends, Ticket), request: &Request<'_>, answer: &Answer) {
-        // Most heads leave in a datagram: they are written where that is made.
-        let slot = self.outbox.slot(ends);
-        slot.extend_from_slice(&ticket.id.to_bytes());
-        head::write(slot, answer, self.today);
-        let has_body = !request.is_head() && !answer.is_bodiless();
-        let body_bytes = if has_body { answer.body.len() } else { 0 };
-        let token = self.machine.token(now, &ticket, || slot.len() as u64 + body_bytes);
-        if let Some(token) = &token {
-            head::add_token(slot, token);
-        }
-        let size = slot.len() as u64 + body_bytes;
-        let (id, body) = (ticket.id, has_body.then_some(&answer.body));
-        let fields = || head::fields(answer, self.today, token.as_ref());
-        let divisible = || Divisible::of(answer.status, fields(), body.map_or(0, Body::len));
-        let way = match self.machine.answer_in_parts(now, ticket, size, divisible) {
-            Channel::Datagram => {
-                write_body(slot, body, 0..body.map_or(0, Body::len));
+        let body = (!request.is_head() && !answer.is_bodiless()).then_some(&answer.body);
+        let response = Described { answer, body, today: self.today };
+        let mut outbox = Leaving { outbox: self.outbox, ends };
+        let way = match self.machine.respond(now, ticket, &response, &mut outbox) {
+            machine::Reply::Datagrams { parts } => {
+                add(&self.counters.parts, parts.unwrap_or(0));
                 count(&self.counters.udp);
                 log::Channel::Udp
             }
-            Channel::Parts(division) => {
-                self.outbox.take_back();
-                for part in division {
-                    let slot = self.outbox.slot(ends);
-                    write_head(slot, id, part, fields());
-                    let first = division.offset(part);
-                    write_body(slot, body, first..first + part.length);
-                    count(&self.counters.parts);
-                }
-                count(&self.counters.udp);
-                log::Channel::Udp
-            }
-            Channel::Connection(connection) => {
-                let message = (slot.clone(), body);
-                self.outbox.take_back();
-                self.opened.send(self.epoll, now, self.machine, connection, (ends, id), message);
-                count(&self.counters.tcp_opened);
-                log::Channel::TcpOpened
-            }
-            Channel::Open { connection, client } => {
-                // From where it was asked, as datagrams are.
-                let local = ends.local.unwrap_or(self.local.ip());
-                let way = (SocketAddr::new(local, self.local.port()), client);
-                if self.opened.open(self.epoll, connection, way, self.fast_open).is_ok() {
-                    count(&self.counters.opened);
-                    count(&self.counters.tcp_opened);
-                    let message = (slot.clone(), body);
-                    self.outbox.take_back();
-                    self.opened.send(self.epoll, now, self.machine, connection, (ends, id), message);
-                    log::Channel::TcpOpened
-                } else {
-                    self.machine.handle(now, Input::Broken(connection));
-                    slot.clear();
-                    slot.extend_from_slice(&id.to_bytes());
-                    count(&self.counters.broken);
-                    count(&self.counters.referred);
-                    log::Channel::Overload
-                }
-            }
-            Channel::Refer(eight) => {
-                slot.clear();
-                slot.extend_from_slice(&eight);
+            machine::Reply::Stream(stream) => self.stream(now, ends, stream, body),
+            machine::Reply::Referred => {
                 count(&self.counters.referred);
                 log::Channel::Overload
             }
         };
         if let Some(log) = self.log {
-            log.line(self.today.second(), ends.peer.ip(), request, answer.status, body_bytes, way);
+            let bytes = response.body_bytes();
+            log.line(self.today.second(), ends.peer.ip(), request, answer.status, bytes, way);
         }
+    }
+
+    /// Sends an answer on a connection, which is opened first if it is new.
+    fn stream(&mut self, now: Time, ends: Ends, stream: Stream, body: Option<&Body>) -> log::Channel {
+        let Stream { connection, opens, id, head } = stream;
+        if let Some(client) = opens {
+            // From where it was asked, as datagrams are.
+            let local = ends.local.unwrap_or(self.local.ip());
+            let way = (SocketAddr::new(local, self.local.port()), client);
+            if self.opened.open(self.epoll, connection, way, self.fast_open).is_err() {
+                self.machine.handle(now, Input::Broken(connection));
+                self.outbox.slot(ends).extend_from_slice(&id.to_bytes());
+                count(&self.counters.broken);
+                count(&self.counters.referred);
+                return log::Channel::Overload;
+            }
+            count(&self.counters.opened);
+        }
+        self.opened.send(self.epoll, now, self.machine, connection, (ends, id), (head, body));
+        count(&self.counters.tcp_opened);
+        log::Channel::TcpOpened
+    }
+}
+
+/// Datagrams to one client, among those of others.
+struct Leaving<'a> {
+    outbox: &'a mut Outbox,
+    ends: Ends,
+}
+
+impl machine::Outbox for Leaving<'_> {
+    fn begin(&mut self, destination: SocketAddr) -> &mut Vec<u8> {
+        self.outbox.slot(Ends { peer: destination, ..self.ends })
+    }
+
+    fn discard(&mut self) {
+        self.outbox.take_back();
+    }
+}
+
+/// An answer, and the body that is sent of it.
+struct Described<'a> {
+    answer: &'a Answer,
+    body: Option<&'a Body>,
+    today: &'a Today,
+}
+
+impl Response for Described<'_> {
+    fn status(&self) -> u16 {
+        self.answer.status
+    }
+
+    fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        head::fields(self.answer, self.today)
+    }
+
+    fn write_head(&self, token: Option<&Token>, out: &mut Vec<u8>) {
+        head::write(out, self.answer, self.today, token);
+    }
+
+    fn body_bytes(&self) -> u64 {
+        self.body.map_or(0, Body::len)
+    }
+
+    fn write_body(&self, range: Range<u64>, out: &mut Vec<u8>) {
+        write_body(out, self.body, range);
     }
 }
 

@@ -11,8 +11,8 @@ use crate::clock;
 use crate::fields::copy;
 use crate::handler::Answer;
 
-/// Writes a head, its empty line included.
-pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, today: &Today) {
+/// Writes a head with this token, its empty line included.
+pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, today: &Today, token: Option<&Token>) {
     let Answer { status, fields, body } = answer;
     write_status_line(Version::Http11, *status, out);
     // A cache knows better when an answer was made.
@@ -25,25 +25,17 @@ pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, today: &Today) {
         write_decimal(length, out);
         out.extend_from_slice(b"\r\n");
     }
+    if let Some(token) = token {
+        for part in [TOKEN_FIELD, ": ", token.as_str(), "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
     out.extend_from_slice(b"\r\n");
 }
 
-/// Adds a token to the head that ends here.
-pub(super) fn add_token(out: &mut Vec<u8>, token: &Token) {
-    out.truncate(out.len().saturating_sub(2));
-    for part in [TOKEN_FIELD, ": ", token.as_str(), "\r\n\r\n"] {
-        out.extend_from_slice(part.as_bytes());
-    }
-}
-
 /// The fields of an answer, but for its length: what the first of its parts says, if it goes in parts.
-pub(super) fn fields<'a>(
-    answer: &'a Answer,
-    today: &'a Today,
-    token: Option<&'a Token>,
-) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-    let token = token.map(|token| (TOKEN_FIELD.as_bytes(), token.as_str().as_bytes()));
-    today.date.iter().chain(answer.fields.iter()).chain(token)
+pub(super) fn fields<'a>(answer: &'a Answer, today: &'a Today) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+    today.date.iter().chain(answer.fields.iter())
 }
 
 /// Fields common to all responses of this second, encoded once.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::RequestId;
 use crate::message::head::{write_decimal, write_status_line};
-use crate::message::{FieldError, Fields, Method, Version};
+use crate::message::{FieldError, Fields, Version};
 
 /// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,21 +50,29 @@ impl Response {
         Self { status, fields: Fields::new(), body: ResponseBody::Whole(Arc::from([])) }
     }
 
-    /// Appends the whole of it, as HTTP/1.1 on a persistent connection: the contents behind an id in DHTTP.
+    /// Checks whether it can be sent.
     ///
     /// # Errors
-    /// A response that cannot be sent; nothing is appended.
-    pub fn encode(self, answers: &Method, out: &mut Vec<u8>) -> Result<(), Misuse> {
-        let Self { status, fields, body } = self;
-        let fields = [&fields, &Fields::new()];
-        check(status, fields)?;
-        let ResponseBody::Whole(body) = body else { return Err(Misuse::Partial) };
-        let length = Some(body.len() as u64);
-        Head { version: Version::Http11, status, persists: true, length }.write(fields, out);
-        if !is_bodiless(status) && *answers != Method::Head {
-            out.extend_from_slice(&body);
-        }
-        Ok(())
+    /// A status or a field that an application must not send.
+    pub fn check(&self) -> Result<(), Misuse> {
+        check(self.status, [&self.fields, &Fields::new()])
+    }
+
+    /// Whether its status alone means that there is no body.
+    pub const fn is_bodiless(&self) -> bool {
+        is_bodiless(self.status)
+    }
+
+    /// Appends the header section with these further fields, as HTTP/1.1 on a persistent connection: what stands behind
+    /// an id in DHTTP.
+    pub fn encode_head(&self, more: &Fields, out: &mut Vec<u8>) {
+        let head = Head {
+            version: Version::Http11,
+            status: self.status,
+            persists: true,
+            length: self.body.length(),
+        };
+        head.write([&self.fields, more], out);
     }
 }
 
@@ -203,25 +211,22 @@ impl Error for Misuse {}
 mod tests {
     use super::*;
 
-    fn message(response: Response, answers: &Method) -> Result<String, Misuse> {
-        let mut out = Vec::new();
-        response.encode(answers, &mut out).map(|()| String::from_utf8(out).unwrap())
-    }
-
     #[test]
-    fn one_message_shows_its_own_end() {
-        let whole = || Response::whole(200, "text/plain", Arc::from(*b"body")).unwrap();
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n";
-        assert_eq!(message(whole(), &Method::Get), Ok(format!("{head}body")));
-        assert_eq!(message(whole(), &Method::Head), Ok(head.to_owned()));
-        let unchanged = message(Response::empty(304), &Method::Get).unwrap();
+    fn header_section_shows_the_end_of_its_message() {
+        let head = |response: Response| {
+            let mut out = Vec::new();
+            response.encode_head(&Fields::new(), &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let whole = Response::whole(200, "text/plain", Arc::from(*b"body")).unwrap();
+        let expected = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n";
+        assert_eq!(head(whole), expected);
+        let unchanged = head(Response::empty(304));
         assert!(unchanged.ends_with("\r\n\r\n") && !unchanged.contains("Content-Length"), "{unchanged}");
     }
 
     #[test]
-    fn rejects_responses_without_a_recognizable_end() {
-        let partial = Response { body: ResponseBody::Length(4), ..Response::empty(200) };
-        assert_eq!(message(partial, &Method::Get), Err(Misuse::Partial));
-        assert_eq!(message(Response::empty(100), &Method::Get), Err(Misuse::Status(100)));
+    fn rejects_a_status_that_is_not_final() {
+        assert_eq!(Response::empty(100).check(), Err(Misuse::Status(100)));
     }
 }

@@ -8,12 +8,13 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-use dhttp_proto::parts::Divisible;
-use dhttp_proto::server::{Channel, ConnectionId, Input, Output, Secrets, Ticket, Verdict};
+use dhttp_proto::server::{
+    ConnectionId, Input, Output, Reply, Secrets, Ticket, Transmit, Verdict, WholeResponse,
+};
 use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
 use dhttp_proto::{Key, Server as Machine, ServerConfig};
 use http1::message::RequestHead;
-use http1::server::{Response, ResponseBody};
+use http1::server::Response;
 use http1::site::Site;
 use nix::poll::{PollFd, PollFlags};
 use wire::{Duration, Seed, Time};
@@ -130,40 +131,26 @@ impl Desk {
     pub(super) fn answer(&mut self, now: Time, site: &Site, profile: &Profile) -> Result<(), Error> {
         while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= now) {
             let Asked { ticket, head } = entry.remove();
-            let mut response = site.respond(&head);
-            let encoded = |response: Response| {
-                let mut bytes = ticket.id.to_bytes().to_vec();
-                response.encode(&head.method, &mut bytes).map(|()| bytes)
-            };
-            let size = || encoded(response.clone()).map_or(0, |bytes| bytes.len() as u64);
-            if let Some(token) = self.machine.token(now, &ticket, size) {
-                // Hexadecimal digits can stand in a field.
-                let _ = response.fields.push(TOKEN_FIELD, token.as_str());
-            }
-            let whole = response.clone();
-            let Ok(bytes) = encoded(response) else {
+            let response = site.respond(&head);
+            let Ok(response) = WholeResponse::new(&response, &head.method) else {
                 // The site gives whole objects and final statuses only.
                 self.machine.abandon(ticket);
                 continue;
             };
-            let (id, source) = (ticket.id, ticket.source);
-            let divisible = || Divisible::of(whole.status, whole.fields.iter(), body(&whole).len() as u64);
-            match self.machine.answer_in_parts(now, ticket, bytes.len() as u64, divisible) {
-                Channel::Datagram => self.send(&bytes, source)?,
-                Channel::Parts(division) => {
-                    for part in division {
-                        self.send(&division.datagram(part, id, whole.fields.iter(), body(&whole)), source)?;
-                    }
-                }
-                Channel::Refer(eight) => self.send(&eight, source)?,
-                Channel::Connection(id) => self.carry(now, id, bytes),
-                Channel::Open { connection: id, client } => match Connection::open(client, profile) {
-                    Ok(connection) => {
-                        self.lanes.insert(id, Lane { connection, answers: 0 });
-                        self.carry(now, id, bytes);
+            let mut transmits: Vec<Transmit> = Vec::new();
+            if let Reply::Stream(stream) = self.machine.respond(now, ticket, &response, &mut transmits) {
+                let (id, opens) = (stream.connection, stream.opens);
+                match opens.map(|client| Connection::open(client, profile)).transpose() {
+                    Ok(opened) => {
+                        let lane = opened.map(|connection| Lane { connection, answers: 0 });
+                        self.lanes.extend(lane.map(|lane| (id, lane)));
+                        self.carry(now, id, stream.message(&response));
                     }
                     Err(_) => self.machine.handle(now, Input::Broken(id)),
-                },
+                }
+            }
+            for Transmit { destination, contents } in transmits {
+                self.send(&contents, destination)?;
             }
         }
         Ok(())
@@ -285,13 +272,5 @@ impl Desk {
             }
             Err(error) => Err(Error::io("send a datagram")(error)),
         }
-    }
-}
-
-/// Body of a response, which the site holds whole.
-fn body(response: &Response) -> &[u8] {
-    match &response.body {
-        ResponseBody::Whole(bytes) => bytes,
-        ResponseBody::Length(_) | ResponseBody::Unknown => &[],
     }
 }

@@ -7,12 +7,13 @@
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 
-use dhttp_proto::parts::Divisible;
-use dhttp_proto::server::{Channel, ConnectionId, Ignored, Input as Told, Output, Secrets, Ticket, Verdict};
+use dhttp_proto::server::{
+    ConnectionId, Ignored, Input as Told, Output, Reply, Secrets, Ticket, Transmit, Verdict, WholeResponse,
+};
 use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
 use dhttp_proto::{Key, Server, ServerConfig};
 use http1::message::RequestHead;
-use http1::server::{Response, ResponseBody};
+use http1::server::Response;
 use tcp::Payload;
 use wire::{Seed, Time};
 
@@ -200,61 +201,38 @@ impl Desk {
     }
 
     /// Returns the steps that send a response on its channel.
-    pub(super) fn answer(&mut self, now: Time, asked: Asked, mut response: Response) -> Vec<Step> {
+    pub(super) fn answer(&mut self, now: Time, asked: Asked, response: &Response) -> Vec<Step> {
         let Asked { head, ticket, datagram } = asked;
-        let encoded = |response: Response| {
-            let mut bytes = ticket.id.to_bytes().to_vec();
-            response.encode(&head.method, &mut bytes).map(|()| bytes)
-        };
-        let size = || encoded(response.clone()).map_or(0, |bytes| bytes.len() as u64);
-        if let Some(token) = self.machine.token(now, &ticket, size) {
-            // Hexadecimal digits can stand in a field.
-            let _ = response.fields.push(TOKEN_FIELD, token.as_str());
-        }
-        let whole = response.clone();
-        let Ok(bytes) = encoded(response) else {
+        let Ok(response) = WholeResponse::new(response, &head.method) else {
             // The site gives whole objects and final statuses only.
             self.machine.abandon(ticket);
             return Vec::new();
         };
-        let (id, client) = (ticket.id, datagram.peer);
-        let divisible = || Divisible::of(whole.status, whole.fields.iter(), body(&whole).len() as u64);
-        let send =
-            |payload: Vec<u8>| Step::Send(Datagram { payload: Payload::from(payload), ..datagram.clone() });
-        match self.machine.answer_in_parts(now, ticket, bytes.len() as u64, divisible) {
-            Channel::Datagram => {
-                self.counts.by_datagram += 1;
-                vec![send(bytes)]
-            }
-            Channel::Parts(division) => {
-                self.counts.by_datagram += 1;
-                let part = |part| division.datagram(part, id, whole.fields.iter(), body(&whole));
-                division.map(|number| send(part(number))).collect()
-            }
-            Channel::Refer(eight) => {
-                self.counts.referred += 1;
-                vec![send(eight.to_vec())]
-            }
-            Channel::Connection(id) => {
+        let mut transmits: Vec<Transmit> = Vec::new();
+        match self.machine.respond(now, ticket, &response, &mut transmits) {
+            Reply::Datagrams { parts: _ } => self.counts.by_datagram += 1,
+            Reply::Referred => self.counts.referred += 1,
+            Reply::Stream(stream) => {
                 self.counts.by_connection += 1;
-                let Some(lane) = self.lanes.get_mut(&id) else { return Vec::new() };
-                lane.answers.push_back(Payload::from(bytes));
-                vec![Step::Proceed(id)]
-            }
-            Channel::Open { connection, client: at } => {
-                self.counts.by_connection += 1;
-                self.counts.connections += 1;
-                let lane = Lane {
-                    client: Address { port: at.port(), ..client },
-                    socket: None,
-                    is_open: false,
-                    is_writing: false,
-                    answers: [Payload::from(bytes)].into(),
+                let (id, opens) = (stream.connection, stream.opens);
+                let message = Payload::from(stream.message(&response));
+                let Some(at) = opens else {
+                    let Some(lane) = self.lanes.get_mut(&id) else { return Vec::new() };
+                    lane.answers.push_back(message);
+                    return vec![Step::Proceed(id)];
                 };
-                self.lanes.insert(connection, lane);
-                vec![Step::Open(connection)]
+                self.counts.connections += 1;
+                let client = Address { port: at.port(), ..datagram.peer };
+                let answers = [message].into();
+                let lane = Lane { client, socket: None, is_open: false, is_writing: false, answers };
+                self.lanes.insert(id, lane);
+                return vec![Step::Open(id)];
             }
         }
+        let send = |Transmit { destination: _, contents }| {
+            Step::Send(Datagram { payload: Payload::from(contents), ..datagram.clone() })
+        };
+        transmits.into_iter().map(send).collect()
     }
 
     /// Executes a step; `fresh` is the identifier of a connection that is opened now.
@@ -302,13 +280,5 @@ impl Desk {
         let socket = self.lanes.remove(&id)?.socket?;
         self.sockets.remove(&socket);
         Some(socket)
-    }
-}
-
-/// Body of a response, which the site holds whole.
-fn body(response: &Response) -> &[u8] {
-    match &response.body {
-        ResponseBody::Whole(bytes) => bytes,
-        ResponseBody::Length(_) | ResponseBody::Unknown => &[],
     }
 }

@@ -194,7 +194,7 @@ impl WebServer {
             desk::Step::Answer(asked) => {
                 let mut response = self.site.respond(&asked.head);
                 self.pad(&asked.head, &mut response);
-                let steps = self.desk.as_mut()?.answer(now, *asked, response);
+                let steps = self.desk.as_mut()?.answer(now, *asked, &response);
                 steps.into_iter().rev().for_each(|step| self.steps.push_front(Step::Desk(step)));
                 None
             }
