@@ -5,13 +5,14 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufReader, Cursor, Read, Seek};
+use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 pub use accesslog::columns::{Columns, Named};
 pub use arrow_array::RecordBatch;
-use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
+use arrow_ipc::root_as_footer;
 use arrow_schema::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -119,9 +120,41 @@ fn parquet_object(object: &Object, named: &Named) -> Result<Batches, ArrowError>
     Ok(Batches { columns: columns.alone(), batches: Box::new(batches) })
 }
 
-fn arrow_file(bytes: impl Read + Seek + Send + 'static, named: &Named) -> Result<Batches, ArrowError> {
+fn arrow_file(mut bytes: impl Read + Seek + Send + 'static, named: &Named) -> Result<Batches, ArrowError> {
+    check_blocks(&mut bytes)?;
     let reader = FileReader::try_new(bytes, None)?;
     Ok(Batches { columns: find(&reader.schema(), named)?, batches: Box::new(reader) })
+}
+
+/// Refuses a file whose blocks are not within it: the reader would make buffers as long as the footer says.
+fn check_blocks(bytes: &mut (impl Read + Seek)) -> Result<(), ArrowError> {
+    let length = bytes.seek(SeekFrom::End(0))?;
+    let mut trailer = [0; TRAILER];
+    let footer_at = |footer: u64| length.checked_sub(TRAILER as u64)?.checked_sub(footer);
+    bytes.seek(SeekFrom::Start(footer_at(0).ok_or_else(outside)?))?;
+    bytes.read_exact(&mut trailer)?;
+    let footer_length = read_footer_length(trailer)? as u64;
+    bytes.seek(SeekFrom::Start(footer_at(footer_length).ok_or_else(outside)?))?;
+    let mut footer = Vec::new();
+    bytes.take(footer_length).read_to_end(&mut footer)?;
+    let footer = root_as_footer(&footer).map_err(|error| ArrowError::ParseError(error.to_string()))?;
+    let blocks =
+        footer.recordBatches().into_iter().flatten().chain(footer.dictionaries().into_iter().flatten());
+    for block in blocks {
+        let parts = [block.offset(), i64::from(block.metaDataLength()), block.bodyLength()];
+        let end = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(u64::try_from(*part).ok()?));
+        if end.is_none_or(|end| end > length) {
+            return Err(outside());
+        }
+    }
+    Ok(bytes.rewind()?)
+}
+
+/// Length of a file's end: that of the footer, and the magic number.
+const TRAILER: usize = 10;
+
+fn outside() -> ArrowError {
+    ArrowError::ParseError("the table is damaged: a part of it lies outside the file".to_owned())
 }
 
 fn arrow_stream(bytes: impl Read + Send + 'static, named: &Named) -> Result<Batches, ArrowError> {
