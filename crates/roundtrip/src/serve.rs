@@ -3,6 +3,7 @@
 //!
 //! Not the server: that is the crate `dhttp`.
 
+pub mod confinement;
 pub mod keeping;
 pub mod known;
 pub mod layers;

@@ -189,6 +189,70 @@ fn sigterm_stops_it_and_sighup_reopens_the_log() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// A program that does not outlive its test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_reads_no_directory_but_those_that_it_was_started_with() {
+    let folder = std::env::temp_dir().join(format!("roundtrip-confined-serve-{}", std::process::id()));
+    for name in ["etc", "www", "www/new", "outside"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+        std::fs::write(folder.join(name).join("index.html"), name).unwrap();
+    }
+    let config = folder.join("etc/serve.toml");
+    let write = |served: &str| {
+        let lines = format!("folder = \"{}\"\nlisten = \"127.0.0.1:0\"\n", folder.join(served).display());
+        // As editors and configuration management do.
+        std::fs::write(config.with_extension("new"), lines).unwrap();
+        std::fs::rename(config.with_extension("new"), &config).unwrap();
+    };
+    write("www");
+    let mut server = Command::new(PROGRAM)
+        .args(["serve", "--config"])
+        .arg(&config)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(server.stderr.take().unwrap()).lines();
+    let first = told.next().unwrap().unwrap();
+    if first.contains("Landlock") {
+        server.kill().unwrap();
+        return skip::refused(&first);
+    }
+    let address = first.split("dhttp://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let page = || {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
+        let mut all = String::new();
+        stream.read_to_string(&mut all).unwrap();
+        all.split("\r\n\r\n").nth(1).unwrap().to_owned()
+    };
+    assert_eq!(page(), "www");
+    let id = Pid::from_raw(server.id().cast_signed());
+    let mut server = Killed(server);
+    for (served, said, body) in [
+        ("outside", "permission denied", "www"),
+        ("www/new", "read the configuration again", "www/new"),
+        ("outside", "everything stays as it was", "www/new"),
+    ] {
+        write(served);
+        kill(id, Signal::SIGHUP).unwrap();
+        let line = told.next().unwrap().unwrap();
+        assert!(line.contains(said), "{served}: {line}");
+        assert_eq!(page(), body, "{served}");
+    }
+    server.0.kill().unwrap();
+    server.0.wait().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn events_are_logged_if_requested() {
     let mut served = Served::start("trace", &["--trace", "debug"]);

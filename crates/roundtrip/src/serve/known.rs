@@ -21,6 +21,13 @@ pub fn save(before: &Known, now: &Known) {
     }
 }
 
+/// Its directory, made if it is not there.
+pub fn directory() -> Option<PathBuf> {
+    let directory = path()?.parent()?.to_owned();
+    let _ = fs::create_dir_all(&directory);
+    Some(directory)
+}
+
 fn path() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;

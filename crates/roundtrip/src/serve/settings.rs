@@ -28,6 +28,7 @@ use quantity::names::{self, Quoted};
 
 use crate::cli::dhttp::{Profile, Serve};
 use crate::failure::Failure;
+use crate::serve::confinement::Paths;
 use crate::serve::keeping::size;
 use crate::serve::layers::layered;
 use crate::serve::limits::limited;
@@ -160,6 +161,15 @@ impl Settings {
     pub fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
         let Some(path) = &self.access_log else { return Ok(None) };
         open_log(path).map(Some)
+    }
+
+    /// Files that the server needs, with the configuration file of these flags.
+    pub fn paths(&self, config: Option<&Path>) -> Paths {
+        let paths = Paths::new(config, self.access_log.as_deref());
+        match &self.source {
+            Source::Folder(folder) => paths.read_below(folder),
+            Source::Origin(..) => paths.for_requests(),
+        }
     }
 
     /// Sentence about the running server.

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dhttp::counters::Counters;
@@ -24,6 +24,7 @@ use tokio::runtime::Runtime;
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
+use crate::serve::confinement::Paths;
 use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::limited;
 use crate::serve::settings::{address, interface_name, open_log, port_list, thread_count};
@@ -127,6 +128,12 @@ impl Settings {
         })
     }
 
+    /// Files that a cache in front of an origin needs.
+    fn paths(&self, config: Option<&Path>) -> Paths {
+        let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
+        self.cache.disk.iter().fold(paths, |paths, (file, _)| paths.write_file(file))
+    }
+
     fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
         self.access_log.as_deref().map(open_log).transpose()
     }
@@ -180,6 +187,10 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     }
     if flags.operation.check {
         return output::to_stdout(&format!("{}\n", settings.sentence(listen)));
+    }
+    if matches!(settings.whose, Whose::Origin(_)) {
+        // On a router it runs `nft` and `ip`, which read and write what they need.
+        settings.paths(flags.operation.config.as_deref()).confine_or_log();
     }
     let signals = Signals::expect()?;
     let runtime =

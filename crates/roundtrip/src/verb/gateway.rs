@@ -4,7 +4,7 @@
 //! Servers that said once that they speak DHTTP are remembered in the same file as those of `roundtrip get`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use dhttp_proxy::{CacheConfig, GatewayConfig};
 
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
+use crate::serve::confinement::Paths;
 use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::settings::{address, open_log, port_list};
 use crate::serve::signals::Signals;
@@ -60,6 +61,14 @@ impl Settings {
         })
     }
 
+    /// Files that it needs: beside its own those of name resolution, and the store of known servers.
+    fn paths(&self, config: Option<&Path>) -> Paths {
+        let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
+        let disk = self.config.cache.as_ref().and_then(|cache| cache.disk.as_ref());
+        let paths = disk.into_iter().fold(paths, |paths, (file, _)| paths.write_file(file));
+        known::directory().into_iter().fold(paths, |paths, directory| paths.write_below(&directory))
+    }
+
     fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
         self.access_log.as_deref().map(open_log).transpose()
     }
@@ -74,6 +83,7 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     if flags.operation.check {
         return crate::output::to_stdout(&format!("{}\n", sentence(listen)));
     }
+    settings.paths(flags.operation.config.as_deref()).confine_or_log();
     let signals = Signals::expect()?;
     let watch: Option<Watch> = flags.verbose.then(|| Arc::new(show) as Watch);
     let before = known::load();
