@@ -112,6 +112,8 @@ pub(crate) struct Flow {
     speaks_tls: bool,
     /// Whether the first data is a TLS record or HTTP/2's preface.
     has_turns: bool,
+    /// Whether the server has sent something that no one asked for.
+    has_pushed: bool,
     /// An MTU that a router reported, and a reset in the middle of a transfer.
     small_mtu: Option<SmallMtu>,
     cut: Option<Cut>,
@@ -173,6 +175,7 @@ impl Flow {
             is_first_data: true,
             speaks_tls: false,
             has_turns: false,
+            has_pushed: false,
             small_mtu: None,
             cut: None,
             doubts: Doubts::default(),

@@ -99,6 +99,8 @@ pub(crate) struct Gap {
     pub(crate) talk: Talk,
     /// Whether the protocol is one of requests and responses: HTTP, or TLS, which mostly carries it.
     pub(crate) has_turns: bool,
+    /// Whether the server has sent something on this connection that no one asked for.
+    pub(crate) has_pushed: bool,
     /// Short segments of the peer since the sender spoke last: each was written by itself.
     pub(crate) pieces: u16,
 }

@@ -12,7 +12,7 @@
 //! GOAWAY) or a pause of seconds before what nobody asked for: an idle connection is closed; a stream of events or another
 //! protocol after 101, where the server sends when it likes; a short segment that Nagle's algorithm may have held until an
 //! acknowledgement that was not captured; an echo (TSecr) of a stamp that never passed here; a pause within what a proxy passes on. Then it is `unknown`, or `idle`. What follows a
-//! short segment in a protocol that is neither HTTP nor TLS may be a push: confidence low.
+//! short segment in a protocol that is neither HTTP nor TLS may be a push, and anything unreadable of a server that has pushed before: confidence low.
 
 use wire::{Duration, Time};
 
@@ -132,12 +132,13 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     if gap.side == Side::Server && !is_timed && thought <= path && thought >= SERVER.least {
         return undecided(gap);
     }
-    // A response whose end cannot be read may have been whole: what follows a short segment, nobody may have waited for.
-    let may_be_pushed =
-        is_opaque && gap.continues() && !gap.has_turns && !gap.flight.last.is_multiple_of(gap.mss.max(1));
+    // A response whose end cannot be read may have been whole: what follows a short segment, nobody may have waited for, nor for
+    // anything of a server that has sent something unasked.
+    let is_next = gap.continues() && !gap.has_turns && !gap.flight.last.is_multiple_of(gap.mss.max(1));
+    let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
     let confidence = match gap.continues() {
+        _ if may_be_pushed && gap.side == Side::Server => Confidence::Low,
         false if is_timed => Confidence::High,
-        true if may_be_pushed && gap.side == Side::Server => Confidence::Low,
         false | true => Confidence::Medium,
     };
     // All of it, for a program that needs no time at all.
@@ -448,6 +449,11 @@ mod tests {
             Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(Place::Client).is_worth_fixing()
         };
         assert_eq!((is_worth(ftp), is_worth(tls)), (false, true));
+        // After a heartbeat of the server, what comes a second after the client's own is no response to that.
+        let beat = |first: &str| {
+            format!("30 C send=90\n45 S send=90\n60 C\n{first}2060 C send=86\n2075 S\n3045 S send=39\n3060 C")
+        };
+        assert_eq!((is_worth(&beat("2045 S send=39\n")), is_worth(&beat(""))), (false, true));
     }
 
     #[test]

@@ -212,6 +212,7 @@ impl Flow {
                 .map(|(cause, _)| cause),
             talk,
             has_turns: self.has_turns || self.conversation.requests > 0,
+            has_pushed: self.has_pushed,
             pieces: self.ends.of(from.other()).pieces,
         }
     }

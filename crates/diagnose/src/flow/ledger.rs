@@ -87,6 +87,8 @@ impl Flow {
             }
             return;
         };
+        let is_push = gap.side == Side::Server && gap.continues() && matches!(gap.end, End::Data);
+        self.has_pushed |= is_push && ruling.share == Share::Idle && !gap.is_control;
         self.spend(Share::RoundTrip, ruling.since.since(gap.from.at));
         let spent = gap.to.at.since(ruling.since);
         if ruling.share == Share::Unknown {
