@@ -77,5 +77,6 @@ fn refused(errno: Errno) -> Error {
             "run as root, or drop --isolated".to_owned(),
         ],
     };
+    let remedy = format!("{remedy}; or `roundtrip watch -- COMMAND`, which needs no private network");
     Error::Forbidden { missing, remedy }
 }

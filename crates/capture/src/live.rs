@@ -121,8 +121,7 @@ fn watch(
     let signals = &interrupts.signals;
     let mut reading = Reading::new(name(ask), filter, is_plotted);
     let (mut number, mut looks_at) = (0, Time::ZERO);
-    let mut ending =
-        Ending { until: ask.span.map(|span| clock.now() + span), was_asked: false, has_ended: false };
+    let mut ending = Ending::new(ask.span.map(|span| clock.now() + span));
     while !ending.is_over(clock.now(), &mut process, signals.read_signal().is_ok_and(|one| one.is_some())) {
         wait(&sniffer, signals)?;
         if clock.now() >= looks_at {
@@ -180,7 +179,7 @@ fn name(ask: &Live) -> String {
 
 /// When the capture ends: some time after the command has; or when the time is up or a signal came, and the command, asked
 /// to, has ended, too, or does not.
-struct Ending {
+pub(crate) struct Ending {
     until: Option<Time>,
     was_asked: bool,
     has_ended: bool,
@@ -192,7 +191,12 @@ const AFTERWARDS: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Ending {
-    fn is_over(&mut self, now: Time, process: &mut Process, has_signal: bool) -> bool {
+    /// At this time, or earlier.
+    pub(crate) const fn new(until: Option<Time>) -> Self {
+        Self { until, was_asked: false, has_ended: false }
+    }
+
+    pub(crate) fn is_over(&mut self, now: Time, process: &mut Process, has_signal: bool) -> bool {
         if process.has_ended() && !self.has_ended {
             self.has_ended = true;
             self.until = Some(now + AFTERWARDS);
@@ -247,13 +251,13 @@ fn wait(sniffer: &Sniffer, signals: &SignalFd) -> Result<(), Error> {
 }
 
 /// The command, if there is one.
-struct Process {
+pub(crate) struct Process {
     child: Option<Child>,
 }
 
 impl Process {
     /// It is started before signals are blocked, because it would inherit that.
-    fn start(words: &[OsString]) -> Result<Self, Error> {
+    pub(crate) fn start(words: &[OsString]) -> Result<Self, Error> {
         let Some((program, arguments)) = words.split_first() else { return Ok(Self { child: None }) };
         let shown = program.to_string_lossy().replace(char::is_control, "?");
         let failed = |error: io::Error| Error::Command { program: shown.clone(), error };
@@ -262,6 +266,11 @@ impl Process {
         let child =
             Command::new(program).args(arguments).stdout(Stdio::from(output)).spawn().map_err(failed)?;
         Ok(Self { child: Some(child) })
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
     }
 
     /// Whether there was one, and it is over.
@@ -276,7 +285,7 @@ impl Process {
         kill(Pid::from_raw(id), Signal::SIGTERM).is_ok()
     }
 
-    fn ended(&mut self) -> Option<Ended> {
+    pub(crate) fn ended(&mut self) -> Option<Ended> {
         let child = self.child.as_mut()?;
         Some(Ended::of(child.try_wait().ok().flatten()))
     }

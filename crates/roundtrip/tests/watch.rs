@@ -74,6 +74,25 @@ fn the_table_names_cause_program_and_fix() {
 }
 
 #[test]
+fn a_command_is_watched_until_it_ends() {
+    if !skip::has("python3") {
+        return;
+    }
+    for (way, expected) in [("apart", 1), ("whole", 0)] {
+        let flags =
+            ["watch", "--interval", "1ms", "--format", "json", "--", "python3", EXCHANGE, way, "20", "7"];
+        let output = Command::new(PROGRAM).args(flags).output().unwrap();
+        let told = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(expected), "{told}");
+        let end: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+        assert_eq!((&end["event"], &end["command_status"]), (&"end".into(), &7.into()), "{end}");
+    }
+    let output = Command::new(PROGRAM).args(["watch", "--", "no-such-program"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no such program"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn metrics_are_served_while_it_watches() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");

@@ -1,26 +1,30 @@
-//! A watch for some time, or until Ctrl-C: samples at an interval, and a report each second.
+//! A watch for some time, while a command runs, or until Ctrl-C: samples at an interval, and a report each second.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::time::{ClockId, clock_gettime};
-use std::os::fd::AsFd;
 
 use testbed::clock::Clock;
-use wire::{Duration, Time};
+use wire::Duration;
 
 use super::{Row, Scope, Watch};
 use crate::Error;
-use crate::live::Interrupts;
+use crate::live::{Ended, Ending, Interrupts, Process};
 
 /// Options of a watch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Session {
     /// The sockets.
     pub scope: Scope,
+    /// Command to run meanwhile; its sockets are watched where the scope is all. None if empty.
+    pub command: Vec<OsString>,
     /// Time from one sample to the next.
     pub interval: Duration,
-    /// Duration; `None`: until a signal.
+    /// Duration; `None`: until a signal, or until the command ends.
     pub span: Option<Duration>,
 }
 
@@ -39,6 +43,8 @@ pub struct Report {
     pub left_out: u64,
     /// CPU time of this process since the watch began.
     pub cpu: Duration,
+    /// Exit of the command.
+    pub command: Option<Ended>,
     /// Whether it is the last.
     pub is_last: bool,
 }
@@ -64,27 +70,34 @@ impl Session {
     /// # Errors
     /// The kernel's error, or the first of `each`.
     pub fn run<E: From<Error>>(&self, mut each: impl FnMut(&Report) -> Result<(), E>) -> Result<Report, E> {
+        let mut process = Process::start(&self.command)?;
         let signals = Interrupts::begin()?;
         let clock = Clock::start();
         let cpu_before = cpu_time();
-        let mut watch = Watch::begin(self.scope).map_err(Error::from)?;
+        let scope = match (self.scope, process.id()) {
+            (Scope::All, Some(pid)) => Scope::Process(pid),
+            (scope, _) => scope,
+        };
+        let mut watch = Watch::begin(scope).map_err(Error::from)?;
+        let mut ending = Ending::new(self.span.map(|span| clock.now() + span));
         let (mut due, mut report_due) = (clock.now(), clock.now() + BETWEEN_REPORTS);
         loop {
             // A sample that is late is left out: the next one is as good.
             due = (due + self.interval).max(clock.now());
             let is_interrupted = signals.wait(due.since(clock.now()))?;
             let now = clock.now();
-            let is_last = is_interrupted || self.span.is_some_and(|span| now.since(Time::ZERO) >= span);
+            let is_last = ending.is_over(now, &mut process, is_interrupted);
             watch.sample().map_err(Error::from)?;
             if is_last || now >= report_due {
                 report_due = now + BETWEEN_REPORTS;
                 let report = Report {
-                    elapsed: now.since(Time::ZERO),
+                    elapsed: now.since(wire::Time::ZERO),
                     rows: watch.rows(),
                     open: watch.open(),
                     samples: watch.samples(),
                     left_out: watch.left_out(),
                     cpu: cpu_time().saturating_sub(cpu_before),
+                    command: process.ended(),
                     is_last,
                 };
                 each(&report)?;
@@ -102,7 +115,8 @@ impl Interrupts {
         let span = TimeSpec::nanoseconds(i64::try_from(span.as_nanos()).unwrap_or(i64::MAX));
         let mut waiting = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         match ppoll(&mut waiting, Some(span), None) {
-            Ok(ready) => Ok(ready > 0),
+            // Read, so that the next one is told from it.
+            Ok(_) => Ok(self.signals.read_signal().is_ok_and(|one| one.is_some())),
             Err(Errno::EINTR) => Ok(false),
             Err(errno) => Err(Error::Signals(errno)),
         }

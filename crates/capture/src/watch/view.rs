@@ -7,6 +7,7 @@ use super::Row;
 use super::session::Report;
 use crate::advice::party;
 use crate::group::counted;
+use crate::live::Ended;
 use crate::span::shown;
 
 /// Lines of at most `width` columns and `height` rows, for a terminal that is drawn again and again.
@@ -56,7 +57,8 @@ fn summary(report: &Report) -> String {
 
 /// The report at the end: each stall with its evidence and fixes.
 pub fn text(report: &Report) -> String {
-    let mut text = summary(report) + "\n";
+    let command = report.command.map(|ended| format!("; the command {ended}")).unwrap_or_default();
+    let mut text = format!("{}{command}\n", summary(report));
     if report.left_out > 0 {
         text += &format!("not watched, beyond the limit: {}\n", counted(report.left_out, "socket"));
     }
@@ -96,6 +98,7 @@ pub fn json_lines(report: &Report, before: &[Row]) -> String {
             "samples": report.samples,
             "not_watched": report.left_out,
             "cpu_share": report.load(),
+            "command_status": report.command.and_then(Ended::status),
             "stalls": report.rows.len(),
             "fails": report.fails(),
         }));

@@ -184,8 +184,9 @@ const DIAGNOSE: [Example; 11] = [
     ),
 ];
 
-const WATCH: [Example; 5] = [
+const WATCH: [Example; 6] = [
     example("roundtrip watch --port 8000", "stalls of a server's connections, live"),
+    example("roundtrip watch --interval 1ms -- ./test", "of a test and its servers, until it ends"),
     example("roundtrip watch --pid 4711 --duration 30s", "of one process and its children"),
     example("roundtrip watch --port 8000 --interval 1ms", "stalls of a few milliseconds"),
     example("roundtrip watch --all --format json", "of all sockets, a line for each stall"),

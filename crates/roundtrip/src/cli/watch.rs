@@ -1,5 +1,6 @@
 //! Flags of `roundtrip watch`.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
@@ -7,6 +8,10 @@ use clap::{Args, ValueEnum};
 /// `roundtrip watch`
 #[derive(Debug, Args)]
 pub struct Watch {
+    /// Command to run and to watch until it ends; its output goes to stderr
+    #[arg(value_name = "COMMAND", last = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    #[arg(conflicts_with_all = ["pid", "all"])]
+    pub command: Vec<OsString>,
     /// Only sockets of this process and its descendants
     #[arg(long, value_name = "N", conflicts_with_all = ["port", "all"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]

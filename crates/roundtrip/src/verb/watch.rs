@@ -15,14 +15,14 @@ use crate::serve::metrics;
 
 /// Returns 1 if a stall worth fixing was found, 0 if not.
 pub fn run(arguments: &Watch) -> Result<ExitCode, Failure> {
-    let Watch { pid, port, all: _, interval, duration, format, prometheus } = arguments;
+    let Watch { command, pid, port, all: _, interval, duration, format, prometheus } = arguments;
     let scope = match (pid, port) {
         (Some(pid), _) => Scope::Process(process(*pid)?),
         (None, Some(port)) => Scope::Port(*port),
         (None, None) => Scope::All,
     };
     let span = duration.as_deref().map(|text| time("--duration", text)).transpose()?;
-    let session = Session { scope, interval: sampling(interval)?, span };
+    let session = Session { scope, command: command.clone(), interval: sampling(interval)?, span };
     let shared = Arc::new(Mutex::new(String::new()));
     if let Some(address) = prometheus {
         let shared = Arc::clone(&shared);
