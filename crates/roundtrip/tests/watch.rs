@@ -47,7 +47,8 @@ fn an_ordinary_user_sees_the_stall_with_its_program_and_fix() {
     let lines: Vec<Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(output.status.code(), Some(1), "{lines:#?} {}", text(&output.stderr));
-    let (end, stalls) = lines.split_last().unwrap();
+    let [begin, stalls @ .., end] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!(begin["event"], "begin", "{begin}");
     assert_eq!((&end["event"], &end["fails"]), (&"end".into(), &true.into()), "{end}");
     let last = stalls.last().unwrap();
     assert_eq!((&last["event"], &last["cause"]), (&"stall".into(), &"nagle-delayed-ack".into()), "{last}");

@@ -35,6 +35,8 @@ pub struct Report {
     pub elapsed: Duration,
     /// The stalls so far, the most severe first.
     pub rows: Vec<Row>,
+    /// Whether it is the first.
+    pub is_first: bool,
     /// Number of sockets that are open.
     pub open: usize,
     /// Number of samples, of single sockets.
@@ -65,7 +67,7 @@ impl Report {
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
 impl Session {
-    /// Watches, and passes a report to `each` in each second, and at the end.
+    /// Watches, and passes a report to `each` at the beginning, in each second, and at the end.
     ///
     /// # Errors
     /// The kernel's error, or the first of `each`.
@@ -80,7 +82,8 @@ impl Session {
         };
         let mut watch = Watch::begin(scope).map_err(Error::from)?;
         let mut ending = Ending::new(self.span.map(|span| clock.now() + span));
-        let (mut due, mut report_due) = (clock.now(), clock.now() + BETWEEN_REPORTS);
+        let (mut due, mut report_due) = (clock.now(), clock.now());
+        let mut is_first = true;
         loop {
             // A sample that is late is left out: the next one is as good.
             due = (due + self.interval).max(clock.now());
@@ -93,6 +96,7 @@ impl Session {
                 let report = Report {
                     elapsed: now.since(wire::Time::ZERO),
                     rows: watch.rows(),
+                    is_first,
                     open: watch.open(),
                     samples: watch.samples(),
                     left_out: watch.left_out(),
@@ -101,6 +105,7 @@ impl Session {
                     is_last,
                 };
                 each(&report)?;
+                is_first = false;
                 if is_last {
                     return Ok(report);
                 }

@@ -86,10 +86,14 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// A line of JSON for each row that is not in `before`, and one for the end.
+/// A line of JSON for the beginning, for each row that is not in `before`, and for the end.
 pub fn json_lines(report: &Report, before: &[Row]) -> String {
     let new = report.rows.iter().filter(|row| !before.contains(row));
-    let mut values: Vec<Value> = new.map(|row| json_row(report, row)).collect();
+    let mut values = Vec::new();
+    if report.is_first {
+        values.push(json!({ "event": "begin", "sockets": report.open }));
+    }
+    values.extend(new.map(|row| json_row(report, row)));
     if report.is_last {
         values.push(json!({
             "event": "end",
