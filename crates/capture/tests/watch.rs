@@ -28,8 +28,16 @@ fn whole(stream: &mut TcpStream) {
     stream.write_all(&[b'x'; HEADERS + BODY]).unwrap();
 }
 
+/// Settings of a connection's server end.
+type SetUp = fn(&TcpStream);
+
+#[expect(clippy::disallowed_methods, reason = "peers in threads of their own")]
+fn pause(millis: u64) {
+    thread::sleep(std::time::Duration::from_millis(millis));
+}
+
 /// A server of one connection.
-fn serve(respond: Respond, set_up: fn(&TcpStream)) -> SocketAddr {
+fn serve(respond: Respond, set_up: SetUp) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -73,8 +81,7 @@ fn a_server_that_writes_headers_and_body_apart_is_named_with_its_process() {
 
 #[test]
 fn its_fixed_twins_are_silent() {
-    let twins: [(Respond, fn(&TcpStream)); 2] =
-        [(whole, |_| ()), (apart, |stream| stream.set_nodelay(true).unwrap())];
+    let twins: [(Respond, SetUp); 2] = [(whole, |_| ()), (apart, |stream| stream.set_nodelay(true).unwrap())];
     for (respond, set_up) in twins {
         let server = serve(respond, set_up);
         let (_, rows) = stalls_during(server.port(), || fetch(server)).unwrap();
@@ -102,7 +109,7 @@ fn a_slow_reader_is_a_limit_by_its_window_and_no_hold() {
         stream.write_all(b"GET").unwrap();
         let mut piece = vec![0; 64 << 10];
         for _ in 0..LENGTH / piece.len() {
-            thread::sleep(std::time::Duration::from_millis(3));
+            pause(3);
             stream.read_exact(&mut piece).unwrap();
         }
     };
@@ -153,7 +160,7 @@ fn a_corked_response_is_no_hold() {
         let socket = SockRef::from(&*stream);
         socket.set_tcp_cork(true).unwrap();
         (&*stream).write_all(&[b'h'; HEADERS]).unwrap();
-        thread::sleep(std::time::Duration::from_millis(8));
+        pause(8);
         (&*stream).write_all(&[b'b'; BODY]).unwrap();
         socket.set_tcp_cork(false).unwrap();
     };

@@ -144,8 +144,8 @@ mod tests {
             assert_eq!(complaints(&document, &schema, ""), Vec::<String>::new());
             assert_eq!(document["runs"][0]["results"].as_array().unwrap().len(), results);
             for result in document["runs"][0]["results"].as_array().unwrap() {
-                let rule = &document["runs"][0]["tool"]["driver"]["rules"]
-                    [result["ruleIndex"].as_u64().unwrap() as usize];
+                let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+                let rule = &document["runs"][0]["tool"]["driver"]["rules"][index];
                 assert_eq!(rule["id"], result["ruleId"]);
             }
         }

@@ -497,7 +497,7 @@ mod tests {
             let mut socket = socket();
             socket.course.bytes_sent += now / every * 700;
             socket.course.since_sent = Duration::from_millis(now % every);
-            (now, if now % every < holds && now % every > 0 { held(socket) } else { socket })
+            (now, if (1..holds).contains(&(now % every)) { held(socket) } else { socket })
         };
         (0..count * every / spacing).map(|tick| sample(tick * spacing)).collect()
     }
@@ -533,7 +533,8 @@ mod tests {
 
     #[test]
     fn what_else_keeps_bytes_back_is_no_hold() {
-        let others: [(&str, fn(&mut TcpSocket)); 8] = [
+        type Change = fn(&mut TcpSocket);
+        let others: [(&str, Change); 8] = [
             ("a slow reader", |socket| socket.info.sending.peer_window = Bytes::new(500)),
             ("a full segment", |socket| socket.info.sending.not_sent = Bytes::new(1_448)),
             ("auto-corking", |socket| socket.device_queue = Some(2_304)),

@@ -145,7 +145,8 @@ pub fn metrics(report: &Report) -> String {
     ] {
         text += &format!("# TYPE roundtrip_watch_{name} {kind}\nroundtrip_watch_{name} {value}\n");
     }
-    let values: [(&str, fn(&Row) -> f64); 2] =
+    type Value = fn(&Row) -> f64;
+    let values: [(&str, Value); 2] =
         [("lost_seconds_total", |row| row.lost.as_secs_f64()), ("stalls_total", |row| row.times as f64)];
     for (name, value) in values {
         text += &format!("# TYPE roundtrip_watch_{name} counter\n");

@@ -239,3 +239,52 @@ fn where_namespaces_are_forbidden_the_error_names_the_setting() {
     assert!(told.contains("user.max_user_namespaces is 0") && told.contains("sysctl"), "{told}");
     assert_eq!(told.lines().count(), 1, "{told}");
 }
+
+/// The action's directory.
+const ACTION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/action");
+
+#[test]
+fn the_actions_script_annotates_summarises_and_fails() {
+    if !skip::has("python3") {
+        return;
+    }
+    let summary = file("action", "summary.md");
+    for (way, level, expected) in
+        [("apart", "::error file=.github/workflows/ci.yml,", 1), ("whole", "::notice ", 0)]
+    {
+        let mut command = Command::new("bash");
+        command
+            .arg(format!("{ACTION}/diagnose.sh"))
+            .env("ROUNDTRIP", PROGRAM)
+            .env("GITHUB_STEP_SUMMARY", &summary);
+        command.env("GITHUB_WORKFLOW_REF", "owner/project/.github/workflows/ci.yml@refs/heads/main");
+        command.env("ROUNDTRIP_RUN", format!("python3 '{EXCHANGE}' {way} 12 0"));
+        let Some(output) = permitted(command.output().unwrap()) else { return };
+        let told = text(&output.stdout);
+        assert!(output.status.code() == Some(expected) && told.starts_with(level), "{way}: {told}");
+    }
+    let written = fs::read_to_string(&summary).unwrap();
+    assert!(written.contains("1 stall fails") && written.contains("no stall fails"), "{written}");
+    fs::remove_dir_all(summary.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn the_action_declares_every_input_that_it_uses() {
+    let action = fs::read_to_string(format!("{ACTION}/action.yml")).unwrap();
+    let script = fs::read_to_string(format!("{ACTION}/diagnose.sh")).unwrap();
+    let used = action.split("${{ inputs.").skip(1).map(|rest| rest.split(' ').next().unwrap());
+    let used: Vec<&str> = used.collect();
+    assert!(used.len() >= 6, "{used:?}");
+    for name in used {
+        assert!(action.contains(&format!("\n  {name}:\n    description: ")), "{name} is not declared");
+        let variable = if name == "program" {
+            "ROUNDTRIP".to_owned()
+        } else {
+            format!("ROUNDTRIP_{}", name.to_uppercase().replace('-', "_"))
+        };
+        assert!(
+            script.contains(&format!("${{{variable}:-")) || script.contains(&format!("${variable}\"")),
+            "{variable}"
+        );
+    }
+}

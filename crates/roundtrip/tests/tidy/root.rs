@@ -4,9 +4,10 @@ use std::fs;
 
 use crate::tree;
 
-const ENTRIES: [&str; 23] = [
+const ENTRIES: [&str; 24] = [
     ".ci",
     ".git",
+    ".github",
     ".gitignore",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
