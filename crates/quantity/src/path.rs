@@ -6,7 +6,7 @@
 //! | loss | `0.1%`; `burst:1%/30%` or `burst:1%/30%/100%/0%`; `packets:3+17`; `none` |
 //! | jitter | `5ms` (packets keep their order), `5ms/free` (they may be reordered), `none` |
 //! | reordering | `1%/5ms`, `none` |
-//! | modem | `v42bis`, `v42bis/57.6kbit` (behind such a serial port), `v42bis:512x6` (codewords, longest string), `none` |
+//! | modem | `v42bis`, `v42bis/57.6kbit` (behind such a serial port), `v42bis:512x6` (codewords, longest string), `v42+vj` (headers compressed, RFC 1144), `none` |
 
 use std::collections::BTreeSet;
 
@@ -112,11 +112,12 @@ pub fn reordering(text: &str) -> Result<Option<Reordering>, ValueError> {
 /// # Errors
 /// An invalid modem.
 pub fn modem(text: &str) -> Result<Option<modem::Config>, ValueError> {
-    let give = "v42bis, v42bis/57.6kbit, v42bis:512x6/57.6kbit, v42, or none";
+    let give = "v42bis, v42bis/57.6kbit, v42bis:512x6/57.6kbit, v42, v42+vj, or none";
     if text == NONE {
         return Ok(None);
     }
     let (kind, port) = text.split_once('/').map_or((text, None), |(kind, port)| (kind, Some(port)));
+    let (kind, compresses_headers) = kind.strip_suffix("+vj").map_or((kind, false), |kind| (kind, true));
     let (name, dictionary) = kind.split_once(':').map_or((kind, None), |(name, size)| (name, Some(size)));
     let port = port.map(scalar::rate).transpose()?;
     let dictionary = match (name, dictionary) {
@@ -132,7 +133,7 @@ pub fn modem(text: &str) -> Result<Option<modem::Config>, ValueError> {
         (_, _) => None,
     };
     dictionary
-        .map(|dictionary| Some(modem::Config { dictionary, port }))
+        .map(|dictionary| Some(modem::Config { dictionary, port, compresses_headers }))
         .ok_or_else(|| not_a("a modem", text, give))
 }
 
@@ -197,6 +198,7 @@ mod tests {
             "v42bis",
             "v42bis/38400bit",
             "v42bis:512x6",
+            "v42+vj",
             "v42bis:1024x250/57600bit",
             "none",
         ] {

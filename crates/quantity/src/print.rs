@@ -47,14 +47,15 @@ pub fn jitter(jitter: Option<Jitter>) -> String {
 
 /// The notation of [`crate::path::modem`].
 pub fn modem(modem: Option<modem::Config>) -> String {
-    let Some(modem::Config { dictionary, port }) = modem else { return NONE.to_owned() };
+    let Some(modem::Config { dictionary, port, compresses_headers }) = modem else { return NONE.to_owned() };
     let kind = match dictionary {
         None => "v42".to_owned(),
         Some(dictionary) if dictionary == Dictionary::default() => "v42bis".to_owned(),
         Some(Dictionary { codewords, longest }) => format!("v42bis:{codewords}x{longest}"),
     };
     let port = port.map(|port| format!("/{port}")).unwrap_or_default();
-    format!("{kind}{port}")
+    let headers = if compresses_headers { "+vj" } else { "" };
+    format!("{kind}{headers}{port}")
 }
 
 /// The notation of [`crate::path::reordering`].

@@ -33,11 +33,13 @@ pub enum Draw {
     Measured(fn(&Bouts) -> Option<String>),
 }
 
-/// Computation of our values; either kind may fail, as measurements can.
+/// Computation of our values; each kind may fail, as measurements can.
 #[derive(Clone, Copy, Debug)]
 pub enum Ours {
     /// Our value for a cell; `None` where there is nothing to test it with.
     Cells(fn(&Cell, &mut Measured<'_>) -> Result<Option<f64>, String>),
+    /// Claims of the text, which the data evaluates from cells, quantities and runs.
+    Claims,
     /// Both sides: neither is published.
     Study(fn(Table) -> Result<Study, String>),
 }
@@ -58,6 +60,12 @@ macro_rules! published {
 macro_rules! table {
     ($key:literal, $ours:path) => {
         Entry { key: $key, published: published!($key), ours: Ours::Cells($ours), draw: None }
+    };
+}
+
+macro_rules! claims {
+    ($key:literal) => {
+        Entry { key: $key, published: published!($key), ours: Ours::Claims, draw: None }
     };
 }
 
@@ -106,7 +114,7 @@ macro_rules! study {
 }
 
 /// Every entry, in the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 47] = [
+pub static ENTRIES: [Entry; 55] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -121,15 +129,18 @@ pub static ENTRIES: [Entry; 47] = [
     table!("heidemann-model/table-6", heidemann::table_6),
     table!("heidemann-model/table-7", heidemann::table_7),
     table!("heidemann-model/table-8", heidemann::table_8),
+    figure!("heidemann-model/figure-1", slow_start::figure_1, drawn::heidemann_figure_1),
     figure!("heidemann-model/figure-2", heidemann::figure_2, figures::figure_2),
     figure!("heidemann-model/figure-3", slow_start::figure_3, drawn::heidemann_figure_3),
     figure!("heidemann-model/figure-4", heidemann::figure_4, figures::figure_4),
     figure!("heidemann-model/figure-5", heidemann::figure_5, figures::figure_5),
+    claims!("heidemann-model/claims"),
     table!("p-http/table-1", p_http::table_1),
     figure!("p-http/figure-1", p_http::figure_1, drawn::p_http_figure_1),
     table!("p-http/figure-2", p_http::figure_2),
     figure!("p-http/figure-3", p_http::figure_3, drawn::p_http_figure_3),
     table!("p-http/figure-4", p_http::figure_4),
+    claims!("p-http/claims"),
     table!("w3c/table-3", w3c::initial::table_3),
     table!("w3c/table-4", w3c::table_4),
     table!("w3c/table-5", w3c::table_5),
@@ -143,8 +154,12 @@ pub static ENTRIES: [Entry; 47] = [
     table!("w3c/images", w3c::content::images),
     table!("w3c/style-sheet", w3c::content::style_sheet),
     table!("w3c/modem-compression", w3c::modem_compression),
+    claims!("w3c/claims"),
     table!("dhttp/table-1", rabinovich::congestion::table_1),
     table!("dhttp/figure-1", rabinovich::round_trips::figure_1),
+    table!("dhttp/figure-3", rabinovich::drawings::figure_3),
+    table!("dhttp/figure-4", rabinovich::drawings::figure_4),
+    table!("dhttp/figure-5", rabinovich::drawings::figure_5),
     table!("dhttp/section-vi-a", rabinovich::shares),
     counted!("dhttp/figure-6", rabinovich::figure_6, rabinovich::drawn::figure_6),
     counted!("dhttp/figure-7", rabinovich::figure_7, rabinovich::drawn::figure_7),
@@ -155,6 +170,7 @@ pub static ENTRIES: [Entry; 47] = [
     measured!("dhttp/figure-12", rabinovich::servers::figure_12, rabinovich::servers::draw_12),
     measured!("dhttp/figure-13", rabinovich::congestion::figure_13, rabinovich::congestion::draw_13),
     measured!("dhttp/figure-14", rabinovich::early::figure_14, rabinovich::early::draw_14),
+    claims!("dhttp/claims"),
     study!("model-against-simulator", model_against_simulator::study, None),
     study!("slow-start-restart", restart::study, Some(Draw::Alone(restart::draw))),
     study!("loss", loss::study, Some(Draw::Alone(loss::draw))),
@@ -167,17 +183,50 @@ pub fn table(key: &str) -> Table {
     ENTRIES.iter().find(|entry| entry.key == key).expect("a key of the catalogue").table()
 }
 
-/// The entries of the keys, in the order of the catalogue, each once; all entries if there are no keys.
+/// A selected entry.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The entry.
+    pub entry: &'static Entry,
+    /// Labels of the selected rows, with slashes between; `None`: all rows.
+    pub row: Option<String>,
+}
+
+/// The entries of the keys, in the order of the catalogue, each once; all entries if there are no keys. A key may go on
+/// with the labels of a row, or the first of them: `w3c/table-4/http11`.
 ///
 /// # Errors
-/// The first key that names neither a table, a figure nor a paper.
-pub fn select(keys: &[String]) -> Result<Vec<&'static Entry>, Unknown> {
-    let names = |key: &str, entry: &Entry| entry.key == key || paper(entry) == key.trim_end_matches('/');
-    if let Some(stray) = keys.iter().find(|key| !ENTRIES.iter().any(|entry| names(key, entry))) {
-        return Err(Unknown::new("key", stray, ENTRIES.iter().map(|entry| entry.key)));
+/// The first key that names neither a table, a figure, a row nor a paper.
+pub fn select(keys: &[String]) -> Result<Vec<Asked>, Unknown> {
+    let mut wanted: Vec<Asked> = Vec::new();
+    for key in keys {
+        let whole =
+            ENTRIES.iter().filter(|entry| entry.key == key || paper(entry) == key.trim_end_matches('/'));
+        let whole: Vec<Asked> = whole.map(|entry| Asked { entry, row: None }).collect();
+        let found = if whole.is_empty() { row_of(key).into_iter().collect() } else { whole };
+        if found.is_empty() {
+            return Err(Unknown::new("key", key, ENTRIES.iter().map(|entry| entry.key)));
+        }
+        wanted.extend(found);
     }
-    let wanted = |entry: &&Entry| keys.is_empty() || keys.iter().any(|key| names(key, entry));
-    Ok(ENTRIES.iter().filter(wanted).collect())
+    if keys.is_empty() {
+        wanted = ENTRIES.iter().map(|entry| Asked { entry, row: None }).collect();
+    }
+    let place = |asked: &Asked| ENTRIES.iter().position(|entry| entry.key == asked.entry.key);
+    wanted.sort_by(|one, other| place(one).cmp(&place(other)).then_with(|| one.row.cmp(&other.row)));
+    // A whole table comes before its rows, and has them.
+    wanted
+        .dedup_by(|next, one| next.entry.key == one.entry.key && (one.row.is_none() || one.row == next.row));
+    Ok(wanted)
+}
+
+/// The rows of a key that goes on behind a table's.
+fn row_of(key: &str) -> Option<Asked> {
+    let behind = |entry: &&Entry| key.strip_prefix(entry.key).is_some_and(|rest| rest.starts_with('/'));
+    let entry = ENTRIES.iter().filter(behind).max_by_key(|entry| entry.key.len())?;
+    let row = key.get(entry.key.len() + 1..)?.to_owned();
+    let is_there = !entry.table().narrowed(&row).cells().is_empty();
+    is_there.then_some(Asked { entry, row: Some(row) })
 }
 
 /// The part of a key before the slash.
@@ -202,11 +251,30 @@ mod tests {
     fn keys_select_in_the_catalogues_order_and_a_paper_selects_all_its_keys() {
         let keys = |given: &[&str]| -> Vec<_> {
             let given: Vec<_> = given.iter().map(|key| (*key).to_owned()).collect();
-            select(&given).unwrap().iter().map(|entry| entry.key).collect()
+            select(&given).unwrap().iter().map(|asked| asked.entry.key).collect()
         };
         let both = ["heidemann-model/table-6", "heidemann-model/table-3", "heidemann-model/table-6"];
         assert_eq!(keys(&both), ["heidemann-model/table-3", "heidemann-model/table-6"]);
-        assert_eq!(keys(&["heidemann-model"]).len(), 12);
+        assert_eq!(keys(&["heidemann-model"]).len(), 14);
         assert_eq!(keys(&[]).len(), ENTRIES.len());
+    }
+
+    #[test]
+    fn a_key_that_goes_on_selects_rows() {
+        let asked = |keys: &[&str]| {
+            let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
+            select(&keys)
+                .map(|found| found.into_iter().map(|asked| (asked.entry.key, asked.row)).collect::<Vec<_>>())
+        };
+        let row = |row: &str| ("w3c/table-4", Some(row.to_owned()));
+        assert_eq!(asked(&["w3c/table-4/http11"]), Ok(vec![row("http11")]));
+        assert_eq!(
+            asked(&["w3c/table-4/http11", "w3c/table-4/http10"]),
+            Ok(vec![row("http10"), row("http11")])
+        );
+        assert_eq!(asked(&["w3c/table-4/http11", "w3c/table-4"]), Ok(vec![("w3c/table-4", None)]));
+        assert!(asked(&["w3c/table-4/http"]).is_err() && asked(&["w3c/table-4/"]).is_err());
+        let table = table("w3c/table-4").narrowed("http11");
+        assert_eq!((table.rows.len(), table.cells().len()), (1, 8));
     }
 }

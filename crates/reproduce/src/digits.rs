@@ -16,6 +16,8 @@ pub enum Digits {
     Whole,
     /// `at-least`: a lower bound; ours is shown with two decimals.
     AtLeast,
+    /// `at-most`: an upper bound; ours is shown with two decimals.
+    AtMost,
 }
 
 impl Digits {
@@ -29,17 +31,23 @@ impl Digits {
             }
             Self::Decimals(places) => format!("{value:.places$}"),
             Self::Whole => format!("{value:.0}"),
-            Self::AtLeast => format!("{value:.2}"),
+            Self::AtLeast | Self::AtMost => format!("{value:.2}"),
         }
     }
 
-    /// Whether ours equals the published number as printed, or exceeds the published bound.
+    /// Whether the published number is a bound.
+    pub const fn is_bound(self) -> bool {
+        matches!(self, Self::AtLeast | Self::AtMost)
+    }
+
+    /// Whether ours equals the published number as printed, or meets the published bound.
     pub fn agree(self, published: f64, ours: f64) -> bool {
         match self {
             Self::Significant(_) | Self::Decimals(_) | Self::Whole => {
                 self.print(published) == self.print(ours)
             }
             Self::AtLeast => ours >= published,
+            Self::AtMost => ours <= published,
         }
     }
 }
@@ -53,11 +61,12 @@ impl TryFrom<String> for Digits {
             Some(("significant", figures)) => number(figures).map(Self::Significant),
             Some(("decimals", places)) => number(places).map(Self::Decimals),
             Some(("at", "least")) => Some(Self::AtLeast),
+            Some(("at", "most")) => Some(Self::AtMost),
             None if name == "whole" => Some(Self::Whole),
             Some(_) | None => None,
         };
         digits.ok_or_else(|| {
-            format!("digits `{name}`: write `significant-3`, `decimals-2`, `whole` or `at-least`")
+            format!("digits `{name}`: write `significant-3`, `decimals-2`, `whole`, `at-least` or `at-most`")
         })
     }
 }
@@ -77,12 +86,13 @@ mod tests {
     fn agreement_compares_numbers_as_printed() {
         assert!(Digits::Decimals(2).agree(1.0, 1.004) && !Digits::Decimals(2).agree(1.0, 1.006));
         assert!(Digits::AtLeast.agree(1.8, 1.96) && !Digits::AtLeast.agree(1.8, 1.79));
+        assert!(Digits::AtMost.agree(1.8, 1.79) && !Digits::AtMost.agree(1.8, 1.96));
         assert!(Digits::Whole.agree(9.0, 8.98));
     }
 
     #[test]
     fn invalid_digits_are_refused() {
-        for name in ["", "three", "significant-0", "significant-99", "decimals-x", "at-most"] {
+        for name in ["", "three", "significant-0", "significant-99", "decimals-x", "at-best"] {
             assert!(Digits::try_from(name.to_owned()).is_err(), "{name}");
         }
     }

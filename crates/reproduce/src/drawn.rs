@@ -36,6 +36,21 @@ pub fn p_http_figure_3() -> String {
     )
 }
 
+/// The beginning of a transaction that bandwidth does not limit.
+pub fn heidemann_figure_1() -> String {
+    let (experiment, fetched) = slow_start::idealised();
+    let title = "simulated: a round trip to set up, then 2 and 4 segments with a stall after each".to_owned();
+    let ours = sequence::panel(title, &experiment, &fetched);
+    Picture {
+        title: "Packets of HTTP over a TCP connection that bandwidth does not limit",
+        subtitle: "12 segments of 512 bytes over 133 ms; every segment is acknowledged",
+        panels: &[ours],
+        is_one_time: true,
+        source: "After Heidemann, Obraczka, Touch 1997, Fig. 1.",
+    }
+    .draw()
+}
+
 /// Slow start without delayed acknowledgements that time out.
 pub fn heidemann_figure_3() -> String {
     let (experiment, fetched) = slow_start::trace();

@@ -32,6 +32,31 @@ pub fn table_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     })
 }
 
+/// The bandwidth of a modem whose kilobits are of 1000 bits, in megabits of 2^20.
+pub fn decimal_kilobits(cell: &Cell) -> Ours {
+    let modem = network("modem")?;
+    Ok((cell.column.name == "bw").then(|| Path::from(&modem).rate.bits_per_second_f64() / MEGABIT))
+}
+
+/// A quantity that no table prints: `limit/large-cluster`, the overhead of HTTP over TCP where only round trips count;
+/// `gain/modem`, what caching gains for the small cluster; `bytes/small-page`, a page's size.
+///
+/// # Errors
+/// The name, if it is unknown.
+pub fn quantity(name: &str) -> Ours {
+    match name.split_once('/') {
+        Some(("limit", name)) => {
+            let far = point(Network::RTT_MOST, FASTEST);
+            overhead(&basic(far, page(name)?, Protocol::Http10), &Assumptions::paper())
+        }
+        Some(("gain", name)) => gain(on_the_map(&network(name)?)).map(Some),
+        Some(("bytes", name)) => {
+            Ok(Some(page(name)?.objects.iter().map(|object| object.size.as_f64()).sum()))
+        }
+        Some(_) | None => Err(format!("no quantity {name}")),
+    }
+}
+
 /// Minimal times.
 pub fn table_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     let scenario = basic(network(cell.label(0))?, page(&cell.column.name)?, Protocol::Minimum);

@@ -179,8 +179,8 @@ impl<'a> Measured<'a> {
     /// The reason why it could not be counted.
     pub fn counts(&mut self, log: Log) -> Result<Option<&Counted>, String> {
         if self.counted.of(log).is_none() {
-            let Some(folder) = &self.logs else { return Ok(None) };
-            self.counted.0.push((log, log.count(folder)?));
+            let Some(counted) = log.count(self.logs.as_deref())? else { return Ok(None) };
+            self.counted.0.push((log, counted));
         }
         Ok(self.counted.of(log))
     }

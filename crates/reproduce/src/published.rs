@@ -25,12 +25,21 @@ pub struct Table {
     /// Names of the label columns, the first cells of each row.
     pub labels: Vec<String>,
     /// The columns of numbers.
+    #[serde(default)]
     pub columns: Vec<Column>,
     /// Labels, then a printed number for each column, or nothing.
+    #[serde(default)]
     pub rows: Vec<Vec<String>>,
-    /// Cells that something of ours was fitted to; if there are any, every other cell is a prediction.
+    /// Cells that are inputs of ours or that something of ours was fitted to; `prefix*` names every cell that begins so.
+    /// If there are any, every other cell is a prediction.
     #[serde(default)]
     pub fitted: Vec<String>,
+    /// Claims of a text, in the place of columns and rows.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+    /// Scenarios that claims refer to.
+    #[serde(default)]
+    pub runs: Vec<Run>,
     /// Cells with further facts.
     #[serde(default, rename = "cells")]
     pub exceptions: Vec<Exception>,
@@ -54,8 +63,56 @@ pub struct Column {
     pub expected: Option<Verdict>,
     /// Missing requirement of a test, if the column is not testable here.
     pub without: Option<String>,
-    /// Reason why ours may differ, if it may in every cell.
-    pub explained: Option<String>,
+    /// Value on one side of which a comparison says one thing, and on the other side the contrary: 1 for a ratio.
+    pub pivot: Option<f64>,
+}
+
+/// A sentence with a number or a comparison.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Name, in lower case.
+    pub claim: String,
+    /// Where it is said to hold: network, page, visit, servers.
+    pub setting: String,
+    /// Its words.
+    pub says: String,
+    /// The number as printed, or the bound that the words set.
+    pub published: String,
+    /// Unit of the number.
+    pub unit: String,
+    /// Rounding in print, or the direction of a bound.
+    pub digits: Digits,
+    /// Relative tolerance of ours.
+    pub within: Option<f64>,
+    /// Absolute tolerance.
+    pub within_points: Option<f64>,
+    /// As in [`Column`].
+    pub pivot: Option<f64>,
+    /// Arithmetic on cells, runs and numbers (`claim`); absent: not testable.
+    pub ours: Option<String>,
+    /// The recorded verdict, where it is not the table's.
+    pub verdict: Option<Verdict>,
+    /// Whether the number is an input of ours.
+    #[serde(default)]
+    pub fitted: bool,
+    /// Missing requirement of a test.
+    pub without: Option<String>,
+    /// Explanation.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// A scenario whose result claims refer to.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Name, used by claims.
+    pub name: String,
+    /// `simulate` or `model`.
+    pub engine: String,
+    /// The scenario, as a file of the command line.
+    pub scenario: String,
 }
 
 /// Further facts about a cell.
@@ -66,10 +123,16 @@ pub struct Exception {
     pub cell: String,
     /// The recorded verdict.
     pub verdict: Verdict,
-    /// Our value where it differs from the published one; the note explains that number and no other.
+    /// Our value on record where it differs from the published one: it may come nearer, not go further.
     pub ours: Option<String>,
-    /// Relative tolerance of that; absent: it must be the same as rounded in print.
+    /// Relative tolerance of that.
     pub within: Option<f64>,
+    /// Mechanism of the reason ([`crate::mechanism`]).
+    pub mechanism: Option<String>,
+    /// Maximum distance from print with the mechanism switched on, as a part of it; absent: equal as printed.
+    pub bound: Option<f64>,
+    /// The same in the unit of the column.
+    pub points: Option<f64>,
     /// Explanation.
     pub note: String,
 }
@@ -106,7 +169,9 @@ impl Table {
     /// A sentence with the culprit: the TOML, a row that is too short or too long, an invalid number, an exception for
     /// an unknown cell.
     pub fn read(text: &str) -> Result<Self, String> {
-        let table: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        let mut table: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        let exceptions = table.claims.iter().filter_map(Claim::exception).collect::<Vec<_>>();
+        table.exceptions.extend(exceptions);
         let width = table.labels.len() + table.columns.len();
         if let Some(row) = table.rows.iter().find(|row| row.len() != width) {
             return Err(format!("row {row:?} has {} cells and should have {width}", row.len()));
@@ -115,17 +180,41 @@ impl Table {
         if let Some(cell) = cells.iter().find(|cell| !cell.published.is_finite()) {
             return Err(format!("cell {} holds {:?}, which is not a number", cell.name(), cell.text));
         }
+        let is_blanket =
+            |exception: &&Exception| exception.verdict == Verdict::Explained && exception.mechanism.is_none();
+        if let Some(exception) = table.exceptions.iter().find(is_blanket) {
+            return Err(format!("{} is explained without a mechanism", exception.cell));
+        }
         let named = table.exceptions.iter().map(|exception| &exception.cell).chain(&table.fitted);
-        let stray = |name: &&String| cells.iter().all(|cell| cell.name() != **name);
+        let stray = |name: &&String| !cells.iter().any(|cell| names(name, &cell.name()));
         match named.into_iter().find(stray).cloned() {
             Some(name) => Err(format!("no such cell: {name}")),
             None => Ok(table),
         }
     }
 
-    /// Every printed number, row by row.
+    /// Every printed number, row by row, then every claim.
     pub fn cells(&self) -> Vec<Cell> {
-        self.rows.iter().flat_map(|row| self.cells_of(row)).collect()
+        self.rows
+            .iter()
+            .flat_map(|row| self.cells_of(row))
+            .chain(self.claims.iter().map(Claim::cell))
+            .collect()
+    }
+
+    /// Whether a cell is an input of ours, or something that ours was fitted to.
+    pub fn is_fitted(&self, cell: &Cell) -> bool {
+        let name = cell.name();
+        self.fitted.iter().any(|fitted| names(fitted, &name))
+            || self.claims.iter().any(|claim| claim.fitted && claim.cell().name() == name)
+    }
+
+    /// The rows and claims whose labels begin with these.
+    pub fn narrowed(mut self, row: &str) -> Self {
+        let labels = self.labels.len();
+        self.rows.retain(|cells| begins(&cells[..labels.min(cells.len())].join("/"), row));
+        self.claims.retain(|claim| begins(&claim.cell().name(), row));
+        self
     }
 
     /// The exception for a cell, if there is one.
@@ -144,4 +233,56 @@ impl Table {
             published: text.parse().unwrap_or(f64::NAN),
         })
     }
+}
+
+impl Claim {
+    /// The claim as a cell; its column is the direction.
+    pub fn cell(&self) -> Cell {
+        let name = match self.digits {
+            Digits::AtLeast => "at-least",
+            Digits::AtMost => "at-most",
+            Digits::Significant(_) | Digits::Decimals(_) | Digits::Whole => "about",
+        };
+        Cell {
+            labels: vec![self.claim.clone(), self.setting.clone()],
+            column: Column {
+                name: name.to_owned(),
+                unit: self.unit.clone(),
+                digits: self.digits,
+                within: self.within,
+                within_points: self.within_points,
+                expected: self.verdict,
+                without: self.without.clone(),
+                pivot: self.pivot,
+            },
+            text: self.published.clone(),
+            published: self.published.parse().unwrap_or(f64::NAN),
+        }
+    }
+
+    fn exception(&self) -> Option<Exception> {
+        Some(Exception {
+            cell: self.cell().name(),
+            verdict: self.verdict?,
+            ours: None,
+            within: None,
+            mechanism: None,
+            bound: None,
+            points: None,
+            note: self.note.clone(),
+        })
+    }
+}
+
+/// Whether a name of the data, which may end in `*`, is that of the cell.
+fn names(name: &str, cell: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(prefix) => cell.starts_with(prefix),
+        None => name == cell,
+    }
+}
+
+/// Whether a name is `prefix`, or goes on behind it with a slash.
+fn begins(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

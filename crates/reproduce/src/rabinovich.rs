@@ -2,20 +2,22 @@
 //! therefore are not the paper's; claims about packets are simulated.
 //!
 //! The paper's log, three months of AT&T's EasyWWW, is not available, and its figures have no numbers in print: the
-//! data has the claims of the text. The environment variable `ROUNDTRIP_LOGS` names the directory of logs; without it
-//! no log is testable. "Oldest" is read both ways: the connection used least recently, and the one created first. Read
+//! data has the claims of the text. A synthetic day needs no file; the environment variable `ROUNDTRIP_LOGS` names the
+//! directory of the other logs, without which these are not testable. "Oldest" is read both ways: the connection used least recently, and the one created first. Read
 //! in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`logs`] | the logs, and their counts |
 //! | [`drawn`] | Figures 6 to 9 for them |
+//! | [`drawings`] | Figures 3 to 5: interception, the induced attack, the server's rules |
 //! | [`round_trips`] | Figure 1 in packets, and T/TCP alongside |
 //! | [`congestion`] | users behind a saturated bottleneck: Table I in packets and measured, and Figure 13 |
 //! | [`servers`] | Figures 10 to 12: today's servers under SURGE's users, on this machine |
 //! | [`early`] | Figure 14: requests in a connection's first packet, by TCP Fast Open and HTTP/3 |
 
 pub mod congestion;
+pub mod drawings;
 pub mod drawn;
 pub mod early;
 pub mod logs;
@@ -23,6 +25,7 @@ pub mod round_trips;
 pub mod servers;
 
 use accesslog::connections::{Counts, Opened, Stream};
+use dhttp_proto::message::{Id, RequestHeader};
 use wire::{Bytes, Duration};
 
 use super::measured::Measured;
@@ -42,10 +45,15 @@ pub fn shares(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     })
 }
 
-/// Relative reduction of the maximum of simultaneous connections, at 15 s with three connections per client.
+/// Relative reduction of the maximum of simultaneous connections, at 15 s with three connections per client; and over
+/// the whole range of time-outs the least ratio of HTTP's maximum and total to DHTTP's, and the ratio of the totals'
+/// ratio at the shortest time-out to that at the longest.
 pub fn figure_6(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
-    ours(cell, measured, |counts, threshold| {
-        Some(1.0 - peak(counts, threshold, 3, 15)? / peak(counts, HTTP, 3, 15)?)
+    ours(cell, measured, |counts, threshold| match cell.column.name.as_str() {
+        "reduction" | "first-created" => {
+            Some(1.0 - peak(counts, threshold, 3, 15)? / peak(counts, HTTP, 3, 15)?)
+        }
+        column => whole_range(counts, threshold, 3, column),
     })
 }
 
@@ -54,9 +62,54 @@ pub fn figure_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     ours(cell, measured, |counts, threshold| gain(counts, threshold, 3, 1))
 }
 
-/// Ratio of HTTP's connections to DHTTP's, at 5 s with one connection per client.
+/// Ratio of HTTP's connections to DHTTP's, at 5 s with one connection per client; and over the whole range as for
+/// [`figure_6`].
 pub fn figure_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
-    ours(cell, measured, |counts, threshold| Some(peak(counts, HTTP, 1, 5)? / peak(counts, threshold, 1, 5)?))
+    ours(cell, measured, |counts, threshold| match cell.column.name.as_str() {
+        "gain" => Some(peak(counts, HTTP, 1, 5)? / peak(counts, threshold, 1, 5)?),
+        "total-drop-short" => total_drop(counts, 1),
+        "total-drop-long" => total_drop(counts, 60),
+        column => whole_range(counts, threshold, 1, column),
+    })
+}
+
+/// Least ratio of HTTP's connections to DHTTP's over every time-out: the most at once, or the total. `low-end` is the ratio
+/// of totals at the shortest time-out over that at the longest; `high-end` the difference of maxima at the longest over
+/// that at the shortest.
+fn whole_range(counts: &Counts, threshold: Bytes, limit: usize, column: &str) -> Option<f64> {
+    let [http, dhttp] = [HTTP, threshold].map(|threshold| {
+        let line = stream(counts, threshold)?.lines.iter().find(|line| line.limit == limit)?;
+        Some(&line.opened)
+    });
+    let (http, dhttp) = (http?, dhttp?);
+    let totals: fn(&Opened) -> f64 = |opened| opened.total as f64;
+    let peaks: fn(&Opened) -> f64 = |opened| opened.peak.connections as f64;
+    let ratios = |of: fn(&Opened) -> f64| {
+        let ratios = http.iter().zip(dhttp).map(|(http, dhttp)| of(http) / of(dhttp));
+        ratios.collect::<Vec<_>>()
+    };
+    let least = |ratios: Vec<f64>| ratios.into_iter().reduce(f64::min);
+    let saved = |place: Option<(&Opened, &Opened)>| place.map(|(http, dhttp)| peaks(http) - peaks(dhttp));
+    match column {
+        "least-peak" => least(ratios(peaks)),
+        "least-total" => least(ratios(totals)),
+        "low-end" => {
+            let ratios = ratios(totals);
+            Some(ratios.first()? / ratios.last()?)
+        }
+        "high-end" => {
+            let mut both = http.iter().zip(dhttp);
+            let first = saved(both.next())?;
+            Some(saved(both.next_back())? / first)
+        }
+        _ => None,
+    }
+}
+
+/// Ratio of HTTP's total with three connections per client to that with one.
+fn total_drop(counts: &Counts, timeout_s: u64) -> Option<f64> {
+    let total = |limit| Some(opened(stream(counts, HTTP)?, limit, timeout_s)?.total as f64);
+    Some(total(3)? / total(1)?)
 }
 
 /// Gain in bytes with one connection per client as a share of that with three, at 1 s; or the ratio of the added gains,
@@ -103,4 +156,29 @@ fn stream(counts: &Counts, threshold: Bytes) -> Option<&Stream> {
 fn opened(stream: &Stream, limit: usize, timeout_s: u64) -> Option<&Opened> {
     let line = stream.lines.iter().find(|line| line.limit == limit)?;
     line.opened.iter().find(|opened| opened.timeout == Duration::from_secs(timeout_s))
+}
+
+/// A quantity that no figure prints: `peak/http/3/15` and `total/http/3/15` of the synthetic day, with three connections per
+/// client and 15 s; `request-overhead` and `response-overhead` of a message, in bytes.
+///
+/// # Errors
+/// The name, if it is unknown, and the reason why the log could not be counted.
+pub fn quantity(name: &str, measured: &mut Measured<'_>) -> Ours {
+    let unknown = || format!("no quantity {name}");
+    match name.split('/').collect::<Vec<_>>().as_slice() {
+        ["request-overhead"] => Ok(Some(RequestHeader::BYTES as f64)),
+        ["response-overhead"] => Ok(Some(Id::BYTES as f64)),
+        [what @ ("peak" | "total"), "http", limit, timeout] => {
+            let limit = limit.parse().map_err(|_| unknown())?;
+            let timeout = timeout.parse().map_err(|_| unknown())?;
+            let counted = measured.counts(Log::BuiltIn)?;
+            let opened = counted
+                .and_then(|counted| opened(stream(&counted.least_recently_used, HTTP)?, limit, timeout));
+            Ok(opened.map(|opened| match *what {
+                "peak" => opened.peak.connections as f64,
+                _ => opened.total as f64,
+            }))
+        }
+        _ => Err(unknown()),
+    }
 }

@@ -42,6 +42,26 @@ pub fn table_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     Ok(flight.map(|flight| if is_cumulative { total } else { flight } as f64))
 }
 
+/// Round trips to set up, and the segments before the first and the second stall, where bandwidth is no limit.
+pub fn figure_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let (_, fetched) = idealised();
+    let data = |record: &&Record| record.seen == Seen::Sent && !record.segment.payload.is_empty();
+    let request = fetched.records.iter().find(data).map(|record| record.at.since(fetched.began));
+    let flights = flights(&fetched.records, TRACE_RTT / 2);
+    Ok(match cell.label(0) {
+        "setup" => request.map(|request| request.as_secs_f64() / TRACE_RTT.as_secs_f64()),
+        "first flight" => flights.first().map(|flight| *flight as f64),
+        "second flight" => flights.get(1).map(|flight| *flight as f64),
+        _ => None,
+    })
+}
+
+/// The run of Fig. 1: twelve segments over a path that is no bottleneck, each of them acknowledged.
+pub fn idealised() -> (Experiment, Fetched) {
+    let rate = Rate::from_bits_per_second(1_000_000_000).expect("above zero");
+    run(&scenario(Acks::EverySegment, TRACE_RTT, rate, &[512 * 12]), Hosts::default())
+}
+
 /// Segments between stalls of the trace.
 pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     let (_, fetched) = trace();

@@ -36,18 +36,27 @@ pub struct Study {
 }
 
 impl Study {
-    /// Judges every cell of a complete table.
+    /// Judges every cell of a complete table. `bound` is what the computed reasons may leave of an explained difference.
     ///
     /// # Errors
     /// The error of `judge`.
     fn of(
         table: Table,
+        bound: Option<f64>,
         mut judge: impl FnMut(&Cell) -> Result<(f64, Verdict, Option<String>), String>,
     ) -> Result<Self, String> {
         let mut judgements = Vec::new();
         for cell in table.cells() {
             let (ours, verdict, note) = judge(&cell)?;
-            judgements.push(Judgement { ours: Some(ours), verdict, expected: table.expected, note });
+            let expected = cell.column.expected.unwrap_or(table.expected);
+            let bound = bound.filter(|_| verdict == Verdict::Explained);
+            let mechanism =
+                note.clone().filter(|_| verdict == Verdict::Explained).map(|reason| (reason, ours));
+            judgements.push(Judgement {
+                bound,
+                mechanism,
+                ..Judgement::of_study(ours, verdict, expected, note)
+            });
         }
         Ok(Self { table, judgements, says: None })
     }

@@ -1,6 +1,6 @@
 //! `roundtrip reproduce` as programs see it: its JSON, its exit status, the files it writes.
 //!
-//! Not the verdicts themselves: a unit test compares those with the record. Not the layout: that is in `transcripts.rs`.
+//! Not the verdicts themselves: a unit test compares those with the record. The commands of `papers/coverage.md` are run here. Not the layout: that is in `transcripts.rs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,12 @@ impl Folder {
     }
 
     fn reproduce(&self, arguments: &[&str]) -> Output {
+        self.run(&[&["reproduce"], arguments].concat())
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
-        command.arg("reproduce").args(arguments).current_dir(&self.0).output().unwrap()
+        command.args(arguments).current_dir(&self.0).output().unwrap()
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
@@ -43,24 +47,111 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// One run of everything, as it takes long without optimisation: its JSON, its figures, its exit status.
 #[test]
-fn the_json_has_a_row_for_every_published_number_with_the_promised_fields() {
-    let output = Folder::new("json").reproduce(&["--format", "json"]);
-    assert_eq!(output.status.code(), Some(0));
+fn everything_has_a_row_for_every_published_number_and_writes_every_figure() {
+    let folder = Folder::new("everything");
+    let output = folder.reproduce(&["--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     assert!(rows.len() > 500, "{}", rows.len());
-    let words = ["exact", "within-tolerance", "explained", "differs", "not-testable-here"];
+    let words = ["exact", "within-tolerance", "holds", "fitted", "explained", "differs", "not-testable-here"];
     for row in &rows {
         let row = row.as_object().unwrap();
         let names: Vec<&str> = row.keys().map(String::as_str).collect();
-        assert_eq!(names, ["cell", "key", "note", "ours", "published", "unit", "verdict"], "{row:?}");
+        let promised =
+            ["bound", "cell", "fitted", "key", "mechanism", "note", "ours", "published", "unit", "verdict"];
+        assert_eq!(names, promised, "{row:?}");
         assert!(
             row["key"].as_str().unwrap().contains('/') && row["cell"].is_string() && row["unit"].is_string()
         );
         assert!(row["published"].is_number() && (row["ours"].is_number() || row["ours"].is_null()));
         assert!(words.contains(&row["verdict"].as_str().unwrap()), "{row:?}");
-        assert!(row["note"].is_string() || row["verdict"] == "exact", "{row:?}");
+        assert!(row["fitted"].is_boolean() && (row["bound"].is_number() || row["bound"].is_null()));
+        let is_explained = row["verdict"] == "explained";
+        assert!(!is_explained || (row["mechanism"].is_string() && row["bound"].is_number()), "{row:?}");
     }
+    // Figures 10 to 14 of the DHTTP paper are measured.
+    assert_eq!(folder.names("figures").len(), 15);
+}
+
+/// The commands of `papers/coverage.md`, in the order of its rows.
+fn coverage() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/coverage.md");
+    let text = fs::read_to_string(path).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| ") && line.ends_with("` |"));
+    let cells =
+        rows.map(|row| row.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect::<Vec<_>>());
+    let mut commands = Vec::new();
+    for (number, cells) in (1..).zip(cells) {
+        let [count, _, state, command] = cells.as_slice() else { panic!("{cells:?}") };
+        assert_eq!(count.parse(), Ok(number), "{cells:?}");
+        assert!(["agrees", "deviates", "partial", "missing"].contains(state), "{cells:?}");
+        commands.push(command.trim_matches('`').to_owned());
+    }
+    assert_eq!(commands.len(), 177);
+    commands
+}
+
+#[test]
+fn every_row_of_the_coverage_holds() {
+    let mut commands = coverage();
+    commands.sort();
+    commands.dedup();
+    let folder = Folder::new("coverage");
+    for command in commands.iter().filter(|command| !command.ends_with("--measure")) {
+        let Some(arguments) = command.strip_prefix("roundtrip ") else { continue };
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        // Without optimisation a few of them are enough: the others are parts of everything, which another test runs.
+        let is_quick = [
+            "roundtrip reproduce heidemann-model/table",
+            "roundtrip reproduce p-http/figure",
+            "roundtrip list",
+        ];
+        if cfg!(debug_assertions) && !is_quick.iter().any(|quick| command.starts_with(quick)) {
+            let keys: Vec<String> = arguments.iter().skip(1).map(|key| (*key).to_owned()).collect();
+            assert!(reproduce::catalogue::select(&keys).is_ok(), "{command}");
+            continue;
+        }
+        let output = folder.run(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{command}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn every_test_that_the_coverage_names_is_there() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for command in coverage()
+        .iter()
+        .filter_map(|command| command.strip_prefix("cargo test -p roundtrip").map(str::to_owned))
+    {
+        let (target, rest) = command.split_once(" -- ").unwrap();
+        let (package, target) = target.split_once(" --").unwrap();
+        let package = package.strip_prefix('-').unwrap_or("roundtrip");
+        let folder = crates.join(package).join(if target == "lib" { "src" } else { "tests" });
+        let name = rest.split(' ').next().unwrap();
+        assert!(!name.is_empty() && is_named(&folder, name), "{command}");
+    }
+}
+
+/// Whether a test whose name begins so, or a module, is below this directory.
+fn is_named(folder: &Path, name: &str) -> bool {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| match path.is_dir() {
+        true => is_named(&path, name),
+        false => {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            text.contains(&format!("fn {name}"))
+                || (text.contains("#[test]") && path.file_stem() == Some(name.as_ref()))
+        }
+    })
+}
+
+#[test]
+fn a_row_is_selected_by_its_labels() {
+    let output = Folder::new("row").reproduce(&["heidemann-model/table-3/adsl", "--format", "csv"]);
+    let lines: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 7);
+    assert!(lines[1..].iter().all(|line| line.starts_with("heidemann-model/table-3,adsl/")), "{lines:?}");
 }
 
 #[test]
@@ -72,20 +163,6 @@ fn figures_are_written_to_the_given_directory_and_listed_on_stderr() {
     assert_eq!(text(&output.stderr), "wrote plots/new/heidemann-model-figure-4.svg\n");
     let svg = fs::read_to_string(folder.0.join("plots/new/heidemann-model-figure-4.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.contains("fast-internet"));
-}
-
-#[test]
-fn everything_writes_every_figure_and_a_table_writes_none() {
-    let folder = Folder::new("default");
-    folder.reproduce(&["heidemann-model/table-3"]);
-    assert_eq!(folder.names("figures"), [] as [String; 0]);
-    folder.reproduce(&[]);
-    // Figures 6 to 9 of the DHTTP paper are of a server's log, which is not part of this tree.
-    let of_a_log = std::env::var_os("ROUNDTRIP_LOGS").map_or(0, |_| 4);
-    if of_a_log == 0 {
-        skip::because("figures 6 to 9 of the DHTTP paper, for want of ROUNDTRIP_LOGS");
-    }
-    assert_eq!(folder.names("figures").len(), 10 + of_a_log);
 }
 
 #[test]

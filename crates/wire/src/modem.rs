@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
+//! | `headers` | headers compressed (RFC 1144) |
 //! | `frame` | packets as PPP sends them over a serial port (RFC 1662) |
 //! | [`v42bis`] | the compressor (ITU-T V.42 bis) |
 //! | `dictionary` | its strings |
@@ -14,9 +15,11 @@
 mod decoder;
 mod dictionary;
 mod frame;
+mod headers;
 pub mod v42bis;
 
 use crate::{Bytes, Rate};
+use headers::Compressor;
 pub use v42bis::Dictionary;
 use v42bis::Encoder;
 
@@ -30,11 +33,13 @@ pub struct Config {
     /// carry 3,840 bytes per second). It limits throughput however well the modem compresses. `None`: no
     /// limit.
     pub port: Option<Rate>,
+    /// Whether PPP compresses headers of TCP and IP (RFC 1144).
+    pub compresses_headers: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { dictionary: Some(Dictionary::default()), port: None }
+        Self { dictionary: Some(Dictionary::default()), port: None, compresses_headers: false }
     }
 }
 
@@ -44,6 +49,8 @@ pub struct Modem {
     encoder: Option<Encoder>,
     /// Ratio of the line's rate to the port's, where the port may be the bottleneck.
     port: Option<(u64, u64)>,
+    headers: Option<Compressor>,
+    short: Vec<u8>,
     framed: Vec<u8>,
     sent: Vec<u8>,
 }
@@ -58,11 +65,13 @@ const PORT_BITS: u64 = 10;
 impl Modem {
     /// A modem on a line of this rate, its dictionary empty.
     pub fn new(config: Config, line: Option<Rate>) -> Self {
-        let Config { dictionary, port } = config;
+        let Config { dictionary, port, compresses_headers } = config;
         let port = line.zip(port);
         Self {
             encoder: dictionary.map(Encoder::new),
             port: port.map(|(line, port)| (line.millibits_per_second(), port.millibits_per_second())),
+            headers: compresses_headers.then(Compressor::default),
+            short: Vec::new(),
             framed: Vec::new(),
             sent: Vec::new(),
         }
@@ -70,9 +79,16 @@ impl Modem {
 
     /// Bytes of the line's time that a packet takes, all of which is sent before the next begins.
     pub fn send(&mut self, packet: &[u8]) -> Bytes {
-        let Self { encoder, port, framed, sent } = self;
+        let Self { encoder, port, headers, short, framed, sent } = self;
         framed.clear();
-        frame::append(packet, framed);
+        match headers {
+            Some(headers) => {
+                short.clear();
+                let protocol = headers.compress(packet, short);
+                frame::append(protocol, short, framed);
+            }
+            None => frame::append(frame::IP, packet, framed),
+        }
         let compressed = match encoder {
             Some(encoder) => {
                 sent.clear();

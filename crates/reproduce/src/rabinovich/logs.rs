@@ -1,7 +1,9 @@
-//! Substitutes for the paper's log, with their counts: NASA's day, and three synthetic months.
+//! Substitutes for the paper's log, with their counts: a synthetic day that needs no file, NASA's day, and three synthetic
+//! months.
 //!
-//! The synthetic log has the request rate of WorldCup98's servers and the paper's sizes (`logs::answer`). Its sizes are
-//! therefore an assumption; its connections follow from the clients' behaviour, which is an assumption too.
+//! The synthetic logs have the paper's sizes (`logs::answer`); the months have the request rate of WorldCup98's servers,
+//! the day has one that rises to its middle. Their sizes are therefore an assumption; their connections follow from the
+//! clients' behaviour, which is an assumption too.
 
 use std::path::Path;
 
@@ -18,6 +20,8 @@ use crate::measured::Counted;
 /// A log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
+    /// A synthetic day.
+    BuiltIn,
     /// A day of NASA's server, 1995-08-01.
     Nasa,
     /// WorldCup98's 88 days, one request of every 450.
@@ -25,25 +29,30 @@ pub enum Log {
 }
 
 impl Log {
-    /// Both logs.
-    pub const ALL: [Self; 2] = [Self::Nasa, Self::MadeUp];
+    /// Every log.
+    pub const ALL: [Self; 3] = [Self::BuiltIn, Self::Nasa, Self::MadeUp];
 
     /// Name in the data.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::BuiltIn => "built-in",
             Self::Nasa => "nasa",
             Self::MadeUp => "made-up",
         }
     }
 
-    /// Counts it, in the directory of logs.
+    /// Counts it, in the directory of logs; `None` where it needs one and there is none.
     ///
     /// # Errors
     /// The reason why it cannot be read.
-    pub fn count(self, folder: &Path) -> Result<Counted, String> {
+    pub fn count(self, folder: Option<&Path>) -> Result<Option<Counted>, String> {
+        let file = |name| folder.map(|folder| folder.join(name));
         match self {
-            Self::Nasa => nasa(&folder.join("nasa_19950801.clf")),
-            Self::MadeUp => made_up(&folder.join("worldcup98_requests_per_minute.csv.gz")),
+            Self::BuiltIn => made_up(Curve::day(), DAY, DAY_CLIENTS).map(Some),
+            Self::Nasa => file("nasa_19950801.clf").map(|log| nasa(&log)).transpose(),
+            Self::MadeUp => file("worldcup98_requests_per_minute.csv.gz")
+                .map(|curve| made_up(months(&curve)?, MADE_UP, CLIENTS))
+                .transpose(),
         }
     }
 }
@@ -54,6 +63,10 @@ const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20
 const FEW_TIMEOUTS_S: [u64; 3] = [1, 15, 60];
 /// HTTP, and the paper's two.
 pub const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];
+/// Number of requests of the synthetic day: 3.5 a second.
+const DAY: u64 = 300_000;
+/// Number of its clients.
+const DAY_CLIENTS: u32 = 30_000;
 /// Number of synthetic requests.
 const MADE_UP: u64 = 3_000_000;
 /// Number of synthetic clients.
@@ -69,11 +82,14 @@ fn nasa(log: &Path) -> Result<Counted, String> {
     Ok(Counted { least_recently_used, first_created: count(Rule::FirstCreated)? })
 }
 
-fn made_up(curve: &Path) -> Result<Counted, String> {
+fn months(curve: &Path) -> Result<Curve, String> {
     let unreadable = |error: &dyn std::fmt::Display| format!("{}: {error}", curve.display());
     let bytes = Input::File(curve.to_owned()).open().map_err(|error| unreadable(&error))?;
-    let curve = Curve::read(bytes).map_err(|error| unreadable(&error))?;
-    let wanted = Wanted { curve, requests: MADE_UP, clients: CLIENTS, seed: Seed::default() };
+    Curve::read(bytes).map_err(|error| unreadable(&error))
+}
+
+fn made_up(curve: Curve, requests: u64, clients: u32) -> Result<Counted, String> {
+    let wanted = Wanted { curve, requests, clients, seed: Seed::default() };
     let mut least_recently_used = Counter::new(&question(&TIMEOUTS_S, &[1, 3])?);
     let mut first_created = ByRule::new(&question(&FEW_TIMEOUTS_S, &[3])?.under(Rule::FirstCreated, false));
     let mut requests = Vec::with_capacity(FLOCK);

@@ -83,7 +83,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
         }
     }
     let mut found = found.into_iter();
-    let study = Study::of(table, |cell: &Cell| {
+    let study = Study::of(table, None, |cell: &Cell| {
         let (kept, again) = found.next().ok_or_else(|| format!("no stored result for {}", cell.name()))?;
         // Times are stored in tenths of a millisecond.
         let is_same = (kept / again - 1.0).abs() <= 0.02;

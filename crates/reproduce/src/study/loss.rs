@@ -16,7 +16,7 @@ use wire::Probability;
 use wire::link::Loss;
 
 use super::Study;
-use super::spent::{Means, explain};
+use super::spent::{MOST, Means, explain};
 use crate::published::{Cell, Table};
 
 /// Loss rates in thousandths; each packet independently, in both directions.
@@ -56,7 +56,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
         table.rows.push(row);
     }
     let mut found = found.into_iter();
-    let study = Study::of(table, |cell: &Cell| {
+    let study = Study::of(table, Some(1.0 - MOST), |cell: &Cell| {
         let (without, lossy) =
             found.next().ok_or_else(|| format!("nothing was computed for {}", cell.name()))?;
         let (verdict, note) = explain(without, lossy);

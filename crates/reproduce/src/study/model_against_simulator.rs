@@ -38,7 +38,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
         }
     }
     let mut compared = compared.into_iter();
-    Study::of(table, |cell: &Cell| {
+    Study::of(table, Some(UNEXPLAINED), |cell: &Cell| {
         let reasons = compared.next().ok_or_else(|| format!("nothing was computed for {}", cell.name()))?;
         let (verdict, note) = judge(&reasons);
         Ok((reasons.simulated_ms, verdict, note))

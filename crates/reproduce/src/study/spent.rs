@@ -12,7 +12,7 @@ use crate::verdict::Verdict;
 /// Maximum relative difference that counts as none.
 const NOTHING: f64 = 0.05;
 /// Minimum share of a difference that stalls must account for.
-const MOST: f64 = 0.8;
+pub const MOST: f64 = 0.8;
 
 /// Means over the completed runs, in milliseconds.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,16 @@
 //! Not the note's files: Microscape is generated with the published sizes. Its own sizes are exact because of that;
 //! only those of other forms are results.
 
+use std::io::Write;
 use std::sync::LazyLock;
 
 use content::css::Replaced;
 use content::make::{self, Source};
 use content::picture::Picture;
-use content::{Content, mng, png};
+use content::{Content, File, Forms, Kind, mng, png};
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use scenario::Site;
 use wire::Seed;
 
 use super::microscape::{deflate, plain};
@@ -40,7 +44,6 @@ pub fn compression(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 
 /// The images as they are, and as PNG and MNG.
 pub fn images(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    static SUMS: LazyLock<[Sum; 2]> = LazyLock::new(sums);
     let Sum { gif, converted } = &SUMS[usize::from(cell.label(0) == "animations")];
     Ok(match cell.column.name.as_str() {
         "gif" => Some(*gif),
@@ -50,12 +53,76 @@ pub fn images(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     })
 }
 
+/// A quantity that no table prints: `default-over-best`, deflate's default size over that of its best level; `css-saved`,
+/// bytes that style sheets save; `deflate-saved`, bytes that deflate saves of the document; `images-saved`, bytes that PNG
+/// and MNG save; `images-share`, these in percent of the images; `all-saved`, all of it in percent of the page.
+///
+/// # Errors
+/// The name, if it is unknown.
+pub fn quantity(name: &str) -> Ours {
+    let page = plain().page.objects.iter().map(|object| object.size.get()).sum::<u64>() as f64;
+    let document = plain().contents.objects.first().ok_or("a page without a document")?;
+    let default = deflate(document).len() as f64;
+    let [fixed, moving] = &*SUMS;
+    let converted = fixed.gif + moving.gif - fixed.converted - moving.converted;
+    let deflated = document.len() as f64 - default;
+    Ok(Some(match name {
+        "default-over-best" => default / best(document) as f64,
+        "deflate-saved" => deflated,
+        "images-saved" => converted,
+        "css-saved" => css_saved(),
+        "images-share" => 100.0 * converted / (fixed.gif + moving.gif),
+        "payload-share" => 100.0 * converted / page,
+        "all-saved" => 100.0 * (deflated + converted + css_saved()) / page,
+        _ => return Err(format!("no quantity content/{name}")),
+    }))
+}
+
+/// Size after deflate at its best level.
+fn best(plain: &[u8]) -> usize {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(plain).and_then(|()| encoder.finish()).map_or(0, |bytes| bytes.len())
+}
+
+/// Bytes of the page less those of its rewritten form, with its images that style sheets replace left out.
+fn css_saved() -> f64 {
+    let files = Site::Microscape.files(Seed::default());
+    let file = |file: scenario::site::File| {
+        let kind = match Picture::of_gif(&file.contents) {
+            Ok(picture) => Kind::Picture(Box::new(Forms {
+                picture: Ok(picture),
+                png: None,
+                mng: None,
+                webp: None,
+                jpeg: None,
+                webp_lossy: None,
+                avif: None,
+            })),
+            Err(_) => Kind::Html,
+        };
+        File { path: file.path, bytes: file.contents, sent: None, kind }
+    };
+    let files = files.into_iter().map(file).collect();
+    let content = Content { name: String::new(), files, left_out: Vec::new() };
+    let replaced = Replaced::of(&content);
+    let gone: u64 = replaced.images.keys().map(|place| content.files[*place].bytes.len() as u64).sum();
+    let grown: f64 = replaced
+        .documents
+        .iter()
+        .map(|(place, rewritten)| rewritten.len() as f64 - content.files[*place].bytes.len() as f64)
+        .sum();
+    gone as f64 - grown
+}
+
 /// Bytes of several images.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     gif: f64,
     converted: f64,
 }
+
+/// Computed once.
+static SUMS: LazyLock<[Sum; 2]> = LazyLock::new(sums);
 
 /// Sums of the static images and of the animations.
 fn sums() -> [Sum; 2] {

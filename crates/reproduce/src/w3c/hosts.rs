@@ -10,6 +10,7 @@ use http1::message::WritePolicy;
 use pageload::robot::{Flush, Pipelining};
 use scenario::{Network, Stack};
 use simulate::web::{BrowserTimes, HeadSizes, ServerTimes};
+use tcp::stack::packets::Rto;
 use wire::{Bytes, Duration, Rate, modem};
 
 /// A server.
@@ -119,6 +120,11 @@ impl Place {
 
 const PATIENT: Duration = Duration::from_secs(3);
 
+/// Retransmission timers of Solaris 2.5 without that fix: those of the catalogue.
+pub fn unfixed() -> Rto {
+    named("solaris-2.5").packets.rto
+}
+
 /// Two stacks.
 pub struct Stacks {
     /// The client's.
@@ -131,7 +137,7 @@ pub struct Stacks {
 pub const LINE: Rate = Rate::from_bits_per_second(28_800).expect("above zero");
 /// It corrects errors and does not compress: the times of Tables 8 and 9 and of the note's compression test are those
 /// of their bytes at 28.8 kbit/s. 67 packets of 42 kB take 12.5 s there, and took 12.2 s.
-pub const MODEM: modem::Config = modem::Config { dictionary: None, port: None };
+pub const MODEM: modem::Config = modem::Config { dictionary: None, port: None, compresses_headers: false };
 
 /// Apache's buffer (`papers/p-http#section-2-3`); nothing suggests that Jigsaw's was another.
 pub fn writes() -> WritePolicy {

@@ -35,6 +35,8 @@ pub fn table_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     let Initial { sockets, up, down, seconds } = found(protocol)?;
     Ok(match cell.column.name.as_str() {
         "sockets" => Some(sockets),
+        // What the robot is told.
+        "sockets-at-once" => Some(f64::from(parallel(protocol))),
         "packets-up" => Some(up),
         "packets-down" => Some(down),
         "packets" => Some(up + down),
@@ -67,10 +69,13 @@ fn experiment(protocol: Protocol) -> Result<Experiment, String> {
     hosts.pipelining =
         Pipelining { flush: Flush::Never, flush_after: Duration::from_secs(1), ..Pipelining::default() };
     scenario.programs = Programs { nagle: Some(true), ..Programs::default() };
-    if protocol == Protocol::Http10 {
-        scenario.client.parallel = 6;
-    }
+    scenario.client.parallel = parallel(protocol);
     Experiment::new(&scenario, hosts).map_err(|error| error.to_string())
+}
+
+/// Six connections, or one that persists.
+const fn parallel(protocol: Protocol) -> u16 {
+    if matches!(protocol, Protocol::Http10) { 6 } else { 1 }
 }
 
 fn run(experiment: &Experiment) -> Result<Initial, String> {

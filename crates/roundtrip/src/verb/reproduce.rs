@@ -148,14 +148,15 @@ fn verdict(report: &Report) -> ExitCode {
     }
     for (key, judged) in worsened {
         let (now, before) = (judged.judgement.verdict.name(), judged.judgement.expected.name());
-        eprintln!("roundtrip: {key} {}: {now}, where {before} is on record", judged.cell.name());
+        let strays = if judged.judgement.strays { ", and further from print than that" } else { "" };
+        eprintln!("roundtrip: {key} {}: {now}, where {before} is on record{strays}", judged.cell.name());
     }
     ExitCode::from(1)
 }
 
 fn lines(rows: &[VerdictRow]) -> String {
     let line = |row: &VerdictRow| {
-        let VerdictRow { key, cell, published, ours, unit, verdict, note } = row;
+        let VerdictRow { key, cell, published, ours, unit, verdict, bound, mechanism, fitted, note } = row;
         [
             (*key).to_owned(),
             cell.clone(),
@@ -164,7 +165,12 @@ fn lines(rows: &[VerdictRow]) -> String {
             unit.clone(),
             Verdict::name(*verdict).to_owned(),
             note.clone().unwrap_or_default(),
+            bound.map(|bound| bound.to_string()).unwrap_or_default(),
+            mechanism.clone().unwrap_or_default(),
+            fitted.to_string(),
         ]
     };
-    csv::table(["key", "cell", "published", "ours", "unit", "verdict", "note"], rows.iter().map(line))
+    let heading =
+        ["key", "cell", "published", "ours", "unit", "verdict", "note", "bound", "mechanism", "fitted"];
+    csv::table(heading, rows.iter().map(line))
 }

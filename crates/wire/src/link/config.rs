@@ -182,7 +182,7 @@ mod tests {
             Config { loss: Loss::Exactly([0, 3].into()), ..Config::default() },
             Config { reordering, ..Config::default() },
             Config {
-                modem: Some(modem::Config { dictionary: Some(small), port: None }),
+                modem: Some(modem::Config { dictionary: Some(small), ..modem::Config::default() }),
                 ..Config::default()
             },
         ];

@@ -1,17 +1,20 @@
 //! PPP frames on a serial port: RFC 1662's framing with its check sequence, its escapes for the two special
 //! bytes, and RFC 1332's protocol number.
 //!
-//! Nothing is negotiated: headers are not compressed (RFC 1144), and no control character is escaped.
+//! No control character is escaped; headers of packets are `headers`'.
 
 const FLAG: u8 = 0x7e;
 const ESCAPE: u8 = 0x7d;
-/// "All stations", "unnumbered information", and IP.
-const HEADER: [u8; 4] = [0xff, 0x03, 0x00, 0x21];
+/// "All stations", "unnumbered information", and the first byte of the protocol.
+const HEADER: [u8; 3] = [0xff, 0x03, 0x00];
+/// Protocol of packets as they are.
+pub(super) const IP: u8 = 0x21;
 
-/// Appends a packet in its frame; the flag that ends it begins the next.
-pub(super) fn append(packet: &[u8], out: &mut Vec<u8>) {
-    let check = !HEADER.iter().chain(packet).fold(0xffff, |check, byte| step(check, *byte));
-    let bytes = HEADER.iter().chain(packet).copied().chain(check.to_le_bytes());
+/// Appends a packet of this protocol in its frame; the flag that ends it begins the next.
+pub(super) fn append(protocol: u8, packet: &[u8], out: &mut Vec<u8>) {
+    let header = HEADER.iter().chain([&protocol]);
+    let check = !header.clone().chain(packet).fold(0xffff, |check, byte| step(check, *byte));
+    let bytes = header.chain(packet).copied().chain(check.to_le_bytes());
     for byte in bytes {
         match byte {
             FLAG | ESCAPE => out.extend([ESCAPE, byte ^ 0x20]),
@@ -36,7 +39,7 @@ mod tests {
     #[test]
     fn a_check_sequence_over_itself_leaves_the_rfcs_magic_number() {
         let mut framed = Vec::new();
-        append(b"123456789", &mut framed);
+        append(IP, b"123456789", &mut framed);
         let (flag, bytes) = framed.split_last().unwrap();
         assert_eq!((*flag, bytes.len()), (FLAG, 4 + 9 + 2));
         assert_eq!(bytes.iter().fold(0xffff, |check, byte| step(check, *byte)), 0xf0b8);
@@ -45,7 +48,7 @@ mod tests {
     #[test]
     fn special_bytes_are_escaped() {
         let mut framed = Vec::new();
-        append(&[0x7e, 0x20, 0x7d], &mut framed);
+        append(IP, &[0x7e, 0x20, 0x7d], &mut framed);
         assert_eq!(framed[4..9], [0x7d, 0x5e, 0x20, 0x7d, 0x5d]);
     }
 }
