@@ -7,9 +7,12 @@ use core::net::SocketAddr;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use http1::message::Limits;
+use http1::message::{Limits, Method};
+use http1::server::Response;
 use roundtrip_dhttp_proto::message::Request;
-use roundtrip_dhttp_proto::server::{Channel, ConnectionId, Input, Secrets, Verdict};
+use roundtrip_dhttp_proto::server::{
+    Channel, ConnectionId, Input, Outbox, Reply, Secrets, Verdict, WholeResponse,
+};
 use roundtrip_dhttp_proto::{Key, Server, ServerConfig};
 use wire::Time;
 
@@ -32,6 +35,8 @@ fn main() {
     per_second("small answers, internet profile, token shown", || {
         serve(&mut internet, &shown, |_| client(0))
     });
+    let response = Response::whole(200, "text/plain", [b'.'; 1_000].into()).expect("a type");
+    per_second("the same, written into datagrams", || write(&mut internet, &shown, &response));
     let filled = request(&format!("DHTTP-Fill: {}\r\n", "0".repeat(300)));
     per_second("first requests, internet profile, each from another client", || {
         serve(&mut server(ServerConfig::internet()), &filled, client);
@@ -86,6 +91,33 @@ fn serve(server: &mut Server, request: &[u8], from: impl Fn(u32) -> SocketAddr) 
         let now = Time::ZERO + wire::Duration::from_millis(2 * u64::from(index));
         match server.receive(now, from(index), request) {
             Verdict::Serve(ticket, _) => drop(black_box(server.answer(now, ticket, 1_200))),
+            Verdict::Refer(_) | Verdict::Ignore(_) => {}
+        }
+    }
+}
+
+/// Answers in the memory of one datagram, as a driver does that sends each at once.
+struct Slot(Vec<u8>);
+
+impl Outbox for Slot {
+    fn begin(&mut self, _: SocketAddr) -> &mut Vec<u8> {
+        self.0.clear();
+        &mut self.0
+    }
+
+    fn discard(&mut self) {}
+}
+
+fn write(server: &mut Server, request: &[u8], response: &Response) {
+    let whole = WholeResponse::new(response, &Method::Get).expect("a final status");
+    let mut slot = Slot(Vec::with_capacity(2_000));
+    for index in 0..REQUESTS {
+        let now = Time::ZERO + wire::Duration::from_millis(2 * u64::from(index));
+        match server.receive(now, client(0), request) {
+            Verdict::Serve(ticket, _) => {
+                black_box(server.respond(now, ticket, &whole, &mut slot) == Reply::Datagrams { parts: None });
+                black_box(&slot.0);
+            }
             Verdict::Refer(_) | Verdict::Ignore(_) => {}
         }
     }
