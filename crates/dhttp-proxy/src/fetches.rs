@@ -131,7 +131,7 @@ impl Spill {
 }
 
 /// The addresses that are one client: /32, or /64 of IPv6.
-fn site(address: IpAddr) -> IpAddr {
+pub(crate) fn site(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
         address @ IpAddr::V4(_) => address,

@@ -70,6 +70,10 @@ pub struct GatewayConfig {
     pub patience: Duration,
     /// Connections of programs at a time; more are told to come again.
     pub connections: usize,
+    /// Those of one client, an IPv4 address or an IPv6 /64, that is not this host; `None`: half of all.
+    pub client_connections: Option<usize>,
+    /// Bytes per second that a program must send of a body, after its first `patience`; 0: any.
+    pub min_upload_rate: u64,
     /// Clients that may use it; empty: all that reach it.
     pub allowed: Vec<Prefix>,
     /// Ports to which `CONNECT` leads; `None`: any.
@@ -86,6 +90,9 @@ impl GatewayConfig {
             idle: Duration::from_secs(120),
             patience: Duration::from_secs(60),
             connections: 1_024,
+            client_connections: None,
+            // Apache's `mod_reqtimeout`, as for servers.
+            min_upload_rate: 500,
             allowed: Vec::new(),
             connect_ports: None,
             cache: None,

@@ -362,6 +362,55 @@ fn when_all_places_are_taken_the_longest_idle_connection_makes_way() {
 }
 
 #[test]
+fn an_upload_may_take_longer_than_a_server_may_be_silent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut all, mut room) = (Vec::new(), [0; 4_096]);
+        while !all.ends_with(b"the end") {
+            let length = stream.read(&mut room).unwrap();
+            assert!(length > 0, "cut short");
+            all.extend_from_slice(&room[..length]);
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood").unwrap();
+    });
+    let config = GatewayConfig::new(ClientConfig::internet());
+    let gateway =
+        gateway_with(GatewayConfig { patience: Duration::from_millis(500), min_upload_rate: 1, ..config });
+    let mut program = Program::new(&gateway);
+    program.send(&format!("POST http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\nContent-Length: 157\r\n\r\n"));
+    for _ in 0..15 {
+        thread::park_timeout(Duration::from_millis(100));
+        program.send("0123456789");
+    }
+    program.send("the end");
+    assert_eq!(program.answer().body, b"good");
+}
+
+#[test]
+fn an_upload_below_the_minimum_rate_is_aborted_and_counted() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = listener.local_addr().unwrap();
+    thread::spawn(move || listener.accept().unwrap().0.read_to_end(&mut Vec::new()));
+    let patience = Duration::from_millis(500);
+    let config = GatewayConfig::new(ClientConfig::internet());
+    let gateway = gateway_with(GatewayConfig { patience, min_upload_rate: 10_000, ..config });
+    let mut slow = Program::new(&gateway);
+    slow.send(&format!(
+        "POST http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\nContent-Length: 1000000\r\n\r\n"
+    ));
+    // Never silent for as long as the gateway waits, and a hundredth of what it must send. The server waits for the rest.
+    let ended = (0..200).any(|_| {
+        thread::park_timeout(Duration::from_millis(100));
+        slow.stream.get_mut().write_all(b"0123456789").is_err()
+    });
+    assert!(ended, "twenty seconds of ten bytes each");
+    let mut other = Program::new(&gateway);
+    assert_eq!(counted(&mut other, &gateway, "gateway_connections_closed_total{why=\"slow\"}"), 1);
+}
+
+#[test]
 fn stopping_finishes_pending_requests() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = listener.local_addr().unwrap();

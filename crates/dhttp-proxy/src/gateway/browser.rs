@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -268,10 +269,11 @@ impl Browser<'_> {
         let mut sent = (!has_body).then_some(true);
         let fault = OnceLock::new();
         let (mut reply, mut is_to_be_asked_again) = (None, false);
+        let has_progressed = AtomicBool::new(false);
         let came = thread::scope(|scope| {
             if has_body {
                 scope.spawn(|| {
-                    let sent = self.upload(&to, forward.framing);
+                    let sent = self.upload(&to, forward.framing, &has_progressed);
                     if let Err(why) = &sent {
                         if let Upload::Faulty(found) = why {
                             let _ = fault.set(*found);
@@ -313,7 +315,7 @@ impl Browser<'_> {
                     Came::Pause => reply.as_mut().map_or(Ok(()), Reply::flush),
                 }
             };
-            let came = server.answer(forward, shared.config().patience, &mut each);
+            let came = server.answer(forward, shared.config().patience, &has_progressed, &mut each);
             sent = sent.or_else(|| told.recv_timeout(A_MOMENT).ok());
             if sent != Some(true) {
                 // Whoever still sends is stopped: the answer is there, or will never be.

@@ -10,6 +10,8 @@ use dhttp::log::Channel;
 counters! {
     /// Idle connections that made way for others.
     evicted = "gateway_connections_closed_total{why=\"idle\"}", "Connections of programs closed before their time.";
+    /// Uploads below the minimum rate.
+    slow = "gateway_connections_closed_total{why=\"slow\"}", "";
     /// Connections that found no room.
     turned_away = "gateway_connections_refused_total", "Client connections refused because of a limit.";
     /// Answers in one datagram.

@@ -20,6 +20,7 @@ use super::tunnel::{self, Carried, Side, Tunnel};
 use super::waiting::{Around, Call, Connection, Patience, Step, Waiting, Watched};
 use super::{GatewayConfig, Shared, browser, reply};
 use crate::cache::passing::Quick;
+use crate::fetches::site;
 use dhttp::clock;
 use dhttp::counters::{count_shared, set};
 use dhttp::handler::Request;
@@ -58,13 +59,14 @@ enum Place {
 }
 
 impl Place {
-    /// The host of the program.
-    fn peer(&self) -> Option<IpAddr> {
-        match self {
-            Self::Here(waiting) => Some(waiting.connection.peer.ip().to_canonical()),
-            Self::Tunnel(tunnel) => Some(tunnel.peer.ip().to_canonical()),
-            Self::Lent(stream) => stream.peer_addr().ok().map(|peer| peer.ip().to_canonical()),
-        }
+    /// The client that the program's host is, or belongs to.
+    fn client(&self) -> Option<IpAddr> {
+        let peer = match self {
+            Self::Here(waiting) => waiting.connection.peer,
+            Self::Tunnel(tunnel) => tunnel.peer,
+            Self::Lent(stream) => stream.peer_addr().ok()?,
+        };
+        Some(site(peer.ip()))
     }
 }
 
@@ -213,15 +215,16 @@ impl Front {
         }
     }
 
-    /// Whether there is room for a connection of that program's host; the longest idle one makes way for it. No host but this
-    /// one has more than half of all.
+    /// Whether there is room for a connection of that program's host; the longest idle one makes way for it. No client but
+    /// this host has more than its share.
     fn has_room(&mut self, peer: IpAddr) -> bool {
         let most = self.config.connections;
-        let peer = peer.to_canonical();
-        if !peer.is_loopback() && self.places.len() >= most / 2 {
-            let is_of_peer = |place: &Place| place.peer().is_some_and(|one| one == peer);
-            let count = self.places.values().filter(|place| is_of_peer(place)).count();
-            if count >= (most / 2).max(1) && !self.make_way(is_of_peer) {
+        let share = self.config.client_connections.unwrap_or((most / 2).max(1));
+        if !peer.to_canonical().is_loopback() && self.places.len() >= share {
+            let client = site(peer);
+            let is_its = |place: &Place| place.client().is_some_and(|one| one == client);
+            let count = self.places.values().filter(|place| is_its(place)).count();
+            if count >= share && !self.make_way(is_its) {
                 return false;
             }
         }

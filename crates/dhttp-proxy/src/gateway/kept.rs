@@ -5,6 +5,7 @@
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use http1::gateway::{self, Forward};
 use http1::message::{Fields, Framing, RequestHead, ResponseHead};
@@ -159,7 +160,8 @@ fn by_plain_http(shared: &Shared, forward: &Forward, passing: &mut Passing) -> O
         }
         Ok(())
     };
-    let (stays, _) = server.answer(forward, shared.config().patience, &mut each).ok()?;
+    let (stays, _) =
+        server.answer(forward, shared.config().patience, &AtomicBool::new(false), &mut each).ok()?;
     if stays {
         server.keep(shared);
     }

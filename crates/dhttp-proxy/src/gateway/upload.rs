@@ -4,16 +4,15 @@
 
 use std::io;
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dhttp::counters::count_shared;
 use http1::gateway;
 use http1::message::{Event, Framing, PeerFault};
 
 use super::browser::Browser;
 use super::upstream;
-
-/// Bytes per second that a program must send of a body, behind its first patience: Apache's `mod_reqtimeout`, as for servers.
-const MIN_RATE: u64 = 500;
 
 /// Why a request's body did not reach the server whole.
 pub(super) enum Upload {
@@ -30,9 +29,16 @@ impl From<io::Error> for Upload {
 }
 
 impl Browser<'_> {
-    /// Sends the request's body as it comes.
-    pub(super) fn upload(&mut self, to: &TcpStream, framing: Framing) -> Result<(), Upload> {
-        let (begun, patience, mut bytes) = (self.shared.clock.now(), self.shared.config().patience, 0_u64);
+    /// Sends the request's body as it comes, and sets `has_progressed` with each part.
+    pub(super) fn upload(
+        &mut self,
+        to: &TcpStream,
+        framing: Framing,
+        has_progressed: &AtomicBool,
+    ) -> Result<(), Upload> {
+        let config = self.shared.config();
+        let (begun, patience, min_rate, mut bytes) =
+            (self.shared.clock.now(), config.patience, config.min_upload_rate, 0_u64);
         loop {
             let mut input = self.incoming.unread();
             let before = input.len();
@@ -47,12 +53,16 @@ impl Browser<'_> {
             }
             self.incoming.consume(used);
             bytes += used as u64;
+            if used > 0 {
+                has_progressed.store(true, Ordering::Relaxed);
+            }
             if is_over {
                 return Ok(upstream::send_end(to, framing, &gateway::trailers(self.reader.trailers()))?);
             }
             // A byte now and then would hold this thread and the server's connection for ever.
             let elapsed = Duration::from_nanos(self.shared.clock.now().since(begun).as_nanos());
-            if is_dry && elapsed > patience && bytes < MIN_RATE * elapsed.as_secs() {
+            if is_dry && elapsed > patience && bytes < min_rate.saturating_mul(elapsed.as_secs()) {
+                count_shared(&self.shared.counters.slow);
                 return Err(Upload::Faulty(PeerFault::TooSlow));
             }
             if is_dry && !self.incoming.fill(patience)? {

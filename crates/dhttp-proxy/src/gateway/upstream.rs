@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -185,7 +186,8 @@ impl Upstream {
 
     /// Reads the answer, and gives each part of it to `each` until that says that it has had enough.
     ///
-    /// Gives the final head and whether the connection can carry another request.
+    /// Gives the final head and whether the connection can carry another request. The server may be silent for as long as
+    /// `has_progressed` is set again and again: the request's body is on its way.
     ///
     /// # Errors
     /// Why there is no (whole) answer, in a sentence, and whether not a byte of one had come.
@@ -193,6 +195,7 @@ impl Upstream {
         &mut self,
         forward: &Forward,
         patience: Duration,
+        has_progressed: &AtomicBool,
         each: &mut dyn FnMut(Came<'_>) -> io::Result<()>,
     ) -> Result<(bool, Fields), Broken> {
         let mut last: Option<bool> = None;
@@ -228,13 +231,15 @@ impl Upstream {
                 None => {
                     self.incoming.consume(used);
                     each(Came::Pause).map_err(|_| Broken::program())?;
-                    let filled = self.incoming.fill(patience);
+                    let mut filled = self.incoming.fill(patience);
+                    while filled.as_ref().is_err_and(is_late) && has_progressed.swap(false, Ordering::Relaxed)
+                    {
+                        filled = self.incoming.fill(patience);
+                    }
                     let broken = |why: &str| Broken::server(&self.authority, why, is_silent);
-                    let filled = filled.map_err(|error| match error.kind() {
-                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                            Broken::late(&self.authority, patience)
-                        }
-                        _ => broken(&error.to_string()),
+                    let filled = filled.map_err(|error| match is_late(&error) {
+                        true => Broken::late(&self.authority, patience),
+                        false => broken(&error.to_string()),
                     });
                     if !filled? {
                         return match self.reader.end_of_stream() {
@@ -258,6 +263,11 @@ impl Upstream {
     pub(super) fn keep(self, shared: &super::Shared) {
         shared.pool.keep(&self.authority, self.incoming.stream, shared.clock.now());
     }
+}
+
+/// Whether a connection's error is a timeout.
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 /// Why an answer did not come whole.

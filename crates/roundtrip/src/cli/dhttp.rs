@@ -202,6 +202,10 @@ pub struct Gateway {
     #[arg(long, value_name = "PORTS")]
     pub connect_ports: Option<String>,
 
+    /// Limit of clients, such as client-connections=64; repeatable (docs/gateway.md has all of them)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub limit: Vec<String>,
+
     /// Cache responses, and share them among the clients (RFC 9111)
     #[arg(long)]
     pub cache: bool,
@@ -228,7 +232,7 @@ pub struct Gateway {
 layer!(Gateway {
     keys: [listen, ports, profile, caches, allow, connect_ports, cache],
     one_of: [],
-    lists: [],
+    lists: [limit],
     parts: [keeping, operation],
     own: [verbose, force],
 });

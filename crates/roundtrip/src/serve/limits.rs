@@ -1,39 +1,82 @@
-//! Limits of clients of `serve` and `cache`, by name: the flag `--limit NAME=VALUE` and the key `limit`.
+//! Limits of clients of `serve`, `cache` and `gateway`, by name: the flag `--limit NAME=VALUE` and the key `limit`.
 //!
-//! Not what they do: that is `dhttp`'s.
+//! Not what they do: that is for `dhttp` and `dhttp_proxy`.
 
 use dhttp::ServerConfig;
+use dhttp_proxy::GatewayConfig;
 use quantity::names::Quoted;
 
 use super::keeping::size;
 use crate::failure::Failure;
 
 const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate";
+const GATEWAY_NAMES: &str = "connections, client-connections, min-rate";
 
 /// The configuration with these limits; later ones win.
 pub fn limited(config: ServerConfig, limits: &[String]) -> Result<ServerConfig, Failure> {
     limits.iter().try_fold(config, |config, text| one(config, text))
 }
 
+/// The configuration of a gateway with these limits; later ones win.
+pub fn gateway_limited(config: GatewayConfig, limits: &[String]) -> Result<GatewayConfig, Failure> {
+    limits.iter().try_fold(config, |mut config, text| {
+        let limit = Limit::of(text)?;
+        match limit.name {
+            "connections" => config.connections = limit.number()?,
+            "client-connections" => config.client_connections = Some(limit.number()?),
+            "min-rate" => config.min_upload_rate = limit.bytes()?,
+            _ => return Err(limit.unknown(GATEWAY_NAMES)),
+        }
+        Ok(config)
+    })
+}
+
 fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
-    let wrong = |what: &str| Failure::Value(format!("--limit: {} {what}", Quoted(text)));
-    let (name, value) = text.split_once('=').ok_or_else(|| wrong("has no value; write NAME=VALUE"))?;
-    let number = || {
-        let number: Option<usize> = value.parse().ok().filter(|number| *number > 0);
-        number.ok_or_else(|| wrong("is not a number from 1 on"))
-    };
-    let bytes = || size("limit", value);
+    let limit = Limit::of(text)?;
     let clients = &mut config.clients;
-    match name {
-        "connections" => config.accepted = number()?,
-        "client-connections" => clients.connections = number()?,
-        "body" => config.body_bytes = usize::try_from(bytes()?).unwrap_or(usize::MAX),
-        "client-bodies" => clients.body_bytes = bytes()?,
-        "bodies" => clients.total_body_bytes = bytes()?,
-        "min-rate" => clients.min_read_rate = bytes()?,
-        _ => return Err(wrong(&format!("is not a limit; there are {NAMES}"))),
+    match limit.name {
+        "connections" => config.accepted = limit.number()?,
+        "client-connections" => clients.connections = limit.number()?,
+        "body" => config.body_bytes = usize::try_from(limit.bytes()?).unwrap_or(usize::MAX),
+        "client-bodies" => clients.body_bytes = limit.bytes()?,
+        "bodies" => clients.total_body_bytes = limit.bytes()?,
+        "min-rate" => clients.min_read_rate = limit.bytes()?,
+        _ => return Err(limit.unknown(NAMES)),
     }
     Ok(config)
+}
+
+/// One limit as it was written.
+struct Limit<'a> {
+    text: &'a str,
+    name: &'a str,
+    value: &'a str,
+}
+
+impl<'a> Limit<'a> {
+    fn of(text: &'a str) -> Result<Self, Failure> {
+        match text.split_once('=') {
+            Some((name, value)) => Ok(Self { text, name, value }),
+            None => Err(wrong(text, "has no value; write NAME=VALUE")),
+        }
+    }
+
+    fn number(&self) -> Result<usize, Failure> {
+        let number: Option<usize> = self.value.parse().ok().filter(|number| *number > 0);
+        number.ok_or_else(|| wrong(self.text, "is not a number from 1 on"))
+    }
+
+    fn bytes(&self) -> Result<u64, Failure> {
+        size("limit", self.value)
+    }
+
+    fn unknown(&self, names: &str) -> Failure {
+        wrong(self.text, &format!("is not a limit; there are {names}"))
+    }
+}
+
+fn wrong(text: &str, what: &str) -> Failure {
+    Failure::Value(format!("--limit: {} {what}", Quoted(text)))
 }
 
 #[cfg(test)]
@@ -51,5 +94,11 @@ mod tests {
         for text in ["connections", "connections=0", "connections=x", "body=much", "x=1"] {
             assert!(limited(config, &texts(&[text])).is_err(), "{text}");
         }
+        let gateway = || GatewayConfig::new(dhttp::ClientConfig::internet());
+        let limits = ["connections=9", "client-connections=3", "min-rate=1kB"];
+        let limited = gateway_limited(gateway(), &texts(&limits)).unwrap();
+        assert_eq!((limited.connections, limited.client_connections), (9, Some(3)));
+        assert_eq!(limited.min_upload_rate, 1_000);
+        assert!(gateway_limited(gateway(), &texts(&["bodies=1MiB"])).is_err(), "a gateway buffers none");
     }
 }

@@ -18,6 +18,7 @@ use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
 use crate::serve::confinement::Paths;
 use crate::serve::layers::{Layer as _, layered, reloaded};
+use crate::serve::limits::gateway_limited;
 use crate::serve::settings::{address, open_log, port_list};
 use crate::serve::signals::Signals;
 use crate::serve::{keeping, known, metrics, networks, privileges};
@@ -54,7 +55,7 @@ impl Settings {
         let operation = &read.operation;
         Ok(Self {
             listen,
-            config: config(&read, listen, allowed)?,
+            config: gateway_limited(config(&read, listen, allowed)?, &read.limit)?,
             metrics: operation.metrics.as_ref().map(|text| address("metrics", text)).transpose()?,
             access_log: operation.access_log.clone(),
             read,
