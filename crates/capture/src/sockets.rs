@@ -103,6 +103,8 @@ pub struct Course {
     pub timeout: Duration,
     /// Rate at which a pacer may send, bytes per second.
     pub pacing_rate: u64,
+    /// Number of segments that the peer reported as received twice (DSACK, RFC 2883; 0 before Linux 4.19).
+    pub duplicates: u32,
     /// Number of expired retransmission timers (0 before Linux 6.7).
     pub timeouts: u16,
 }
@@ -444,6 +446,7 @@ impl Course {
             least_round_trip: micros(148),
             timeout: micros(8),
             pacing_rate: count(104),
+            duplicates: number(216),
             timeouts: bytes
                 .get(240..)
                 .and_then(<[u8]>::first_chunk)

@@ -8,7 +8,7 @@
 //! | `nagle`, `nagle-delayed-ack` | less than one MSS is unsent while segments are unacknowledged, though both windows would let it go | bytes in queues below TCP (auto-corking), a pacer's gap, loss recovery; unsent bytes that stay when nothing is unacknowledged (TCP_CORK) |
 //! | `receive-window-limited`, `zero-window` | the kernel's own clock | |
 //! | `send-buffer-limited` | the kernel's own clock | |
-//! | `retransmission-timeout`, `fast-retransmit` | retransmissions, timed from the last progress | |
+//! | `retransmission-timeout`, `fast-retransmit` | retransmissions, timed from the last progress | the peer had the data (DSACK): it had only delayed its ACK |
 //! | `slow-start-restart` | a smaller window after idling, which then limits | losses |
 //! | `congestion-window` | a full window of less than ten segments after losses | |
 //! | `syn-unanswered` | a retransmitted SYN or SYN/ACK | |
@@ -33,6 +33,8 @@ pub struct History {
     progress_at: Time,
     hold: Option<Hold>,
     repair: Option<Repair>,
+    /// The latest retransmission that is over, and what it cost.
+    repaired: Option<(Kind, Duration)>,
     restart: Option<Restart>,
     tallies: [Tally; Kind::ALL.len()],
 }
@@ -155,6 +157,7 @@ impl History {
             progress_at: at,
             hold: None,
             repair: None,
+            repaired: None,
             restart: None,
             tallies: [Tally::default(); Kind::ALL.len()],
         };
@@ -179,7 +182,7 @@ impl History {
             State::Open => {
                 self.hold(at, spacing, socket);
                 self.limits(socket);
-                self.repair(at, socket);
+                self.repair(at, spacing, socket);
                 self.windows(at, spacing, socket);
             }
             State::SynSent | State::SynReceived => self.handshake(at, socket),
@@ -237,22 +240,41 @@ impl History {
         self.tally(Kind::Buffer).grow(buffer);
     }
 
-    fn repair(&mut self, at: Time, socket: &TcpSocket) {
-        let has_retransmitted = socket.info.retransmitted > self.last.info.retransmitted;
-        if has_retransmitted && self.repair.is_none() {
+    fn repair(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
+        let before = self.last;
+        if before.send_queue == 0 && socket.course.bytes_sent > before.course.bytes_sent {
+            let age = socket.course.since_sent.min(spacing);
+            self.progress_at = Time::from_nanos(at.as_nanos().saturating_sub(age.as_nanos()));
+        }
+        let is_seen = self.repair.is_some() || before.send_queue > 0;
+        if socket.info.retransmitted > before.info.retransmitted && self.repair.is_none() {
             self.repair = Some(Repair { began: self.progress_at, is_by_timer: false });
         }
         if let Some(repair) = &mut self.repair {
             repair.is_by_timer |= socket.retransmits > 0
                 || socket.info.sending.standing == Standing::Loss
-                || socket.course.timeouts > self.last.course.timeouts;
+                || socket.course.timeouts > before.course.timeouts;
         }
-        if socket.course.bytes_acked > self.last.course.bytes_acked || socket.send_queue == 0 {
+        if socket.course.bytes_acked > before.course.bytes_acked || socket.send_queue == 0 {
             if let Some(Repair { began, is_by_timer }) = self.repair.take() {
-                let kind = if is_by_timer { Kind::Timeout } else { Kind::Fast };
-                self.tally(kind).add(at.since(began));
+                let (kind, usual) = match is_by_timer {
+                    true => (Kind::Timeout, socket.course.timeout),
+                    // Duplicate ACKs, or a probe of the tail.
+                    false => (Kind::Fast, socket.info.round_trip * 2),
+                };
+                // If no sample showed it, only its usual time is certain.
+                let lost = if is_seen { at.since(began) } else { spacing.min(usual) };
+                self.tally(kind).add(lost);
+                self.repaired = Some((kind, lost));
             }
             self.progress_at = at;
+        }
+        if socket.course.duplicates > before.course.duplicates {
+            // The peer had the data: nothing was lost.
+            let is_open = self.repair.take().is_some();
+            if let Some((kind, lost)) = self.repaired.take_if(|_| !is_open) {
+                self.tally(kind).retract(lost);
+            }
         }
     }
 
@@ -393,6 +415,12 @@ impl Tally {
     /// A stall that is over.
     fn add(&mut self, lost: Duration) {
         (self.times, self.lost, self.longest) = (self.times + 1, self.lost + lost, self.longest.max(lost));
+    }
+
+    /// The latest stall was none.
+    fn retract(&mut self, lost: Duration) {
+        (self.times, self.lost) = (self.times.saturating_sub(1), self.lost.saturating_sub(lost));
+        self.longest = self.longest.min(self.lost);
     }
 
     /// More of a stall, or none: then it is over.
@@ -596,30 +624,47 @@ mod tests {
         assert_eq!(stalls(&samples)[1].0, Cause::ZeroWindow);
     }
 
+    /// A segment in flight, sent 5 ms before the first sample that shows it.
+    fn flight(bytes_acked: u64, retransmitted: u32, timeouts: u16) -> TcpSocket {
+        let mut socket = socket();
+        (socket.send_queue, socket.info.sending.unacknowledged) = (1_448, 1);
+        (socket.info.retransmitted, socket.course.timeouts) = (retransmitted, timeouts);
+        (socket.course.bytes_sent, socket.course.bytes_acked) = (11_448, bytes_acked);
+        socket.course.since_sent = Duration::from_millis(5);
+        socket
+    }
+
     #[test]
-    fn a_timeout_costs_the_time_since_the_last_progress() {
-        let flight = |bytes_acked, retransmitted, timeouts| {
-            let mut socket = socket();
-            (socket.send_queue, socket.info.sending.unacknowledged) = (1_448, 1);
-            (socket.info.retransmitted, socket.course.timeouts) = (retransmitted, timeouts);
-            socket.course.bytes_acked = bytes_acked;
-            socket
-        };
-        let timer = [
-            (0, socket()),
-            (10, flight(11_000, 0, 0)),
-            (200, flight(11_000, 0, 0)),
-            (220, flight(11_000, 1, 1)),
-            (230, flight(12_448, 1, 1)),
-        ];
-        assert_eq!(stalls(&timer), [(Cause::RetransmissionTimeout, 1, 220.0)]);
-        let fast = [
-            (0, socket()),
-            (10, flight(11_000, 0, 0)),
-            (20, flight(11_000, 1, 0)),
-            (30, flight(12_448, 1, 0)),
-        ];
-        assert_eq!(stalls(&fast), [(Cause::FastRetransmit, 1, 20.0)]);
+    fn a_timeout_costs_the_time_since_the_segment_was_sent() {
+        let (lost, again) = (flight(10_000, 0, 0), flight(10_000, 1, 1));
+        let timer = [(0, socket()), (10, lost), (200, lost), (220, again), (230, flight(11_448, 1, 1))];
+        assert_eq!(stalls(&timer), [(Cause::RetransmissionTimeout, 1, 225.0)]);
+        let fast = [(0, socket()), (10, lost), (20, flight(10_000, 1, 0)), (30, flight(11_448, 1, 0))];
+        assert_eq!(stalls(&fast), [(Cause::FastRetransmit, 1, 25.0)]);
+    }
+
+    #[test]
+    fn a_retransmission_between_two_samples_costs_its_usual_time() {
+        let mut over = flight(11_448, 1, 0);
+        over.send_queue = 0;
+        // Twice the round trip of 1 ms is less than a finding.
+        assert_eq!(stalls(&[(0, socket()), (50, over)]), []);
+        over.course.timeouts = 1;
+        assert_eq!(stalls(&[(0, socket()), (500, over)]), [(Cause::RetransmissionTimeout, 1, 200.0)]);
+    }
+
+    #[test]
+    fn a_retransmission_that_the_peer_had_received_is_no_stall() {
+        // A probe of the tail, because the peer delayed its acknowledgement.
+        let (mut probed, mut over) = (flight(10_000, 1, 0), flight(11_448, 1, 0));
+        over.course.duplicates = 1;
+        let in_time = [(0, socket()), (10, flight(10_000, 0, 0)), (40, probed), (50, over)];
+        assert_eq!(stalls(&in_time), []);
+        let late =
+            [(0, socket()), (10, flight(10_000, 0, 0)), (40, probed), (50, flight(11_448, 1, 0)), (60, over)];
+        assert_eq!(stalls(&late), []);
+        probed.course.duplicates = 1;
+        assert_eq!(stalls(&[(0, socket()), (10, flight(10_000, 0, 0)), (40, probed), (50, over)]), []);
     }
 
     #[test]
