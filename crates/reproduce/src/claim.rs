@@ -159,8 +159,7 @@ fn result(row: &Row, field: &str) -> Value {
         "round_trips" => row.round_trips,
         "connections" => row.connections,
         cause => {
-            let is_cause = |known: &&trace::Cause| known.name() == cause;
-            if trace::Cause::ALL.iter().find(is_cause).is_none() {
+            if !trace::Cause::ALL.iter().any(|known| known.name() == cause) {
                 return Err(format!("`{field}` is no result of a run"));
             }
             let of = row.stalls.iter().filter(|stall| stall.cause.name() == cause);
