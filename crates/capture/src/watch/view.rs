@@ -145,8 +145,8 @@ pub fn metrics(report: &Report) -> String {
     ] {
         text += &format!("# TYPE roundtrip_watch_{name} {kind}\nroundtrip_watch_{name} {value}\n");
     }
-    type Value = fn(&Row) -> f64;
-    let values: [(&str, Value); 2] =
+    type Figure = fn(&Row) -> f64;
+    let values: [(&str, Figure); 2] =
         [("lost_seconds_total", |row| row.lost.as_secs_f64()), ("stalls_total", |row| row.times as f64)];
     for (name, value) in values {
         text += &format!("# TYPE roundtrip_watch_{name} counter\n");
