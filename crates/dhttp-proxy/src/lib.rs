@@ -12,6 +12,7 @@
 //! | `fetches` | limits of what is done for clients |
 //! | [`gateway`] | a local proxy by which programs that know only HTTP use DHTTP |
 //! | [`nat`] | a helper on a router that translates addresses, or a firewall |
+//! | [`confinement`] | the files that a service may open once it has started |
 //! | [`nft`] | rules in the kernel, installed and taken away |
 //!
 //! Not the server and the client themselves: those are [`dhttp`]. Not what may be stored and passed on: that is for
@@ -31,6 +32,7 @@
 //! ```
 
 pub mod cache;
+pub mod confinement;
 mod fetches;
 pub mod gateway;
 pub mod hosted;

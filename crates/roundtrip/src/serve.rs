@@ -3,7 +3,6 @@
 //!
 //! Not the server: that is the crate `dhttp`.
 
-pub mod confinement;
 pub mod keeping;
 pub mod known;
 pub mod layers;

@@ -2,6 +2,7 @@
 //!
 //! Given up before there are threads, which inherit what is left; ports are bound afterwards with what is kept.
 
+use dhttp_proxy::confinement::Paths;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
@@ -12,6 +13,13 @@ pub const SERVER: CapabilitySet =
 
 /// Additional capabilities of `nat` and an intercepting cache: rules, and packets from others' addresses.
 pub const ROUTER: CapabilitySet = SERVER.union(CapabilitySet::NET_ADMIN).union(CapabilitySet::NET_RAW);
+
+/// Confines the process to these files; logs a line where the kernel cannot.
+pub fn confine(paths: &Paths) {
+    if let Some(line) = paths.confine() {
+        eprintln!("roundtrip: {line}");
+    }
+}
 
 /// Gives up every capability but these, for this process and what it starts, and the way to get new ones. A process that
 /// has none of them has none afterwards; what the kernel refuses is as it was.

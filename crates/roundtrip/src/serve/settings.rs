@@ -28,11 +28,11 @@ use quantity::names::{self, Quoted};
 
 use crate::cli::dhttp::{Profile, Serve};
 use crate::failure::Failure;
-use crate::serve::confinement::Paths;
 use crate::serve::keeping::size;
 use crate::serve::layers::layered;
 use crate::serve::limits::limited;
 use crate::serve::served::{Source, Tells};
+use dhttp_proxy::confinement::Paths;
 
 /// Settings of a server.
 #[derive(Debug)]

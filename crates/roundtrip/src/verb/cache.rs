@@ -24,12 +24,12 @@ use tokio::runtime::Runtime;
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
-use crate::serve::confinement::Paths;
 use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::limited;
 use crate::serve::settings::{address, interface_name, open_log, port_list, thread_count};
 use crate::serve::signals::Signals;
 use crate::serve::{keeping, metrics, privileges};
+use dhttp_proxy::confinement::Paths;
 
 /// Flags whose changed values need a restart.
 const RESTART: &[&str] = &["listen", "disk", "targets", "threads", "limit", "reach-private", "metrics"];
@@ -190,7 +190,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     }
     if matches!(settings.whose, Whose::Origin(_)) {
         // On a router it runs `nft` and `ip`, which read and write what they need.
-        settings.paths(flags.operation.config.as_deref()).confine_or_log();
+        privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     }
     let signals = Signals::expect()?;
     let runtime =

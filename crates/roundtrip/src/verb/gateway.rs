@@ -16,13 +16,13 @@ use dhttp_proxy::{CacheConfig, GatewayConfig};
 
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
-use crate::serve::confinement::Paths;
 use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::gateway_limited;
 use crate::serve::settings::{address, open_log, port_list};
 use crate::serve::signals::Signals;
 use crate::serve::{keeping, known, metrics, networks, privileges};
 use crate::verb::get::{port_range, show};
+use dhttp_proxy::confinement::Paths;
 
 /// Flags whose changed values need a restart.
 const RESTART: &[&str] = &["cache", "memory", "disk", "disk-size", "targets", "metrics"];
@@ -84,7 +84,7 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     if flags.operation.check {
         return crate::output::to_stdout(&format!("{}\n", sentence(listen)));
     }
-    settings.paths(flags.operation.config.as_deref()).confine_or_log();
+    privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::expect()?;
     let watch: Option<Watch> = flags.verbose.then(|| Arc::new(show) as Watch);
     let before = known::load();

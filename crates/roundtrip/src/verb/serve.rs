@@ -22,7 +22,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     privileges::keep(privileges::SERVER);
     let settings = Settings::read(flags)?;
     let config = settings.config()?;
-    settings.paths(flags.operation.config.as_deref()).confine_or_log();
+    privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::expect()?;
     // Its threads work only for another server's answers.
     let runtime =

@@ -1,7 +1,7 @@
 //! Files that a service may open once it has started, by Landlock (Linux 5.13 and later): those that it serves, its own,
 //! and nothing else.
 //!
-//! Not its capabilities: those are in [`super::privileges`]. Sockets are not restricted, nor descriptors that are open.
+//! Not its capabilities: those are the program's. Sockets are not restricted, nor descriptors that are open.
 
 use std::path::{Path, PathBuf};
 
@@ -37,23 +37,27 @@ impl Paths {
     }
 
     /// Adds a file, or a directory and all below it, for reading.
+    #[must_use]
     pub fn read_below(mut self, path: &Path) -> Self {
         self.read.push(path.to_owned());
         self
     }
 
     /// Adds a directory in which files are read, created, written and removed.
+    #[must_use]
     pub fn write_below(mut self, path: &Path) -> Self {
         self.write.push(path.to_owned());
         self
     }
 
     /// Adds a file that is replaced in its directory when it is damaged.
+    #[must_use]
     pub fn write_file(self, file: &Path) -> Self {
         self.write_below(directory_of(file))
     }
 
     /// Adds what requests to other servers take: name resolution, and unnamed temporary files for long bodies.
+    #[must_use]
     pub fn for_requests(self) -> Self {
         let paths = self.write_below(&std::env::temp_dir());
         RESOLVER.iter().fold(paths, |paths, path| paths.read_below(Path::new(path)))
@@ -66,13 +70,6 @@ impl Paths {
             Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => None,
             Ok(RulesetStatus::NotEnforced) => Some(unconfined("this kernel has no Landlock")),
             Err(error) => Some(unconfined(&error.to_string())),
-        }
-    }
-
-    /// The same, with the line on standard error.
-    pub fn confine_or_log(&self) {
-        if let Some(line) = self.confine() {
-            eprintln!("roundtrip: {line}");
         }
     }
 
