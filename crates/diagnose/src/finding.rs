@@ -33,6 +33,14 @@ pub struct Finding {
     pub evidence: String,
 }
 
+impl Finding {
+    /// Lowers its confidence, and with it its severity.
+    pub(crate) fn doubt(&mut self) {
+        self.confidence = Confidence::Low;
+        self.severity = self.severity.when(Confidence::Low);
+    }
+}
+
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {

@@ -41,7 +41,7 @@ use wire::{Bytes, Duration, Time};
 use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::doubt::{Doubt, Doubts};
-use crate::finding::Findings;
+use crate::finding::{Finding, Findings};
 use crate::gap::{Before, End, Mark};
 use crate::hosts::Hosts;
 use crate::http::Conversation;
@@ -455,6 +455,11 @@ impl Flow {
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
         let (mut findings, mut counts) = self.findings.into_sorted();
+        // What a server that pushes sent earlier may have been a push, too, where messages cannot be read.
+        if self.has_pushed && conversation.requests == 0 {
+            let thinks = findings.iter_mut().filter(|finding| finding.cause == Cause::ServerThink);
+            thinks.for_each(Finding::doubt);
+        }
         if let Some(tick) = tick {
             let before = account.of(Share::Unknown);
             tick::blur(tick, &mut findings, &mut counts, &mut account);

@@ -258,6 +258,7 @@ fn unanswered(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
+    use crate::finding::Severity;
     use crate::report::Place;
     use crate::script::{Script, opened};
     use crate::side::Side;
@@ -401,6 +402,21 @@ mod tests {
         // With the timer of 200 ms it was the server's time.
         let delayed = "30 C send=300\n250 S\n366 S send=500\n381 C";
         assert_eq!(of_server(delayed, Place::Client), [321]);
+    }
+
+    #[test]
+    fn what_a_server_sent_before_it_pushed_may_have_been_a_push() {
+        let late = "30 C send=40\n45 S\n245 S send=40\n260 C";
+        let push = "\n3245 S send=40\n3260 C";
+        let severity = |lines: &str, place| {
+            let report = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(place);
+            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+            thinks.next().map(|finding| finding.severity)
+        };
+        for place in EVERYWHERE {
+            assert_eq!(severity(late, place), Some(Severity::Medium), "{place:?}");
+            assert_eq!(severity(&format!("{late}{push}"), place), Some(Severity::Low), "{place:?}");
+        }
     }
 
     #[test]
