@@ -95,10 +95,10 @@ mod tests {
             assert!(limited(config, &texts(&[text])).is_err(), "{text}");
         }
         let gateway = || GatewayConfig::new(dhttp::ClientConfig::internet());
-        let limits = ["connections=9", "client-connections=3", "min-rate=1kB"];
+        let limits = ["connections=9", "client-connections=3", "min-rate=1KiB"];
         let limited = gateway_limited(gateway(), &texts(&limits)).unwrap();
         assert_eq!((limited.connections, limited.client_connections), (9, Some(3)));
-        assert_eq!(limited.min_upload_rate, 1_000);
+        assert_eq!(limited.min_upload_rate, 1_024);
         assert!(gateway_limited(gateway(), &texts(&["bodies=1MiB"])).is_err(), "a gateway buffers none");
     }
 }
