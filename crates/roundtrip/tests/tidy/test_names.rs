@@ -57,24 +57,29 @@ fn exists(known: &BTreeSet<String>, name: &str) -> bool {
     }
 }
 
-/// Names in inline code, without their modules.
+/// Names in inline code, without their modules. The filter of a `cargo test` is the beginning of names.
 fn names(text: &str) -> Vec<String> {
-    let code = text.split('`').skip(1).step_by(2).flat_map(str::split_whitespace);
-    code.filter_map(|word| {
-        let name = word.rsplit("::").next().unwrap_or(word).trim_end_matches(',');
-        let stem = name.trim_end_matches('.');
-        let is_plain = stem
-            .chars()
-            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
-        (is_plain && is_name(stem)).then(|| name.to_owned())
+    let code = text.split('`').skip(1).step_by(2);
+    code.flat_map(|code| {
+        let end = if code.starts_with("cargo test") { "..." } else { "" };
+        code.split_whitespace().filter_map(name_in).map(move |name| name + end)
     })
     .collect()
 }
 
+/// The name that a word is, without its module.
+fn name_in(word: &str) -> Option<String> {
+    let name = word.rsplit("::").next().unwrap_or(word).trim_end_matches(',');
+    let stem = name.trim_end_matches('.');
+    let is_plain =
+        stem.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+    (is_plain && is_name(stem)).then(|| name.to_owned())
+}
+
 #[test]
 fn names_are_found_with_and_without_modules() {
-    let text = "`dhttp_hosts bounce::no_syn_goes_to_an_address`, `a_b_c_d...`, `x_y`, `worldcup98_a_b_c.csv`";
-    assert_eq!(names(text), ["no_syn_goes_to_an_address", "a_b_c_d..."]);
+    let text = "`dhttp_hosts bounce::no_syn_goes_to_an_address`, `a_b_c_d...`, `x_y`, `worldcup98_a_b_c.csv`, `cargo test -- e_f_g_h`";
+    assert_eq!(names(text), ["no_syn_goes_to_an_address", "a_b_c_d...", "e_f_g_h..."]);
     let known = BTreeSet::from(["a_b_c_d_e".to_owned()]);
     assert!(exists(&known, "a_b_c_d...") && !exists(&known, "a_b_c_d") && !exists(&known, "b_c_d_e..."));
 }
