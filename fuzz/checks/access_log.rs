@@ -2,14 +2,14 @@
 //! same comes of blocks that are read apart from one another; and nothing panics. Not a generator: the first byte picks
 //! nothing, the bytes are the log, and each target has a format of its own.
 
-use accesslog::{Format, Reader, Record, Sizing, Tally, Who, recognise};
+use accesslog::{ClientDefinition, Format, Reader, Record, Sizing, Tally, recognise};
 
 /// Panics if something does not hold for these bytes, read as Common or Combined Log Format.
 #[allow(dead_code, reason = "each target includes this file and uses one format")]
 pub(crate) fn check_clf(bytes: &[u8]) {
     check("clf", bytes);
-    if let Some(format) = recognise(bytes, &Who::default()) {
-        let tally = Reader::new(format, Who::default()).read(bytes, |_| {});
+    if let Some(format) = recognise(bytes, &ClientDefinition::default()) {
+        let tally = Reader::new(format, ClientDefinition::default()).read(bytes, |_| {});
         assert!(tally.records > 0, "a format was recognised in which nothing can be read");
     }
 }
@@ -20,7 +20,7 @@ pub(crate) fn check_template(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let (first, rest) = bytes.split_at(end);
     let given = String::from_utf8_lossy(first);
-    if given.contains(['$', '%']) && Format::named(&given, &Who::default()).is_ok() {
+    if given.contains(['$', '%']) && Format::named(&given, &ClientDefinition::default()).is_ok() {
         check(&given, rest);
     }
     check(
@@ -49,13 +49,14 @@ pub(crate) fn check_alb(bytes: &[u8]) {
 }
 
 fn check(format: &str, bytes: &[u8]) {
-    let format = Format::named(format, &Who::default()).expect("a format that there is");
+    let format = Format::named(format, &ClientDefinition::default()).expect("a format that there is");
     let (whole, tally) = read(&format, &[bytes]);
     assert!(tally.records + tally.bad() <= tally.lines, "more came of lines than there were");
     assert_eq!(tally.records, whole.len() as u64);
     assert_eq!(tally.reasons().map(|(_, count, _)| count).sum::<u64>(), tally.bad());
     let mut same = Vec::new();
-    Reader::new(format.clone(), Who::default()).read_targets(bytes, |record, _target| same.push(record));
+    Reader::new(format.clone(), ClientDefinition::default())
+        .read_targets(bytes, |record, _target| same.push(record));
     assert_eq!(same, whole, "with targets other records are read");
     for record in &whole {
         assert!(record.status == 0 || (100..1_000).contains(&record.status));
@@ -73,7 +74,7 @@ fn check(format: &str, bytes: &[u8]) {
 
 /// As threads do: every block by a reader of its own, that knows of earlier blocks only what was skimmed.
 fn read(format: &Format, blocks: &[&[u8]]) -> (Vec<Record>, Tally) {
-    let mut master = Reader::new(format.clone(), Who::default());
+    let mut master = Reader::new(format.clone(), ClientDefinition::default());
     let (mut records, mut tally) = (Vec::new(), Tally::default());
     for block in blocks {
         let mut reader = master.clone();

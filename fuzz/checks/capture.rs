@@ -3,7 +3,7 @@
 //! a file.
 
 use diagnose::report::Protocol;
-use diagnose::{Diagnosis, FlowReport, Options, Seen};
+use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
 use trace::capture::{Reader, tunnel};
 use wire::packet::Packet;
 use wire::{Duration, Time};
@@ -49,7 +49,7 @@ fn diagnosed(bytes: &[u8], since: Time) -> (u64, Vec<FlowReport>) {
         assert_eq!(frame.number, frames);
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
             let (packet, _) = tunnel::innermost(packet);
-            let seen = Seen { frame: frame.number, interface: frame.interface };
+            let seen = PacketPosition { frame: frame.number, interface: frame.interface };
             diagnosis.handle(frame.at, seen, &packet);
         }
         // Every packet has a header, so there are no more of them than that.

@@ -5,7 +5,7 @@
 use core::net::SocketAddr;
 
 use dhttp_proto::message::{Request, write_request};
-use dhttp_proto::parts::Divisible;
+use dhttp_proto::parts::DivisibleResponse;
 use dhttp_proto::server::{Channel, Output, Secrets, Verdict};
 use dhttp_proto::{Extension, Key, Server, ServerConfig};
 use http1::message::{Event, Limits, RequestReader};
@@ -45,8 +45,8 @@ fn serve(config: ServerConfig, data: &[u8], size: u64) -> u64 {
     let mut server = Server::new(config, secrets);
     let from = SocketAddr::from(([8, 8, 4, 4], 50_000));
     let sent = match server.receive(Time::ZERO, from, data) {
-        Verdict::Serve(ticket, _) => match server.answer_in_parts(Time::ZERO, ticket, size, || {
-            Divisible::of(200, [(&b"ETag"[..], &b"\"t\""[..])].into_iter(), size)
+        Verdict::Serve(ticket, _) => match server.channel_in_parts(Time::ZERO, ticket, size, || {
+            DivisibleResponse::of(200, [(&b"ETag"[..], &b"\"t\""[..])].into_iter(), size)
         }) {
             Channel::Datagram => size,
             Channel::Parts(division) => {

@@ -6,17 +6,17 @@ use std::num::NonZeroU32;
 
 use http1::message::{Event, Limits, Method, PeerFault, ResponseReader};
 use pageload::robot::{
-    Asking, Break, ConnectionId, Embedded, FirstBytes, Input, Output, Pipelining, Plan, PlannedObject, Robot,
-    Shape, What,
+    Break, ConnectionId, EmbeddedObjects, FirstBytes, FirstBytesPolicy, Input, Output, PageEvent, Pipelining,
+    Plan, PlannedObject, Robot, Shape,
 };
 use wire::Time;
 
 /// Panics if something does not hold for these bytes.
 pub(crate) fn check(data: &[u8]) {
-    for answers in [Method::Get, Method::Head] {
-        let whole = read(data, data.len().max(1), &answers);
+    for responses in [Method::Get, Method::Head] {
+        let whole = read(data, data.len().max(1), &responses);
         for cut in [1, 2, 7, 64] {
-            assert_eq!(read(data, cut, &answers), whole, "cut {cut}, answering {answers:?}");
+            assert_eq!(read(data, cut, &responses), whole, "cut {cut}, answering {responses:?}");
         }
     }
     let pipelined = Shape::Http11Pipelined(Pipelining::default());
@@ -30,31 +30,31 @@ pub(crate) fn check(data: &[u8]) {
 }
 
 /// Everything the reader tells, bodies in one piece, and how it ends.
-fn read(data: &[u8], cut: usize, answers: &Method) -> (Vec<String>, Result<bool, PeerFault>) {
+fn read(data: &[u8], cut: usize, responses: &Method) -> (Vec<String>, Result<bool, PeerFault>) {
     let mut reader = ResponseReader::new(limits());
-    let (mut told, mut body) = (Vec::new(), Vec::new());
+    let (mut reported, mut body) = (Vec::new(), Vec::new());
     for mut piece in data.chunks(cut) {
         loop {
-            match reader.read(&mut piece, answers) {
+            match reader.read(&mut piece, responses) {
                 Ok(None) => break,
-                Ok(Some(Event::Head(head, framing))) => told.push(format!("{head:?} {framing:?}")),
+                Ok(Some(Event::Head(head, framing))) => reported.push(format!("{head:?} {framing:?}")),
                 Ok(Some(Event::Body(part))) => body.extend_from_slice(part),
-                Ok(Some(Event::End)) => told.push(format!("{:?}", std::mem::take(&mut body))),
-                Err(fault) => return (told, Err(fault)),
+                Ok(Some(Event::End)) => reported.push(format!("{:?}", std::mem::take(&mut body))),
+                Err(fault) => return (reported, Err(fault)),
             }
         }
         assert!(piece.is_empty(), "the reader left something");
     }
-    told.push(format!("{body:?}"));
-    (told, reader.end_of_stream())
+    reported.push(format!("{body:?}"));
+    (reported, reader.end_of_stream())
 }
 
 /// A page of three objects from a server that answers every request with `data`, and `then` closes, breaks the
 /// connection, or (`None`) falls silent.
 fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
     let object = |index: usize| PlannedObject::get(&format!("/{index}"), None);
-    let embedded = Embedded::Discovered { most: 6 };
-    let first = FirstBytes { bytes: NonZeroU32::MIN, asking: Asking::First };
+    let embedded = EmbeddedObjects::Discovered { most: 6 };
+    let first = FirstBytes { bytes: NonZeroU32::MIN, asking: FirstBytesPolicy::First };
     let first_bytes = cut.is_multiple_of(2).then_some(first);
     let plan = Plan {
         limits: limits(),
@@ -64,11 +64,11 @@ fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
     };
     let mut now = Time::ZERO;
     let mut robot = Robot::new(now, plan).expect("a plan that can be carried out");
-    let mut open: BTreeMap<ConnectionId, Arriving<'_>> = BTreeMap::new();
+    let mut open: BTreeMap<ConnectionId, BytesInFlight<'_>> = BTreeMap::new();
     let (mut resolved, mut finished) = (vec![0; 3], 0);
     for _ in 0..100_000 {
         match robot.poll(now) {
-            Output::Open(id) => assert!(open.insert(id, Arriving::default()).is_none(), "opened twice"),
+            Output::Open(id) => assert!(open.insert(id, BytesInFlight::default()).is_none(), "opened twice"),
             Output::Send(id, write) => {
                 assert!(!write.is_empty());
                 let arriving = open.get_mut(&id).filter(|arriving| arriving.connected);
@@ -76,19 +76,19 @@ fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
             }
             Output::Close(id) | Output::Abort(id) => assert!(open.remove(&id).is_some(), "closed twice"),
             Output::Report(report) => match report.what {
-                What::ObjectComplete { object, .. } | What::ObjectFailed { object, .. } => {
+                PageEvent::ObjectComplete { object, .. } | PageEvent::ObjectFailed { object, .. } => {
                     resolved[object] += 1
                 }
-                What::Finished { .. } => finished += 1,
-                What::ObjectFound { object, .. } => {
+                PageEvent::Finished { .. } => finished += 1,
+                PageEvent::ObjectFound { object, .. } => {
                     assert_eq!(object, resolved.len());
                     resolved.push(0);
                 }
-                What::RequestSent { .. }
-                | What::HeadReceived { .. }
-                | What::TooManyObjects { .. }
-                | What::FirstBytesReceived { .. }
-                | What::Fault { .. } => {}
+                PageEvent::RequestSent { .. }
+                | PageEvent::HeadReceived { .. }
+                | PageEvent::TooManyObjects { .. }
+                | PageEvent::FirstBytesReceived { .. }
+                | PageEvent::Fault { .. } => {}
             },
             Output::Timeout(wake) => {
                 let Some((&id, arriving)) = open.iter_mut().next() else {
@@ -118,7 +118,7 @@ fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
 
 /// Bytes in flight to the robot on one connection.
 #[derive(Default)]
-struct Arriving<'a> {
+struct BytesInFlight<'a> {
     connected: bool,
     pieces: VecDeque<&'a [u8]>,
 }

@@ -24,23 +24,23 @@ pub(crate) fn check(data: &[u8]) {
     for head in &whole.heads {
         assert_eq!(read_again(head), *head);
     }
-    read_answers(&whole);
+    read_responses(&whole);
 }
 
 /// Outcome of a connection.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Served {
+struct ServerOutcome {
     heads: Vec<RequestHead>,
     bodies: Vec<u8>,
     sent: Vec<u8>,
     /// Everything else, in order.
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
-fn serve(site: &Site, data: &[u8], cut: usize, config: ServerConfig) -> Served {
+fn serve(site: &Site, data: &[u8], cut: usize, config: ServerConfig) -> ServerOutcome {
     let now = Time::ZERO;
     let mut server = ServerConnection::new(now, config);
-    let mut served = Served::default();
+    let mut served = ServerOutcome::default();
     for piece in data.chunks(cut) {
         server.handle(now, Input::Received(piece));
         drain(site, &mut server, now, &mut served);
@@ -57,9 +57,9 @@ fn serve(site: &Site, data: &[u8], cut: usize, config: ServerConfig) -> Served {
 }
 
 /// Does what the connection says, and answers each request as soon as it is complete.
-fn drain(site: &Site, server: &mut ServerConnection, now: Time, served: &mut Served) {
+fn drain(site: &Site, server: &mut ServerConnection, now: Time, served: &mut ServerOutcome) {
     loop {
-        let told = match server.poll(now) {
+        let reported = match server.poll(now) {
             Output::Request(RequestId(id), head) => {
                 assert_eq!(id, served.heads.len() as u64, "requests count up");
                 served.heads.push(head);
@@ -87,8 +87,12 @@ fn drain(site: &Site, server: &mut ServerConnection, now: Time, served: &mut Ser
             | Output::Fault(_)) => format!("{other:?}"),
             Output::Timeout(_) => return,
         };
-        assert_ne!(served.told.last().map(String::as_str), Some("Close"), "{told} after it was closed");
-        served.told.push(told);
+        assert_ne!(
+            served.reported.last().map(String::as_str),
+            Some("Close"),
+            "{reported} after it was closed"
+        );
+        served.reported.push(reported);
     }
 }
 
@@ -104,7 +108,7 @@ fn read_again(head: &RequestHead) -> RequestHead {
 }
 
 /// One answer for each request, and perhaps one more for what was no request.
-fn read_answers(served: &Served) {
+fn read_responses(served: &ServerOutcome) {
     let mut reader = ResponseReader::new(Limits::default());
     let mut input = &served.sent[..];
     let mut methods = served.heads.iter().map(|head| &head.method);

@@ -13,7 +13,7 @@ pub(crate) fn check(data: &[u8]) {
     match log::read(&String::from_utf8_lossy(data)) {
         Ok(log) => {
             let text = written(&log);
-            assert!(text.len() as u64 <= log::MOST_BYTES);
+            assert!(text.len() as u64 <= log::MAX_BYTES);
             let again = log::read(&text).expect("what was written is read");
             assert_eq!(again.about, log.about);
             assert_eq!(written(&again), text);

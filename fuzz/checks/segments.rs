@@ -5,7 +5,7 @@
 //! few payloads; and how much later it is.
 
 use diagnose::report::Protocol;
-use diagnose::{Diagnosis, FlowReport, Options, Seen};
+use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
 use wire::packet::{Flags, Packet, TcpBuilder, UdpBuilder};
 use wire::{Duration, Time};
 
@@ -42,7 +42,7 @@ fn diagnosed(packets: &[(Time, Vec<u8>)], since: Time) -> Vec<FlowReport> {
     let mut diagnosis = Diagnosis::new(Options { is_plotted: true, since });
     for (frame, (at, bytes)) in (1..).zip(packets) {
         let packet = Packet::read(bytes).expect("it was just built");
-        diagnosis.handle(*at, Seen { frame, interface: 0 }, &packet);
+        diagnosis.handle(*at, PacketPosition { frame, interface: 0 }, &packet);
     }
     diagnosis.end();
     std::iter::from_fn(|| diagnosis.poll()).collect()

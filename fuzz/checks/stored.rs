@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 /// The stored inputs that have a name; what the fuzzer left behind is its own.
 pub(crate) fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let entries = fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.file_name().is_some_and(|name| name.len() != 40));
     paths.sort();
-    assert!(paths.len() >= 12, "{} holds only {} inputs", folder.display(), paths.len());
+    assert!(paths.len() >= 12, "{} holds only {} inputs", directory.display(), paths.len());
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 

@@ -2,17 +2,17 @@
 //! sentence, or read in batches whose rows are records or bad for a reason; nothing panics, and a few bytes take no
 //! gigabytes.
 
-use accesslog::Who;
-use accesslog_io::table_file::{Named, batches};
-use accesslog_io::table_format::{Kind, Place};
+use accesslog::ClientDefinition;
+use accesslog_io::table_file::{ColumnNames, batches};
+use accesslog_io::table_format::{TableFormat, TableSource};
 
 /// Batches that are read of one table: a few bytes may stand for many rows.
 const MAX_BATCHES: usize = 64;
 
 /// Panics if something does not hold for these bytes.
 pub(crate) fn check(bytes: &[u8]) {
-    let Some(kind) = Kind::of(bytes) else { return };
-    let table = match batches(kind, Place::Memory(bytes.to_vec().into()), &Named::default()) {
+    let Some(kind) = TableFormat::of(bytes) else { return };
+    let table = match batches(kind, TableSource::Memory(bytes.to_vec().into()), &ColumnNames::default()) {
         Ok(table) => table,
         Err(error) => return assert!(!error.to_string().is_empty(), "refused without a reason"),
     };
@@ -20,7 +20,9 @@ pub(crate) fn check(bytes: &[u8]) {
         let Ok(batch) = batch else { return };
         let mut records = 0;
         // Rows are refused together where a column has no times.
-        let Ok(tally) = table.columns.read(&batch, &Who::default(), |_| records += 1) else { return };
+        let Ok(tally) = table.columns.read(&batch, &ClientDefinition::default(), |_| records += 1) else {
+            return;
+        };
         assert_eq!(tally.records, records, "records that were not handed over");
         assert!(records <= batch.num_rows() as u64, "more records than rows");
     }

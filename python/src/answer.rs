@@ -8,7 +8,7 @@ use arrow_array::{Array, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use accesslog::connections::{Counts, Line, Opened, Stream};
+use accesslog::connections::{Counts, LimitCounts, TimeoutCounts, Stream};
 use wire::Bytes;
 
 use crate::partial;
@@ -26,7 +26,7 @@ pub fn rows(question: &Question, partial: Vec<u8>) -> PyResult<PyArrowType<Recor
         Arc::new(all.iter().map(value).collect::<Float64Array>())
     };
     let protocol = |(stream, _, _): &Cell<'_>| if stream.threshold == Bytes::ZERO { "http" } else { "dhttp" };
-    let each = |sum: u64, opened: &Opened| (opened.total > 0).then(|| sum as f64 / opened.total as f64);
+    let each = |sum: u64, opened: &TimeoutCounts| (opened.total > 0).then(|| sum as f64 / opened.total as f64);
     let by_udp =
         |all: u64, by_tcp: u64| Some(if all == 0 { 0.0 } else { (all - by_tcp) as f64 / all as f64 });
     let columns: [(&str, Arc<dyn Array>); 12] = [
@@ -69,7 +69,7 @@ pub fn curve(question: &Question, partial: Vec<u8>) -> PyResult<PyArrowType<Reco
     }))
 }
 
-type Cell<'a> = (&'a Stream, &'a Line, &'a Opened);
+type Cell<'a> = (&'a Stream, &'a LimitCounts, &'a TimeoutCounts);
 
 /// By limit, then by time-out, then by threshold.
 fn cells(counts: &Counts) -> Vec<Cell<'_>> {

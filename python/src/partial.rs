@@ -6,7 +6,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use accesslog::connections::{Counts, Line, Opened, Peak, Stream};
+use accesslog::connections::{Counts, LimitCounts, TimeoutCounts, Peak, Stream};
 use wire::{Bytes, Time};
 
 use crate::question::Question;
@@ -32,8 +32,8 @@ pub fn to_bytes(counts: &Counts) -> Vec<u8> {
     let mut numbers = vec![*requests, bytes.get(), first.as_nanos(), last.as_nanos()];
     for Stream { threshold: _, requests, bytes, lines } in streams {
         numbers.extend([*requests, bytes.get()]);
-        for Line { limit: _, opened, curve } in lines {
-            for Opened { timeout: _, total, peak: Peak { connections, at } } in opened {
+        for LimitCounts { limit: _, opened, curve } in lines {
+            for TimeoutCounts { timeout: _, total, peak: Peak { connections, at } } in opened {
                 numbers.extend([*total, *connections, at.as_nanos()]);
             }
             numbers.push(curve.minutes.len() as u64);
@@ -66,8 +66,8 @@ fn fill(counts: &mut Counts, numbers: &mut impl Iterator<Item = u64>) -> Option<
     for Stream { threshold: _, requests, bytes, lines } in streams {
         *requests = numbers.next()?;
         *bytes = Bytes::new(numbers.next()?);
-        for Line { limit: _, opened, curve } in lines {
-            for Opened { timeout: _, total, peak: Peak { connections, at } } in opened {
+        for LimitCounts { limit: _, opened, curve } in lines {
+            for TimeoutCounts { timeout: _, total, peak: Peak { connections, at } } in opened {
                 *total = numbers.next()?;
                 *connections = numbers.next()?;
                 *at = Time::from_nanos(numbers.next()?);

@@ -5,11 +5,11 @@
 use arrow_array::RecordBatch;
 use arrow_pyarrow::PyArrowType;
 use arrow_schema::Schema;
-use accesslog::columns::{Columns, Named};
+use accesslog::columns::{Columns, ColumnNames};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use accesslog::{HeaderBytes, MissingSize, Prefix, Record, Request, Sizing, Tally, Who};
-use quantity::names::{Quoted, Unknown};
+use accesslog::{HeaderBytes, MissingSize, Prefix, Record, Request, Sizing, Tally, ClientDefinition};
+use quantity::names::{Quoted, UnknownName};
 use accesslog::connections as counting;
 use accesslog::connections::Rule;
 use wire::{Bytes, Duration};
@@ -19,9 +19,9 @@ use crate::requests::{self, Read};
 /// Query, and the interpretation of rows.
 #[pyclass(frozen, module = "roundtrip._kernel")]
 pub struct Question {
-    pub asked: counting::Question,
-    pub who: Who,
-    named: Named,
+    pub asked: counting::Query,
+    pub who: ClientDefinition,
+    named: ColumnNames,
     sizing: Sizing,
 }
 
@@ -47,14 +47,14 @@ impl Question {
     ) -> PyResult<Self> {
         let timeouts: Vec<Duration> = timeouts_ms.into_iter().map(millis).collect();
         let thresholds: Vec<Bytes> = thresholds.into_iter().map(Bytes::new).collect();
-        let asked = counting::Question::new(&timeouts, &per_client, &thresholds, CURVE).map_err(refused)?;
-        let mut named = Named { client: client_field.clone(), ..Named::default() };
+        let asked = counting::Query::new(&timeouts, &per_client, &thresholds, CURVE).map_err(refused)?;
+        let mut named = ColumnNames { client: client_field.clone(), ..ColumnNames::default() };
         for (role, column) in &columns {
             named.name(role, column).map_err(|unknown| refused(format!("columns: {unknown}")))?;
         }
         Ok(Self {
             asked: asked.under(named_rule(rule)?, durations),
-            who: Who { prefix: client_prefix.map(prefix).transpose()?, field: client_field },
+            who: ClientDefinition { prefix: client_prefix.map(prefix).transpose()?, field: client_field },
             named,
             sizing: Sizing {
                 missing: named_policy(missing_size)?,
@@ -124,7 +124,7 @@ fn millis(number: u64) -> Duration {
 
 fn named_rule(text: &str) -> PyResult<Rule> {
     let named = Rule::ALL.into_iter().find(|rule| rule.name() == text);
-    named.ok_or_else(|| refused(Unknown::new("rule", text, Rule::ALL.map(Rule::name))))
+    named.ok_or_else(|| refused(UnknownName::new("rule", text, Rule::ALL.map(Rule::name))))
 }
 
 fn named_policy(text: &str) -> PyResult<MissingSize> {
@@ -132,7 +132,7 @@ fn named_policy(text: &str) -> PyResult<MissingSize> {
         "leave-out" => Ok(MissingSize::LeaveOut),
         "zero" => Ok(MissingSize::Zero),
         "large" => Ok(MissingSize::Large),
-        _ => Err(refused(Unknown::new("missing_size", text, ["leave-out", "zero", "large"]))),
+        _ => Err(refused(UnknownName::new("missing_size", text, ["leave-out", "zero", "large"]))),
     }
 }
 

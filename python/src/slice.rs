@@ -8,7 +8,7 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use accesslog::Request;
-use accesslog::connections::{ByRule, Counter, Counts};
+use accesslog::connections::{RuleCounter, Counter, Counts};
 use wire::Time;
 
 use crate::partial;
@@ -26,7 +26,7 @@ pub struct Slice {
 
 enum Counting {
     OnePass(Box<Counter>),
-    ByRule(Box<ByRule>),
+    ByRule(Box<RuleCounter>),
 }
 
 #[pymethods]
@@ -37,7 +37,7 @@ impl Slice {
         let asked = &question.asked;
         let counting = match asked.one_pass() {
             true => Counting::OnePass(Box::new(Counter::new(asked))),
-            false if from_ms == 0 => Counting::ByRule(Box::new(ByRule::new(asked))),
+            false if from_ms == 0 => Counting::ByRule(Box::new(RuleCounter::new(asked))),
             false => return Err(refused("under this rule a log cannot be cut; count all of it from 0")),
         };
         let from = Time::from_nanos(from_ms.saturating_mul(MILLI));

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 
-use accesslog::tally::LONGEST_LINE;
+use accesslog::tally::MAX_LINE_BYTES;
 
 /// Iterator over a log's blocks.
 pub struct Blocks {
@@ -21,16 +21,16 @@ pub struct Blocks {
 }
 
 /// Opens a log's bytes.
-pub type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
+pub type OpenLog = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
 
 enum Bytes {
-    Closed(Option<Open>),
+    Closed(Option<OpenLog>),
     Open(Box<dyn Read + Send>),
 }
 
 impl Blocks {
     /// Blocks of `size` bytes plus the rest of a line; the log is opened at the first call of [`next_block`](Self::next_block).
-    pub fn new(open: Open, size: usize) -> Self {
+    pub fn new(open: OpenLog, size: usize) -> Self {
         Self {
             bytes: Bytes::Closed(Some(open)),
             size,
@@ -66,9 +66,9 @@ impl Blocks {
             if !self.ended {
                 let end = memchr::memrchr(b'\n', &block).map_or(0, |end| end + 1);
                 self.begun = block.split_off(end);
-                if self.begun.len() > LONGEST_LINE {
+                if self.begun.len() > MAX_LINE_BYTES {
                     // One byte over the maximum: the reader reports the line.
-                    self.begun.truncate(LONGEST_LINE + 1);
+                    self.begun.truncate(MAX_LINE_BYTES + 1);
                     self.passing_over = true;
                 }
             }
@@ -128,22 +128,22 @@ mod tests {
 
     #[test]
     fn an_overlong_line_is_truncated_and_the_next_one_is_whole() {
-        let text = [b"a\n".as_slice(), &vec![b'x'; LONGEST_LINE * 3], b"\nb\n"].concat();
+        let text = [b"a\n".as_slice(), &vec![b'x'; MAX_LINE_BYTES * 3], b"\nb\n"].concat();
         let whole = blocks(&text, 1 << 18).concat();
         let lengths: Vec<usize> = whole.split(|byte| *byte == b'\n').map(<[u8]>::len).collect();
-        assert_eq!(lengths, [1, LONGEST_LINE + 1, 1, 0]);
+        assert_eq!(lengths, [1, MAX_LINE_BYTES + 1, 1, 0]);
     }
 
     #[test]
     fn bytes_read_before_an_error_are_not_lost() {
-        struct Broken;
-        impl Read for Broken {
+        struct BrokenReader;
+        impl Read for BrokenReader {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
                 Err(io::ErrorKind::UnexpectedEof.into())
             }
         }
         let mut blocks =
-            Blocks::new(Box::new(|| Ok(Box::new(io::Cursor::new(b"one\ntw").chain(Broken)))), 1 << 10);
+            Blocks::new(Box::new(|| Ok(Box::new(io::Cursor::new(b"one\ntw").chain(BrokenReader)))), 1 << 10);
         assert_eq!(blocks.next_block().unwrap().unwrap(), b"one\ntw");
         assert!(blocks.next_block().is_err());
         assert!(blocks.next_block().unwrap().is_none());

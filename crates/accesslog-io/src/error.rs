@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use accesslog::format::BadFormat;
+use accesslog::format::FormatError;
 use quantity::names::shown;
 
 /// Why nothing was read.
@@ -35,7 +35,7 @@ pub enum Error {
         reason: String,
     },
     /// The format has no names for its fields, so none can name the client.
-    ClientField(BadFormat),
+    ClientField(FormatError),
     /// None of several logs is one; why not the first.
     NothingIsALog(Box<Self>),
     /// Counting needs more memory than its limit, in bytes.

@@ -101,8 +101,8 @@ pub fn is_address(argument: &str) -> bool {
 }
 
 /// Every file below a directory; links are not followed, so that there are no cycles.
-fn below(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+fn below(directory: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         let there = fs::symlink_metadata(&path)?;
         if there.is_dir() {
@@ -124,11 +124,11 @@ fn matching(pattern: &str, found: &mut Vec<PathBuf>) -> io::Result<()> {
                 next.push(place.join(part));
                 continue;
             }
-            let folder = if place.as_os_str().is_empty() { Path::new(".") } else { &place };
-            if !folder.is_dir() {
+            let directory = if place.as_os_str().is_empty() { Path::new(".") } else { &place };
+            if !directory.is_dir() {
                 continue;
             }
-            for entry in fs::read_dir(folder)? {
+            for entry in fs::read_dir(directory)? {
                 let name = entry?.file_name();
                 if fits(part.as_bytes(), name.as_encoded_bytes()) {
                     next.push(place.join(name));

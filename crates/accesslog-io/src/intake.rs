@@ -1,6 +1,6 @@
 //! Blocks of every log, in the order of their completion, made into one stream sorted by time.
 //!
-//! A log's blocks are sorted by their numbers, its requests within bounds ([`Order`]), and the logs are merged
+//! A log's blocks are sorted by their numbers, its requests within bounds ([`Reorderer`]), and the logs are merged
 //! ([`Merge`]). It also selects the log to read next, so that the buffered requests stay bounded for any number of
 //! logs.
 
@@ -10,21 +10,21 @@ use accesslog::{Request, Tally};
 use wire::{Duration, Time};
 
 use crate::merge::Merge;
-use crate::order::Order;
+use crate::reorder::Reorderer;
 
 /// State of all logs.
 #[derive(Debug)]
 pub struct Intake {
-    logs: Vec<Lane>,
+    logs: Vec<LogState>,
     merge: Merge,
     late: u64,
     /// Maximum number of blocks in flight or waiting.
-    room: usize,
+    capacity: usize,
 }
 
 /// State of one log.
 #[derive(Debug)]
-struct Lane {
+struct LogState {
     /// Whether a thread holds it to cut its next block.
     taken: bool,
     /// Number of blocks cut from it.
@@ -32,16 +32,16 @@ struct Lane {
     /// Whether its last block was cut.
     cut_all: bool,
     /// Blocks that were read, by number, which wait for an earlier one.
-    read: BTreeMap<u64, (Vec<Request>, Read)>,
+    read: BTreeMap<u64, (Vec<Request>, LogCounters)>,
     /// Number of the next block to put in order.
     next: u64,
-    order: Order,
-    said: Read,
+    order: Reorderer,
+    reported: LogCounters,
 }
 
 /// Counters of one log.
 #[derive(Clone, Debug, Default)]
-pub struct Read {
+pub struct LogCounters {
     /// Its lines, by outcome.
     pub tally: Tally,
     /// Records without a size, which were left out.
@@ -56,24 +56,24 @@ const EARLIER: Duration = Duration::from_secs(3_600);
 impl Intake {
     /// State for logs that begin about at these times, in order, with lines out of order by up to `window` blocks; at
     /// most `room` blocks are in flight.
-    pub fn new(begin: &[Time], window: usize, room: usize) -> Self {
+    pub fn new(begin: &[Time], window: usize, capacity: usize) -> Self {
         let first = begin.iter().min().copied().unwrap_or_default();
         // The requests of the first log are never too late.
         let from = begin.iter().map(|time| match *time == first {
             true => Time::ZERO,
             false => Time::from_nanos(time.as_nanos().saturating_sub(EARLIER.as_nanos())),
         });
-        let logs = begin.iter().map(|_| Lane::new(window)).collect();
-        Self { logs, merge: Merge::new(from), late: 0, room }
+        let logs = begin.iter().map(|_| LogState::new(window)).collect();
+        Self { logs, merge: Merge::new(from), late: 0, capacity }
     }
 
     /// The log to cut the next block from; it is reserved for the caller until it is [returned](Self::cut).
     pub fn want(&mut self) -> Option<usize> {
-        let on_their_way: usize = self.logs.iter().map(Lane::on_its_way).sum();
+        let on_their_way: usize = self.logs.iter().map(LogState::on_its_way).sum();
         let behind = self.merge.behind().filter(|log| self.logs[*log].on_its_way() == 0);
         let log = match behind.filter(|log| self.logs[*log].is_free()) {
             Some(behind) => behind,
-            None if on_their_way + self.merge.waiting() >= self.room => return None,
+            None if on_their_way + self.merge.waiting() >= self.capacity => return None,
             None => {
                 let free = (0..self.logs.len()).filter(|log| self.logs[*log].is_free());
                 // Logs that overlap in time advance in turn; otherwise the one that begins next.
@@ -100,20 +100,20 @@ impl Intake {
 
     /// Ends a log that cannot be read any further.
     pub fn fail(&mut self, log: usize, reason: String) {
-        self.logs[log].said.failed = Some(reason);
+        self.logs[log].reported.failed = Some(reason);
         self.cut(log, false);
     }
 
     /// Adds a block that was read.
-    pub fn put(&mut self, log: usize, number: u64, requests: Vec<Request>, read: Read) {
+    pub fn put(&mut self, log: usize, number: u64, requests: Vec<Request>, read: LogCounters) {
         let lane = &mut self.logs[log];
         lane.read.insert(number, (requests, read));
         while let Some((requests, read)) = lane.read.remove(&lane.next) {
             lane.next += 1;
-            let Read { tally, without_size, failed } = read;
-            lane.said.tally.append(tally);
-            lane.said.without_size += without_size;
-            lane.said.failed = lane.said.failed.take().or(failed);
+            let LogCounters { tally, without_size, failed } = read;
+            lane.reported.tally.append(tally);
+            lane.reported.without_size += without_size;
+            lane.reported.failed = lane.reported.failed.take().or(failed);
             self.merge.put(log, lane.order.next(requests));
         }
         self.end(log);
@@ -130,8 +130,8 @@ impl Intake {
     }
 
     /// Counters of each log, and the number of requests that came too late.
-    pub fn finish(self) -> (Vec<Read>, u64) {
-        (self.logs.into_iter().map(|lane| lane.said).collect(), self.late + self.merge.late())
+    pub fn finish(self) -> (Vec<LogCounters>, u64) {
+        (self.logs.into_iter().map(|lane| lane.reported).collect(), self.late + self.merge.late())
     }
 
     /// Flushes the requests that a finished log still held.
@@ -146,7 +146,7 @@ impl Intake {
     }
 }
 
-impl Lane {
+impl LogState {
     fn new(window: usize) -> Self {
         Self {
             taken: false,
@@ -154,8 +154,8 @@ impl Lane {
             cut_all: false,
             read: BTreeMap::new(),
             next: 0,
-            order: Order::new(window),
-            said: Read::default(),
+            order: Reorderer::new(window),
+            reported: LogCounters::default(),
         }
     }
 

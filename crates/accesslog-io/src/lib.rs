@@ -6,16 +6,16 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`ask`] | what to count, and how to read |
+//! | [`options`] | what to count, and how to read |
 //! | [`input`] | files, directories, patterns, standard input; unpacked |
 //! | [`store`], [`object`] | the same in object stores, fetched (feature `object-store`) |
-//! | [`line_up`] | logs recognised, and put in order of their beginnings |
+//! | [`open_logs`] | logs recognised, and put in order of their beginnings |
 //! | [`blocks`] | bytes cut into blocks of whole lines |
 //! | [`table_format`], [`table_file`] | Parquet and Arrow files, batch by batch (feature `parquet`) |
 //! | `parquet_object` | Parquet in an object store |
 //! | `no_parquet`, `no_store` | the same where they are not built |
 //! | [`source`] | a log that is being read, lines or rows |
-//! | [`order`] | a log's requests put in order of time, within bounds |
+//! | [`reorder`] | a log's requests put in order of time, within bounds |
 //! | [`merge`] | those of several logs made into one stream |
 //! | [`intake`] | both, for blocks that come back in any order |
 //! | [`slices`] | requests cut into stretches that are counted apart |
@@ -24,27 +24,25 @@
 //! | [`error`] | why logs could not be read |
 //!
 //! ```
-//! use accesslog::connections::Question;
-//! use roundtrip_accesslog_io::{ask::Asked, count, input};
+//! use accesslog::connections::Query;
+//! use roundtrip_accesslog_io::{options::ConnectionsOptions, count, input};
 //! use wire::{Bytes, Duration};
 //!
 //! let log = std::env::temp_dir().join("roundtrip-accesslog-io.log");
 //! std::fs::write(&log, "192.0.2.1 - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 5120\n")?;
 //! let timeout = Duration::from_secs(15);
-//! let question = Question::new(&[timeout], &[1], &[Bytes::ZERO], timeout)?;
-//! let answer = count(input::named(&[log])?, &Asked::of(question))?;
-//! assert_eq!(answer.passed.counts.requests, 1);
+//! let question = Query::new(&[timeout], &[1], &[Bytes::ZERO], timeout)?;
+//! let response = count(input::named(&[log])?, &ConnectionsOptions::of(question))?;
+//! assert_eq!(response.passed.counts.requests, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! Not output: errors are data, and a report is a string.
 
-pub mod ask;
 pub mod blocks;
 pub mod error;
 pub mod input;
 pub mod intake;
-pub mod line_up;
 pub mod merge;
 #[cfg(not(feature = "parquet"))]
 pub mod no_parquet;
@@ -52,10 +50,12 @@ pub mod no_parquet;
 pub mod no_store;
 #[cfg(feature = "object-store")]
 pub mod object;
-pub mod order;
+pub mod open_logs;
+pub mod options;
 #[cfg(all(feature = "object-store", feature = "parquet"))]
 pub mod parquet_object;
 pub mod pass;
+pub mod reorder;
 pub mod report;
 pub mod slices;
 pub mod source;
@@ -72,16 +72,16 @@ pub use no_store::{self as object, self as store};
 
 pub use error::Error;
 
-use ask::Asked;
 use input::Input;
-use line_up::LinedUp;
-use pass::{Passed, Wanted, pass};
+use open_logs::OpenLogs;
+use options::ConnectionsOptions;
+use pass::{PassOptions, PassResult, pass};
 
 /// Result of reading and counting logs.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CountResult {
     /// Numbers read and counted.
-    pub passed: Passed,
+    pub passed: PassResult,
     /// The logs' names, in the order they were read.
     pub names: Vec<String>,
     /// Why others were passed over.
@@ -92,15 +92,15 @@ pub struct Answer {
 ///
 /// # Errors
 /// When nothing can be read: a log that is not there, nothing that is a log. When the counters exceed their memory.
-pub fn count(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Error> {
-    let LinedUp { logs, names, passed_over } = line_up::line_up(inputs, asked)?;
-    let Asked { question, distribution, sizing, window, threads, .. } = asked;
-    let wanted = Wanted {
+pub fn count(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountResult, Error> {
+    let OpenLogs { logs, names, passed_over } = open_logs::line_up(inputs, options)?;
+    let ConnectionsOptions { question, distribution, sizing, window, threads, .. } = options;
+    let wanted = PassOptions {
         question,
         distribution: *distribution,
         sizing: *sizing,
         window: window.blocks,
         threads: *threads,
     };
-    Ok(Answer { passed: pass(logs, wanted)?, names, passed_over })
+    Ok(CountResult { passed: pass(logs, wanted)?, names, passed_over })
 }

@@ -11,7 +11,7 @@ use wire::Time;
 /// Logs being merged.
 #[derive(Debug)]
 pub struct Merge {
-    lanes: Vec<Lane>,
+    lanes: Vec<LogQueue>,
     /// Time of the last request that was returned.
     given: Time,
     /// Number of requests that came too late.
@@ -20,7 +20,7 @@ pub struct Merge {
 
 /// State of one log.
 #[derive(Debug, Default)]
-struct Lane {
+struct LogQueue {
     /// Batches that were received, sorted.
     waiting: VecDeque<Vec<Request>>,
     /// Number of requests of the first batch that were returned.
@@ -33,7 +33,7 @@ struct Lane {
 impl Merge {
     /// State for logs that begin at these times; a request before its log's beginning is too late.
     pub fn new(begin: impl IntoIterator<Item = Time>) -> Self {
-        let lane = |from| Lane { from, ..Lane::default() };
+        let lane = |from| LogQueue { from, ..LogQueue::default() };
         Self { lanes: begin.into_iter().map(lane).collect(), given: Time::ZERO, late: 0 }
     }
 
@@ -120,7 +120,7 @@ impl Merge {
     }
 }
 
-impl Lane {
+impl LogQueue {
     /// The waiting requests of the first batch.
     fn rest(&self) -> &[Request] {
         self.waiting.front().map_or(&[], |requests| &requests[self.taken..])

@@ -2,10 +2,10 @@
 //!
 //! A caller that names one gets an error earlier ([`Part::require`]).
 
-use accesslog::{Record, Tally, Who};
+use accesslog::{ClientDefinition, Record, Tally};
 
 use crate::error::Part;
-use crate::table_format::{Kind, Place};
+use crate::table_format::{TableFormat, TableSource};
 
 /// No batch.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ enum Never {}
 
 /// No names of columns.
 #[derive(Clone, Debug, Default)]
-pub struct Named {
+pub struct ColumnNames {
     /// Column of the client.
     pub client: Option<String>,
 }
@@ -45,12 +45,17 @@ impl Columns {
     ///
     /// # Errors
     /// None: there are no columns.
-    pub fn read(&self, _: &RecordBatch, _: &Who, _: impl FnMut(Record)) -> Result<Tally, String> {
+    pub fn read(
+        &self,
+        _: &RecordBatch,
+        _: &ClientDefinition,
+        _: impl FnMut(Record),
+    ) -> Result<Tally, String> {
         match self.0 {}
     }
 }
 
-impl Named {
+impl ColumnNames {
     /// Gives a role's column its name.
     ///
     /// # Errors
@@ -64,11 +69,11 @@ impl Named {
 ///
 /// # Errors
 /// Always.
-pub fn batches(_: Kind, place: Place, _: &Named) -> Result<Batches, String> {
+pub fn batches(_: TableFormat, place: TableSource, _: &ColumnNames) -> Result<Batches, String> {
     let culprit = match place {
-        Place::File(path) => path.display().to_string(),
-        Place::Object(object) => object.name(),
-        Place::Memory(bytes) => format!("a table of {} bytes", bytes.len()),
+        TableSource::File(path) => path.display().to_string(),
+        TableSource::Object(object) => object.name(),
+        TableSource::Memory(bytes) => format!("a table of {} bytes", bytes.len()),
     };
     Err(Part::Parquet.missing(&culprit).to_string())
 }

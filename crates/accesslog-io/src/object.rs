@@ -43,7 +43,7 @@ impl Object {
 
     /// Its bytes, from the first.
     pub fn open(&self) -> impl Read + Send + 'static {
-        Fetching { object: self.clone(), asked: 0, coming: VecDeque::new(), here: Bytes::new() }
+        ObjectReader { object: self.clone(), requested: 0, coming: VecDeque::new(), here: Bytes::new() }
     }
 
     /// Its length.
@@ -84,31 +84,31 @@ impl fmt::Debug for Object {
 }
 
 /// An object that is being fetched.
-struct Fetching {
+struct ObjectReader {
     object: Object,
     /// Offset up to which pieces were requested.
-    asked: u64,
+    requested: u64,
     coming: VecDeque<JoinHandle<io::Result<Bytes>>>,
     here: Bytes,
 }
 
-impl Fetching {
+impl ObjectReader {
     /// Requests pieces up to the limit in flight.
     fn ask(&mut self) {
-        let (room, length) = match self.asked {
+        let (capacity, length) = match self.requested {
             0 => (1, FIRST),
             _ => (AHEAD, PIECE),
         };
-        while self.coming.len() < room && self.asked < self.object.bytes() {
-            let from = self.asked;
-            self.asked = self.object.bytes().min(from + length);
-            let piece = self.object.clone().piece(from..self.asked);
+        while self.coming.len() < capacity && self.requested < self.object.bytes() {
+            let from = self.requested;
+            self.requested = self.object.bytes().min(from + length);
+            let piece = self.object.clone().piece(from..self.requested);
             self.coming.push_back(self.object.runtime().spawn(piece));
         }
     }
 }
 
-impl Read for Fetching {
+impl Read for ObjectReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if !self.here.has_remaining() && !into.is_empty() {
             self.ask();
@@ -121,7 +121,7 @@ impl Read for Fetching {
     }
 }
 
-impl Drop for Fetching {
+impl Drop for ObjectReader {
     fn drop(&mut self) {
         self.coming.iter().for_each(JoinHandle::abort);
     }

@@ -21,7 +21,7 @@ use crate::object::Object;
 /// A table whose schema was fetched, and nothing else.
 pub struct ParquetObject {
     object: Object,
-    builder: ParquetRecordBatchStreamBuilder<Fetched>,
+    builder: ParquetRecordBatchStreamBuilder<RangeFetcher>,
 }
 
 impl ParquetObject {
@@ -30,7 +30,7 @@ impl ParquetObject {
     /// # Errors
     /// The file is not Parquet, is damaged, or cannot be fetched.
     pub fn open(object: &Object) -> Result<Self> {
-        let reader = ParquetRecordBatchStreamBuilder::new(Fetched(object.clone()));
+        let reader = ParquetRecordBatchStreamBuilder::new(RangeFetcher(object.clone()));
         Ok(Self { object: object.clone(), builder: object.runtime().block_on(reader)? })
     }
 
@@ -59,9 +59,9 @@ impl ParquetObject {
 }
 
 /// Fetches ranges of a file.
-struct Fetched(Object);
+struct RangeFetcher(Object);
 
-impl AsyncFileReader for Fetched {
+impl AsyncFileReader for RangeFetcher {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
         self.0.clone().piece(range).map_err(ParquetError::from).boxed()
     }

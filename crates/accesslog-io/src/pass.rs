@@ -7,33 +7,35 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
-use accesslog::connections::{ByRule, Carried, Clock, Counter, Counts, Known, Loads, Question};
+use accesslog::connections::{
+    ConnectionLoads, Counter, Counts, LoadCounter, PriorFacts, Query, RuleCounter, TimeUnit,
+};
 use accesslog::{Record, Request, Sizing, Tally};
 use wire::Time;
 
 use crate::error::Error;
-use crate::intake::{Intake, Read};
+use crate::intake::{Intake, LogCounters};
 use crate::slices::{Batch, Slice, Slices};
-use crate::source::{Log, Unread};
+use crate::source::{Log, UnparsedBlock};
 
 /// Result of a pass over logs.
 #[derive(Debug)]
-pub struct Passed {
+pub struct PassResult {
     /// The connection counts.
     pub counts: Counts,
     /// Bytes and requests of each connection, if requested.
-    pub carried: Option<Carried>,
+    pub carried: Option<ConnectionLoads>,
     /// Counters of each log, in the order given.
-    pub read: Vec<Read>,
+    pub read: Vec<LogCounters>,
     /// Number of requests that came too late to be sorted.
     pub late: u64,
 }
 
 /// Options of a pass.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct PassOptions<'a> {
     /// Time-outs, limits and thresholds to count.
-    pub question: &'a Question,
+    pub question: &'a Query,
     /// Whether to count the bytes and requests of each connection, too.
     pub distribution: bool,
     /// Rules for sizes.
@@ -48,7 +50,7 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// [`Error::TooMuchMemory`] and [`Error::MixedTimes`].
-pub fn pass(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Result<Passed, Error> {
+pub fn pass(logs: Vec<(Time, Log)>, wanted: PassOptions<'_>) -> Result<PassResult, Error> {
     let shared = Shared { state: Mutex::new(State::new(logs, wanted)), changed: Condvar::new(), wanted };
     thread::scope(|scope| {
         for _ in 0..wanted.threads.max(1) {
@@ -62,7 +64,7 @@ pub fn pass(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Result<Passed, Error>
 struct Shared<'a> {
     state: Mutex<State>,
     changed: Condvar,
-    wanted: Wanted<'a>,
+    wanted: PassOptions<'a>,
 }
 
 struct State {
@@ -88,7 +90,7 @@ struct State {
 #[derive(Default)]
 struct Loading {
     /// The counter; `None` while a thread counts.
-    loads: Option<Box<Loads>>,
+    loads: Option<Box<LoadCounter>>,
     is_wanted: bool,
     waiting: VecDeque<Vec<Batch>>,
 }
@@ -97,15 +99,15 @@ struct Loading {
 enum Counting {
     /// Slices are counted independently: the counts so far, the clients known from them, and the counter of a slice
     /// that the next one continues.
-    Apart(BTreeMap<u64, Counts>, Known, Option<Box<Counter>>),
+    Apart(BTreeMap<u64, Counts>, PriorFacts, Option<Box<Counter>>),
     /// Slices are counted in order; `None` while a thread counts.
-    InTurn(Option<Box<ByRule>>),
+    InTurn(Option<Box<RuleCounter>>),
 }
 
 struct Block {
     log: usize,
     number: u64,
-    unread: Unread,
+    unread: UnparsedBlock,
 }
 
 /// Maximum number of slices that wait to be counted in order.
@@ -119,18 +121,18 @@ const MAX_COUNTER_BYTES: usize = 4 << 30;
 enum Job {
     Cut(usize, Log),
     Read(Block),
-    Count(u64, Slice, Known, Option<Box<Counter>>),
-    CountInTurn(Slice, Box<ByRule>),
-    Load(Vec<Batch>, Box<Loads>),
+    Count(u64, Slice, PriorFacts, Option<Box<Counter>>),
+    CountInTurn(Slice, Box<RuleCounter>),
+    Load(Vec<Batch>, Box<LoadCounter>),
     Done,
 }
 
 impl State {
-    fn new(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Self {
-        let Wanted { question, distribution, sizing: _, window, threads } = wanted;
+    fn new(logs: Vec<(Time, Log)>, wanted: PassOptions<'_>) -> Self {
+        let PassOptions { question, distribution, sizing: _, window, threads } = wanted;
         let counting = match question.one_pass() {
-            true => Counting::Apart(BTreeMap::new(), Known::default(), None),
-            false => Counting::InTurn(Some(Box::new(ByRule::new(question)))),
+            true => Counting::Apart(BTreeMap::new(), PriorFacts::default(), None),
+            false => Counting::InTurn(Some(Box::new(RuleCounter::new(question)))),
         };
         let (begin, logs): (Vec<Time>, Vec<Option<Log>>) =
             logs.into_iter().map(|(begin, log)| (begin, Some(log))).unzip();
@@ -193,7 +195,7 @@ impl State {
     }
 
     /// Releases a log, with the block that was cut from it.
-    fn cut(&mut self, log: usize, taken: Log, next: Result<Option<Unread>, String>) {
+    fn cut(&mut self, log: usize, taken: Log, next: Result<Option<UnparsedBlock>, String>) {
         self.logs[log] = Some(taken);
         match next {
             Ok(unread) => {
@@ -237,9 +239,9 @@ impl State {
 
 impl Loading {
     /// Rules without a fast algorithm count the connections' load as they go.
-    fn new(question: &Question, distribution: bool) -> Self {
+    fn new(question: &Query, distribution: bool) -> Self {
         let is_wanted = distribution && question.one_pass();
-        let loads = is_wanted.then(|| Box::new(Loads::new(question)));
+        let loads = is_wanted.then(|| Box::new(LoadCounter::new(question)));
         Self { loads, is_wanted, waiting: VecDeque::new() }
     }
 }
@@ -305,13 +307,13 @@ impl Shared<'_> {
     }
 
     /// Counts the rest, and adds everything up.
-    fn finish(self) -> Result<Passed, Error> {
+    fn finish(self) -> Result<PassResult, Error> {
         let state = self.state.into_inner().expect("no thread has panicked");
         let State { intake, slices, counting, loading, cut, failed, .. } = state;
         if let Some(failed) = failed {
             return Err(failed);
         }
-        let Wanted { question, distribution, sizing: _, window: _, threads: _ } = self.wanted;
+        let PassOptions { question, distribution, sizing: _, window: _, threads: _ } = self.wanted;
         let rest = slices.finish();
         let (counts, carried) = match counting {
             Counting::Apart(mut counted, known, mut last) => {
@@ -338,14 +340,14 @@ impl Shared<'_> {
             }
         };
         let (read, late) = intake.finish();
-        Ok(Passed { counts, carried, read, late })
+        Ok(PassResult { counts, carried, read, late })
     }
 }
 
-fn read(unread: Unread, sizing: Sizing) -> (Vec<Request>, Read) {
+fn read(unread: UnparsedBlock, sizing: Sizing) -> (Vec<Request>, LogCounters) {
     let mut requests = Vec::with_capacity(match &unread {
-        Unread::Lines(_, bytes) => bytes.len() / SHORT_LINE,
-        Unread::Rows(_, batch, _) => batch.num_rows(),
+        UnparsedBlock::Lines(_, bytes) => bytes.len() / SHORT_LINE,
+        UnparsedBlock::Rows(_, batch, _) => batch.num_rows(),
     });
     let mut without_size = 0;
     let sink = |record: Record| match sizing.request(&record) {
@@ -353,8 +355,8 @@ fn read(unread: Unread, sizing: Sizing) -> (Vec<Request>, Read) {
         None => without_size += 1,
     };
     let (tally, failed) = match unread {
-        Unread::Lines(mut reader, bytes) => (reader.read(&bytes, sink), None),
-        Unread::Rows(columns, batch, who) => match columns.read(&batch, &who, sink) {
+        UnparsedBlock::Lines(mut reader, bytes) => (reader.read(&bytes, sink), None),
+        UnparsedBlock::Rows(columns, batch, who) => match columns.read(&batch, &who, sink) {
             Ok(tally) => (tally, None),
             Err(error) => (Tally::default(), Some(error.to_string())),
         },
@@ -362,7 +364,7 @@ fn read(unread: Unread, sizing: Sizing) -> (Vec<Request>, Read) {
     if tally.backwards > 0 {
         requests.sort_by_key(|request| request.time);
     }
-    (requests, Read { tally, without_size, failed })
+    (requests, LogCounters { tally, without_size, failed })
 }
 
 /// Typical minimum length of a log's lines, in bytes.
@@ -371,8 +373,8 @@ const SHORT_LINE: usize = 64;
 /// Counts a slice, with the counter of the one that it continues, if it does.
 fn count(
     slice: &Slice,
-    question: &Question,
-    known: &Known,
+    question: &Query,
+    known: &PriorFacts,
     counter: Option<Box<Counter>>,
 ) -> Result<Box<Counter>, Error> {
     let mut counter = match counter {
@@ -383,7 +385,7 @@ fn count(
         }
         None => {
             let requests = slice.before().chain(slice.requests.iter().map(|batch| &batch[..]));
-            let clock = Clock::of(requests, question);
+            let clock = TimeUnit::of(requests, question);
             let mut counter = Box::new(Counter::knowing(question, known, clock));
             slice.before().for_each(|requests| counter.warm_up(requests));
             counter

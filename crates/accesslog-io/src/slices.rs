@@ -47,7 +47,7 @@ pub struct Slices {
 }
 
 /// Minimum number of requests of a slice.
-const FEWEST: usize = 1 << 17;
+const MIN_SLICE_REQUESTS: usize = 1 << 17;
 /// Minimum ratio of a slice's requests to those of its warm-up.
 const TIMES_WARM_UP: usize = 4;
 /// Maximum number of requests in a warm-up: 16 MiB. A slice is at most [`TIMES_WARM_UP`] times as long, so that requests of
@@ -72,7 +72,7 @@ impl Slices {
         }
         self.count += requests.len();
         self.next.requests.push(Arc::new(requests));
-        (self.count >= FEWEST.max(self.warm_up * TIMES_WARM_UP)).then(|| self.cut())
+        (self.count >= MIN_SLICE_REQUESTS.max(self.warm_up * TIMES_WARM_UP)).then(|| self.cut())
     }
 
     /// The remaining requests.
@@ -89,8 +89,8 @@ impl Slices {
         // What came before a slice that continues is gone: it may matter unless its own first request does not.
         let first = slice.requests.first().and_then(|batch| batch.first());
         let is_known = !slice.continues || first.is_some_and(|first| !matters(first));
-        let mut next = Slice::default();
-        next.warm_up = batches().filter(|batch| batch.last().is_some_and(matters)).cloned().collect();
+        let warm_up = batches().filter(|batch| batch.last().is_some_and(matters)).cloned().collect();
+        let mut next = Slice { warm_up, ..Slice::default() };
         let first = next.warm_up.first();
         next.too_old = first.map_or(0, |batch| batch.partition_point(|request| !matters(request)));
         self.warm_up = next.before().map(<[Request]>::len).sum();
@@ -146,6 +146,6 @@ mod tests {
     fn a_counter_in_turn_needs_no_warm_up() {
         let mut slices = Slices::in_turn();
         let (most, _) = held(&mut slices, (0..5_000).map(|_| requests(1_000_000_000, 100)));
-        assert!(most <= FEWEST, "{most}");
+        assert!(most <= MIN_SLICE_REQUESTS, "{most}");
     }
 }

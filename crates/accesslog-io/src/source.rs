@@ -2,7 +2,7 @@
 //!
 //! Not the parsing: any thread parses a block, independently of the others.
 
-use accesslog::{Reader, Who};
+use accesslog::{ClientDefinition, Reader};
 
 use crate::blocks::Blocks;
 use crate::table_file::{Batches, Columns, RecordBatch};
@@ -12,7 +12,7 @@ pub enum Log {
     /// Lines, with their reader.
     Lines(Blocks, Box<Reader>),
     /// A table, with the rule that identifies a client.
-    Table(Table, Who),
+    Table(Table, ClientDefinition),
 }
 
 /// A table that may not be open yet.
@@ -27,11 +27,11 @@ pub enum Table {
 pub type OpenTable = Box<dyn FnOnce() -> Result<Batches, String> + Send>;
 
 /// A block to parse into requests.
-pub enum Unread {
+pub enum UnparsedBlock {
     /// Whole lines.
     Lines(Reader, Vec<u8>),
     /// Rows of a table.
-    Rows(Columns, RecordBatch, Who),
+    Rows(Columns, RecordBatch, ClientDefinition),
 }
 
 impl Log {
@@ -39,7 +39,7 @@ impl Log {
     ///
     /// # Errors
     /// The reason why it cannot be read any further.
-    pub fn next_block(&mut self) -> Result<Option<Unread>, String> {
+    pub fn next_block(&mut self) -> Result<Option<UnparsedBlock>, String> {
         match self {
             Self::Lines(blocks, master) => {
                 let Some(bytes) = blocks.next_block().map_err(|error| error.to_string())? else {
@@ -47,12 +47,12 @@ impl Log {
                 };
                 let reader = Reader::clone(master);
                 master.skim(&bytes);
-                Ok(Some(Unread::Lines(reader, bytes)))
+                Ok(Some(UnparsedBlock::Lines(reader, bytes)))
             }
             Self::Table(table, who) => {
                 let Some(Batches { columns, batches }) = table.open()? else { return Ok(None) };
                 let batch = batches.next().transpose().map_err(|error| error.to_string())?;
-                Ok(batch.map(|batch| Unread::Rows(*columns, batch, who.clone())))
+                Ok(batch.map(|batch| UnparsedBlock::Rows(*columns, batch, who.clone())))
             }
         }
     }

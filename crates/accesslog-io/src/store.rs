@@ -37,11 +37,11 @@ pub struct Store {
     pub store: Arc<dyn ObjectStore>,
     /// Prefix of its objects' URLs: `s3://bucket`.
     origin: String,
-    kind: Kind,
+    kind: StoreKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum StoreKind {
     Aws,
     Azure,
     Google,
@@ -72,7 +72,7 @@ impl Stores {
     /// # Errors
     /// The reason why nothing can be fetched there, in a sentence.
     pub fn named(&mut self, address: &str) -> Result<Vec<Object>, String> {
-        let place = Place::of(address)?;
+        let place = StoreUrl::of(address)?;
         let store = self.store(&place).map_err(|error| format!("{address}: {error}"))?;
         let found = store.find(&place).map_err(|error| format!("{address}: {error}"))?;
         if found.is_empty() {
@@ -81,7 +81,7 @@ impl Stores {
         Ok(found.into_iter().map(|meta| Object::new(Arc::clone(&store), meta)).collect())
     }
 
-    fn store(&mut self, place: &Place) -> Result<Arc<Store>, String> {
+    fn store(&mut self, place: &StoreUrl) -> Result<Arc<Store>, String> {
         if let Some(known) = self.known.get(&place.origin) {
             return Ok(Arc::clone(known));
         }
@@ -98,20 +98,20 @@ impl Stores {
 }
 
 /// The parts of a URL.
-struct Place {
-    kind: Kind,
+struct StoreUrl {
+    kind: StoreKind,
     origin: String,
     key: String,
 }
 
-impl Place {
+impl StoreUrl {
     fn of(address: &str) -> Result<Self, String> {
         let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
         let kind = match scheme {
-            "s3" | "s3a" => Kind::Aws,
-            "gs" => Kind::Google,
-            "az" | "abfs" | "abfss" => Kind::Azure,
-            "http" | "https" => Kind::Web,
+            "s3" | "s3a" => StoreKind::Aws,
+            "gs" => StoreKind::Google,
+            "az" | "abfs" | "abfss" => StoreKind::Azure,
+            "http" | "https" => StoreKind::Web,
             _ => {
                 return Err(format!(
                     "{address}: `{scheme}` is not fetched; s3, gs, az, abfs, http and https are, or pipe it in"
@@ -122,7 +122,7 @@ impl Place {
         if host.is_empty() {
             return Err(format!("{address}: the bucket is missing; write {scheme}://BUCKET/NAME"));
         }
-        if kind == Kind::Web && key.contains(['*', '?', '#']) {
+        if kind == StoreKind::Web && key.contains(['*', '?', '#']) {
             return Err(format!(
                 "{address}: addresses with a pattern or a query are not fetched from the Web; \
                  pipe it in: curl -sS '{address}' | roundtrip connections -"
@@ -136,7 +136,7 @@ impl Place {
     }
 }
 
-impl Kind {
+impl StoreKind {
     /// A client for the store; nothing is sent yet.
     fn connect(self, origin: &str) -> Result<Arc<dyn ObjectStore>, Error> {
         let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_FOR, ..RetryConfig::default() };
@@ -183,26 +183,28 @@ impl Store {
         reason(error, self.kind)
     }
 
-    fn find(&self, place: &Place) -> Result<Vec<ObjectMeta>, String> {
-        let said = |error: Error| self.reason(&error);
+    fn find(&self, place: &StoreUrl) -> Result<Vec<ObjectMeta>, String> {
+        let reported = |error: Error| self.reason(&error);
         let path = match self.kind {
-            Kind::Web => Path::from_url_path(&place.key),
-            Kind::Aws | Kind::Azure | Kind::Google => Path::parse(place.key.trim_end_matches('/')),
+            StoreKind::Web => Path::from_url_path(&place.key),
+            StoreKind::Aws | StoreKind::Azure | StoreKind::Google => {
+                Path::parse(place.key.trim_end_matches('/'))
+            }
         };
-        let path = path.map_err(|error| said(error.into()))?;
+        let path = path.map_err(|error| reported(error.into()))?;
         if place.is_pattern() {
-            let fitting = self.below(&fixed(&place.key)).map_err(said)?.into_iter();
+            let fitting = self.below(&fixed(&place.key)).map_err(reported)?.into_iter();
             return Ok(fitting.filter(|meta| fits_parts(&place.key, meta.location.as_ref())).collect());
         }
         // A bucket, and a key that ends in a slash, is not an object.
-        if self.kind == Kind::Web || !(place.key.is_empty() || place.key.ends_with('/')) {
+        if self.kind == StoreKind::Web || !(place.key.is_empty() || place.key.ends_with('/')) {
             match self.runtime.block_on(self.store.head(&path)) {
                 Ok(meta) => return Ok(vec![meta]),
-                Err(Error::NotFound { .. }) if self.kind != Kind::Web => {}
-                Err(error) => return Err(said(error)),
+                Err(Error::NotFound { .. }) if self.kind != StoreKind::Web => {}
+                Err(error) => return Err(reported(error)),
             }
         }
-        self.below(&path).map_err(said)
+        self.below(&path).map_err(reported)
     }
 
     /// Every non-empty object below a path, sorted by name.
@@ -233,13 +235,13 @@ fn fits_parts(pattern: &str, name: &str) -> bool {
 }
 
 /// The error in a sentence, with the remedy where there is one.
-fn reason(error: &Error, kind: Kind) -> String {
+fn reason(error: &Error, kind: StoreKind) -> String {
     let refused = || format!("the store does not let us read it; {}", kind.credentials());
     match error {
         Error::NotFound { .. } => "no such object; name another".to_owned(),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => refused(),
         Error::Precondition { .. } => "it was changed while it was read; read it again".to_owned(),
-        Error::NotSupported { .. } if kind == Kind::Web => {
+        Error::NotSupported { .. } if kind == StoreKind::Web => {
             "the server gives no part of it; fetch all of it and pipe it in".to_owned()
         }
         // The store's error type is not exhaustive: other errors keep their own words.
@@ -251,7 +253,7 @@ fn reason(error: &Error, kind: Kind) -> String {
     }
 }
 
-impl Kind {
+impl StoreKind {
     fn credentials(self) -> &'static str {
         match self {
             Self::Aws => {
@@ -275,9 +277,9 @@ fn innermost(error: &Error) -> String {
 
 /// Some servers send a page with an error: its beginning is enough.
 fn in_one_line(text: &str) -> String {
-    const LONGEST: usize = 240;
+    const MAX_MESSAGE_CHARS: usize = 240;
     let line: Vec<&str> = text.split_whitespace().collect();
-    line.join(" ").chars().take(LONGEST).collect()
+    line.join(" ").chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-pub use accesslog::columns::{Columns, Named};
+pub use accesslog::columns::{ColumnNames, Columns};
 pub use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
 use arrow_ipc::root_as_footer;
@@ -22,7 +22,7 @@ use parquet::file::reader::ChunkReader;
 use crate::object::Object;
 #[cfg(feature = "object-store")]
 use crate::parquet_object::ParquetObject;
-use crate::table_format::{Kind, Place};
+use crate::table_format::{TableFormat, TableSource};
 
 /// Maximum rows read together: about as many as a block of lines has.
 const ROWS: usize = 1 << 14;
@@ -39,15 +39,15 @@ pub struct Batches {
 ///
 /// # Errors
 /// The file is damaged, or lacks a required column.
-pub fn batches(kind: Kind, place: Place, named: &Named) -> Result<Batches, ArrowError> {
+pub fn batches(kind: TableFormat, place: TableSource, named: &ColumnNames) -> Result<Batches, ArrowError> {
     let Batches { columns, batches } = contained(|| open(kind, place, named))?;
-    Ok(Batches { columns, batches: Box::new(Contained(Some(batches))) })
+    Ok(Batches { columns, batches: Box::new(PanicSafeBatches(Some(batches))) })
 }
 
 /// Batches of a reader that may panic over a damaged file: then they end with an error.
-struct Contained(Option<Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>>);
+struct PanicSafeBatches(Option<Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>>);
 
-impl Iterator for Contained {
+impl Iterator for PanicSafeBatches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -83,28 +83,30 @@ fn contained<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, Arrow
     read.unwrap_or_else(|_| Err(ArrowError::ParseError("the table is damaged".to_owned())))
 }
 
-fn open(kind: Kind, place: Place, named: &Named) -> Result<Batches, ArrowError> {
+fn open(kind: TableFormat, place: TableSource, named: &ColumnNames) -> Result<Batches, ArrowError> {
     match (kind, place) {
-        (Kind::Parquet, Place::File(path)) => parquet(File::open(path)?, named),
+        (TableFormat::Parquet, TableSource::File(path)) => parquet(File::open(path)?, named),
         #[cfg(feature = "object-store")]
-        (Kind::Parquet, Place::Object(object)) => parquet_object(&object, named),
+        (TableFormat::Parquet, TableSource::Object(object)) => parquet_object(&object, named),
         #[cfg(not(feature = "object-store"))]
-        (Kind::Parquet, Place::Object(object)) => object.absent(),
-        (Kind::Parquet, Place::Memory(bytes)) => parquet(bytes, named),
-        (Kind::Arrow, Place::File(path)) => arrow_file(BufReader::new(File::open(path)?), named),
-        (Kind::Arrow, Place::Memory(bytes)) => arrow_file(Cursor::new(bytes), named),
-        (Kind::Arrow, Place::Object(object)) => {
+        (TableFormat::Parquet, TableSource::Object(object)) => object.absent(),
+        (TableFormat::Parquet, TableSource::Memory(bytes)) => parquet(bytes, named),
+        (TableFormat::Arrow, TableSource::File(path)) => arrow_file(BufReader::new(File::open(path)?), named),
+        (TableFormat::Arrow, TableSource::Memory(bytes)) => arrow_file(Cursor::new(bytes), named),
+        (TableFormat::Arrow, TableSource::Object(object)) => {
             let mut bytes = Vec::new();
             object.open().read_to_end(&mut bytes)?;
             arrow_file(Cursor::new(bytes), named)
         }
-        (Kind::ArrowStream, Place::File(path)) => arrow_stream(BufReader::new(File::open(path)?), named),
-        (Kind::ArrowStream, Place::Memory(bytes)) => arrow_stream(Cursor::new(bytes), named),
-        (Kind::ArrowStream, Place::Object(object)) => arrow_stream(object.open(), named),
+        (TableFormat::ArrowStream, TableSource::File(path)) => {
+            arrow_stream(BufReader::new(File::open(path)?), named)
+        }
+        (TableFormat::ArrowStream, TableSource::Memory(bytes)) => arrow_stream(Cursor::new(bytes), named),
+        (TableFormat::ArrowStream, TableSource::Object(object)) => arrow_stream(object.open(), named),
     }
 }
 
-fn parquet(bytes: impl ChunkReader + 'static, named: &Named) -> Result<Batches, ArrowError> {
+fn parquet(bytes: impl ChunkReader + 'static, named: &ColumnNames) -> Result<Batches, ArrowError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?.with_batch_size(ROWS);
     let columns = find(builder.schema(), named)?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), columns.places());
@@ -113,14 +115,17 @@ fn parquet(bytes: impl ChunkReader + 'static, named: &Named) -> Result<Batches, 
 }
 
 #[cfg(feature = "object-store")]
-fn parquet_object(object: &Object, named: &Named) -> Result<Batches, ArrowError> {
+fn parquet_object(object: &Object, named: &ColumnNames) -> Result<Batches, ArrowError> {
     let table = ParquetObject::open(object)?;
     let columns = find(table.schema(), named)?;
     let batches = table.batches(ROWS, columns.places())?;
     Ok(Batches { columns: columns.alone(), batches: Box::new(batches) })
 }
 
-fn arrow_file(mut bytes: impl Read + Seek + Send + 'static, named: &Named) -> Result<Batches, ArrowError> {
+fn arrow_file(
+    mut bytes: impl Read + Seek + Send + 'static,
+    named: &ColumnNames,
+) -> Result<Batches, ArrowError> {
     check_blocks(&mut bytes)?;
     let reader = FileReader::try_new(bytes, None)?;
     Ok(Batches { columns: find(&reader.schema(), named)?, batches: Box::new(reader) })
@@ -157,12 +162,12 @@ fn outside() -> ArrowError {
     ArrowError::ParseError("the table is damaged: a part of it lies outside the file".to_owned())
 }
 
-fn arrow_stream(bytes: impl Read + Send + 'static, named: &Named) -> Result<Batches, ArrowError> {
+fn arrow_stream(bytes: impl Read + Send + 'static, named: &ColumnNames) -> Result<Batches, ArrowError> {
     let reader = StreamReader::try_new(bytes, None)?;
     Ok(Batches { columns: find(&reader.schema(), named)?, batches: Box::new(reader) })
 }
 
-fn find(schema: &arrow_schema::Schema, named: &Named) -> Result<Columns, ArrowError> {
+fn find(schema: &arrow_schema::Schema, named: &ColumnNames) -> Result<Columns, ArrowError> {
     Columns::find(schema, named).map_err(|missing| ArrowError::SchemaError(missing.to_string()))
 }
 
@@ -177,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    fn table(kind: Kind) -> Vec<u8> {
+    fn table(kind: TableFormat) -> Vec<u8> {
         let fields = [("time", DataType::Int64), ("client", DataType::Utf8), ("size", DataType::Int64)];
         let fields: Vec<Field> =
             fields.into_iter().map(|(name, kind)| Field::new(name, kind, true)).collect();
@@ -189,12 +194,12 @@ mod tests {
         let batch = RecordBatch::try_new(Arc::clone(&schema), columns).unwrap();
         let mut bytes = Vec::new();
         match kind {
-            Kind::ArrowStream => {
+            TableFormat::ArrowStream => {
                 let mut writer = StreamWriter::try_new(&mut bytes, &schema).unwrap();
                 writer.write(&batch).unwrap();
                 writer.finish().unwrap();
             }
-            Kind::Arrow | Kind::Parquet => {
+            TableFormat::Arrow | TableFormat::Parquet => {
                 let mut writer = FileWriter::try_new(&mut bytes, &schema).unwrap();
                 writer.write(&batch).unwrap();
                 writer.finish().unwrap();
@@ -204,8 +209,8 @@ mod tests {
     }
 
     /// Rows, or that there was an error; a panic would fail the test.
-    fn read(kind: Kind, bytes: Vec<u8>) -> Option<usize> {
-        let opened = batches(kind, Place::Memory(Bytes::from(bytes)), &Named::default()).ok()?;
+    fn read(kind: TableFormat, bytes: Vec<u8>) -> Option<usize> {
+        let opened = batches(kind, TableSource::Memory(Bytes::from(bytes)), &ColumnNames::default()).ok()?;
         opened.batches.map(|batch| batch.ok().map(|batch| batch.num_rows())).sum()
     }
 
@@ -216,7 +221,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             usize::try_from(random >> 33).unwrap() % below
         };
-        for kind in [Kind::Arrow, Kind::ArrowStream] {
+        for kind in [TableFormat::Arrow, TableFormat::ArrowStream] {
             let whole = table(kind);
             assert_eq!(read(kind, whole.clone()), Some(100));
             for _ in 0..2_500 {

@@ -10,7 +10,7 @@ use crate::object::Object;
 
 /// A table's file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TableFormat {
     /// Parquet.
     Parquet,
     /// Arrow's file, also called Feather.
@@ -19,7 +19,7 @@ pub enum Kind {
     ArrowStream,
 }
 
-impl Kind {
+impl TableFormat {
     /// The format of a file with these first bytes; `None` if it is not a table.
     pub fn of(beginning: &[u8]) -> Option<Self> {
         match beginning {
@@ -33,7 +33,7 @@ impl Kind {
 
 /// Location of a table's bytes.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum TableSource {
     /// In a file, with random access.
     File(PathBuf),
     /// In an object store, from which only the needed columns are fetched.

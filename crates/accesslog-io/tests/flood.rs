@@ -3,15 +3,15 @@
 use std::fmt::Write;
 use std::fs;
 
-use accesslog::connections::{Counter, Counts, Question};
-use accesslog::{Format, Reader, Sizing, Who};
-use roundtrip_accesslog_io::ask::Asked;
+use accesslog::connections::{Counter, Counts, Query};
+use accesslog::{ClientDefinition, Format, Reader, Sizing};
+use roundtrip_accesslog_io::options::ConnectionsOptions;
 use roundtrip_accesslog_io::{Error, count, input};
 use wire::{Bytes, Duration};
 
-fn question() -> Question {
+fn question() -> Query {
     let timeouts = [1, 15, 3_600].map(Duration::from_secs);
-    Question::new(&timeouts, &[1, 3], &[Bytes::ZERO, Bytes::new(1_000)], timeouts[1]).unwrap()
+    Query::new(&timeouts, &[1, 3], &[Bytes::ZERO, Bytes::new(1_000)], timeouts[1]).unwrap()
 }
 
 /// Appends requests of `clients` clients at this second after 10 o'clock.
@@ -33,7 +33,8 @@ fn append(log: &mut String, second: u64, requests: usize, clients: usize) {
 
 fn whole(log: &str) -> Counts {
     let mut requests = Vec::new();
-    let reader = Reader::new(Format::named("clf", &Who::default()).unwrap(), Who::default());
+    let reader =
+        Reader::new(Format::named("clf", &ClientDefinition::default()).unwrap(), ClientDefinition::default());
     reader.clone().read(log.as_bytes(), |record| requests.extend(Sizing::default().request(&record)));
     let mut counter = Counter::new(&question());
     counter.count(&requests);
@@ -43,7 +44,8 @@ fn whole(log: &str) -> Counts {
 fn counted(name: &str, log: &str) -> Result<Counts, Error> {
     let path = std::env::temp_dir().join(format!("roundtrip-flood-{}-{name}.log", std::process::id()));
     fs::write(&path, log).unwrap();
-    let result = count(input::named(std::slice::from_ref(&path)).unwrap(), &Asked::of(question()));
+    let result =
+        count(input::named(std::slice::from_ref(&path)).unwrap(), &ConnectionsOptions::of(question()));
     fs::remove_file(&path).unwrap();
     Ok(result?.passed.counts)
 }

@@ -6,8 +6,8 @@
 
 use std::hint::black_box;
 
-use roundtrip_accesslog::connections::{ByRule, Clock, Counter, Known, Question, Rule};
-use roundtrip_accesslog::{Client, Format, Reader, Request, Sizing, Who};
+use roundtrip_accesslog::connections::{Counter, PriorFacts, Query, Rule, RuleCounter, TimeUnit};
+use roundtrip_accesslog::{Client, ClientDefinition, Format, Reader, Request, Sizing};
 use wire::{Bytes, Duration, Seed, Time};
 
 const LINES: u32 = 2_000_000;
@@ -23,7 +23,7 @@ fn main() {
     println!("{} lines, {} bytes each", LINES, log.len() / requests.len());
     print("read alone", LINES, || {
         let mut bytes = 0;
-        Reader::new(Format::Clf, Who::default())
+        Reader::new(Format::Clf, ClientDefinition::default())
             .read(&log, |record| bytes += record.size.map_or(0, Bytes::get));
         black_box(bytes);
     });
@@ -50,28 +50,29 @@ fn main() {
     let some = &requests[..20_000];
     let question = question(20).under(Rule::FirstCreated, false);
     print("count by rule, 20 time-outs", 20_000, || {
-        let mut counter = ByRule::new(&question);
+        let mut counter = RuleCounter::new(&question);
         counter.count(some);
         black_box(counter.finish());
     });
 }
 
-fn question(timeouts: u64) -> Question {
+fn question(timeouts: u64) -> Query {
     let timeouts: Vec<Duration> =
         (1..=timeouts).map(|number| Duration::from_millis(number * 60_000 / timeouts)).collect();
     let thresholds = [0, 1_460, 4_096].map(Bytes::new);
-    Question::new(&timeouts, &[1, 3], &thresholds, Duration::from_secs(15)).expect("a question")
+    Query::new(&timeouts, &[1, 3], &thresholds, Duration::from_secs(15)).expect("a question")
 }
 
 fn read(log: &[u8]) -> Vec<Request> {
     let mut requests = Vec::new();
     let sizing = Sizing::default();
-    Reader::new(Format::Clf, Who::default()).read(log, |record| requests.extend(sizing.request(&record)));
+    Reader::new(Format::Clf, ClientDefinition::default())
+        .read(log, |record| requests.extend(sizing.request(&record)));
     requests
 }
 
-fn read_and_count(log: &[u8], question: &Question) -> u64 {
-    let mut reader = Reader::new(Format::Clf, Who::default());
+fn read_and_count(log: &[u8], question: &Query) -> u64 {
+    let mut reader = Reader::new(Format::Clf, ClientDefinition::default());
     let mut counter = None;
     let mut requests = Vec::new();
     let mut rest = log;
@@ -92,8 +93,8 @@ fn read_and_count(log: &[u8], question: &Question) -> u64 {
     counter.expect("there are lines").finish().requests
 }
 
-fn counter(question: &Question, requests: &[Request]) -> Counter {
-    Counter::knowing(question, &Known::default(), Clock::of(std::iter::once(requests), question))
+fn counter(question: &Query, requests: &[Request]) -> Counter {
+    Counter::knowing(question, &PriorFacts::default(), TimeUnit::of(std::iter::once(requests), question))
 }
 
 /// A log in order of time. Each client sends bursts of requests and leaves. Sizes are around 3 kB, a quarter

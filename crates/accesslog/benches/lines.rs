@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use roundtrip_accesslog::{Reader, Sizing, Who, recognise};
+use roundtrip_accesslog::{ClientDefinition, Reader, Sizing, recognise};
 use wire::Seed;
 
 const LINES: u32 = 1_000_000;
@@ -53,10 +53,10 @@ fn log(line: impl Fn(String, String, u64, u64) -> String) -> Vec<u8> {
 }
 
 fn print(name: &str, log: &[u8]) {
-    let format = recognise(log, &Who::default()).expect("a log");
+    let format = recognise(log, &ClientDefinition::default()).expect("a log");
     let mut nanos: Vec<f64> = (0..ROUNDS)
         .map(|_| {
-            let mut reader = Reader::new(format.clone(), Who::default());
+            let mut reader = Reader::new(format.clone(), ClientDefinition::default());
             let mut bytes = 0_u64;
             let started = spent_nanos();
             let tally = reader.read(log, |record| {

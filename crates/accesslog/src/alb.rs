@@ -8,10 +8,10 @@
 
 use wire::Duration;
 
-use crate::format::Who;
+use crate::format::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
-use crate::{Covers, Record, clock, number};
+use crate::{Record, SizeScope, clock, number};
 
 /// Kinds of request and connection with which a line may begin.
 const KINDS: [&[u8]; 6] = [b"http", b"https", b"h2", b"grpcs", b"ws", b"wss"];
@@ -20,7 +20,7 @@ const KINDS: [&[u8]; 6] = [b"http", b"https", b"h2", b"grpcs", b"ws", b"wss"];
 ///
 /// # Errors
 /// The reason why the line gives no record.
-pub fn read(line: &[u8], who: &Who) -> Result<Record, Reason> {
+pub fn read(line: &[u8], who: &ClientDefinition) -> Result<Record, Reason> {
     let mut fields = line.split(|byte| *byte == b' ');
     let mut next = || fields.next().ok_or(Reason::Shape);
     let (kind, time, _balancer, client, _target) = (next()?, next()?, next()?, next()?, next()?);
@@ -37,7 +37,7 @@ pub fn read(line: &[u8], who: &Who) -> Result<Record, Reason> {
     // A time of -1 was never measured: the request was not dispatched.
     let taken = spans.into_iter().map(number::seconds).sum::<Option<Duration>>();
     let (status, size) = (number::status(status)?, number::size(sent)?);
-    Ok(Record { time, client: who.client(client), status, size, covers: Covers::Whole, taken })
+    Ok(Record { time, client: who.client(client), status, size, covers: SizeScope::Whole, taken })
 }
 
 /// The request of a line; `None` where it is not recorded.
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_line_of_the_documentation_is_read() {
-        let record = read(LINE.as_bytes(), &Who::default()).unwrap();
+        let record = read(LINE.as_bytes(), &ClientDefinition::default()).unwrap();
         assert_eq!((record.client, record.status), (Client::of(b"10.0.1.252"), 200));
         assert_eq!((record.size.unwrap().get(), record.taken), (257, Some(Duration::from_millis(3))));
         let request = request(LINE.as_bytes()).unwrap();
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn request_that_was_not_dispatched_has_no_duration() {
         let line = LINE.replace("0.000 0.002 0.001", "-1 -1 -1");
-        assert_eq!(read(line.as_bytes(), &Who::default()).unwrap().taken, None);
+        assert_eq!(read(line.as_bytes(), &ClientDefinition::default()).unwrap().taken, None);
     }
 
     #[test]

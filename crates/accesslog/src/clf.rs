@@ -9,27 +9,27 @@
 use memchr::{memchr, memchr2};
 
 use crate::clock::{self, Clock};
-use crate::format::Who;
+use crate::format::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
-use crate::{Covers, Record, number};
+use crate::{Record, SizeScope, number};
 
 /// Parses one line, without its line ending.
 ///
 /// # Errors
 /// The reason why the line gives no record.
 #[inline]
-pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason> {
+pub fn read(line: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Result<Record, Reason> {
     let space = memchr(b' ', line).ok_or(Reason::Shape)?;
     let (host, rest) = line.split_at(space);
     let (date, rest) = date(rest).ok_or(Reason::Shape)?;
-    let (status, size) = answer(rest)?;
+    let (status, size) = respond(rest)?;
     // A quote at the beginning wraps the whole line.
     if host.is_empty() || host.starts_with(b"\"") {
         return Err(Reason::Client);
     }
     let time = clock.read(date).ok_or(Reason::Time)?;
-    Ok(Record { time, client: who.client(host), status, size, covers: Covers::Body, taken: None })
+    Ok(Record { time, client: who.client(host), status, size, covers: SizeScope::Body, taken: None })
 }
 
 /// The request of a line; `None` where it is not recorded.
@@ -41,7 +41,7 @@ pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
 /// Returns its record and its length with the line ending; `None` if it needs [`read`], which returns the
 /// same for a plain line.
 #[inline]
-pub fn read_plain(rest: &[u8], clock: &mut Clock, who: &Who) -> Option<(Record, usize)> {
+pub fn read_plain(rest: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Option<(Record, usize)> {
     let (host, named) = rest.split_at(memchr2(b' ', b'\n', rest)?);
     let (date, dated) = named.strip_prefix(b" - - [")?.split_first_chunk()?;
     let request = dated.strip_prefix(b"] \"")?;
@@ -66,7 +66,8 @@ pub fn read_plain(rest: &[u8], clock: &mut Clock, who: &Who) -> Option<(Record, 
     };
     let status = number::status(&[*h, *t, *o]).ok()?;
     let time = clock.read(date)?;
-    let record = Record { time, client: who.client(host), status, size, covers: Covers::Body, taken: None };
+    let record =
+        Record { time, client: who.client(host), status, size, covers: SizeScope::Body, taken: None };
     Some((record, rest.len() - after.len() + end))
 }
 
@@ -85,7 +86,7 @@ fn date(mut rest: &[u8]) -> Option<(&[u8; clock::LENGTH], &[u8])> {
 
 /// Status and size, after the quote that ends the request.
 #[inline]
-fn answer(mut request: &[u8]) -> Result<(u16, Option<wire::Bytes>), Reason> {
+fn respond(mut request: &[u8]) -> Result<(u16, Option<wire::Bytes>), Reason> {
     loop {
         let quote = memchr(b'"', request).ok_or(Reason::Shape)?;
         request = &request[quote + 1..];
@@ -127,7 +128,7 @@ mod tests {
     use crate::Client;
 
     fn read(line: &str) -> Result<Record, Reason> {
-        super::read(line.as_bytes(), &mut Clock::default(), &Who::default())
+        super::read(line.as_bytes(), &mut Clock::default(), &ClientDefinition::default())
     }
 
     #[test]
@@ -171,7 +172,8 @@ mod tests {
         ]);
         for line in lines {
             let block = format!("{line}\n{plain}\n");
-            let read_plain = super::read_plain(block.as_bytes(), &mut Clock::default(), &Who::default());
+            let read_plain =
+                super::read_plain(block.as_bytes(), &mut Clock::default(), &ClientDefinition::default());
             let trimmed = line.strip_suffix('\r').unwrap_or(&line);
             match read_plain {
                 Some((record, length)) => assert_eq!((Ok(record), length), (read(trimmed), line.len() + 1)),

@@ -31,12 +31,12 @@ impl Client {
         let address = std::str::from_utf8(text).ok().and_then(|text| text.parse::<IpAddr>().ok());
         match address {
             Some(IpAddr::V4(address)) => {
-                let kept = u32::MAX.checked_shl(32 - u32::from(prefix.v4.min(32))).unwrap_or(0);
-                Self(hash(&(u32::from(address) & kept).to_be_bytes()))
+                let retained = u32::MAX.checked_shl(32 - u32::from(prefix.v4.min(32))).unwrap_or(0);
+                Self(hash(&(u32::from(address) & retained).to_be_bytes()))
             }
             Some(IpAddr::V6(address)) => {
-                let kept = u128::MAX.checked_shl(128 - u32::from(prefix.v6.min(128))).unwrap_or(0);
-                Self(hash(&Ipv6Addr::from(u128::from(address) & kept).octets()))
+                let retained = u128::MAX.checked_shl(128 - u32::from(prefix.v6.min(128))).unwrap_or(0);
+                Self(hash(&Ipv6Addr::from(u128::from(address) & retained).octets()))
             }
             None => Self::of(text),
         }

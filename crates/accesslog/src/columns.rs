@@ -14,4 +14,4 @@
 pub mod role;
 pub mod row;
 
-pub use role::{Columns, Missing, Named};
+pub use role::{ColumnNames, Columns, MissingColumn};

@@ -15,36 +15,36 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`question`] | timeouts, limits, thresholds and the rule |
+//! | [`query`] | timeouts, limits, thresholds and the rule |
 //! | [`counts`] | the result, and sums of partial results |
 //! | [`counter`] | the one pass |
 //! | [`client_table`] | the last uses of each client, while they matter |
 //! | [`clock`] | the resolution of a log's timestamps |
-//! | [`by_second`] | connections open at each second, for every timeout |
-//! | [`uses`] | connections open at any time, from the uses that still matter |
+//! | [`second_counter`] | connections open at each second, for every timeout |
+//! | [`response_batch`] | connections open at any time, from the uses that still matter |
 //! | [`gap`] | a gap's index among the timeouts |
-//! | [`spread`] | a histogram over connections |
-//! | [`loads`] | requests and bytes of each connection, on demand |
-//! | [`by_rule`] | every other rule, by simulating each connection |
+//! | [`amount_histogram`] | a histogram over connections |
+//! | [`connection_loads`] | requests and bytes of each connection, on demand |
+//! | [`rule_counter`] | every other rule, by simulating each connection |
 //!
 //! No bandwidth is modelled. A request takes no time, unless the query trusts the log's durations.
 
-pub mod by_rule;
-pub mod by_second;
+pub mod amount_histogram;
 pub mod client_table;
 pub mod clock;
+pub mod connection_loads;
 pub mod counter;
 pub mod counts;
 pub mod gap;
-pub mod loads;
-pub mod question;
-pub mod spread;
-pub mod uses;
+pub mod query;
+pub mod response_batch;
+pub mod rule_counter;
+pub mod second_counter;
 
-pub use by_rule::ByRule;
-pub use clock::Clock;
+pub use amount_histogram::{AmountHistogram, Load};
+pub use clock::TimeUnit;
+pub use connection_loads::{ConnectionLoads, LoadCounter};
 pub use counter::Counter;
-pub use counts::{Counts, Curve, Known, Line, Opened, Peak, Stream};
-pub use loads::{Carried, Loads};
-pub use question::{BadQuestion, Question, Rule};
-pub use spread::{Load, Spread};
+pub use counts::{Counts, Curve, LimitCounts, Peak, PriorFacts, Stream, TimeoutCounts};
+pub use query::{Query, QueryError, Rule};
+pub use rule_counter::RuleCounter;

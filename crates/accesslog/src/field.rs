@@ -2,7 +2,7 @@
 //!
 //! Format strings (`template`) and W3C extended logs (`w3c`) have names of their own.
 
-use crate::Covers;
+use crate::SizeScope;
 
 /// Names of the client, best first; `.` separates an object's name from its member's.
 pub const CLIENTS: [&[u8]; 10] = [
@@ -41,12 +41,12 @@ pub const METHODS: [&[u8]; 5] = [
     b"verb",
 ];
 /// Names of the size, and the parts of the response that it covers.
-pub const SIZES: [(&[u8], Covers); 7] = [
-    (b"DownstreamContentSize", Covers::Body),
-    (b"body_bytes_sent", Covers::Body),
-    (b"size", Covers::Body),
-    (b"bytes_sent", Covers::Whole),
-    (b"response_size", Covers::Body),
-    (b"bytes", Covers::Body),
-    (b"sc_bytes", Covers::Whole),
+pub const SIZES: [(&[u8], SizeScope); 7] = [
+    (b"DownstreamContentSize", SizeScope::Body),
+    (b"body_bytes_sent", SizeScope::Body),
+    (b"size", SizeScope::Body),
+    (b"bytes_sent", SizeScope::Whole),
+    (b"response_size", SizeScope::Body),
+    (b"bytes", SizeScope::Body),
+    (b"sc_bytes", SizeScope::Whole),
 ];

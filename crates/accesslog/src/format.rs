@@ -4,13 +4,13 @@
 
 use std::fmt;
 
-use quantity::names::Unknown;
+use quantity::names::UnknownName;
 
 use crate::client::{Client, Prefix};
 use crate::clock::Clock;
-use crate::tally::{LONGEST_LINE, Reason, Tally};
+use crate::tally::{MAX_LINE_BYTES, Reason, Tally};
 use crate::target::{LoggedRequest, Target};
-use crate::template::{BadTemplate, Template};
+use crate::template::{Template, TemplateError};
 use crate::w3c::Columns;
 use crate::{Record, alb, clf, json};
 
@@ -31,14 +31,14 @@ pub enum Format {
 
 /// Definition of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Who {
+pub struct ClientDefinition {
     /// Leading bits of its address; its whole text if not given.
     pub prefix: Option<Prefix>,
     /// Name of the client's field, where the format has names; the format's default if not given.
     pub field: Option<String>,
 }
 
-impl Who {
+impl ClientDefinition {
     /// The client of a field's text.
     #[inline]
     pub fn client(&self, text: &[u8]) -> Client {
@@ -51,11 +51,11 @@ impl Who {
 
 /// Reason why a format is invalid.
 #[derive(Clone, Debug, PartialEq)]
-pub enum BadFormat {
+pub enum FormatError {
     /// Neither the name of a format nor a format string.
-    Unknown(Unknown),
+    Unknown(UnknownName),
     /// An unusable format string.
-    Template(BadTemplate),
+    Template(TemplateError),
     /// A field name was given for a format without field names.
     NoNames(&'static str),
 }
@@ -67,17 +67,17 @@ impl Format {
     /// The format by name, or by a format string if the text contains `$` or `%`.
     ///
     /// # Errors
-    /// [`BadFormat`].
-    pub fn named(text: &str, who: &Who) -> Result<Self, BadFormat> {
+    /// [`FormatError`].
+    pub fn named(text: &str, who: &ClientDefinition) -> Result<Self, FormatError> {
         let format = match text {
             "clf" | "combined" => Self::Clf,
             "w3c" | "cloudfront" => Self::W3c(Columns::default()),
             "json" => Self::Json,
             "alb" => Self::Alb,
             _ if text.contains(['$', '%']) => {
-                Self::Template(Template::compile(text, who).map_err(BadFormat::Template)?)
+                Self::Template(Template::compile(text, who).map_err(FormatError::Template)?)
             }
-            _ => return Err(BadFormat::Unknown(Unknown::new("log format", text, Self::NAMES))),
+            _ => return Err(FormatError::Unknown(UnknownName::new("log format", text, Self::NAMES))),
         };
         format.can_name(who)?;
         Ok(format)
@@ -86,10 +86,10 @@ impl Format {
     /// Checks that the field of the client can be found.
     ///
     /// # Errors
-    /// [`BadFormat::NoNames`].
-    pub fn can_name(&self, who: &Who) -> Result<(), BadFormat> {
+    /// [`FormatError::NoNames`].
+    pub fn can_name(&self, who: &ClientDefinition) -> Result<(), FormatError> {
         match self {
-            Self::Clf | Self::Alb if who.field.is_some() => Err(BadFormat::NoNames(self.name())),
+            Self::Clf | Self::Alb if who.field.is_some() => Err(FormatError::NoNames(self.name())),
             Self::Clf | Self::Alb | Self::Template(_) | Self::W3c(_) | Self::Json => Ok(()),
         }
     }
@@ -111,13 +111,13 @@ impl Format {
 #[derive(Clone, Debug)]
 pub struct Reader {
     format: Format,
-    who: Who,
+    who: ClientDefinition,
     clock: Clock,
 }
 
 impl Reader {
     /// A reader of a format.
-    pub fn new(format: Format, who: Who) -> Self {
+    pub fn new(format: Format, who: ClientDefinition) -> Self {
         Self { format, who, clock: Clock::default() }
     }
 
@@ -187,7 +187,12 @@ impl Reader {
 /// Reads the lines of a block in Common Log Format: plain lines on the fast path, the others like those of
 /// other formats.
 #[inline]
-fn clf_lines(mut block: &[u8], mut sink: impl FnMut(Record), clock: &mut Clock, who: &Who) -> Tally {
+fn clf_lines(
+    mut block: &[u8],
+    mut sink: impl FnMut(Record),
+    clock: &mut Clock,
+    who: &ClientDefinition,
+) -> Tally {
     let mut tally = Tally::default();
     while !block.is_empty() {
         if let Some((record, length)) = clf::read_plain(block, clock, who) {
@@ -252,7 +257,7 @@ fn again(
     reason: Reason,
     read: &mut impl FnMut(&[u8]) -> Result<Option<Record>, Reason>,
 ) -> Result<Option<Record>, Reason> {
-    if line.len() > LONGEST_LINE {
+    if line.len() > MAX_LINE_BYTES {
         return Err(Reason::TooLong);
     }
     let Some(inner) = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")) else {
@@ -275,7 +280,7 @@ fn again(
     read(&unwrapped).map_err(|_| reason)
 }
 
-impl fmt::Display for BadFormat {
+impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(unknown) => {
@@ -289,7 +294,7 @@ impl fmt::Display for BadFormat {
     }
 }
 
-impl std::error::Error for BadFormat {}
+impl std::error::Error for FormatError {}
 
 #[cfg(test)]
 mod tests {
@@ -299,8 +304,8 @@ mod tests {
 
     fn read(block: &str) -> (Vec<Record>, Tally) {
         let mut records = Vec::new();
-        let tally =
-            Reader::new(Format::Clf, Who::default()).read(block.as_bytes(), |record| records.push(record));
+        let tally = Reader::new(Format::Clf, ClientDefinition::default())
+            .read(block.as_bytes(), |record| records.push(record));
         (records, tally)
     }
 
@@ -327,11 +332,13 @@ mod tests {
         let doubled = format!("\"{}\"", LINE.replace("/ ", "/a ").replace('"', "\"\""));
         let block = format!("{LINE}\nnonsense\n{doubled}\n");
         let (mut records, mut targets) = (Vec::new(), Vec::new());
-        let tally =
-            Reader::new(Format::Clf, Who::default()).read_targets(block.as_bytes(), |record, target| {
+        let tally = Reader::new(Format::Clf, ClientDefinition::default()).read_targets(
+            block.as_bytes(),
+            |record, target| {
                 records.push(record);
                 targets.push(target);
-            });
+            },
+        );
         assert_eq!((&records, tally.lines), (&read(&block).0, 3));
         assert_eq!(targets, [Target::of(b"/"), Target::of(b"/a")]);
     }
@@ -348,9 +355,9 @@ mod tests {
 
     #[test]
     fn unknown_name_suggests_the_nearest() {
-        let error = Format::named("cfl", &Who::default()).unwrap_err().to_string();
+        let error = Format::named("cfl", &ClientDefinition::default()).unwrap_err().to_string();
         assert!(error.starts_with("unknown log format `cfl`; did you mean `clf`?"), "{error}");
-        let who = Who { field: Some("x".to_owned()), prefix: None };
+        let who = ClientDefinition { field: Some("x".to_owned()), prefix: None };
         assert!(Format::named("clf", &who).is_err() && Format::named("json", &who).is_ok());
     }
 }

@@ -7,7 +7,7 @@ use wire::Duration;
 
 use crate::clock::Clock;
 use crate::field::{CLIENTS, METHODS, SIZES, STATUSES, TARGETS, TIMES};
-use crate::format::Who;
+use crate::format::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
 use crate::{Record, alb, number};
@@ -16,12 +16,12 @@ use crate::{Record, alb, number};
 ///
 /// # Errors
 /// The reason why the line gives no record.
-pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason> {
-    let mut found = Found::default();
+pub fn read(line: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Result<Record, Reason> {
+    let mut found = BestMembers::default();
     let mut scan = Scan { rest: line };
     scan.object(&[], 0, &mut |object, name, value| found.member(object, name, value, who))
         .ok_or(Reason::Shape)?;
-    let Found { client, time: when, status, size, taken } = found;
+    let BestMembers { client, time: when, status, size, taken } = found;
     let (_, client) = client.filter(|(_, text)| !text.is_empty()).ok_or(Reason::Client)?;
     let time = when.and_then(|(_, text)| clock.any(text)).ok_or(Reason::Time)?;
     let (place, size) = size.unwrap_or((0, b"-"));
@@ -61,7 +61,7 @@ fn is_called(wanted: &[u8], object: &[u8], name: &[u8]) -> bool {
 
 /// Best members found so far: the rank of each name (0 is best), and the text.
 #[derive(Default)]
-struct Found<'a> {
+struct BestMembers<'a> {
     client: Option<(usize, &'a [u8])>,
     time: Option<(usize, &'a [u8])>,
     status: Option<(usize, &'a [u8])>,
@@ -69,8 +69,8 @@ struct Found<'a> {
     taken: Option<Duration>,
 }
 
-impl<'a> Found<'a> {
-    fn member(&mut self, object: &[u8], name: &[u8], value: &'a [u8], who: &Who) {
+impl<'a> BestMembers<'a> {
+    fn member(&mut self, object: &[u8], name: &[u8], value: &'a [u8], who: &ClientDefinition) {
         let called = |wanted: &[u8]| is_called(wanted, object, name);
         match &who.field {
             Some(field) if called(field.as_bytes()) => self.client = Some((0, value)),
@@ -88,11 +88,11 @@ impl<'a> Found<'a> {
     }
 }
 
-fn better<'a>(kept: &mut Option<(usize, &'a [u8])>, place: Option<usize>, value: &'a [u8]) {
+fn better<'a>(retained: &mut Option<(usize, &'a [u8])>, place: Option<usize>, value: &'a [u8]) {
     if let Some(place) = place
-        && kept.is_none_or(|(before, _)| place < before)
+        && retained.is_none_or(|(before, _)| place < before)
     {
-        *kept = Some((place, value));
+        *retained = Some((place, value));
     }
 }
 
@@ -102,7 +102,7 @@ struct Scan<'a> {
 }
 
 /// Maximum depth of nested objects that are searched.
-const DEEPEST: usize = 1;
+const MAX_DEPTH: usize = 1;
 
 impl<'a> Scan<'a> {
     /// Calls `found` for every member of an object with a text or a number: the object's name, the member's,
@@ -122,7 +122,7 @@ impl<'a> Scan<'a> {
             self.take(b':')?;
             match self.peek()? {
                 b'"' => found(name, member, self.string()?),
-                b'{' if depth < DEEPEST => erased(self, member, depth + 1, found)?,
+                b'{' if depth < MAX_DEPTH => erased(self, member, depth + 1, found)?,
                 b'{' | b'[' => self.skip()?,
                 _ => found(name, member, self.word()),
             }
@@ -210,10 +210,10 @@ mod tests {
 
     use super::*;
     use crate::Client;
-    use crate::Covers;
+    use crate::SizeScope;
 
     fn read(line: &str) -> Result<Record, Reason> {
-        super::read(line.as_bytes(), &mut Clock::default(), &Who::default())
+        super::read(line.as_bytes(), &mut Clock::default(), &ClientDefinition::default())
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
             client: Client::of(b"127.0.0.1"),
             status: 200,
             size: Some(wire::Bytes::new(10_900)),
-            covers: Covers::Body,
+            covers: SizeScope::Body,
             taken: Some(Duration::from_nanos(929_675)),
         };
         assert_eq!([caddy, traefik, nginx].map(read), [Ok(expected); 3]);

@@ -24,12 +24,12 @@
 //! | [`connections`] | requests counted: connections held and opened, for every timeout |
 //!
 //! ```
-//! use roundtrip_accesslog::{Reader, Who, recognise};
+//! use roundtrip_accesslog::{Reader, ClientDefinition, recognise};
 //!
 //! let log = b"198.51.100.7 - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 5120\n";
-//! let format = recognise(log, &Who::default()).expect("Common Log Format");
+//! let format = recognise(log, &ClientDefinition::default()).expect("Common Log Format");
 //! let mut records = Vec::new();
-//! let tally = Reader::new(format, Who::default()).read(log, |record| records.push(record));
+//! let tally = Reader::new(format, ClientDefinition::default()).read(log, |record| records.push(record));
 //! assert_eq!((records[0].status, tally.lines), (200, 1));
 //! ```
 //!
@@ -55,7 +55,7 @@ pub mod template;
 pub mod w3c;
 
 pub use client::{Client, Prefix};
-pub use format::{Format, Reader, Who};
+pub use format::{ClientDefinition, Format, Reader};
 pub use recognise::recognise;
 pub use sizing::{HeaderBytes, MissingSize, Request, Sizing};
 pub use tally::{Reason, Tally};
@@ -75,14 +75,14 @@ pub struct Record {
     /// Bytes sent; `None` where the log does not record it, which is not 0.
     pub size: Option<Bytes>,
     /// Parts of the response that the size covers.
-    pub covers: Covers,
+    pub covers: SizeScope,
     /// Duration, where the log records it.
     pub taken: Option<Duration>,
 }
 
 /// Parts of a response that a log's sizes cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Covers {
+pub enum SizeScope {
     /// The body alone (`%b`, `$body_bytes_sent`).
     Body,
     /// Header section and body (`%O`, `$bytes_sent`, `sc-bytes`).

@@ -3,14 +3,14 @@
 //! Every format without a format string is tried on the same lines; the one that parses most of them is
 //! chosen, if it parses at least half of them. Format strings are not guessed: they must be given.
 
-use crate::format::{Format, Reader, Who};
+use crate::format::{ClientDefinition, Format, Reader};
 use crate::w3c::Columns;
 
 /// Bytes at the beginning that are examined.
 const LOOKED_AT: usize = 64 << 10;
 
 /// The format of a log with this beginning; `None` if it is unknown.
-pub fn recognise(beginning: &[u8], who: &Who) -> Option<Format> {
+pub fn recognise(beginning: &[u8], who: &ClientDefinition) -> Option<Format> {
     let looked_at = whole_lines(&beginning[..beginning.len().min(LOOKED_AT)]);
     let candidates = [Format::W3c(Columns::default()), Format::Json, Format::Alb, Format::Clf];
     let tried = candidates.into_iter().map(|format| {
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     fn name(beginning: &str) -> Option<&'static str> {
-        recognise(beginning.as_bytes(), &Who::default()).map(|format| format.name())
+        recognise(beginning.as_bytes(), &ClientDefinition::default()).map(|format| format.name())
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use wire::{Bytes, Duration, Time};
 
-use crate::{Client, Covers, Record};
+use crate::{Client, Record, SizeScope};
 
 /// Fields of a line that the counting of connections uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Sizing {
         let bytes = match (size, self.missing) {
             (Some(size), _) => size + self.headers.of(status, covers),
             (None, MissingSize::LeaveOut) => return None,
-            (None, MissingSize::Zero) => self.headers.of(status, Covers::Body),
+            (None, MissingSize::Zero) => self.headers.of(status, SizeScope::Body),
             (None, MissingSize::Large) => LARGE,
         };
         Some(Request { time, client, bytes, taken: taken.unwrap_or(Duration::ZERO) })
@@ -74,11 +74,11 @@ impl Sizing {
 impl HeaderBytes {
     /// Bytes added to a response of this status.
     #[inline]
-    fn of(self, status: u16, covers: Covers) -> Bytes {
+    fn of(self, status: u16, covers: SizeScope) -> Bytes {
         match (self, covers) {
             (Self::Fixed(bytes), _) => bytes,
-            (Self::ByStatus, Covers::Whole) => IP,
-            (Self::ByStatus, Covers::Body) => IP + Bytes::new(head(status).len() as u64),
+            (Self::ByStatus, SizeScope::Whole) => IP,
+            (Self::ByStatus, SizeScope::Body) => IP + Bytes::new(head(status).len() as u64),
         }
     }
 }
@@ -132,7 +132,7 @@ const ERROR: &str = "HTTP/1.1 404 Not Found\r\n\
 mod tests {
     use super::*;
 
-    fn record(status: u16, size: Option<u64>, covers: Covers) -> Record {
+    fn record(status: u16, size: Option<u64>, covers: SizeScope) -> Record {
         let (time, client) = (Time::ZERO, Client::of(b"c"));
         Record { time, client, status, size: size.map(Bytes::new), covers, taken: None }
     }
@@ -143,16 +143,17 @@ mod tests {
 
     #[test]
     fn header_bytes_depend_on_the_status() {
-        let added = |status| bytes(Sizing::default(), record(status, Some(0), Covers::Body)).unwrap();
+        let added = |status| bytes(Sizing::default(), record(status, Some(0), SizeScope::Body)).unwrap();
         assert_eq!([200, 304, 302, 404].map(added), [306, 200, 263, 222]);
-        assert_eq!(bytes(Sizing::default(), record(200, Some(100), Covers::Whole)), Some(120));
+        assert_eq!(bytes(Sizing::default(), record(200, Some(100), SizeScope::Whole)), Some(120));
         let fixed = Sizing { headers: HeaderBytes::Fixed(Bytes::new(7)), ..Sizing::default() };
-        assert_eq!(bytes(fixed, record(200, Some(100), Covers::Whole)), Some(107));
+        assert_eq!(bytes(fixed, record(200, Some(100), SizeScope::Whole)), Some(107));
     }
 
     #[test]
     fn missing_size_is_left_out_or_zero_or_large() {
-        let with = |missing| bytes(Sizing { missing, ..Sizing::default() }, record(304, None, Covers::Whole));
+        let with =
+            |missing| bytes(Sizing { missing, ..Sizing::default() }, record(304, None, SizeScope::Whole));
         let all = [MissingSize::LeaveOut, MissingSize::Zero, MissingSize::Large].map(with);
         assert_eq!(all, [None, Some(200), Some(u64::MAX)]);
     }

@@ -21,12 +21,12 @@ pub enum Reason {
     Size,
     /// A line of data before the line that names its fields.
     Fields,
-    /// Longer than [`LONGEST_LINE`].
+    /// Longer than [`MAX_LINE_BYTES`].
     TooLong,
 }
 
 /// Maximum length of a line, in bytes: servers allow requests of 8 KiB, and a few headers may be logged too.
-pub const LONGEST_LINE: usize = 1 << 20;
+pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 impl Reason {
     /// Every reason.
@@ -112,11 +112,11 @@ impl Tally {
     /// Adds the counts of the following stretch.
     pub fn append(&mut self, next: Self) {
         let Self { lines, records, backwards, ends, bad, examples } = next;
-        for (kept, more) in self.examples.iter_mut().zip(examples) {
-            let room = EXAMPLES.saturating_sub(kept.len());
-            kept.extend(
+        for (retained, more) in self.examples.iter_mut().zip(examples) {
+            let capacity = EXAMPLES.saturating_sub(retained.len());
+            retained.extend(
                 more.into_iter()
-                    .take(room)
+                    .take(capacity)
                     .map(|example| Example { line: example.line + self.lines, ..example }),
             );
         }

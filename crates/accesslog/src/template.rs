@@ -11,10 +11,10 @@ use quantity::names::Quoted;
 use wire::{Bytes, Duration, Time};
 
 use crate::clock::{self, Clock};
-use crate::format::Who;
+use crate::format::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
-use crate::{Covers, Record, alb, number};
+use crate::{Record, SizeScope, alb, number};
 
 /// A format string, compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,16 +31,16 @@ enum Field {
     Client,
     /// By name: the client, if the user chose the field.
     Named(String),
-    Time(When),
+    Time(TimeNotation),
     Status,
-    Size(Covers),
+    Size(SizeScope),
     /// Duration, with the nanoseconds per unit.
     Taken(u64),
 }
 
 /// Notation of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
+enum TimeNotation {
     Clf,
     /// With the brackets of Apache's `%t`.
     Bracketed,
@@ -51,7 +51,7 @@ enum When {
 
 /// Reason why a format string is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BadTemplate {
+pub enum TemplateError {
     /// It lacks the client, or the time.
     Lacks(&'static str),
     /// A field that may not be safe to skip.
@@ -64,18 +64,18 @@ impl Template {
     /// Compiles a format string: with `$` it is nginx's, else Apache's.
     ///
     /// # Errors
-    /// [`BadTemplate`].
-    pub fn compile(format: &str, who: &Who) -> Result<Self, BadTemplate> {
+    /// [`TemplateError`].
+    pub fn compile(format: &str, who: &ClientDefinition) -> Result<Self, TemplateError> {
         let pieces = if format.contains('$') { nginx(format) } else { apache(format)? };
         let mut template = Self { before: Vec::new(), fields: Vec::new() };
         for piece in pieces {
             match piece {
-                Piece::Text(text) => {
+                TemplatePart::Text(text) => {
                     template.fields.last_mut().map_or(&mut template.before, |(_, end)| end).extend(text)
                 }
-                Piece::Field(field, name) => {
+                TemplatePart::Field(field, name) => {
                     if template.fields.last().is_some_and(|(_, end)| end.is_empty()) {
-                        return Err(BadTemplate::Touching(name));
+                        return Err(TemplateError::Touching(name));
                     }
                     template.fields.push((named(field, &name, who), Vec::new()));
                 }
@@ -83,10 +83,10 @@ impl Template {
         }
         let has = |wanted: fn(&Field) -> bool| template.fields.iter().any(|(field, _)| wanted(field));
         if !has(|field| *field == Field::Client) {
-            return Err(BadTemplate::Lacks("the client ($remote_addr, %h)"));
+            return Err(TemplateError::Lacks("the client ($remote_addr, %h)"));
         }
         if !has(|field| matches!(field, Field::Time(_))) {
-            return Err(BadTemplate::Lacks("the time ($time_local, %t)"));
+            return Err(TemplateError::Lacks("the time ($time_local, %t)"));
         }
         Ok(template)
     }
@@ -122,10 +122,10 @@ impl Template {
     ///
     /// # Errors
     /// The reason why the line gives no record.
-    pub fn read(&self, line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason> {
+    pub fn read(&self, line: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Result<Record, Reason> {
         let mut rest = line.strip_prefix(self.before.as_slice()).ok_or(Reason::Shape)?;
         let (mut client, mut time, mut taken) = (None, None, None);
-        let (mut status, mut size, mut covers) = (0, None, Covers::Body);
+        let (mut status, mut size, mut covers) = (0, None, SizeScope::Body);
         for (field, end) in &self.fields {
             let text;
             (text, rest) = cut(rest, end, matches!(field, Field::Named(_))).ok_or(Reason::Shape)?;
@@ -166,7 +166,7 @@ fn cut<'a>(text: &'a [u8], end: &[u8], free: bool) -> Option<(&'a [u8], &'a [u8]
     }
 }
 
-impl When {
+impl TimeNotation {
     fn read(self, text: &[u8], clock: &mut Clock) -> Option<Time> {
         match self {
             Self::Clf => clock.read(text.try_into().ok()?),
@@ -198,14 +198,14 @@ const TARGETS: [&str; 5] = ["request_uri", "uri", "request", "r", "U"];
 /// Fields with the method, of nginx and of Apache.
 const METHODS: [&str; 2] = ["request_method", "m"];
 
-enum Piece {
+enum TemplatePart {
     Text(Vec<u8>),
     /// The field, and its name in the format.
     Field(Field, String),
 }
 
 /// Applies the user's choice: the named field is the client, and the default client field is not.
-fn named(field: Field, name: &str, who: &Who) -> Field {
+fn named(field: Field, name: &str, who: &ClientDefinition) -> Field {
     match (&who.field, field) {
         (Some(wanted), _) if wanted.eq_ignore_ascii_case(name) => Field::Client,
         (Some(_), Field::Client) => Field::Named(name.to_owned()),
@@ -213,10 +213,10 @@ fn named(field: Field, name: &str, who: &Who) -> Field {
     }
 }
 
-fn nginx(format: &str) -> Vec<Piece> {
+fn nginx(format: &str) -> Vec<TemplatePart> {
     let mut pieces = Vec::new();
     let mut parts = format.split('$');
-    pieces.push(Piece::Text(parts.next().unwrap_or_default().into()));
+    pieces.push(TemplatePart::Text(parts.next().unwrap_or_default().into()));
     for part in parts {
         // `${name}` separates a name from the following letters.
         let (name, text) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
@@ -228,38 +228,38 @@ fn nginx(format: &str) -> Vec<Piece> {
         };
         let field = match name {
             "remote_addr" => Field::Client,
-            "time_local" => Field::Time(When::Clf),
-            "time_iso8601" => Field::Time(When::Iso),
-            "msec" => Field::Time(When::Since(SECOND)),
+            "time_local" => Field::Time(TimeNotation::Clf),
+            "time_iso8601" => Field::Time(TimeNotation::Iso),
+            "msec" => Field::Time(TimeNotation::Since(SECOND)),
             "status" => Field::Status,
-            "body_bytes_sent" => Field::Size(Covers::Body),
-            "bytes_sent" => Field::Size(Covers::Whole),
+            "body_bytes_sent" => Field::Size(SizeScope::Body),
+            "bytes_sent" => Field::Size(SizeScope::Whole),
             "request_time" => Field::Taken(SECOND),
             other => Field::Named(other.to_owned()),
         };
-        pieces.push(Piece::Field(field, name.to_owned()));
-        pieces.push(Piece::Text(text.into()));
+        pieces.push(TemplatePart::Field(field, name.to_owned()));
+        pieces.push(TemplatePart::Text(text.into()));
     }
     pieces
 }
 
-fn apache(format: &str) -> Result<Vec<Piece>, BadTemplate> {
+fn apache(format: &str) -> Result<Vec<TemplatePart>, TemplateError> {
     // As written in a configuration file, between quotes.
     let format = format.replace("\\\"", "\"").replace("\\t", "\t");
     let mut pieces = Vec::new();
     let mut parts = format.split('%');
-    pieces.push(Piece::Text(parts.next().unwrap_or_default().into()));
+    pieces.push(TemplatePart::Text(parts.next().unwrap_or_default().into()));
     let mut literal = false;
     for part in parts {
         if literal {
             literal = false;
-            pieces.push(Piece::Text(part.into()));
+            pieces.push(TemplatePart::Text(part.into()));
             continue;
         }
         if part.is_empty() {
             // `%%` is a percent sign.
             literal = true;
-            pieces.push(Piece::Text(b"%".to_vec()));
+            pieces.push(TemplatePart::Text(b"%".to_vec()));
             continue;
         }
         // `%>s`, `%<u`, `%!200,304r`: which of several, or for which status.
@@ -270,10 +270,10 @@ fn apache(format: &str) -> Result<Vec<Piece>, BadTemplate> {
         };
         let letter = rest.chars().next().unwrap_or_default();
         let text = &rest[letter.len_utf8().min(rest.len())..];
-        let field = directive(letter, argument).ok_or_else(|| BadTemplate::Unknown(format!("%{part}")))?;
+        let field = directive(letter, argument).ok_or_else(|| TemplateError::Unknown(format!("%{part}")))?;
         let name = if argument.is_empty() { format!("%{letter}") } else { argument.to_owned() };
-        pieces.push(Piece::Field(field, name));
-        pieces.push(Piece::Text(text.into()));
+        pieces.push(TemplatePart::Field(field, name));
+        pieces.push(TemplatePart::Text(text.into()));
     }
     Ok(pieces)
 }
@@ -281,14 +281,14 @@ fn apache(format: &str) -> Result<Vec<Piece>, BadTemplate> {
 fn directive(letter: char, argument: &str) -> Option<Field> {
     Some(match (letter, argument) {
         ('h' | 'a', _) => Field::Client,
-        ('t', "") => Field::Time(When::Bracketed),
-        ('t', "sec") => Field::Time(When::Since(SECOND)),
-        ('t', "msec") => Field::Time(When::Since(MILLI)),
-        ('t', "usec") => Field::Time(When::Since(MICRO)),
+        ('t', "") => Field::Time(TimeNotation::Bracketed),
+        ('t', "sec") => Field::Time(TimeNotation::Since(SECOND)),
+        ('t', "msec") => Field::Time(TimeNotation::Since(MILLI)),
+        ('t', "usec") => Field::Time(TimeNotation::Since(MICRO)),
         ('t', _) => return None,
         ('s', _) => Field::Status,
-        ('b' | 'B', _) => Field::Size(Covers::Body),
-        ('O', _) => Field::Size(Covers::Whole),
+        ('b' | 'B', _) => Field::Size(SizeScope::Body),
+        ('O', _) => Field::Size(SizeScope::Whole),
         ('D', _) | ('T', "us") => Field::Taken(MICRO),
         ('T', "ms") => Field::Taken(MILLI),
         ('T', _) => Field::Taken(SECOND),
@@ -297,7 +297,7 @@ fn directive(letter: char, argument: &str) -> Option<Field> {
     })
 }
 
-impl fmt::Display for BadTemplate {
+impl fmt::Display for TemplateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lacks(what) => {
@@ -313,7 +313,7 @@ impl fmt::Display for BadTemplate {
     }
 }
 
-impl std::error::Error for BadTemplate {}
+impl std::error::Error for TemplateError {}
 
 #[cfg(test)]
 mod tests {
@@ -321,7 +321,7 @@ mod tests {
     use crate::Client;
 
     fn read(format: &str, line: &str) -> Result<Record, Reason> {
-        let who = Who::default();
+        let who = ClientDefinition::default();
         Template::compile(format, &who).unwrap().read(line.as_bytes(), &mut Clock::default(), &who)
     }
 
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(record.size, Some(Bytes::new(24_323)));
         assert_eq!(read(apache, line), Ok(record));
         for format in [nginx, apache] {
-            let template = Template::compile(format, &Who::default()).unwrap();
+            let template = Template::compile(format, &ClientDefinition::default()).unwrap();
             let request = template.request(line.as_bytes()).unwrap();
             assert_eq!((request.method, request.path), (Some(&b"GET"[..]), &br#"/\"x\""#[..]), "{format}");
         }
@@ -346,15 +346,15 @@ mod tests {
         let line = "1646861401.524 192.0.2.1 200 10 0.250";
         let record = read("$msec $remote_addr $status $bytes_sent $request_time", line).unwrap();
         assert_eq!(record.time, Time::from_nanos(1_646_861_401_524_000_000));
-        assert_eq!((record.taken, record.covers), (Some(Duration::from_millis(250)), Covers::Whole));
+        assert_eq!((record.taken, record.covers), (Some(Duration::from_millis(250)), SizeScope::Whole));
         let record =
             read("%{usec}t|%a|%s|%O|%D|100%%", "1646861401524000|192.0.2.1|200|10|250000|100%").unwrap();
-        assert_eq!((record.taken, record.covers), (Some(Duration::from_millis(250)), Covers::Whole));
+        assert_eq!((record.taken, record.covers), (Some(Duration::from_millis(250)), SizeScope::Whole));
     }
 
     #[test]
     fn another_field_can_be_the_client() {
-        let who = Who { field: Some("http_x_forwarded_for".to_owned()), prefix: None };
+        let who = ClientDefinition { field: Some("http_x_forwarded_for".to_owned()), prefix: None };
         let template =
             Template::compile(r#"$remote_addr [$time_local] $status "$http_x_forwarded_for""#, &who).unwrap();
         let line = br#"10.0.0.1 [25/Oct/2015:04:11:25 +0100] 200 "192.0.2.1""#;
@@ -367,7 +367,8 @@ mod tests {
 
     #[test]
     fn formats_that_cannot_work_are_refused_with_the_remedy() {
-        let refused = |format| Template::compile(format, &Who::default()).unwrap_err().to_string();
+        let refused =
+            |format| Template::compile(format, &ClientDefinition::default()).unwrap_err().to_string();
         assert!(refused("$status $time_local").starts_with("the format string lacks the client"));
         assert!(refused("%h %s").starts_with("the format string lacks the time"));
         assert!(refused("$remote_addr$time_local").starts_with("`time_local` follows the field before it"));

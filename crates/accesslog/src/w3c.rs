@@ -6,19 +6,19 @@
 
 use wire::Duration;
 
-use crate::format::Who;
+use crate::format::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
-use crate::{Covers, Record, alb, clock, number};
+use crate::{Record, SizeScope, alb, clock, number};
 
 /// Meaning of the columns; none before the first `#Fields`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    places: Option<Places>,
+    places: Option<ColumnIndices>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Places {
+struct ColumnIndices {
     date: Option<usize>,
     time: usize,
     client: usize,
@@ -32,12 +32,12 @@ struct Places {
 
 impl Columns {
     /// Processes a line that begins with `#`.
-    pub fn directive(&mut self, line: &[u8], who: &Who) {
+    pub fn directive(&mut self, line: &[u8], who: &ClientDefinition) {
         let Some(names) = line.strip_prefix(b"#Fields:") else { return };
         let names: Vec<&[u8]> = fields(names.trim_ascii()).collect();
         let find = |name: &str| names.iter().position(|found| found.eq_ignore_ascii_case(name.as_bytes()));
         let client = who.field.as_deref().map_or_else(|| find("c-ip"), find);
-        self.places = find("time").zip(client).map(|(time, client)| Places {
+        self.places = find("time").zip(client).map(|(time, client)| ColumnIndices {
             date: find("date"),
             time,
             client,
@@ -51,7 +51,7 @@ impl Columns {
     }
 
     /// Processes the lines of a block that begin with `#`.
-    pub fn skim(&mut self, block: &[u8], who: &Who) {
+    pub fn skim(&mut self, block: &[u8], who: &ClientDefinition) {
         for at in memchr::memmem::find_iter(block, b"#Fields:") {
             if at == 0 || block[at - 1] == b'\n' {
                 let line = block[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -64,8 +64,8 @@ impl Columns {
     ///
     /// # Errors
     /// The reason why the line gives no record.
-    pub fn read(&self, line: &[u8], who: &Who) -> Result<Record, Reason> {
-        let Some(Places { date, time, client, status, size, taken, target: _, query: _, method: _ }) =
+    pub fn read(&self, line: &[u8], who: &ClientDefinition) -> Result<Record, Reason> {
+        let Some(ColumnIndices { date, time, client, status, size, taken, target: _, query: _, method: _ }) =
             self.places
         else {
             return Err(Reason::Fields);
@@ -86,7 +86,7 @@ impl Columns {
             client: who.client(alb::without_port(client)),
             status: number::status(optional(status)?)?,
             size: number::size(optional(size)?)?,
-            covers: Covers::Whole,
+            covers: SizeScope::Whole,
             taken: span(optional(taken)?),
         })
     }
@@ -146,15 +146,16 @@ mod tests {
 
     fn columns(directive: &str) -> Columns {
         let mut columns = Columns::default();
-        columns.directive(directive.as_bytes(), &Who::default());
+        columns.directive(directive.as_bytes(), &ClientDefinition::default());
         columns
     }
 
     #[test]
     fn a_line_of_iis_is_read_by_its_fields() {
         let iis = columns("#Fields: date time s-ip cs-method cs-uri-stem sc-status sc-bytes time-taken c-ip");
-        let record =
-            iis.read(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200 4510 46 192.0.2.7", &Who::default()).unwrap();
+        let record = iis
+            .read(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200 4510 46 192.0.2.7", &ClientDefinition::default())
+            .unwrap();
         assert_eq!((record.client, record.status), (Client::of(b"192.0.2.7"), 200));
         assert_eq!((record.size.unwrap().get(), record.taken), (4_510, Some(Duration::from_millis(46))));
         let request = iis.request(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200").unwrap();
@@ -166,7 +167,7 @@ mod tests {
         let cloudfront =
             columns("#Fields: date time x-edge-location sc-bytes c-ip cs-method sc-status time-taken");
         let line = b"2019-12-04\t21:02:31\tLAX 1\t392\t2001:db8::1\tGET\t200\t0.001";
-        let record = cloudfront.read(line, &Who::default()).unwrap();
+        let record = cloudfront.read(line, &ClientDefinition::default()).unwrap();
         assert_eq!(
             (record.client, record.taken),
             (Client::of(b"2001:db8::1"), Some(Duration::from_millis(1)))
@@ -175,18 +176,24 @@ mod tests {
 
     #[test]
     fn rejects_data_before_its_fields_and_short_lines() {
-        assert_eq!(Columns::default().read(b"x", &Who::default()), Err(Reason::Fields));
+        assert_eq!(Columns::default().read(b"x", &ClientDefinition::default()), Err(Reason::Fields));
         assert_eq!(
-            columns("#Fields: date time c-ip").read(b"2015-10-25 04:11:25", &Who::default()),
+            columns("#Fields: date time c-ip").read(b"2015-10-25 04:11:25", &ClientDefinition::default()),
             Err(Reason::Shape)
         );
-        assert_eq!(columns("#Fields: date time").read(b"x", &Who::default()), Err(Reason::Fields));
+        assert_eq!(
+            columns("#Fields: date time").read(b"x", &ClientDefinition::default()),
+            Err(Reason::Fields)
+        );
     }
 
     #[test]
     fn skimming_a_block_finds_its_last_fields() {
         let mut columns = Columns::default();
-        columns.skim(b"#Fields: time\r\nx #Fields: y\n#Fields: date time c-ip\r\n2015", &Who::default());
+        columns.skim(
+            b"#Fields: time\r\nx #Fields: y\n#Fields: date time c-ip\r\n2015",
+            &ClientDefinition::default(),
+        );
         let places = columns.places.unwrap();
         assert_eq!((places.date, places.time, places.client), (Some(0), 1, 2));
     }

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use roundtrip_accesslog::connections::{
-    ByRule, Carried, Clock, Counter, Counts, Known, Loads, Question, Rule,
+    ConnectionLoads, Counter, Counts, LoadCounter, PriorFacts, Query, Rule, RuleCounter, TimeUnit,
 };
 use roundtrip_accesslog::{Client, Request};
 use wire::{Bytes, Duration, Time};
@@ -12,9 +12,9 @@ const TIMEOUTS_S: [u64; 6] = [0, 1, 2, 5, 15, 60];
 const LIMITS: [usize; 3] = [1, 2, 3];
 const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];
 
-fn question() -> Question {
+fn question() -> Query {
     let timeouts = TIMEOUTS_S.map(Duration::from_secs);
-    Question::new(&timeouts, &LIMITS, &THRESHOLDS.map(Bytes::new), Duration::from_secs(15)).unwrap()
+    Query::new(&timeouts, &LIMITS, &THRESHOLDS.map(Bytes::new), Duration::from_secs(15)).unwrap()
 }
 
 /// The paper's rule verbatim, for one timeout, limit and threshold: connections opened, maximum open, and its
@@ -60,31 +60,31 @@ fn assert_as_brute_force(counts: &Counts, requests: &[Request]) {
 }
 
 fn in_one_pass(requests: &[Request]) -> Counts {
-    by_the(Clock::Milliseconds, requests)
+    by_the(TimeUnit::Milliseconds, requests)
 }
 
-fn by_the(clock: Clock, requests: &[Request]) -> Counts {
-    let mut counter = Counter::knowing(&question(), &Known::default(), clock);
+fn by_the(clock: TimeUnit, requests: &[Request]) -> Counts {
+    let mut counter = Counter::knowing(&question(), &PriorFacts::default(), clock);
     counter.count(requests);
     counter.finish()
 }
 
 fn by_rule(requests: &[Request], rule: Rule) -> Counts {
-    let mut counter = ByRule::new(&question().under(rule, false));
+    let mut counter = RuleCounter::new(&question().under(rule, false));
     counter.count(requests);
     counter.finish()
 }
 
-fn loads(requests: &[Request]) -> Carried {
-    let mut loads = Loads::new(&question());
+fn loads(requests: &[Request]) -> ConnectionLoads {
+    let mut loads = LoadCounter::new(&question());
     loads.count(requests);
     loads.finish()
 }
 
 /// Counts each piece separately, after a warm-up of the longest timeout, the last piece first: peaks known
 /// from later pieces must not hide an earlier one.
-fn in_pieces(clock: Clock, requests: &[Request], cuts: &[usize]) -> Counts {
-    let mut known = Known::default();
+fn in_pieces(clock: TimeUnit, requests: &[Request], cuts: &[usize]) -> Counts {
+    let mut known = PriorFacts::default();
     let mut pieces = Vec::new();
     let mut cuts: Vec<usize> =
         cuts.iter().map(|cut| cut % (requests.len() + 1)).chain([0, requests.len()]).collect();
@@ -153,7 +153,7 @@ proptest! {
     fn counting_by_the_second_agrees_with_brute_force(
         requests in prop_oneof![requests_in_seconds(4), requests_in_seconds(60)],
     ) {
-        assert_as_brute_force(&by_the(Clock::Seconds, &requests), &requests);
+        assert_as_brute_force(&by_the(TimeUnit::Seconds, &requests), &requests);
     }
 
     #[test]
@@ -161,8 +161,8 @@ proptest! {
         requests in requests_in_seconds(9), cuts in prop::collection::vec(any::<usize>(), 0..4),
     ) {
         let whole = in_one_pass(&requests);
-        prop_assert_eq!(&whole, &by_the(Clock::Seconds, &requests));
-        prop_assert_eq!(&whole, &in_pieces(Clock::Seconds, &requests, &cuts));
+        prop_assert_eq!(&whole, &by_the(TimeUnit::Seconds, &requests));
+        prop_assert_eq!(&whole, &in_pieces(TimeUnit::Seconds, &requests, &cuts));
     }
 
     #[test]
@@ -172,7 +172,7 @@ proptest! {
 
     #[test]
     fn log_can_be_split_anywhere(requests in requests(9), cuts in prop::collection::vec(any::<usize>(), 0..4)) {
-        let (whole, pieces) = (in_one_pass(&requests), in_pieces(Clock::Milliseconds, &requests, &cuts));
+        let (whole, pieces) = (in_one_pass(&requests), in_pieces(TimeUnit::Milliseconds, &requests, &cuts));
         prop_assert_eq!(whole, pieces);
     }
 
@@ -180,7 +180,7 @@ proptest! {
     fn loads_by_chain_agree_with_the_reference(
         requests in prop_oneof![requests(4), requests(60)],
     ) {
-        let mut by_rule = ByRule::new(&question());
+        let mut by_rule = RuleCounter::new(&question());
         by_rule.count(&requests);
         let (counts, carried) = by_rule.finish_with_loads();
         prop_assert_eq!(&carried, &loads(&requests));
@@ -226,7 +226,7 @@ fn long_log_agrees_with_brute_force_as_memory_is_released() {
             Request { time: now, client, bytes: Bytes::new(random.up_to(9_000)), taken: Duration::ZERO }
         })
         .collect();
-    let mut by_rule = ByRule::new(&question());
+    let mut by_rule = RuleCounter::new(&question());
     by_rule.count(&requests);
     assert_eq!(by_rule.finish_with_loads().1, loads(&requests));
     let mut counter = Counter::new(&question());

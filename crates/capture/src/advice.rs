@@ -1,15 +1,15 @@
 //! Fixes, by who can make them in the case at hand: a sender is a client here and a server there.
 
-use diagnose::cause::{Fix, Who};
+use diagnose::cause::{Fix, Party};
 use diagnose::{Finding, FlowReport, Side};
 
 /// Party that can act on a finding.
-pub fn who(finding: &Finding, who: Who) -> &'static str {
+pub fn who(finding: &Finding, who: Party) -> &'static str {
     party(finding.side, who)
 }
 
 /// Party that can act where this side was held up.
-pub fn party(sender: Side, who: Who) -> &'static str {
+pub fn party(sender: Side, who: Party) -> &'static str {
     let receiver = sender.other();
     let application = |side| match side {
         Side::Client => "client application",
@@ -20,13 +20,13 @@ pub fn party(sender: Side, who: Who) -> &'static str {
         Side::Server => "server system",
     };
     match who {
-        Who::SendingApplication => application(sender),
-        Who::ReceivingApplication => application(receiver),
-        Who::SendingKernel => kernel(sender),
-        Who::ReceivingKernel => kernel(receiver),
-        Who::ClientApplication => application(Side::Client),
-        Who::ServerApplication => application(Side::Server),
-        Who::Network => "network",
+        Party::SendingApplication => application(sender),
+        Party::ReceivingApplication => application(receiver),
+        Party::SendingKernel => kernel(sender),
+        Party::ReceivingKernel => kernel(receiver),
+        Party::ClientApplication => application(Side::Client),
+        Party::ServerApplication => application(Side::Server),
+        Party::Network => "network",
     }
 }
 

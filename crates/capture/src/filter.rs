@@ -4,7 +4,7 @@ use std::fmt;
 
 use diagnose::{Cause, FlowReport};
 use quantity::ValueError;
-use quantity::names::{self, Unknown};
+use quantity::names::{self, UnknownName};
 use wire::{Duration, Time};
 
 /// Nothing set wants everything.
@@ -63,7 +63,7 @@ impl Filter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterError {
     /// There is no such cause.
-    Cause(Unknown),
+    Cause(UnknownName),
     /// Not a duration.
     Since(ValueError),
 }

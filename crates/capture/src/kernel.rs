@@ -19,21 +19,21 @@ use crate::group::counted;
 use crate::span::shown;
 
 /// A socket, by its own address and its peer's.
-type Ends = (SocketAddr, SocketAddr);
+type SocketPair = (SocketAddr, SocketAddr);
 
 /// Looks at sockets while a capture lasts.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SocketMonitor {
     sockets: Sockets,
     /// Whether this program's children are told from others.
     has_command: bool,
-    known: BTreeMap<Ends, Known>,
+    known: BTreeMap<SocketPair, KnownSocket>,
     /// Opened, and not yet known well enough.
-    new: Vec<Ends>,
+    new: Vec<SocketPair>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct KnownSocket {
     info: TcpInfo,
     is_ours: bool,
     /// Number of times that another program was seen to own it.
@@ -43,11 +43,11 @@ struct Known {
 /// Seen so often in other hands, it is of others: one sight may be the moment before the command's own program is found.
 const CERTAIN: u32 = 2;
 /// Connections that are asked about at one time; of more, some belong to nobody known.
-const MOST_NEW: usize = 1_000;
+const MAX_NEW: usize = 1_000;
 /// Connections that are remembered.
-const MOST_KNOWN: usize = 1 << 17;
+const MAX_KNOWN: usize = 1 << 17;
 
-impl Watch {
+impl SocketMonitor {
     /// Begins; before the command is started, if there is one.
     pub fn begin(has_command: bool) -> Result<Self, Error> {
         // What the command leaves behind when it ends is still ours: it becomes this process's child. Where that cannot be
@@ -58,7 +58,7 @@ impl Watch {
 
     /// A connection was opened: its server answered `client`.
     pub fn opened(&mut self, client: SocketAddr, server: SocketAddr) {
-        if self.new.len() + 2 <= MOST_NEW && self.known.len() < MOST_KNOWN {
+        if self.new.len() + 2 <= MAX_NEW && self.known.len() < MAX_KNOWN {
             self.new.extend([(client, server), (server, client)]);
         }
     }
@@ -97,7 +97,7 @@ impl Watch {
         let TcpSocket { local, peer, inode, info, .. } = *found;
         let is_ours = self.has_command && inodes_below(std::process::id()).contains(&inode);
         let known = self.known.entry((local, peer)).or_default();
-        *known = Known {
+        *known = KnownSocket {
             info,
             is_ours: known.is_ours || is_ours,
             of_others: known.of_others + u32::from(inode > 0 && !is_ours),
@@ -108,29 +108,29 @@ impl Watch {
     /// Whether a connection is known to be between other programs.
     pub fn is_of_others(&self, flow: &FlowReport) -> bool {
         let ends = [(flow.client, flow.server), (flow.server, flow.client)];
-        let known: Vec<&Known> = ends.iter().filter_map(|ends| self.known.get(ends)).collect();
+        let known: Vec<&KnownSocket> = ends.iter().filter_map(|ends| self.known.get(ends)).collect();
         self.has_command
             && known.iter().all(|end| !end.is_ours)
             && known.iter().any(|end| end.of_others >= CERTAIN)
     }
 
     /// The kernel's counters for local ends of these connections.
-    pub fn told(&self, flows: &[FlowReport]) -> Told {
+    pub fn reported(&self, flows: &[FlowReport]) -> KernelStats {
         let of = |flow: &FlowReport| {
             let ends =
                 [(Side::Client, (flow.client, flow.server)), (Side::Server, (flow.server, flow.client))];
-            let said = ends.map(|(side, ends)| self.known.get(&ends).map(|known| (side, known.info)));
-            ((flow.client, flow.server), said.into_iter().flatten().collect())
+            let reported = ends.map(|(side, ends)| self.known.get(&ends).map(|known| (side, known.info)));
+            ((flow.client, flow.server), reported.into_iter().flatten().collect())
         };
-        Told(flows.iter().map(of).collect())
+        KernelStats(flows.iter().map(of).collect())
     }
 }
 
 /// The kernel's counters, by connection.
 #[derive(Clone, Debug, Default)]
-pub struct Told(BTreeMap<Ends, Vec<(Side, TcpInfo)>>);
+pub struct KernelStats(BTreeMap<SocketPair, Vec<(Side, TcpInfo)>>);
 
-impl Told {
+impl KernelStats {
     /// At either end that is on this machine.
     pub fn of(&self, flow: &FlowReport) -> &[(Side, TcpInfo)] {
         self.0.get(&(flow.client, flow.server)).map(Vec::as_slice).unwrap_or_default()

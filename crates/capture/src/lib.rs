@@ -1,6 +1,6 @@
 //! Capture sessions: packets of a file, or of this machine while a command runs, made into a diagnosed [`Capture`].
 //!
-//! In flow a path or a [`live::Live`]; out flows a value that every output shows. Read in this order:
+//! In flow a path or a [`live::LiveOptions`]; out flows a value that every output shows. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -69,10 +69,10 @@ use wire::Time;
 pub use error::Error;
 
 use filter::Filter;
-use kernel::Told;
-use live::Ended;
-use reading::Reading;
-use skipped::Skipped;
+use kernel::KernelStats;
+use live::CommandExit;
+use reading::CaptureReader;
+use skipped::SkippedPackets;
 
 /// One capture, diagnosed.
 #[derive(Debug)]
@@ -92,13 +92,13 @@ pub struct Capture {
     /// Where the time went of those without findings that are too many to be kept.
     pub left_out: Account,
     /// Exit of the command that was run.
-    pub command: Option<Ended>,
+    pub command: Option<CommandExit>,
     /// The kernel's counters, if captured live.
-    pub kernel: Told,
+    pub kernel: KernelStats,
     /// Damage of the file, from some packet on.
     pub damage: Option<String>,
     /// Packets that belong to no connection.
-    pub skipped: Skipped,
+    pub skipped: SkippedPackets,
     /// Limits that were reached.
     pub warnings: Vec<String>,
 }
@@ -116,7 +116,7 @@ impl Capture {
         };
         let source = open::open(path).map_err(|error| Error::Unreadable { path: path.to_owned(), error })?;
         let mut reader = Reader::new(source).map_err(unreadable)?;
-        let mut reading = Reading::new(name.clone(), filter, is_plotted);
+        let mut reading = CaptureReader::new(name.clone(), filter, is_plotted);
         let damage = loop {
             match reader.read() {
                 Ok(Some(frame)) => reading.handle(&frame),

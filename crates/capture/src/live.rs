@@ -19,7 +19,7 @@ use trace::pcapng::{self, Interface, Packet};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use crate::sniffer::{Sniffed, Sniffer, interface_name};
+use crate::sniffer::{SniffedPacket, Sniffer, interface_name};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
@@ -29,12 +29,12 @@ use nix::unistd::Pid;
 use crate::Capture;
 use crate::Error;
 use crate::filter::Filter;
-use crate::kernel::Watch;
-use crate::reading::Reading;
+use crate::kernel::SocketMonitor;
+use crate::reading::CaptureReader;
 
 /// Options of a live capture.
 #[derive(Clone, Debug)]
-pub struct Live {
+pub struct LiveOptions {
     /// Only packets from or to it.
     pub port: Option<u16>,
     /// For so long at the most.
@@ -45,7 +45,7 @@ pub struct Live {
 
 /// Exit of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum CommandExit {
     /// By itself.
     Exited(i32),
     /// By a signal.
@@ -54,7 +54,7 @@ pub enum Ended {
     Running,
 }
 
-impl Ended {
+impl CommandExit {
     /// Its exit status, if it has one.
     pub const fn status(self) -> Option<i32> {
         match self {
@@ -72,7 +72,7 @@ impl Ended {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for CommandExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(status) => write!(f, "ended with status {status}"),
@@ -90,38 +90,38 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 ///
 /// # Errors
 /// A missing privilege, or a command that cannot be run.
-pub fn capture(ask: &Live, filter: &Filter, is_plotted: bool) -> Result<Capture, Error> {
+pub fn capture(ask: &LiveOptions, filter: &Filter, is_plotted: bool) -> Result<Capture, Error> {
     watch(ask, filter, is_plotted, None)
 }
 
 /// The same; every packet is written to `out`, too, as pcapng. Returns the diagnosis, and whether all was written.
 pub fn capture_into(
-    ask: &Live,
+    ask: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
     out: &mut dyn Write,
 ) -> (Option<Result<Capture, Error>>, io::Result<()>) {
-    match Kept::begin(out) {
-        Ok(mut kept) => (Some(watch(ask, filter, is_plotted, Some(&mut kept))), kept.finish()),
+    match CaptureFile::begin(out) {
+        Ok(mut retained) => (Some(watch(ask, filter, is_plotted, Some(&mut retained))), retained.finish()),
         Err(error) => (None, Err(error)),
     }
 }
 
 fn watch(
-    ask: &Live,
+    ask: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
-    mut kept: Option<&mut Kept<'_>>,
+    mut retained: Option<&mut CaptureFile<'_>>,
 ) -> Result<Capture, Error> {
     let mut sniffer = Sniffer::open(ask.port)?;
     let clock = Clock::start();
-    let mut watch = Watch::begin(!ask.command.is_empty())?;
+    let mut watch = SocketMonitor::begin(!ask.command.is_empty())?;
     let mut process = Process::start(&ask.command)?;
     let interrupts = Interrupts::begin()?;
     let signals = &interrupts.signals;
-    let mut reading = Reading::new(name(ask), filter, is_plotted);
+    let mut reading = CaptureReader::new(name(ask), filter, is_plotted);
     let (mut number, mut looks_at) = (0, Time::ZERO);
-    let mut ending = Ending::new(ask.span.map(|span| clock.now() + span));
+    let mut ending = CaptureEnd::new(ask.span.map(|span| clock.now() + span));
     while !ending.is_over(clock.now(), &mut process, signals.read_signal().is_ok_and(|one| one.is_some())) {
         wait(&sniffer, signals)?;
         if clock.now() >= looks_at {
@@ -132,13 +132,13 @@ fn watch(
         }
         sniffer.read(|packet| {
             number += 1;
-            let Sniffed { at, interface, cooked: _, ip, original_length: _ } = packet;
+            let SniffedPacket { at, interface, cooked: _, ip, original_length: _ } = packet;
             if let Some((client, server)) = opened(ip) {
                 watch.opened(client, server);
             }
             reading.handle(&Frame { number, at, interface, link: LinkType::Raw, bytes: ip });
-            if let Some(kept) = kept.as_deref_mut() {
-                kept.add(&packet);
+            if let Some(retained) = retained.as_deref_mut() {
+                retained.add(&packet);
             }
         });
     }
@@ -147,7 +147,7 @@ fn watch(
     watch.look_back()?;
     let all = capture.flows.len();
     capture.flows.retain(|flow| !watch.is_of_others(flow));
-    capture.kernel = watch.told(&capture.flows);
+    capture.kernel = watch.reported(&capture.flows);
     let of_others = all - capture.flows.len();
     if of_others > 0 {
         capture.warnings.push(format!("connections of other programs that are not shown: {of_others}"));
@@ -164,11 +164,11 @@ fn watch(
 /// The client and the server, if the packet is a server's answer to an opening.
 fn opened(ip: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let packet = wire::packet::Packet::read(ip).ok()?;
-    let answers = packet.tcp()?.flags.contains(Flags::SYN | Flags::ACK);
-    packet.sockets().filter(|_| answers).map(|(server, client)| (client, server))
+    let responses = packet.tcp()?.flags.contains(Flags::SYN | Flags::ACK);
+    packet.sockets().filter(|_| responses).map(|(server, client)| (client, server))
 }
 
-fn name(ask: &Live) -> String {
+fn name(ask: &LiveOptions) -> String {
     let words: Vec<_> = ask.command.iter().map(|word| word.to_string_lossy()).collect();
     match (words.is_empty(), ask.port) {
         (true, Some(port)) => format!("port {port}, live"),
@@ -179,7 +179,7 @@ fn name(ask: &Live) -> String {
 
 /// When the capture ends: some time after the command has; or when the time is up or a signal came, and the command, asked
 /// to, has ended, too, or does not.
-pub(crate) struct Ending {
+pub(crate) struct CaptureEnd {
     until: Option<Time>,
     was_asked: bool,
     has_ended: bool,
@@ -188,9 +188,9 @@ pub(crate) struct Ending {
 /// After a command's end its connections say good-bye, and the kernel's ring hands over what it still holds.
 const AFTERWARDS: Duration = Duration::from_millis(200);
 /// For so long a command is waited for that was asked to end.
-const PATIENCE: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-impl Ending {
+impl CaptureEnd {
     /// At this time, or earlier.
     pub(crate) const fn new(until: Option<Time>) -> Self {
         Self { until, was_asked: false, has_ended: false }
@@ -209,8 +209,8 @@ impl Ending {
             // Whoever asks twice does not want to wait.
             let is_impatient = self.was_asked;
             self.was_asked = true;
-            let patience = if process.interrupt() { PATIENCE } else { AFTERWARDS };
-            self.until = Some(now + patience);
+            let timeout = if process.interrupt() { EXIT_TIMEOUT } else { AFTERWARDS };
+            self.until = Some(now + timeout);
             return is_impatient;
         }
         false
@@ -285,14 +285,14 @@ impl Process {
         kill(Pid::from_raw(id), Signal::SIGTERM).is_ok()
     }
 
-    pub(crate) fn ended(&mut self) -> Option<Ended> {
+    pub(crate) fn ended(&mut self) -> Option<CommandExit> {
         let child = self.child.as_mut()?;
-        Some(Ended::of(child.try_wait().ok().flatten()))
+        Some(CommandExit::of(child.try_wait().ok().flatten()))
     }
 }
 
 /// The file that the packets are kept in.
-struct Kept<'a> {
+struct CaptureFile<'a> {
     writer: pcapng::Writer<&'a mut dyn Write>,
     interfaces: BTreeMap<u32, Interface>,
     /// Behind its header, as it is written.
@@ -301,21 +301,21 @@ struct Kept<'a> {
     failed: Option<io::Error>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> CaptureFile<'a> {
     fn begin(out: &'a mut dyn Write) -> io::Result<Self> {
         let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
         let writer = pcapng::Writer::new(out, application, None)?;
         Ok(Self { writer, interfaces: BTreeMap::new(), packet: Vec::new(), failed: None })
     }
 
-    fn add(&mut self, packet: &Sniffed<'_>) {
+    fn add(&mut self, packet: &SniffedPacket<'_>) {
         if self.failed.is_none() {
             self.failed = self.try_add(packet).err();
         }
     }
 
-    fn try_add(&mut self, packet: &Sniffed<'_>) -> io::Result<()> {
-        let Sniffed { at, interface, cooked, ip, original_length } = packet;
+    fn try_add(&mut self, packet: &SniffedPacket<'_>) -> io::Result<()> {
+        let SniffedPacket { at, interface, cooked, ip, original_length } = packet;
         let interface = match self.interfaces.get(interface) {
             Some(known) => *known,
             None => {

@@ -5,7 +5,7 @@
 //! packets.
 
 use diagnose::table::Totals;
-use diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen};
+use diagnose::{Account, Cause, Diagnosis, FlowReport, Options, PacketPosition};
 use trace::capture::clock::{Clock, Verdict};
 use trace::capture::{Frame, LinkType, tunnel};
 use wire::Time;
@@ -13,11 +13,11 @@ use wire::packet::Packet;
 
 use crate::Capture;
 use crate::filter::Filter;
-use crate::kernel::Told;
-use crate::skipped::Skipped;
+use crate::kernel::KernelStats;
+use crate::skipped::SkippedPackets;
 
 /// A diagnosis in progress.
-pub struct Reading<'a> {
+pub struct CaptureReader<'a> {
     capture: Capture,
     diagnosis: Diagnosis,
     filter: &'a Filter,
@@ -25,14 +25,14 @@ pub struct Reading<'a> {
     quiet: u64,
     clock: Clock,
     /// A packet whose time is in doubt until the next has come.
-    doubtful: Option<Box<Doubtful>>,
+    doubtful: Option<Box<DoubtfulPacket>>,
     /// Packets of a link that is not read, and which.
     unknown_links: u64,
     unknown_link: u32,
 }
 
 /// A packet that waits for the next.
-struct Doubtful {
+struct DoubtfulPacket {
     number: u64,
     interface: u32,
     link: LinkType,
@@ -44,9 +44,9 @@ const MANY_FLOWS: usize = 1_000;
 /// ... namely so many of each cause.
 const WORST: usize = 4;
 /// Connections in which nothing was found are listed up to this many.
-const MOST_QUIET: u64 = 20_000;
+const MAX_QUIET: u64 = 20_000;
 
-impl<'a> Reading<'a> {
+impl<'a> CaptureReader<'a> {
     /// Of nothing yet.
     pub fn new(name: String, filter: &'a Filter, is_plotted: bool) -> Self {
         let capture = Capture {
@@ -58,9 +58,9 @@ impl<'a> Reading<'a> {
             connections: 0,
             left_out: Account::default(),
             command: None,
-            kernel: Told::default(),
+            kernel: KernelStats::default(),
             damage: None,
-            skipped: Skipped::default(),
+            skipped: SkippedPackets::default(),
             warnings: Vec::new(),
         };
         Self {
@@ -86,14 +86,15 @@ impl<'a> Reading<'a> {
             Verdict::Doubtful { before } => {
                 self.settle_doubtful(before);
                 let Frame { number, at: _, interface, link, bytes } = *frame;
-                self.doubtful = Some(Box::new(Doubtful { number, interface, link, bytes: bytes.to_vec() }));
+                self.doubtful =
+                    Some(Box::new(DoubtfulPacket { number, interface, link, bytes: bytes.to_vec() }));
             }
         }
     }
 
     fn settle_doubtful(&mut self, at: Option<Time>) {
         if let (Some(at), Some(doubtful)) = (at, self.doubtful.take()) {
-            let Doubtful { number, interface, link, bytes } = *doubtful;
+            let DoubtfulPacket { number, interface, link, bytes } = *doubtful;
             self.pass(&Frame { number, at, interface, link, bytes: &bytes });
         }
     }
@@ -120,7 +121,7 @@ impl<'a> Reading<'a> {
     fn packet(&mut self, frame: &Frame<'_>, packet: Packet<'_>) {
         let (packet, outermost) = tunnel::innermost(packet);
         let before = self.diagnosis.totals().followed();
-        let seen = Seen { frame: frame.number, interface: frame.interface };
+        let seen = PacketPosition { frame: frame.number, interface: frame.interface };
         self.diagnosis.handle(frame.at, seen, &packet);
         if self.diagnosis.totals().followed() == before {
             self.capture.skipped.packet(&packet);
@@ -143,7 +144,7 @@ impl<'a> Reading<'a> {
         let Self { mut capture, diagnosis, quiet, clock, unknown_links, unknown_link, .. } = self;
         capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
         let Totals { evicted, beyond, .. } = diagnosis.totals();
-        let unlisted = quiet.saturating_sub(MOST_QUIET);
+        let unlisted = quiet.saturating_sub(MAX_QUIET);
         let warnings = [
             (
                 unlisted,
@@ -172,8 +173,8 @@ impl<'a> Reading<'a> {
             ),
             (capture.unreadable, "packets whose headers cannot be read", "they are left out"),
         ];
-        let said = warnings.into_iter().filter(|(count, _, _)| *count > 0);
-        capture.warnings.extend(said.map(|(count, what, why)| format!("{what}: {count}; {why}")));
+        let reported = warnings.into_iter().filter(|(count, _, _)| *count > 0);
+        capture.warnings.extend(reported.map(|(count, what, why)| format!("{what}: {count}; {why}")));
         if unknown_links > 0 {
             capture.warnings.push(format!(
                 "packets of a kind of link that is not read (number {unknown_link}): {unknown_links}; capture on Ethernet, \
@@ -195,7 +196,7 @@ impl<'a> Reading<'a> {
                 keep_the_worst(&mut flow);
             }
             self.quiet += u64::from(flow.findings.is_empty());
-            if flow.findings.is_empty() && self.quiet > MOST_QUIET {
+            if flow.findings.is_empty() && self.quiet > MAX_QUIET {
                 if !flow.is_within_dialogue {
                     capture.left_out.merge(&flow.account);
                 }
@@ -208,14 +209,14 @@ impl<'a> Reading<'a> {
 
 fn keep_the_worst(flow: &mut FlowReport) {
     flow.findings.sort_by_key(|finding| (finding.cause, std::cmp::Reverse(finding.lost)));
-    let mut kept: Vec<(Cause, usize)> = Vec::new();
-    flow.findings.retain(|finding| match kept.last_mut() {
+    let mut retained: Vec<(Cause, usize)> = Vec::new();
+    flow.findings.retain(|finding| match retained.last_mut() {
         Some((cause, count)) if *cause == finding.cause => {
             *count += 1;
             *count <= WORST
         }
         Some(_) | None => {
-            kept.push((finding.cause, 1));
+            retained.push((finding.cause, 1));
             true
         }
     });

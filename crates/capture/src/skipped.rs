@@ -10,7 +10,7 @@ use crate::group::counted;
 
 /// Packets of a capture, read and skipped.
 #[derive(Clone, Debug, Default)]
-pub struct Skipped {
+pub struct SkippedPackets {
     /// Packets that are not TCP, by kind.
     kinds: BTreeMap<String, u64>,
     /// Packets of tunnels that are not read, by kind.
@@ -24,7 +24,7 @@ const MAX_KINDS: usize = 64;
 /// Kinds that are named in a sentence.
 const SHOWN: usize = 6;
 
-impl Skipped {
+impl SkippedPackets {
     /// Counts a frame without an IP packet.
     pub fn frame(&mut self, kind: &str) {
         count(&mut self.kinds, kind);
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn kinds_are_listed_by_count_and_bounded() {
-        let mut skipped = Skipped::default();
+        let mut skipped = SkippedPackets::default();
         assert_eq!((skipped.listed(), skipped.notes()), (String::new(), Vec::new()));
         for kind in ["ARP", "DNS", "ARP"] {
             skipped.frame(kind);

@@ -35,7 +35,7 @@ pub struct Sniffer {
 
 /// One packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sniffed<'a> {
+pub struct SniffedPacket<'a> {
     /// Time at which the kernel saw it, since 1 January 1970, UTC.
     pub at: Time,
     /// Index of the interface.
@@ -69,7 +69,7 @@ impl Sniffer {
 
     /// Passes every packet that the kernel has ready to `each`, in order. A packet is ready when its block of
     /// the ring is full, or 20 ms old; until then the descriptor is not readable.
-    pub fn read(&mut self, mut each: impl FnMut(Sniffed<'_>)) {
+    pub fn read(&mut self, mut each: impl FnMut(SniffedPacket<'_>)) {
         while let Some(block) = self.ring.block() {
             packets(block).for_each(&mut each);
             self.ring.release();
@@ -118,7 +118,7 @@ fn refused(error: &std::io::Error) -> Error {
 }
 
 /// The packets of a block (`struct tpacket_block_desc`), limited by the count in its header and by its bytes.
-fn packets(block: &[u8]) -> impl Iterator<Item = Sniffed<'_>> {
+fn packets(block: &[u8]) -> impl Iterator<Item = SniffedPacket<'_>> {
     const HEAD: usize = offset_of!(libc::tpacket_block_desc, hdr);
     let count = word(block, HEAD + offset_of!(libc::tpacket_hdr_v1, num_pkts)).unwrap_or(0);
     let first = word(block, HEAD + offset_of!(libc::tpacket_hdr_v1, offset_to_first_pkt)).unwrap_or(0);
@@ -132,20 +132,20 @@ fn packets(block: &[u8]) -> impl Iterator<Item = Sniffed<'_>> {
 }
 
 /// The packet whose header (`struct tpacket3_hdr`, then `struct sockaddr_ll`) comes first.
-fn packet(bytes: &[u8]) -> Option<Sniffed<'_>> {
+fn packet(bytes: &[u8]) -> Option<SniffedPacket<'_>> {
     const ADDRESS: usize = size_of::<tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
     let seconds = u64::from(word(bytes, offset_of!(tpacket3_hdr, tp_sec))?);
     let nanoseconds = u64::from(word(bytes, offset_of!(tpacket3_hdr, tp_nsec))?);
-    let kept = word(bytes, offset_of!(tpacket3_hdr, tp_snaplen))? as usize;
+    let retained = word(bytes, offset_of!(tpacket3_hdr, tp_snaplen))? as usize;
     let original_length = word(bytes, offset_of!(tpacket3_hdr, tp_len))? as usize;
     let start = usize::from(half(bytes, offset_of!(tpacket3_hdr, tp_mac))?);
     let address = bytes.get(ADDRESS..ADDRESS + size_of::<sockaddr_ll>())?;
     let interface = word(address, offset_of!(sockaddr_ll, sll_ifindex))?;
-    Some(Sniffed {
+    Some(SniffedPacket {
         at: Time::ZERO + Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds),
         interface,
         cooked: cooked(address, interface)?,
-        ip: bytes.get(start..start + kept)?,
+        ip: bytes.get(start..start + retained)?,
         original_length,
     })
 }
@@ -191,7 +191,10 @@ mod tests {
 
     #[test]
     fn missing_right_is_reported_with_its_remedy() {
-        let told = refused(&std::io::Error::from_raw_os_error(libc::EPERM)).to_string();
-        assert!(told.starts_with("cannot capture here: ") && told.contains("run as root"), "{told}");
+        let reported = refused(&std::io::Error::from_raw_os_error(libc::EPERM)).to_string();
+        assert!(
+            reported.starts_with("cannot capture here: ") && reported.contains("run as root"),
+            "{reported}"
+        );
     }
 }

@@ -123,14 +123,14 @@ pub struct TcpInfo {
     /// Number of retransmitted segments.
     pub retransmitted: u32,
     /// Current state of sending.
-    pub sending: Sending,
+    pub sending: SenderState,
 }
 
 /// Current state of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sending {
+pub struct SenderState {
     /// Congestion state.
-    pub standing: Standing,
+    pub standing: CongestionState,
     /// Segments in flight.
     pub unacknowledged: u32,
     /// Congestion window in segments.
@@ -145,7 +145,7 @@ pub struct Sending {
 
 /// The kernel's `tcp_ca_state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum CongestionState {
     /// No loss.
     #[default]
     Open,
@@ -465,22 +465,22 @@ impl TcpInfo {
             send_buffer_limited: micros(long(bytes, 184)),
             round_trip: micros(word(bytes, 68).map(u64::from)),
             retransmitted: word(bytes, 100).unwrap_or_default(),
-            sending: Sending::read(bytes),
+            sending: SenderState::read(bytes),
         }
     }
 }
 
-impl Sending {
+impl SenderState {
     fn read(bytes: &[u8]) -> Self {
         let number = |at| word(bytes, at).unwrap_or_default();
         let size = |at| Bytes::new(u64::from(number(at)));
         Self {
             standing: match bytes.get(1) {
-                Some(1) => Standing::Disorder,
-                Some(2) => Standing::Reduced,
-                Some(3) => Standing::Recovery,
-                Some(4) => Standing::Loss,
-                Some(_) | None => Standing::Open,
+                Some(1) => CongestionState::Disorder,
+                Some(2) => CongestionState::Reduced,
+                Some(3) => CongestionState::Recovery,
+                Some(4) => CongestionState::Loss,
+                Some(_) | None => CongestionState::Open,
             },
             unacknowledged: number(24),
             congestion_window: number(80),

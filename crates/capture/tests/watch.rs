@@ -95,8 +95,8 @@ fn the_guard_fails_a_test_of_the_faulty_server_and_passes_its_twin() {
     assert_eq!(assert_no_stalls(server.port(), || fetch(server)), REQUESTS);
     let server = serve(apart, |_| ());
     let failed = panic::catch_unwind(|| assert_no_stalls(server.port(), || fetch(server))).unwrap_err();
-    let told = failed.downcast::<String>().unwrap();
-    assert!(told.contains("nagle-delayed-ack: the server"), "{told}");
+    let reported = failed.downcast::<String>().unwrap();
+    assert!(reported.contains("nagle-delayed-ack: the server"), "{reported}");
 }
 
 #[test]

@@ -10,22 +10,22 @@ use std::ops::Range;
 
 use crate::html::{self, Tag};
 use crate::picture::Picture;
-use crate::{Content, File, Kind};
+use crate::{Content, File, FileKind};
 
 /// Replacements in a page.
 #[derive(Debug, Default)]
-pub struct Replaced {
+pub struct Replacements {
     /// Rewritten documents, by their index among the files.
     pub documents: BTreeMap<usize, Vec<u8>>,
     /// Images that are no longer needed, by their index.
-    pub images: BTreeMap<usize, Look>,
+    pub images: BTreeMap<usize, ImageReplacement>,
     /// Number of CSS rules in all documents together.
     pub rules: usize,
 }
 
 /// Replacement of an image: a box, or words in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ImageReplacement {
     /// Declarations of the CSS rule.
     pub declarations: String,
     /// HTML, as the tag's `alt` had it; empty for a spacer.
@@ -33,22 +33,22 @@ pub struct Look {
 }
 
 /// Kind of replacement.
-enum Instead {
+enum ReplacementKind {
     /// A box of one colour, which may be transparent.
     Box([u8; 4]),
     /// Words: their text, background colour and text colour.
     Words { text: String, ground: [u8; 4], ink: [u8; 4] },
 }
 
-impl Replaced {
+impl Replacements {
     /// Rewrites every document of the page. An image that one of its tags still needs stays.
     pub fn of(content: &Content) -> Self {
         let places: BTreeMap<&str, usize> =
             content.files.iter().enumerate().map(|(place, file)| (file.path.as_str(), place)).collect();
-        let mut found: Vec<(usize, Range<usize>, usize, Look)> = Vec::new();
+        let mut found: Vec<(usize, Range<usize>, usize, ImageReplacement)> = Vec::new();
         let mut needed = BTreeSet::new();
         for (document, file) in
-            content.files.iter().enumerate().filter(|(_, file)| matches!(file.kind, Kind::Html))
+            content.files.iter().enumerate().filter(|(_, file)| matches!(file.kind, FileKind::Html))
         {
             for tag in html::tags(&file.bytes) {
                 let Some(image) = image(file, &tag, &places) else { continue };
@@ -69,7 +69,7 @@ impl Replaced {
         let mut replaced = Self { images, ..Self::default() };
         for (place, file) in content.files.iter().enumerate() {
             let of_it = found.iter().filter(|(document, ..)| *document == place);
-            let tags: Vec<(Range<usize>, &Look)> =
+            let tags: Vec<(Range<usize>, &ImageReplacement)> =
                 of_it.map(|(_, whole, _, look)| (whole.clone(), look)).collect();
             if !tags.is_empty() {
                 let rules: BTreeSet<&str> = tags.iter().map(|(_, look)| look.declarations.as_str()).collect();
@@ -84,7 +84,7 @@ impl Replaced {
 /// Number of occurrences of a file's name in the page's text, by the last component of its path.
 fn mentions(content: &Content, path: &str) -> usize {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
-    let texts = content.files.iter().filter(|file| matches!(file.kind, Kind::Html | Kind::Text));
+    let texts = content.files.iter().filter(|file| matches!(file.kind, FileKind::Html | FileKind::Text));
     let of_text = |text: &[u8]| {
         memchr::memmem::find_iter(text, name)
             .filter(|at| {
@@ -104,8 +104,9 @@ fn image(document: &File, tag: &Tag, places: &BTreeMap<&str, usize>) -> Option<u
     }
     let source = tag.attribute(&document.bytes, "src")?;
     let source = source.split(['?', '#']).next().unwrap_or_default();
-    let folder = document.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut parts: Vec<&str> = if source.starts_with('/') { Vec::new() } else { folder.split('/').collect() };
+    let directory = document.path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let mut parts: Vec<&str> =
+        if source.starts_with('/') { Vec::new() } else { directory.split('/').collect() };
     for part in source.split('/') {
         match part {
             ".." => drop(parts.pop()),
@@ -118,7 +119,7 @@ fn image(document: &File, tag: &Tag, places: &BTreeMap<&str, usize>) -> Option<u
 }
 
 /// Replacement of the tag's image; `None` if the image has to stay.
-fn look(file: &File, tag: &Tag, html: &[u8]) -> Option<Look> {
+fn look(file: &File, tag: &Tag, html: &[u8]) -> Option<ImageReplacement> {
     let picture = file.picture()?;
     // An image map cannot become words.
     if tag.attribute(html, "usemap").is_some() {
@@ -141,10 +142,12 @@ fn look(file: &File, tag: &Tag, html: &[u8]) -> Option<Look> {
         _ => format!(";background:{}", colour(ground)),
     };
     Some(match instead(picture, tag.attribute(html, "alt"))? {
-        Instead::Box(ground) => Look { declarations: size + &background(ground), words: String::new() },
-        Instead::Words { text, ground, ink } => {
+        ReplacementKind::Box(ground) => {
+            ImageReplacement { declarations: size + &background(ground), words: String::new() }
+        }
+        ReplacementKind::Words { text, ground, ink } => {
             let (ink, ground, letters) = (colour(ink), background(ground), height * 2 / 3);
-            Look {
+            ImageReplacement {
                 declarations: format!("{size};color:{ink}{ground};font:{letters}px/{height}px sans-serif"),
                 words: text.replace('<', "&lt;").replace('>', "&gt;"),
             }
@@ -152,23 +155,23 @@ fn look(file: &File, tag: &Tag, html: &[u8]) -> Option<Look> {
     })
 }
 
-fn instead(picture: &Picture, alt: Option<String>) -> Option<Instead> {
+fn instead(picture: &Picture, alt: Option<String>) -> Option<ReplacementKind> {
     if picture.is_animation() {
         return None;
     }
     let colours = picture.colours();
     if let [colour] = colours.keys().collect::<Vec<_>>()[..] {
-        return Some(Instead::Box(*colour));
+        return Some(ReplacementKind::Box(*colour));
     }
     words(picture, &colours, alt?)
 }
 
 /// An image of text: one line, on a background of one colour that covers at least half of it, in one text colour and
 /// the shades between the two, with alternative text.
-fn words(picture: &Picture, colours: &BTreeMap<[u8; 4], usize>, alt: String) -> Option<Instead> {
+fn words(picture: &Picture, colours: &BTreeMap<[u8; 4], usize>, alt: String) -> Option<ReplacementKind> {
     let letters = alt.chars().filter(|letter| letter.is_alphanumeric()).count();
-    let is_line = (8..=LINE_MOST).contains(&picture.height) && picture.width >= picture.height;
-    if letters == 0 || alt.chars().count() > 60 || !is_line || colours.len() > SHADES_MOST {
+    let is_line = (8..=MAX_LINE_CHARS).contains(&picture.height) && picture.width >= picture.height;
+    if letters == 0 || alt.chars().count() > 60 || !is_line || colours.len() > MAX_SHADES {
         return None;
     }
     let pixels = (picture.width * picture.height) as usize;
@@ -176,20 +179,20 @@ fn words(picture: &Picture, colours: &BTreeMap<[u8; 4], usize>, alt: String) -> 
     by_count.sort_by_key(|(count, colour)| (std::cmp::Reverse(*count), *colour));
     let ((ground_count, ground), (_, ink)) = (*by_count.first()?, *by_count.get(1)?);
     let is_plain = matches!(ground[3], 0 | 255) && ink[3] == 255;
-    (is_plain && ground_count * 2 >= pixels).then_some(Instead::Words { text: alt, ground, ink })
+    (is_plain && ground_count * 2 >= pixels).then_some(ReplacementKind::Words { text: alt, ground, ink })
 }
 
 /// Maximum height of a line of letters, in pixels.
-const LINE_MOST: u32 = 60;
+const MAX_LINE_CHARS: u32 = 60;
 /// Maximum number of colours: background, text, and the shades that smooth edges.
-const SHADES_MOST: usize = 16;
+const MAX_SHADES: usize = 16;
 
 /// The document with its tags replaced and the rules in its head: one rule for each look, however often it is used.
-fn rewritten(html: &[u8], tags: Vec<(Range<usize>, &Look)>) -> Vec<u8> {
+fn rewritten(html: &[u8], tags: Vec<(Range<usize>, &ImageReplacement)>) -> Vec<u8> {
     let mut names: BTreeMap<&str, String> = BTreeMap::new();
     let mut rules = String::from("<style>");
     let mut replacements = Vec::new();
-    for (whole, Look { declarations, words }) in tags {
+    for (whole, ImageReplacement { declarations, words }) in tags {
         let next = format!("r{}", names.len());
         let name = names.entry(declarations).or_insert_with(|| {
             rules += &format!(".{next}{{{declarations}}}");
@@ -240,7 +243,7 @@ mod tests {
                 &|_, _| (),
             ),
         };
-        let Replaced { documents, images, rules } = Replaced::of(&content);
+        let Replacements { documents, images, rules } = Replacements::of(&content);
         let words: Vec<_> = images.iter().map(|(image, look)| (*image, look.words.as_str())).collect();
         assert_eq!((rules, words), (2, vec![(1, ""), (2, "solutions &lt;b&gt; &amp;")]));
         assert_eq!(
@@ -273,8 +276,8 @@ mod tests {
                 files: make::files(sources, None, &|_, _| ()),
             }
         };
-        assert_eq!(Replaced::of(&page(html)).images.len(), 0);
-        assert_eq!(Replaced::of(&page("<img src=d.gif>")).images.len(), 1);
+        assert_eq!(Replacements::of(&page(html)).images.len(), 0);
+        assert_eq!(Replacements::of(&page("<img src=d.gif>")).images.len(), 1);
     }
 
     #[test]
@@ -286,7 +289,7 @@ mod tests {
             left_out: Vec::new(),
             files: make::files(sources, None, &|_, _| ()),
         };
-        let rewritten = &Replaced::of(&content).documents[&0];
+        let rewritten = &Replacements::of(&content).documents[&0];
         assert!(rewritten.starts_with(b"<style>") && rewritten.ends_with(b"</style><span class=r0></span>"));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use quantity::names::{Unknown, shown};
+use quantity::names::{UnknownName, shown};
 use scenario::page::PageError;
 
 /// Why a page could not be read.
@@ -38,7 +38,7 @@ pub enum Error {
         /// The path given.
         path: PathBuf,
         /// Why it is not a site's name.
-        unknown: Unknown,
+        unknown: UnknownName,
     },
     /// A recording (HAR) cannot be read.
     Recording {

@@ -10,44 +10,44 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scenario::Page;
-use scenario::page::contents::{self, Named, file, named};
-use scenario::serving::LARGEST_PAGE;
+use scenario::page::contents::{self, ReferencedFiles, file, named};
+use scenario::serving::MAX_PAGE_BYTES;
 use wire::Bytes;
 
 use crate::Error;
 
 /// The page in a directory, named after it; its notes list what of the directory is left out.
-pub fn page(folder: &Path) -> Result<Page, Error> {
-    let found = all(folder)?;
-    let Some((first, _)) = found.first() else { return Err(empty(folder)) };
-    let mut left = LARGEST_PAGE;
-    let document = file(&place(folder, first), whole(first, &mut left)?);
+pub fn page(directory: &Path) -> Result<Page, Error> {
+    let found = all(directory)?;
+    let Some((first, _)) = found.first() else { return Err(empty(directory)) };
+    let mut left = MAX_PAGE_BYTES;
+    let document = file(&place(directory, first), whole(first, &mut left)?);
     let (page, notes) = if document.content_type.starts_with("text/html") {
         let paths: BTreeMap<String, &Path> =
-            found.iter().map(|(path, _)| (place(folder, path), path.as_path())).collect();
-        let named = named(&place(folder, first), &document.body, &paths.keys().cloned().collect());
-        let notes = notes(folder, first, &named, paths.len());
+            found.iter().map(|(path, _)| (place(directory, path), path.as_path())).collect();
+        let named = named(&place(directory, first), &document.body, &paths.keys().cloned().collect());
+        let notes = notes(directory, first, &named, paths.len());
         let mut bodies = BTreeMap::new();
         for (_, place) in &named.files {
             if let (Some(path), false) = (paths.get(place), bodies.contains_key(place)) {
                 bodies.insert(place.clone(), Arc::from(whole(path, &mut left)?));
             }
         }
-        (contents::page(&name(folder), document, named, &bodies), notes)
+        (contents::page(&name(directory), document, named, &bodies), notes)
     } else {
         let others = found.iter().skip(1).filter(|(_, size)| *size > Bytes::ZERO);
-        let others = others.map(|(path, _)| Ok(file(&place(folder, path), whole(path, &mut left)?)));
+        let others = others.map(|(path, _)| Ok(file(&place(directory, path), whole(path, &mut left)?)));
         let files: Result<Vec<_>, Error> = std::iter::once(Ok(document)).chain(others).collect();
-        (Page::real(&name(folder), files?), Vec::new())
+        (Page::real(&name(directory), files?), Vec::new())
     };
-    let page = page.map_err(|error| Error::NotAPage { path: folder.to_owned(), error })?;
+    let page = page.map_err(|error| Error::NotAPage { path: directory.to_owned(), error })?;
     Ok(Page { notes, ..page })
 }
 
 /// Notes on files of the directory that are not in the page, and on references of the page without a file.
-fn notes(folder: &Path, document: &Path, named: &Named, files: usize) -> Vec<String> {
-    let document = place(folder, document).replace(char::is_control, "?");
-    let Named { files: there, missing, is_cut } = named;
+fn notes(directory: &Path, document: &Path, named: &ReferencedFiles, files: usize) -> Vec<String> {
+    let document = place(directory, document).replace(char::is_control, "?");
+    let ReferencedFiles { files: there, missing, is_cut } = named;
     let places: BTreeSet<&String> = there.iter().map(|(_, place)| place).collect();
     let fetched = places.len() + 1;
     let unnamed = files.saturating_sub(fetched);
@@ -69,40 +69,40 @@ fn notes(folder: &Path, document: &Path, named: &Named, files: usize) -> Vec<Str
     if *is_cut {
         notes.push(format!(
             "{document} references more than {} objects; the others are left out",
-            Page::OBJECTS_MOST
+            Page::MAX_OBJECTS
         ));
     }
     notes
 }
 
 /// The directory's non-empty files, at least one, in the order of the objects.
-pub fn files(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Error> {
-    let mut files = all(folder)?;
+pub fn files(directory: &Path) -> Result<Vec<(PathBuf, Bytes)>, Error> {
+    let mut files = all(directory)?;
     // Empty files have no bytes to send, and a page has no object of size 0.
     files.retain(|(_, size)| *size > Bytes::ZERO);
-    if files.is_empty() { Err(empty(folder)) } else { Ok(files) }
+    if files.is_empty() { Err(empty(directory)) } else { Ok(files) }
 }
 
 /// The directory's files, `index.html` first.
-fn all(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Error> {
+fn all(directory: &Path) -> Result<Vec<(PathBuf, Bytes)>, Error> {
     let mut files = Vec::new();
-    collect(folder, &mut files).map_err(|(path, error)| Error::Unreadable { path, error })?;
-    files.sort_by_cached_key(|(path, _)| (path != &folder.join("index.html"), path.clone()));
+    collect(directory, &mut files).map_err(|(path, error)| Error::Unreadable { path, error })?;
+    files.sort_by_cached_key(|(path, _)| (path != &directory.join("index.html"), path.clone()));
     Ok(files)
 }
 
-fn empty(folder: &Path) -> Error {
-    Error::Empty(folder.to_owned())
+fn empty(directory: &Path) -> Error {
+    Error::Empty(directory.to_owned())
 }
 
 /// Every regular file below `folder`. Symbolic links are not followed, so that there are no cycles.
-fn collect(folder: &Path, files: &mut Vec<(PathBuf, Bytes)>) -> Result<(), (PathBuf, io::Error)> {
+fn collect(directory: &Path, files: &mut Vec<(PathBuf, Bytes)>) -> Result<(), (PathBuf, io::Error)> {
     let at = |path: &Path| {
         let path = path.to_owned();
         |error| (path, error)
     };
-    for entry in fs::read_dir(folder).map_err(at(folder))? {
-        let path = entry.map_err(at(folder))?.path();
+    for entry in fs::read_dir(directory).map_err(at(directory))? {
+        let path = entry.map_err(at(directory))?.path();
         let found = fs::symlink_metadata(&path).map_err(at(&path))?;
         if found.is_dir() {
             collect(&path, files)?;
@@ -114,8 +114,8 @@ fn collect(folder: &Path, files: &mut Vec<(PathBuf, Bytes)>) -> Result<(), (Path
 }
 
 /// A file's path below the directory: `images/a.gif`.
-fn place(folder: &Path, path: &Path) -> String {
-    let below = path.strip_prefix(folder).unwrap_or(path);
+fn place(directory: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(directory).unwrap_or(path);
     let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/")
 }
@@ -134,8 +134,8 @@ fn whole(path: &Path, left: &mut Bytes) -> Result<Vec<u8>, Error> {
 }
 
 /// The last component of the path, without control characters.
-pub fn name(folder: &Path) -> String {
-    let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+pub fn name(directory: &Path) -> String {
+    let whole = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
     let name = whole.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
     name.replace(char::is_control, "?")
 }
@@ -145,14 +145,14 @@ mod tests {
     use super::*;
 
     fn made(name: &str, files: &[(&str, &[u8])]) -> Result<Page, Error> {
-        let folder = std::env::temp_dir().join(format!("roundtrip-folder-{name}-{}", std::process::id()));
+        let directory = std::env::temp_dir().join(format!("roundtrip-folder-{name}-{}", std::process::id()));
         for (place, bytes) in files {
-            let path = folder.join(place);
+            let path = directory.join(place);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
-        let page = page(&folder);
-        fs::remove_dir_all(&folder).unwrap();
+        let page = page(&directory);
+        fs::remove_dir_all(&directory).unwrap();
         page
     }
 

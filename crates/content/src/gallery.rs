@@ -5,14 +5,14 @@
 use render::output::number;
 use render::report::html::escaped;
 
-use crate::css::{Look, Replaced};
-use crate::{Content, File, Forms, Kind};
+use crate::css::{ImageReplacement, Replacements};
+use crate::{Content, File, FileKind, ImageForms};
 
 /// A section with the page's images; nothing where there are none.
-pub fn section(content: &Content, replaced: &Replaced) -> String {
-    let mut images: Vec<(usize, &File, &Forms)> = Vec::new();
+pub fn section(content: &Content, replaced: &Replacements) -> String {
+    let mut images: Vec<(usize, &File, &ImageForms)> = Vec::new();
     for (place, file) in content.files.iter().enumerate() {
-        if let Kind::Picture(forms) = &file.kind
+        if let FileKind::Picture(forms) = &file.kind
             && forms.picture.is_ok()
         {
             images.push((place, file, forms));
@@ -23,13 +23,13 @@ pub fn section(content: &Content, replaced: &Replaced) -> String {
         (!replaced.images.contains_key(place), std::cmp::Reverse(file.bytes.len()), *place)
     });
     let mut weight = 0;
-    let fits = |(_, file, forms): &(usize, &File, &Forms)| {
+    let fits = |(_, file, forms): &(usize, &File, &ImageForms)| {
         weight += shown(file, forms).iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-        weight <= WEIGHT_MOST
+        weight <= MAX_BYTES
     };
     let rows: Vec<String> = images
         .into_iter()
-        .take(IMAGES_MOST)
+        .take(MAX_IMAGES)
         .take_while(fits)
         .map(|(place, file, forms)| row(file, forms, replaced.images.get(&place)))
         .collect();
@@ -43,19 +43,19 @@ pub fn section(content: &Content, replaced: &Replaced) -> String {
     format!("<section>\n<h2>Images before and after</h2>\n{}{less}</section>\n", rows.concat())
 }
 
-const IMAGES_MOST: usize = 24;
+const MAX_IMAGES: usize = 24;
 /// Maximum bytes of all images in all forms.
-const WEIGHT_MOST: usize = 6 << 20;
+const MAX_BYTES: usize = 6 << 20;
 
 /// Forms of an image that browsers can show: MNG is not among them.
-fn shown<'a>(file: &'a File, forms: &'a Forms) -> Vec<(&'static str, &'a [u8])> {
-    let Forms { picture: _, png, mng: _, webp, jpeg, webp_lossy, avif } = forms;
+fn shown<'a>(file: &'a File, forms: &'a ImageForms) -> Vec<(&'static str, &'a [u8])> {
+    let ImageForms { picture: _, png, mng: _, webp, jpeg, webp_lossy, avif } = forms;
     let made = [("PNG", png), ("WebP", webp), ("JPEG", jpeg), ("WebP, lossy", webp_lossy), ("AVIF", avif)];
     let made = made.into_iter().filter_map(|(name, form)| form.as_deref().map(|form| (name, form)));
     std::iter::once(("as it is", file.bytes.as_slice())).chain(made).collect()
 }
 
-fn row(file: &File, forms: &Forms, look: Option<&Look>) -> String {
+fn row(file: &File, forms: &ImageForms, look: Option<&ImageReplacement>) -> String {
     let before = file.bytes.len();
     let figures: String = shown(file, forms)
         .into_iter()
@@ -65,7 +65,7 @@ fn row(file: &File, forms: &Forms, look: Option<&Look>) -> String {
             figure(&format!("<img src=\"{}\" alt=\"{alt}\">", data(bytes)), name, &size)
         })
         .collect();
-    let words = look.map(|Look { declarations, words }| {
+    let words = look.map(|ImageReplacement { declarations, words }| {
         let size = if words.is_empty() { "a box" } else { "words" };
         figure(&format!("<span style=\"{}\">{words}</span>", escaped(declarations)), "CSS", size)
     });
@@ -137,7 +137,7 @@ mod tests {
             files: make::files(sources.to_vec(), None, &|_, _| ()),
             left_out: Vec::new(),
         };
-        let page = section(&content, &Replaced::of(&content));
+        let page = section(&content, &Replacements::of(&content));
         for part in [
             "<h3>&quot;s.gif</h3>",
             "src=\"data:image/gif;base64,R0lGODlhAQABAIAA",

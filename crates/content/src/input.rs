@@ -16,7 +16,7 @@ use crate::make::{self, Progress, Source};
 use crate::{Content, recording};
 
 /// Maximum size of all of a page's files together, in bytes.
-const LARGEST_PAGE: u64 = 256 << 20;
+const MAX_PAGE_BYTES: u64 = 256 << 20;
 
 /// The page that `text` names: a directory, a recording, or a site as `roundtrip site` makes it; with images also at a
 /// quality, if one is given.
@@ -24,7 +24,7 @@ pub fn read(text: &str, seed: Seed, quality: Option<u8>, progress: &Progress<'_>
     let path = Path::new(text);
     let is_recording = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("har"));
     let (name, sources, left_out) = if path.is_dir() {
-        let (sources, left_out) = referenced(of_folder(path)?);
+        let (sources, left_out) = referenced(of_directory(path)?);
         (folder::name(path), sources, left_out)
     } else if is_recording {
         let (sources, left_out) = of_recording(path)?;
@@ -38,9 +38,9 @@ pub fn read(text: &str, seed: Seed, quality: Option<u8>, progress: &Progress<'_>
     Ok(Content { name, files: make::files(sources, quality, progress), left_out })
 }
 
-fn of_folder(path: &Path) -> Result<Vec<Source>, Error> {
+fn of_directory(path: &Path) -> Result<Vec<Source>, Error> {
     let mut files = Vec::new();
-    let mut left = LARGEST_PAGE;
+    let mut left = MAX_PAGE_BYTES;
     for (file, _) in folder::files(path)? {
         let bytes = whole(&file, left)?;
         left = left.saturating_sub(bytes.len() as u64);
@@ -63,12 +63,14 @@ fn referenced(sources: Vec<Source>) -> (Vec<Source>, Vec<String>) {
         let name = source.path.rsplit('/').next().unwrap_or_default().as_bytes();
         texts.iter().any(|text| text.path != source.path && memmem::find(&text.bytes, name).is_some())
     };
-    let kept: Vec<bool> =
+    let stored: Vec<bool> =
         sources.iter().enumerate().map(|(place, source)| place == 0 || is_named(source)).collect();
-    let (all, fetched) = (sources.len(), kept.iter().filter(|kept| **kept).count());
-    let mut names = sources.iter().zip(&kept).filter(|(_, kept)| !**kept).map(|(source, _)| &source.path);
+    let (all, fetched) = (sources.len(), stored.iter().filter(|stored| **stored).count());
+    let mut names =
+        sources.iter().zip(&stored).filter(|(_, stored)| !**stored).map(|(source, _)| &source.path);
     let first = names.next().cloned();
-    let files = sources.into_iter().zip(kept).filter_map(|(source, kept)| kept.then_some(source)).collect();
+    let files =
+        sources.into_iter().zip(stored).filter_map(|(source, stored)| stored.then_some(source)).collect();
     let note = first.map(|first| {
         let left_out = all - fetched;
         let more = if left_out > 1 { format!("{first} and {} more", left_out - 1) } else { first };
@@ -78,7 +80,7 @@ fn referenced(sources: Vec<Source>) -> (Vec<Source>, Vec<String>) {
 }
 
 fn of_recording(path: &Path) -> Result<recording::Files, Error> {
-    let bytes = whole(&path.to_path_buf(), LARGEST_PAGE)?;
+    let bytes = whole(&path.to_path_buf(), MAX_PAGE_BYTES)?;
     recording::read(bytes.as_slice()).map_err(|reason| Error::Recording { path: path.to_owned(), reason })
 }
 

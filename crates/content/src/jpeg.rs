@@ -5,7 +5,7 @@
 mod huffman;
 
 use crate::picture::Picture;
-use huffman::{Bits, Coded, Table};
+use huffman::{Bits, HuffmanSymbol, Table};
 
 /// The picture as a JPEG at a quality of 1 to 100, on the scale of the Independent JPEG Group's library.
 pub fn encode(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
@@ -52,8 +52,8 @@ fn segment(out: &mut Vec<u8>, marker: u8, data: &[u8]) {
 /// 8 by 8 coefficients as symbols to encode.
 struct Block {
     is_colour: bool,
-    dc: Coded,
-    ac: Vec<Coded>,
+    dc: HuffmanSymbol,
+    ac: Vec<HuffmanSymbol>,
 }
 
 /// Huffman tables for luminance and for chroma, of the DC and of the AC coefficients.
@@ -61,12 +61,12 @@ struct Tables([[Table; 2]; 2]);
 
 impl Tables {
     fn of(blocks: &[Block]) -> Self {
-        let table = |is_colour: bool, of: fn(&Block) -> &[Coded]| {
+        let table = |is_colour: bool, of: fn(&Block) -> &[HuffmanSymbol]| {
             let blocks = blocks.iter().filter(|block| block.is_colour == is_colour);
             Table::of(blocks.flat_map(of).map(|coded| coded.symbol))
         };
-        let first: fn(&Block) -> &[Coded] = |block| std::slice::from_ref(&block.dc);
-        let others: fn(&Block) -> &[Coded] = |block| &block.ac;
+        let first: fn(&Block) -> &[HuffmanSymbol] = |block| std::slice::from_ref(&block.dc);
+        let others: fn(&Block) -> &[HuffmanSymbol] = |block| &block.ac;
         Self([false, true].map(|is_colour| [table(is_colour, first), table(is_colour, others)]))
     }
 
@@ -147,7 +147,7 @@ fn transformed(samples: &[f32; 64], steps: &[u8; 64], cosines: &[[f32; 8]; 8]) -
 
 /// The DC coefficient as the difference from the previous block's, and the AC coefficients as runs of zeros (T.81,
 /// section F.1.2).
-fn symbols(levels: &[i32; 64], before: i32) -> (Coded, Vec<Coded>) {
+fn symbols(levels: &[i32; 64], before: i32) -> (HuffmanSymbol, Vec<HuffmanSymbol>) {
     const SIXTEEN_ZEROS: u8 = 0xf0;
     const END: u8 = 0;
     let (mut others, mut zeros) = (Vec::new(), 0);
@@ -156,14 +156,14 @@ fn symbols(levels: &[i32; 64], before: i32) -> (Coded, Vec<Coded>) {
             zeros += 1;
             continue;
         }
-        others.extend((0..zeros / 16).map(|_| Coded::bare(SIXTEEN_ZEROS)));
-        others.push(Coded::number(zeros % 16, *level));
+        others.extend((0..zeros / 16).map(|_| HuffmanSymbol::bare(SIXTEEN_ZEROS)));
+        others.push(HuffmanSymbol::number(zeros % 16, *level));
         zeros = 0;
     }
     if zeros > 0 {
-        others.push(Coded::bare(END));
+        others.push(HuffmanSymbol::bare(END));
     }
-    (Coded::number(0, levels[0] - before), others)
+    (HuffmanSymbol::number(0, levels[0] - before), others)
 }
 
 /// A block from its lowest to its highest frequencies, in zigzag order (T.81, figure A.6).

@@ -75,25 +75,25 @@ pub struct File {
     /// Bytes on the wire where the page was recorded: fewer, if the file was sent compressed.
     pub sent: Option<u64>,
     /// Kind of content, with other forms of an image.
-    pub kind: Kind,
+    pub kind: FileKind,
 }
 
 /// Kind of a file in this study.
 #[derive(Debug)]
-pub enum Kind {
+pub enum FileKind {
     /// HTML: has tags, and names images.
     Html,
     /// Other text: style, script, data.
     Text,
     /// A GIF, PNG or JPEG, with the forms it was given.
-    Picture(Box<Forms>),
+    Picture(Box<ImageForms>),
     /// Anything else stays as it is.
     Other,
 }
 
 /// An image in other formats.
 #[derive(Debug)]
-pub struct Forms {
+pub struct ImageForms {
     /// The decoded picture, or the reason why the image stays as it is.
     pub picture: Result<Picture, String>,
     /// PNG, or APNG of an animation.
@@ -114,8 +114,8 @@ impl File {
     /// Returns the decoded picture, if the file is an image that can be read.
     pub fn picture(&self) -> Option<&Picture> {
         match &self.kind {
-            Kind::Picture(forms) => forms.picture.as_ref().ok(),
-            Kind::Html | Kind::Text | Kind::Other => None,
+            FileKind::Picture(forms) => forms.picture.as_ref().ok(),
+            FileKind::Html | FileKind::Text | FileKind::Other => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::picture::Picture;
-use crate::{File, Forms, Kind, avif, jpeg, mng, png, still, webp};
+use crate::{File, FileKind, ImageForms, avif, jpeg, mng, png, still, webp};
 
 /// A file with unknown contents.
 #[derive(Clone, Debug)]
@@ -39,11 +39,11 @@ impl Source {
     fn made(self, quality: Option<u8>) -> File {
         let Self { path, ending, bytes, sent } = self;
         let kind = match ending.to_ascii_lowercase().as_str() {
-            html if HTML.contains(&html) => Kind::Html,
-            text if TEXT.contains(&text) => Kind::Text,
+            html if HTML.contains(&html) => FileKind::Html,
+            text if TEXT.contains(&text) => FileKind::Text,
             ending => match Format::of(&bytes, ending) {
-                Some(format) => Kind::Picture(Box::new(format.forms(&bytes, quality))),
-                None => Kind::Other,
+                Some(format) => FileKind::Picture(Box::new(format.forms(&bytes, quality))),
+                None => FileKind::Other,
             },
         };
         File { path, bytes, sent, kind }
@@ -104,7 +104,7 @@ impl Format {
         }
     }
 
-    fn forms(self, bytes: &[u8], quality: Option<u8>) -> Forms {
+    fn forms(self, bytes: &[u8], quality: Option<u8>) -> ImageForms {
         let picture = match self {
             Self::Gif => Picture::of_gif(bytes),
             Self::Png => still::of_png(bytes),
@@ -120,7 +120,7 @@ impl Format {
             // Lossless formats only make a photograph larger.
             Self::Jpeg => (None, None),
         };
-        Forms {
+        ImageForms {
             png,
             webp,
             mng: shown.filter(|picture| picture.is_animation()).and_then(mng::encode),
@@ -162,9 +162,9 @@ mod tests {
             }
             bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
             let files = files(vec![Source::of("x.png".to_owned(), bytes)], None, &|_, _| ());
-            if let [File { kind: Kind::Picture(forms), .. }] = &files[..] {
-                let said = forms.picture.as_ref().err();
-                prop_assert!(said.is_none_or(|said| !said.is_empty() && !said.contains(char::is_control)));
+            if let [File { kind: FileKind::Picture(forms), .. }] = &files[..] {
+                let reported = forms.picture.as_ref().err();
+                prop_assert!(reported.is_none_or(|reported| !reported.is_empty() && !reported.contains(char::is_control)));
             }
         }
     }
@@ -180,12 +180,12 @@ mod tests {
         let files = files(sources.to_vec(), Some(50), &|_, _| ());
         let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["index.html", "a.gif", "b.jpg", "c"]);
-        let [Kind::Html, Kind::Picture(png), Kind::Picture(broken), Kind::Other] =
+        let [FileKind::Html, FileKind::Picture(png), FileKind::Picture(broken), FileKind::Other] =
             [&files[0].kind, &files[1].kind, &files[2].kind, &files[3].kind]
         else {
             panic!("{files:?}")
         };
-        let Forms { picture, png, mng, webp, jpeg, webp_lossy, avif } = &**png;
+        let ImageForms { picture, png, mng, webp, jpeg, webp_lossy, avif } = &**png;
         assert_eq!(picture.as_ref().unwrap().frames[0].pixels, still.frames[0].pixels);
         let made = [png, mng, webp, jpeg, webp_lossy, avif].map(Option::is_some);
         let is_built = crate::HAS_IMAGE_CODECS;

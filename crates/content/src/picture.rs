@@ -1,6 +1,6 @@
 //! A decoded picture: each frame as the viewer sees it, with all of the canvas. GIFs are read here, others in `still`.
 //!
-//! The number of pixels is limited to [`PIXELS_MOST`] in all frames together: a larger picture (a decompression bomb)
+//! The number of pixels is limited to [`MAX_PIXELS`] in all frames together: a larger picture (a decompression bomb)
 //! is reported and left out.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::io::Cursor;
 use gif::{ColorOutput, DecodeOptions, DisposalMethod, MemoryLimit, Repeat};
 
 /// Maximum number of pixels in all frames: 64 MB decoded.
-pub const PIXELS_MOST: u64 = 1 << 24;
+pub const MAX_PIXELS: u64 = 1 << 24;
 
 /// A decoded image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +48,10 @@ impl Picture {
     pub fn of_gif(bytes: &[u8]) -> Result<Self, String> {
         let mut options = DecodeOptions::new();
         options.set_color_output(ColorOutput::RGBA);
-        options.set_memory_limit(MemoryLimit::Bytes((4 * PIXELS_MOST).try_into().expect("it is not zero")));
-        let said =
+        options.set_memory_limit(MemoryLimit::Bytes((4 * MAX_PIXELS).try_into().expect("it is not zero")));
+        let reported =
             |error: gif::DecodingError| format!("it does not decode: {error}").replace(char::is_control, "?");
-        let mut decoder = options.read_info(Cursor::new(bytes)).map_err(said)?;
+        let mut decoder = options.read_info(Cursor::new(bytes)).map_err(reported)?;
         let (width, height) = (usize::from(decoder.width()), usize::from(decoder.height()));
         let area = width * height;
         if area == 0 {
@@ -64,13 +64,13 @@ impl Picture {
         let mut frames: Vec<Frame> = Vec::new();
         let mut canvas = Vec::new();
         loop {
-            if (area * (frames.len() + 1)) as u64 > PIXELS_MOST {
-                return Err(format!("it has more than {PIXELS_MOST} pixels"));
+            if (area * (frames.len() + 1)) as u64 > MAX_PIXELS {
+                return Err(format!("it has more than {MAX_PIXELS} pixels"));
             }
-            let Some(frame) = decoder.read_next_frame().map_err(said)? else { break };
+            let Some(frame) = decoder.read_next_frame().map_err(reported)? else { break };
             canvas.resize(area, [0; 4]);
             let before = (frame.dispose == DisposalMethod::Previous).then(|| canvas.clone());
-            let shown = Place {
+            let shown = FramePosition {
                 left: frame.left.into(),
                 top: frame.top.into(),
                 width: frame.width.into(),
@@ -153,14 +153,14 @@ impl Picture {
 }
 
 /// Position of a frame on the canvas; parts outside of it are not shown.
-struct Place {
+struct FramePosition {
     left: usize,
     top: usize,
     width: usize,
     canvas: usize,
 }
 
-impl Place {
+impl FramePosition {
     fn draw(&self, canvas: &mut [[u8; 4]], pixels: &[[u8; 4]]) {
         for (number, pixel) in pixels.iter().enumerate() {
             if let Some(place) = self.at(canvas, number).filter(|_| pixel[3] != 0) {

@@ -6,7 +6,7 @@
 use oxipng::{Options, StripChunks};
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Encoder, EncodingError, Filter};
 
-use crate::picture::{PIXELS_MOST, Palette, Picture};
+use crate::picture::{MAX_PIXELS, Palette, Picture};
 
 /// The picture as a PNG; `None` where it cannot be written.
 pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
@@ -19,7 +19,7 @@ pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
 /// A PNG made smaller without loss; `None` where it cannot be read, or is too large.
 pub fn optimised(png: &[u8]) -> Option<Vec<u8>> {
     // 16 bits of four channels for the maximum number of pixels.
-    let most = usize::try_from(8 * PIXELS_MOST).ok();
+    let most = usize::try_from(8 * MAX_PIXELS).ok();
     let options =
         Options { strip: StripChunks::Safe, max_decompressed_size: most, ..Options::from_preset(PRESET) };
     oxipng::optimize_from_memory(png, &options).ok()

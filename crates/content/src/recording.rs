@@ -17,10 +17,10 @@ pub type Files = (Vec<Source>, Vec<String>);
 /// # Errors
 /// The file is not HAR, or has no bodies.
 pub fn read(from: impl Read) -> Result<Files, String> {
-    let (answers, left_out) = har::files(from).map_err(|error| error.to_string())?;
+    let (responses, left_out) = har::files(from).map_err(|error| error.to_string())?;
     let mut left_out: Vec<String> = left_out.into_iter().collect();
     let mut files = Vec::new();
-    for har::File { path, mime, sent, body } in answers {
+    for har::File { path, mime, sent, body } in responses {
         match body {
             Some(body) if !body.is_empty() => {
                 let ending = ending(&mime, &path).to_owned();

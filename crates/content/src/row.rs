@@ -7,7 +7,7 @@ use wire::Bytes;
 
 use crate::Content;
 use crate::Error;
-use crate::css::Replaced;
+use crate::css::Replacements;
 use crate::step::{Part, Step};
 
 /// A page in one form, loaded.
@@ -44,7 +44,7 @@ pub struct Row {
 /// Rows of every step over every network, with packets and times from the simulator. Lossy steps need a quality.
 pub fn rows(
     content: &Content,
-    replaced: &Replaced,
+    replaced: &Replacements,
     scenarios: &[Scenario],
     has_quality: bool,
 ) -> Result<Vec<Row>, Error> {
@@ -122,7 +122,7 @@ mod tests {
             Protocol::Http11,
             Stack::named("linux").unwrap(),
         );
-        let rows = rows(&content, &Replaced::of(&content), &[scenario], false).unwrap();
+        let rows = rows(&content, &Replacements::of(&content), &[scenario], false).unwrap();
         let before = &rows[0];
         for row in &rows {
             assert_eq!(row.bytes, row.files.iter().map(|file| file.bytes).sum::<u64>(), "{}", row.step);

@@ -10,13 +10,13 @@ use render::report::html::escaped;
 use render::report::table_of;
 use render::terminal::Terminal;
 
-use crate::css::Replaced;
+use crate::css::Replacements;
 use crate::gallery;
 use crate::row::Row;
-use crate::{Content, Forms, Kind};
+use crate::{Content, FileKind, ImageForms};
 
 /// Tables: the steps over each network, then each image in its forms.
-pub fn text(content: &Content, replaced: &Replaced, rows: &[Row], terminal: Terminal) -> String {
+pub fn text(content: &Content, replaced: &Replacements, rows: &[Row], terminal: Terminal) -> String {
     let mut text = String::new();
     for group in groups(rows) {
         let title = format!("{} over {}, {}", group[0].page, group[0].network, group[0].protocol);
@@ -79,8 +79,8 @@ fn images(content: &Content) -> Grid {
     let mut rows = Vec::new();
     let mut sums = [0; 8];
     for file in &content.files {
-        let Kind::Picture(forms) = &file.kind else { continue };
-        let Forms { picture, png, mng, webp, jpeg, webp_lossy, avif } = &**forms;
+        let FileKind::Picture(forms) = &file.kind else { continue };
+        let ImageForms { picture, png, mng, webp, jpeg, webp_lossy, avif } = &**forms;
         let length = |form: &Option<Vec<u8>>| form.as_ref().map(Vec::len);
         let cells = [
             picture.as_ref().ok().map(|picture| picture.frames.len()),
@@ -107,28 +107,28 @@ fn line(name: &str, cells: [Option<usize>; 8]) -> Vec<String> {
 }
 
 /// Files that were left out, with the reasons.
-fn notes(content: &Content, replaced: &Replaced, rows: &[Row]) -> Vec<String> {
-    let kept = content.files.iter().filter_map(|file| match &file.kind {
-        Kind::Picture(forms) => forms.picture.as_ref().err().map(|why| {
+fn notes(content: &Content, replaced: &Replacements, rows: &[Row]) -> Vec<String> {
+    let stored = content.files.iter().filter_map(|file| match &file.kind {
+        FileKind::Picture(forms) => forms.picture.as_ref().err().map(|why| {
             let form = if forms.png.is_some() { "stays a PNG" } else { "stays as it is" };
             format!("{} {form}: {why}", file.path)
         }),
-        Kind::Html | Kind::Text | Kind::Other => None,
+        FileKind::Html | FileKind::Text | FileKind::Other => None,
     });
-    let said: BTreeSet<&String> = rows.iter().flat_map(|row| &row.notes).collect();
+    let sentences: BTreeSet<&String> = rows.iter().flat_map(|row| &row.notes).collect();
     let left_out = content.left_out.iter().cloned();
     std::iter::once(by_css(replaced))
         .chain(unread(content))
-        .chain(kept)
+        .chain(stored)
         .chain(left_out)
-        .chain(said.into_iter().cloned())
+        .chain(sentences.into_iter().cloned())
         .collect()
 }
 
 /// Images in formats that are not decoded here, which stay as they are: `24 images (24 webp)`.
 fn unread(content: &Content) -> Option<String> {
     let mut formats: BTreeMap<String, usize> = BTreeMap::new();
-    for file in content.files.iter().filter(|file| matches!(file.kind, Kind::Other)) {
+    for file in content.files.iter().filter(|file| matches!(file.kind, FileKind::Other)) {
         let ending = file.path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         if let Some(ending) = ending.filter(|ending| UNREAD.contains(&ending.as_str())) {
             *formats.entry(ending).or_default() += 1;
@@ -144,8 +144,8 @@ fn unread(content: &Content) -> Option<String> {
 const UNREAD: [&str; 8] = ["webp", "avif", "jxl", "heic", "bmp", "ico", "tif", "tiff"];
 
 /// Images that CSS rules replace, which bytes and objects alone do not show.
-fn by_css(replaced: &Replaced) -> String {
-    let Replaced { documents, images, rules } = replaced;
+fn by_css(replaced: &Replacements) -> String {
+    let Replacements { documents, images, rules } = replaced;
     let words = images.values().filter(|look| !look.words.is_empty()).count();
     match images.len() {
         0 => {
@@ -214,7 +214,7 @@ pub fn csv(rows: &[Row]) -> String {
 }
 
 /// The tables as sections of a page.
-pub fn sections(content: &Content, replaced: &Replaced, rows: &[Row]) -> String {
+pub fn sections(content: &Content, replaced: &Replacements, rows: &[Row]) -> String {
     let section = |title: String, table: String| {
         format!(
             "<section>\n<h2>{}</h2>\n<div class=\"scroll\">\n{table}</div>\n</section>\n",
@@ -234,6 +234,6 @@ pub fn sections(content: &Content, replaced: &Replaced, rows: &[Row]) -> String 
     steps + &gallery::section(content, replaced) + &images + &paragraphs(&notes(content, replaced, rows))
 }
 
-fn paragraphs(said: &[String]) -> String {
-    said.iter().map(|said| format!("<p>{}</p>\n", escaped(said.trim()))).collect()
+fn paragraphs(sentences: &[String]) -> String {
+    sentences.iter().map(|sentences| format!("<p>{}</p>\n", escaped(sentences.trim()))).collect()
 }

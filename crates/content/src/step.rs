@@ -5,9 +5,9 @@
 use serde::Serialize;
 
 use crate::coding::Coding;
-use crate::css::Replaced;
+use crate::css::Replacements;
 use crate::html;
-use crate::{Content, File, Forms, Kind};
+use crate::{Content, File, FileKind, ImageForms};
 
 /// A change to the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl Step {
     }
 
     /// The remaining objects, in the order of the files.
-    pub fn parts(self, content: &Content, replaced: &Replaced) -> Vec<Part> {
+    pub fn parts(self, content: &Content, replaced: &Replacements) -> Vec<Part> {
         let (coding, is_lower, format, is_styled) = match self {
             Self::AsIs => (None, false, Format::AsIs, false),
             Self::Coded(coding) => (Some(coding), false, Format::AsIs, false),
@@ -148,9 +148,9 @@ impl Step {
         let part = |(place, file): (usize, &File)| {
             let rewritten = replaced.documents.get(&place).filter(|_| is_styled);
             let (form, bytes) = match &file.kind {
-                Kind::Html | Kind::Text => file.coded(coding, is_lower, rewritten),
-                Kind::Picture(forms) => file.smallest(forms.in_format(format)),
-                Kind::Other => file.as_it_is(),
+                FileKind::Html | FileKind::Text => file.coded(coding, is_lower, rewritten),
+                FileKind::Picture(forms) => file.smallest(forms.in_format(format)),
+                FileKind::Other => file.as_it_is(),
             };
             Part { path: file.path.clone(), form, bytes: bytes.max(1) }
         };
@@ -179,7 +179,7 @@ impl File {
         rewritten: Option<&Vec<u8>>,
     ) -> (&'static str, u64) {
         let bytes = rewritten.unwrap_or(&self.bytes);
-        let lower = (is_lower && matches!(self.kind, Kind::Html)).then(|| html::in_lower_case(bytes));
+        let lower = (is_lower && matches!(self.kind, FileKind::Html)).then(|| html::in_lower_case(bytes));
         let bytes = lower.as_ref().unwrap_or(bytes);
         // A file that was sent compressed and then rewritten is compressed again, unless a coding is given.
         let came_compressed = self.sent.is_some_and(|sent| sent < self.bytes.len() as u64);
@@ -196,7 +196,7 @@ impl File {
     }
 }
 
-impl Forms {
+impl ImageForms {
     /// The image's forms of a format.
     fn in_format(&self, format: Format) -> impl Iterator<Item = (&'static str, u64)> {
         let Self { picture, png, mng, webp, jpeg, webp_lossy, avif } = self;
@@ -261,7 +261,7 @@ mod tests {
             let sources = [("index.html", html.as_bytes()), ("s.gif", spacer)];
             let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes.to_vec())).to_vec();
             let content = Content { name: "p".to_owned(), files: make::files(sources, None, &|_, _| ()), left_out: Vec::new() };
-            let replaced = Replaced::of(&content);
+            let replaced = Replacements::of(&content);
             for step in Step::all(true) {
                 let parts = step.parts(&content, &replaced);
                 let stays = !matches!(step, Step::Css | Step::AllOfThen | Step::AllOfNow | Step::AllOfNowLossy)

@@ -11,7 +11,7 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use crate::picture::{Frame, PIXELS_MOST, Picture};
+use crate::picture::{Frame, MAX_PIXELS, Picture};
 
 /// Decodes a PNG.
 ///
@@ -20,10 +20,10 @@ use crate::picture::{Frame, PIXELS_MOST, Picture};
 pub fn of_png(bytes: &[u8]) -> Result<Picture, String> {
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(Transformations::EXPAND | Transformations::ALPHA);
-    let said = |error: png::DecodingError| undecodable(&error.to_string());
-    let header = decoder.read_header_info().map_err(said)?;
+    let reported = |error: png::DecodingError| undecodable(&error.to_string());
+    let header = decoder.read_header_info().map_err(reported)?;
     limited(header.width.into(), header.height.into())?;
-    let mut reader = decoder.read_info().map_err(said)?;
+    let mut reader = decoder.read_info().map_err(reported)?;
     let info = reader.info();
     let (width, height) = info.size();
     if info.is_animated() {
@@ -41,7 +41,7 @@ pub fn of_png(bytes: &[u8]) -> Result<Picture, String> {
         return Err("it has a colour profile".to_owned());
     }
     let mut data = vec![0; reader.output_buffer_size().ok_or("it is too large")?];
-    let shown = reader.next_frame(&mut data).map_err(said)?;
+    let shown = reader.next_frame(&mut data).map_err(reported)?;
     let pixels: Vec<[u8; 4]> = match shown.color_type {
         ColorType::Rgba => data.as_chunks().0.to_vec(),
         ColorType::GrayscaleAlpha => {
@@ -84,7 +84,7 @@ fn undecodable(why: &str) -> String {
 fn limited(width: u64, height: u64) -> Result<(), String> {
     match width * height {
         0 => Err("it has no pixels".to_owned()),
-        area if area > PIXELS_MOST => Err(format!("it has more than {PIXELS_MOST} pixels")),
+        area if area > MAX_PIXELS => Err(format!("it has more than {MAX_PIXELS} pixels")),
         _ => Ok(()),
     }
 }
@@ -164,7 +164,7 @@ mod tests {
             crc.sum()
         };
         bomb[29..33].copy_from_slice(&sum.to_be_bytes());
-        assert_eq!(of_png(&bomb), Err(format!("it has more than {PIXELS_MOST} pixels")));
+        assert_eq!(of_png(&bomb), Err(format!("it has more than {MAX_PIXELS} pixels")));
         assert_eq!(writer::optimised(&bomb), None);
         for cut in [0, 1, 20, 40] {
             assert!(of_png(&bomb[..cut]).is_err());

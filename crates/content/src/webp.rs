@@ -7,7 +7,7 @@ use webp::{AnimEncoder, AnimFrame, Encoder, PixelLayout, WebPConfig};
 use crate::picture::Picture;
 
 /// Maximum width and height of the format, in pixels.
-const SIDE_MOST: u32 = 16_383;
+const MAX_SIDE: u32 = 16_383;
 
 /// The picture as lossless WebP; `None` where it is too large for the format.
 pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
@@ -25,7 +25,7 @@ pub fn encode_lossy(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
 }
 
 fn write(picture: &Picture, mut config: WebPConfig) -> Option<Vec<u8>> {
-    if picture.width > SIDE_MOST || picture.height > SIDE_MOST {
+    if picture.width > MAX_SIDE || picture.height > MAX_SIDE {
         return None;
     }
     config.method = 6;

@@ -90,7 +90,7 @@ fn serve(server: &mut Server, request: &[u8], from: impl Fn(u32) -> SocketAddr) 
         // Two milliseconds apart, so that one client is within the share of its token.
         let now = Time::ZERO + wire::Duration::from_millis(2 * u64::from(index));
         match server.receive(now, from(index), request) {
-            Verdict::Serve(ticket, _) => drop(black_box(server.answer(now, ticket, 1_200))),
+            Verdict::Serve(ticket, _) => drop(black_box(server.channel(now, ticket, 1_200))),
             Verdict::Refer(_) | Verdict::Ignore(_) => {}
         }
     }
@@ -129,7 +129,7 @@ fn open(server: &mut Server, from: SocketAddr) -> ConnectionId {
     let Verdict::Serve(ticket, _) = server.receive(Time::ZERO, from, &request) else {
         panic!("it is served")
     };
-    let Channel::Open { connection, client: _ } = server.answer(Time::ZERO, ticket, 9_000) else {
+    let Channel::Open { connection, client: _ } = server.channel(Time::ZERO, ticket, 9_000) else {
         panic!("it is large")
     };
     server.handle(Time::ZERO, Input::Opened(connection));

@@ -6,18 +6,18 @@
 //!
 //! ```text
 //! request ──► poll ──► Send                          Datagram, Unreachable ──► handle ──► poll ──► Head, Body, End
-//!                      (again, until an answer)      Accepted, Received, Ended                     Fallback, Failed
+//!                      (again, until an response)      Accepted, Received, Ended                     Fallback, Failed
 //! ```
 
 mod config;
-mod gathered;
-mod in_parts;
-mod incoming;
+mod events;
+mod opened_connections;
+mod partial_responses;
 pub(crate) mod phase;
+mod reassembly;
 mod servers;
 mod stream;
 mod timing;
-mod told;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,17 +27,17 @@ use wire::Time;
 use super::address::unmapped;
 use super::message::{Id, RequestHeader, read_response};
 use super::secret::Secret;
-use gathered::Gathered;
 use http1::message::{Method, RequestHead};
-use in_parts::Aside;
-use incoming::{Answer, Connection};
+use opened_connections::{Connection, IncomingResponse};
+use partial_responses::ConnectionPart;
 use phase::{Event, Phase};
+use reassembly::Reassembly;
 use servers::{Cache, Servers, checked, past_caches, write_datagram};
-use timing::{RoundTrips, Vigil};
+use timing::{ResponseTimer, RoundTrips};
 
-pub use config::{Answerers, ClientConfig, Resend};
+pub use config::{ClientConfig, Resend, Responders};
+pub use events::{ConnectionId, Discard, Failure, Input, Output, Reason, Refusal, Source};
 pub use servers::FILL_FIELD;
-pub use told::{ConnectionId, Discard, Failure, Input, Output, Reason, Refusal, Source};
 
 /// A client. `poll` until it returns a timeout, then `handle` an input or make a `request`, and so on.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub struct Client {
     over: VecDeque<Key>,
     connections: BTreeMap<ConnectionId, Connection>,
     servers: Servers,
-    agenda: BTreeSet<(Time, Due)>,
+    agenda: BTreeSet<(Time, TimerTarget)>,
     outputs: VecDeque<Output>,
 }
 
@@ -66,14 +66,14 @@ struct Request {
     /// It is sent past caches on the way, though nothing was lost.
     passes_caches: bool,
     sent: Time,
-    vigil: Vigil,
+    vigil: ResponseTimer,
     due: Option<Time>,
     /// Number of parts it was offered to take; 0 if none.
     parts: u8,
-    gathered: Option<Box<Gathered>>,
+    gathered: Option<Box<Reassembly>>,
     /// Whether what is missing was asked for.
     has_recovered: bool,
-    aside: Option<Aside>,
+    aside: Option<ConnectionPart>,
 }
 
 /// A request's place: a keyed hash of its id, so that the time of a look-up tells nothing about ids.
@@ -81,7 +81,7 @@ struct Request {
 struct Key(u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+enum TimerTarget {
     Request(Key),
     Connection(ConnectionId),
 }
@@ -141,7 +141,7 @@ impl Client {
             resends: 0,
             passes_caches,
             sent: now,
-            vigil: Vigil::new(now, self.servers.learn(server).heard),
+            vigil: ResponseTimer::new(now, self.servers.learn(server).heard),
             due: None,
             parts,
             gathered: None,
@@ -204,8 +204,8 @@ impl Client {
         {
             self.agenda.remove(&(time, due));
             match due {
-                Due::Request(key) => self.expire(now, key),
-                Due::Connection(id) => {
+                TimerTarget::Request(key) => self.expire(now, key),
+                TimerTarget::Connection(id) => {
                     self.lose(now, id, Failure::Stalled);
                     self.outputs.push_back(Output::Close(id));
                 }
@@ -233,11 +233,11 @@ impl Client {
     fn send(&mut self, now: Time, key: Key, recovery: Option<Vec<u8>>) {
         let Some(request) = self.requests.get_mut(&key) else { return };
         let usual = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
-        let asked = request.gathered.as_ref().filter(|_| recovery.is_some());
-        let Some(wait) = asked.map(|gathered| gathered.patience_when_asked()).or(usual) else { return };
+        let requested = request.gathered.as_ref().filter(|_| recovery.is_some());
+        let Some(wait) = requested.map(|gathered| gathered.timeout_when_asked()).or(usual) else { return };
         request.sent = now;
         request.due = Some(now + wait);
-        self.agenda.insert((now + wait, Due::Request(key)));
+        self.agenda.insert((now + wait, TimerTarget::Request(key)));
         let datagram = recovery.unwrap_or_else(|| request.whole(self.port));
         self.outputs.push_back(Output::Send(request.server, datagram));
     }
@@ -252,7 +252,7 @@ impl Client {
                 request.vigil.goes_on(now, self.servers.heard(request.server), wait, &self.config.resend)
         {
             request.due = Some(due);
-            self.agenda.insert((due, Due::Request(key)));
+            self.agenda.insert((due, TimerTarget::Request(key)));
             return;
         }
         self.try_again(now, key);
@@ -293,7 +293,7 @@ impl Client {
             return;
         }
         if let Some(due) = request.due.take() {
-            self.agenda.remove(&(due, Due::Request(key)));
+            self.agenda.remove(&(due, TimerTarget::Request(key)));
             let server = self.servers.learn(request.server);
             server.is_behind_unwanted = true;
             request.passes_caches = true;
@@ -301,7 +301,7 @@ impl Client {
                 request.passes_caches = false;
                 return self.try_again(now, key);
             }
-            request.vigil = Vigil::new(now, server.heard);
+            request.vigil = ResponseTimer::new(now, server.heard);
             self.send(now, key, None);
         }
     }
@@ -378,7 +378,7 @@ impl Client {
     }
 
     /// Whether somebody there may answer: this request, or any.
-    fn may_answer(&self, peer: IpAddr, request: Option<&Request>) -> bool {
+    fn may_respond(&self, peer: IpAddr, request: Option<&Request>) -> bool {
         let is_asked = match request {
             Some(request) => same_host(request.server.ip(), peer),
             None => self.requests.values().any(|request| same_host(request.server.ip(), peer)),
@@ -398,7 +398,7 @@ impl Client {
         if !matches!(next, Phase::Waiting | Phase::Gathering)
             && let Some(due) = request.due.take()
         {
-            self.agenda.remove(&(due, Due::Request(key)));
+            self.agenda.remove(&(due, TimerTarget::Request(key)));
         }
         if next == Phase::Over {
             (request.datagram, request.gathered, request.aside) = (Vec::new(), None, None);

@@ -213,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn every_second_limited_answer_slips() {
+    fn every_second_limited_response_slips() {
         let mut limiter = limiter(LimiterConfig::default());
         let address = "198.51.100.1".parse().unwrap();
         for _ in 0..100 {
             assert_eq!(limiter.charge(at(0), address, 1), Allowance::Granted);
         }
-        let told: Vec<Allowance> = (0..4).map(|_| limiter.charge(at(0), address, 1)).collect();
-        assert_eq!(told, [Allowance::Silence, Allowance::Slip, Allowance::Silence, Allowance::Slip]);
+        let reported: Vec<Allowance> = (0..4).map(|_| limiter.charge(at(0), address, 1)).collect();
+        assert_eq!(reported, [Allowance::Silence, Allowance::Slip, Allowance::Silence, Allowance::Slip]);
         assert_eq!(limiter.limited(), 4);
     }
 
@@ -237,8 +237,8 @@ mod tests {
         let address = "198.51.100.1".parse().unwrap();
         let weight = units(1_232 + 28);
         let mut bytes = |from: u64, to: u64| -> u64 {
-            let asked = (from * 10..to * 10).flat_map(|tick| (0..4_000).map(move |_| at(tick * 100)));
-            let granted = asked.filter(|now| limiter.charge(*now, address, weight) == Allowance::Granted);
+            let requested = (from * 10..to * 10).flat_map(|tick| (0..4_000).map(move |_| at(tick * 100)));
+            let granted = requested.filter(|now| limiter.charge(*now, address, weight) == Allowance::Granted);
             granted.count() as u64 * u64::from(weight) * UNIT_BYTES
         };
         let [first, later] = [bytes(0, 1), bytes(1, 11)];

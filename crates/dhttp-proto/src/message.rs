@@ -31,8 +31,8 @@ impl Id {
     ///
     /// # Errors
     /// [`Malformed::Short`].
-    pub fn split(answer: &[u8]) -> Result<(Self, &[u8]), Malformed> {
-        let (id, rest) = answer.split_first_chunk().ok_or(Malformed::Short)?;
+    pub fn split(response: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let (id, rest) = response.split_first_chunk().ok_or(Malformed::Short)?;
         Ok((Self(u64::from_be_bytes(*id)), rest))
     }
 }
@@ -181,7 +181,7 @@ pub fn write_request(header: RequestHeader, head: &RequestHead, out: &mut Vec<u8
 /// Why it is no answer to that request.
 pub fn read_response<'a>(
     mut message: &'a [u8],
-    answers: &Method,
+    responses: &Method,
     limits: &Limits,
 ) -> Result<(ResponseView<'a>, &'a [u8]), Malformed> {
     let head = ResponseView::read(&mut message, limits)?;
@@ -191,7 +191,7 @@ pub fn read_response<'a>(
     }
     let declared = content_length(head.fields.all("Content-Length"))?;
     let length = message.len() as u64;
-    let is_right = match (head.status, answers) {
+    let is_right = match (head.status, responses) {
         (..200, _) => return Err(Malformed::Interim),
         // Their length is that of an answer with a body (RFC 9110, section 8.6).
         (204 | 304, _) | (_, Method::Head) => length == 0,
@@ -267,8 +267,8 @@ mod tests {
         })
     }
 
-    fn response(http: &str, answers: Method) -> Result<&str, Malformed> {
-        let (_, body) = read_response(http.as_bytes(), &answers, &Limits::default())?;
+    fn response(http: &str, responses: Method) -> Result<&str, Malformed> {
+        let (_, body) = read_response(http.as_bytes(), &responses, &Limits::default())?;
         Ok(std::str::from_utf8(body).unwrap())
     }
 
@@ -324,12 +324,12 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_an_answer_is_that_of_its_datagram() {
+    fn the_length_of_a_response_is_that_of_its_datagram() {
         assert_eq!(response("HTTP/1.1 200 OK\r\n\r\nbody", Method::Get), Ok("body"));
         assert_eq!(response("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", Method::Get), Ok("body"));
         assert_eq!(response("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", Method::Head), Ok(""));
         assert_eq!(response("HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n", Method::Get), Ok(""));
-        for (text, answers, why) in [
+        for (text, responses, why) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbody", Method::Get, Malformed::Body),
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbody", Method::Get, Malformed::Body),
             ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", Method::Head, Malformed::Body),
@@ -343,7 +343,7 @@ mod tests {
             ("HTTP/1.0 200 OK\r\n\r\n", Method::Get, Malformed::Http(PeerFault::Version)),
             ("SSH-2.0", Method::Get, Malformed::Http(PeerFault::StatusLine)),
         ] {
-            assert_eq!(response(text, answers), Err(why), "{text:?}");
+            assert_eq!(response(text, responses), Err(why), "{text:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ use http1::message::{Fields, Limits, Version};
 pub const PARTS_FIELD: &str = "DHTTP-Parts";
 
 /// No client gets more, whatever it says: an initial window of TCP (RFC 6928).
-pub const MOST_PARTS: u8 = 10;
+pub const MAX_PARTS: u8 = 10;
 
 /// Whether a datagram that answers a request is a part of its answer.
 pub fn is_part(datagram: &[u8]) -> bool {
@@ -33,12 +33,12 @@ pub fn is_for_missing(datagram: &[u8]) -> bool {
 pub(super) fn read(value: &[u8]) -> u8 {
     let number =
         std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    number.and_then(|text| text.parse::<u8>().ok()).unwrap_or(0).min(MOST_PARTS)
+    number.and_then(|text| text.parse::<u8>().ok()).unwrap_or(0).min(MAX_PARTS)
 }
 
 /// An answer that may be divided: how long the heads of its parts would be, and what it has of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Divisible {
+pub struct DivisibleResponse {
     /// Id and head of the part that begins the object.
     first_head: u64,
     /// Of any other.
@@ -49,15 +49,15 @@ pub struct Divisible {
 
 /// An answer that was divided: its parts, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Division {
-    whole: Divisible,
+pub struct DividedResponse {
+    whole: DivisibleResponse,
     /// The largest datagram, in bytes.
     most: u64,
     /// The body's next byte.
     at: u64,
 }
 
-impl Divisible {
+impl DivisibleResponse {
     /// An answer to GET with this status, these fields and a body of so many bytes; `None` if it cannot be divided:
     /// only what is there, whole (200) or in one part (206), and has a strong entity tag, by which what is lost can be
     /// asked for.
@@ -92,8 +92,8 @@ impl Divisible {
     }
 
     /// Divided into datagrams of at most `most` bytes; `None` if they are more than `parts`.
-    pub(super) fn divide(self, most: u64, parts: u8) -> Option<Division> {
-        let division = Division { whole: self, most, at: self.part.first };
+    pub(super) fn divide(self, most: u64, parts: u8) -> Option<DividedResponse> {
+        let division = DividedResponse { whole: self, most, at: self.part.first };
         let fits = self.first_head.max(self.other_head) < most;
         (fits && division.take(usize::from(parts) + 1).count() <= usize::from(parts)).then_some(division)
     }
@@ -103,7 +103,7 @@ impl Divisible {
     }
 }
 
-impl Division {
+impl DividedResponse {
     /// The bytes of all its datagrams: at least as many as there will be.
     pub fn bytes(self) -> u64 {
         self.map(|part| self.whole.head(part.first) + part.length).sum()
@@ -115,13 +115,13 @@ impl Division {
     }
 }
 
-impl Iterator for Division {
+impl Iterator for DividedResponse {
     type Item = Part;
 
     fn next(&mut self) -> Option<Part> {
         let (at, end) = (self.at, self.whole.part.first + self.whole.part.length);
-        let room = self.most.saturating_sub(self.whole.head(at));
-        let length = room.min(end.saturating_sub(at));
+        let capacity = self.most.saturating_sub(self.whole.head(at));
+        let length = capacity.min(end.saturating_sub(at));
         self.at += length;
         (length > 0).then_some(Part { first: at, length, of: Some(self.whole.of) })
     }
@@ -167,12 +167,16 @@ mod tests {
     const FIELDS: [(&[u8], &[u8]); 3] =
         [(b"Content-Type", b"text/plain"), (b"ETag", b"\"t\""), (b"DHTTP-Token", b"0123")];
 
-    fn divisible(status: u16, fields: &[(&'static [u8], &'static [u8])], length: u64) -> Option<Divisible> {
-        Divisible::of(status, fields.iter().copied(), length)
+    fn divisible(
+        status: u16,
+        fields: &[(&'static [u8], &'static [u8])],
+        length: u64,
+    ) -> Option<DivisibleResponse> {
+        DivisibleResponse::of(status, fields.iter().copied(), length)
     }
 
     #[test]
-    fn parts_are_whole_messages_of_no_more_than_s_and_together_the_answer() {
+    fn parts_are_whole_messages_of_no_more_than_s_and_together_the_response() {
         for length in [1, 999, 1_232, 5_000, 8_192, 11_000] {
             let body: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
             let division = divisible(200, &FIELDS, length).unwrap().divide(1_232, 10).unwrap();

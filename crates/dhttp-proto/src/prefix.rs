@@ -40,17 +40,17 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Several of them, at most [`Prefixes::MOST`]: a value among others that say how something is.
+/// Several of them, at most [`Prefixes::MAX_PREFIXES`]: a value among others that say how something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefixes([Option<Prefix>; Self::MOST]);
+pub struct Prefixes([Option<Prefix>; Self::MAX_PREFIXES]);
 
 impl Prefixes {
     /// So many are enough for whoever names them one by one.
-    pub const MOST: usize = 8;
+    pub const MAX_PREFIXES: usize = 8;
 
     /// These; `None` if they are too many.
     pub fn new(prefixes: &[Prefix]) -> Option<Self> {
-        let mut all = [None; Self::MOST];
+        let mut all = [None; Self::MAX_PREFIXES];
         for (place, prefix) in prefixes.iter().enumerate() {
             *all.get_mut(place)? = Some(*prefix);
         }
@@ -69,29 +69,29 @@ impl Prefixes {
 }
 
 impl FromStr for Prefix {
-    type Err = NoPrefix;
+    type Err = PrefixError;
 
-    fn from_str(text: &str) -> Result<Self, NoPrefix> {
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
         let (address, bits) =
             text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| NoPrefix)?;
+        let address: IpAddr = address.parse().map_err(|_| PrefixError)?;
         let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), str::parse).map_err(|_| NoPrefix)?;
-        if bits <= most { Ok(Self { address, bits }) } else { Err(NoPrefix) }
+        let bits = bits.map_or(Ok(most), str::parse).map_err(|_| PrefixError)?;
+        if bits <= most { Ok(Self { address, bits }) } else { Err(PrefixError) }
     }
 }
 
 /// It is neither an address nor a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoPrefix;
+pub struct PrefixError;
 
-impl fmt::Display for NoPrefix {
+impl fmt::Display for PrefixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("it is neither an address nor a network, such as 203.0.113.0/24")
     }
 }
 
-impl Error for NoPrefix {}
+impl Error for PrefixError {}
 
 #[cfg(test)]
 mod tests {
@@ -120,7 +120,7 @@ mod tests {
             assert!(!contains(prefix, address), "{prefix} {address}");
         }
         for text in ["", "203.0.113.0/33", "203.0.113.0/", "203.0.113/24", "::/129", "203.0.113.0/-1"] {
-            assert_eq!(text.parse::<Prefix>(), Err(NoPrefix), "{text}");
+            assert_eq!(text.parse::<Prefix>(), Err(PrefixError), "{text}");
         }
     }
 }

@@ -9,13 +9,13 @@
 //! Opened, Progressed, Written, Closed, Broken -> handle -> poll -> Close, Abort, Timeout
 //! ```
 
-mod answered;
 mod config;
 mod connections;
 mod loss;
 pub(crate) mod phase;
 mod prefixes;
 mod reply;
+mod response_memory;
 mod sizes;
 
 use core::net::{IpAddr, SocketAddr};
@@ -25,16 +25,16 @@ use wire::Time;
 use super::address::{can_be_client, unmapped};
 use super::limiter::{Allowance, Limiter, units};
 use super::message::{Id, Malformed, Marks, Request};
-use super::parts::{Divisible, Division};
-use super::token::{Key, Token, Tokens, Worth};
-use answered::{Answered, GlobalId};
-use connections::{Choice, Connections};
+use super::parts::{DividedResponse, DivisibleResponse};
+use super::token::{Key, Token, Tokens, Validity};
+use connections::{ConnectionChoice, Connections};
 use http1::message::RequestView;
-use loss::{Kind, Losses};
+use loss::{ChannelKind, Losses};
 use phase::Event;
+use response_memory::{GlobalId, ResponseMemory};
 use sizes::Sizes;
 
-pub use config::{LossConfig, Patience, PerClient, Scope, ServerConfig, Validation};
+pub use config::{ConnectionTimeouts, LossConfig, PerClient, Scope, ServerConfig, Validation};
 pub use connections::ConnectionId;
 pub use reply::{Outbox, Reply, Response, Stream, Transmit, WholeResponse};
 pub use sizes::Adaptation;
@@ -47,12 +47,12 @@ pub enum Verdict<'a> {
     /// Send these eight bytes back: the client is to ask again, over plain HTTP.
     Refer([u8; Id::BYTES]),
     /// Do nothing.
-    Ignore(Ignored),
+    Ignore(IgnoreReason),
 }
 
 /// Why a datagram is not answered; for counters and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoreReason {
     /// It comes from where no client can be.
     Source,
     /// It is no request.
@@ -81,7 +81,7 @@ pub struct Ticket {
     parts: u8,
     /// It asks for parts that were lost.
     recovers: bool,
-    worth: Worth,
+    worth: Validity,
     lane: Option<ConnectionId>,
 }
 
@@ -94,8 +94,8 @@ impl Ticket {
     /// Whether the client has shown a token, and so is where it says; or is believed whatever it says.
     pub const fn has_proved_its_address(&self) -> bool {
         match self.worth {
-            Worth::Valid | Worth::Ageing => true,
-            Worth::Nothing => false,
+            Validity::Valid | Validity::Ageing => true,
+            Validity::Nothing => false,
         }
     }
 }
@@ -106,7 +106,7 @@ pub enum Channel {
     /// One datagram: id, head, body.
     Datagram,
     /// So many datagrams, each a message with its share of the body.
-    Parts(Division),
+    Parts(DividedResponse),
     /// This connection, behind whatever waits there already: id, head, body. Say when it is written.
     Connection(ConnectionId),
     /// The same, once the connection is there: open it.
@@ -163,7 +163,7 @@ pub struct Server {
     config: ServerConfig,
     losses: Losses,
     sizes: Sizes,
-    answered: Answered,
+    answered: ResponseMemory,
     connections: Connections,
     guard: Option<Guard>,
 }
@@ -202,8 +202,8 @@ impl Server {
             config,
             losses: Losses::new(config.loss, secrets.tables),
             sizes: Sizes::new(config.threshold, config.adapts, secrets.tables),
-            answered: Answered::new(config.remembered),
-            connections: Connections::new(config.connections, config.per_client, config.patience),
+            answered: ResponseMemory::new(config.remembered),
+            connections: Connections::new(config.connections, config.per_client, config.timeout),
             guard,
         }
     }
@@ -223,42 +223,42 @@ impl Server {
     /// Judges a datagram.
     pub fn receive<'a>(&mut self, now: Time, source: SocketAddr, datagram: &'a [u8]) -> Verdict<'a> {
         if !can_be_client(source) {
-            return Verdict::Ignore(Ignored::Source);
+            return Verdict::Ignore(IgnoreReason::Source);
         }
         let request = match Request::read(datagram, &self.config.limits) {
             Ok(request) => request,
-            Err(why) => return Verdict::Ignore(Ignored::Malformed(why)),
+            Err(why) => return Verdict::Ignore(IgnoreReason::Malformed(why)),
         };
         let Request { header, head, marks } = request;
         let client = SocketAddr::new(source.ip(), header.port);
         let worth = self.worth(now, client, &marks);
-        if let Some(guard) = self.guard.as_mut().filter(|_| worth == Worth::Nothing) {
+        if let Some(guard) = self.guard.as_mut().filter(|_| worth == Validity::Nothing) {
             match guard.limiter.charge(now, source.ip(), 1) {
                 Allowance::Granted => {}
                 Allowance::Slip => return Verdict::Refer(header.id.to_bytes()),
-                Allowance::Silence => return Verdict::Ignore(Ignored::Limited),
+                Allowance::Silence => return Verdict::Ignore(IgnoreReason::Limited),
             }
         }
         // Not the whole answer once more: what has come of it shall not be in vain.
         let recovers = header.is_resend && marks.parts > 0 && marks.has_range;
         if header.is_resend {
             // Whoever has proved nothing must not be able to say that a path loses.
-            if worth != Worth::Nothing && !marks.is_past_caches {
+            if worth != Validity::Nothing && !marks.is_past_caches {
                 self.losses.count_resent(now, source.ip());
             }
             let id = global(source, header.id);
             if self.answered.contains(id) && !recovers {
-                return Verdict::Ignore(Ignored::Answered);
+                return Verdict::Ignore(IgnoreReason::Answered);
             }
             if self.answered.is_in_progress(id) {
-                return Verdict::Ignore(Ignored::InProgress);
+                return Verdict::Ignore(IgnoreReason::InProgress);
             }
         }
         if !self.is_for_datagrams(&head, &marks) {
             return Verdict::Refer(header.id.to_bytes());
         }
         // Without a token none of its responses takes a connection, be it open already.
-        let lane = if worth == Worth::Nothing { None } else { self.reserve(client) };
+        let lane = if worth == Validity::Nothing { None } else { self.reserve(client) };
         let ticket = Ticket {
             id: header.id,
             source,
@@ -277,7 +277,7 @@ impl Server {
     /// [`super::token::TOKEN_FIELD`]: for a client that has none, or an old one, unless the response fits a datagram without
     /// the field and not with it.
     pub fn token(&mut self, now: Time, ticket: &Ticket, size: impl FnOnce() -> u64) -> Option<Token> {
-        if ticket.worth == Worth::Valid {
+        if ticket.worth == Validity::Valid {
             return None;
         }
         let (guard, size) = (self.guard.as_ref()?, size());
@@ -303,17 +303,17 @@ impl Server {
     }
 
     /// Chooses the channel of an answer of `size` bytes: id, head and body.
-    pub fn answer(&mut self, now: Time, ticket: Ticket, size: u64) -> Channel {
-        self.answer_in_parts(now, ticket, size, || None)
+    pub fn channel(&mut self, now: Time, ticket: Ticket, size: u64) -> Channel {
+        self.channel_in_parts(now, ticket, size, || None)
     }
 
     /// The same, of an answer that may be divisible; that is asked for only where it makes a difference.
-    pub fn answer_in_parts(
+    pub fn channel_in_parts(
         &mut self,
         now: Time,
         ticket: Ticket,
         size: u64,
-        divisible: impl FnOnce() -> Option<Divisible>,
+        divisible: impl FnOnce() -> Option<DivisibleResponse>,
     ) -> Channel {
         let budget = self.budget(&ticket);
         let is_within = |bytes| budget.is_none_or(|budget| bytes <= budget);
@@ -326,16 +326,16 @@ impl Server {
         } else {
             None
         };
-        if is_resend && (size <= most || division.is_some()) && worth != Worth::Nothing {
+        if is_resend && (size <= most || division.is_some()) && worth != Validity::Nothing {
             self.strike(now, source.ip(), size.min(most));
         }
         let division = division.filter(|division| !is_resend && is_within(cost(*division)));
         let is_large = size > most && division.is_none();
         let kind = self.losses.choose(now, source.ip(), is_large, is_resend);
-        if kind == Kind::Udp && (division.is_some() || is_within(size)) {
+        if kind == ChannelKind::Udp && (division.is_some() || is_within(size)) {
             self.release(lane);
             let bytes = division.map_or(size, cost) + DATAGRAM_HEADERS;
-            if worth != Worth::Nothing && !self.is_within_rate(now, source.ip(), bytes) {
+            if worth != Validity::Nothing && !self.is_within_rate(now, source.ip(), bytes) {
                 return Channel::Refer(id.to_bytes());
             }
             if !recovers {
@@ -345,7 +345,7 @@ impl Server {
             return division.map_or(Channel::Datagram, Channel::Parts);
         }
         // Whoever is at an address without a token may be anybody: no SYN goes there, and nothing on a connection.
-        let found = if worth == Worth::Nothing { None } else { self.connection(now, client, lane) };
+        let found = if worth == Validity::Nothing { None } else { self.connection(now, client, lane) };
         let Some((connection, is_new)) = found else {
             return Channel::Refer(id.to_bytes());
         };
@@ -390,12 +390,12 @@ impl Server {
         }
     }
 
-    fn worth(&self, now: Time, client: SocketAddr, marks: &Marks<'_>) -> Worth {
-        let Some(guard) = &self.guard else { return Worth::Valid };
+    fn worth(&self, now: Time, client: SocketAddr, marks: &Marks<'_>) -> Validity {
+        let Some(guard) = &self.guard else { return Validity::Valid };
         let check = |token| guard.tokens.check(now, client, token);
-        match marks.token.map_or(Worth::Nothing, check) {
-            Worth::Nothing => marks.other_token.map_or(Worth::Nothing, check),
-            worth @ (Worth::Valid | Worth::Ageing) => worth,
+        match marks.token.map_or(Validity::Nothing, check) {
+            Validity::Nothing => marks.other_token.map_or(Validity::Nothing, check),
+            worth @ (Validity::Valid | Validity::Ageing) => worth,
         }
     }
 
@@ -408,8 +408,10 @@ impl Server {
     /// Counts a request as pending at the connection that its answer would take now.
     fn reserve(&mut self, client: SocketAddr) -> Option<ConnectionId> {
         match self.connections.choose(client) {
-            Choice::Idle(id) | Choice::Fewest(id) => self.connections.assign(id).then_some(id),
-            Choice::New | Choice::Nowhere => None,
+            ConnectionChoice::Idle(id) | ConnectionChoice::Fewest(id) => {
+                self.connections.assign(id).then_some(id)
+            }
+            ConnectionChoice::New | ConnectionChoice::Nowhere => None,
         }
     }
 
@@ -430,13 +432,15 @@ impl Server {
             return Some((id, false));
         }
         match self.connections.choose(client) {
-            Choice::Idle(id) | Choice::Fewest(id) => self.connections.assign(id).then_some((id, false)),
-            Choice::New => {
+            ConnectionChoice::Idle(id) | ConnectionChoice::Fewest(id) => {
+                self.connections.assign(id).then_some((id, false))
+            }
+            ConnectionChoice::New => {
                 let is_allowed =
                     self.config.reach.allows(client) && self.is_within_rate(now, client.ip(), SYNS_BYTES);
                 is_allowed.then(|| (self.connections.open(now, client), true))
             }
-            Choice::Nowhere => None,
+            ConnectionChoice::Nowhere => None,
         }
     }
 
@@ -459,14 +463,14 @@ impl Guard {
     /// The bytes of UDP payload that may go back for a request; `None` with a token.
     const fn budget(&self, ticket: &Ticket) -> Option<u64> {
         match ticket.worth {
-            Worth::Valid | Worth::Ageing => None,
-            Worth::Nothing => Some(self.factor.saturating_mul(ticket.bytes)),
+            Validity::Valid | Validity::Ageing => None,
+            Validity::Nothing => Some(self.factor.saturating_mul(ticket.bytes)),
         }
     }
 }
 
 /// The bytes of UDP payload of all parts, and the headers of each but the first, which is as long as the request's own.
-fn cost(division: Division) -> u64 {
+fn cost(division: DividedResponse) -> u64 {
     division.bytes() + DATAGRAM_HEADERS * (division.count() as u64).saturating_sub(1)
 }
 

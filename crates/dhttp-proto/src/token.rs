@@ -46,7 +46,7 @@ pub struct Token([u8; Token::DIGITS]);
 
 /// Validity of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Worth {
+pub enum Validity {
     /// The address is the client's.
     Valid,
     /// The same; but more than half of its life is over, or its key is about to go: give the client another.
@@ -74,25 +74,25 @@ impl Tokens {
     }
 
     /// Returns the validity of a client's [`TOKEN_FIELD`], for connections to this address and TCP port.
-    pub fn check(&self, now: Time, client: SocketAddr, value: &[u8]) -> Worth {
-        let Some((body, mac)) = Token::decode(value) else { return Worth::Nothing };
+    pub fn check(&self, now: Time, client: SocketAddr, value: &[u8]) -> Validity {
+        let Some((body, mac)) = Token::decode(value) else { return Validity::Nothing };
         let is_current = body.generation == self.current.generation;
         let previous = self.previous.filter(|key| key.generation == body.generation);
         let Some(key) = (if is_current { Some(self.current) } else { previous }) else {
-            return Worth::Nothing;
+            return Validity::Nothing;
         };
         // Both are words: the comparison takes one time whatever they hold.
         if body.hash(&key, client) ^ mac != 0 {
-            return Worth::Nothing;
+            return Validity::Nothing;
         }
         let made = Time::ZERO + Duration::from_secs(u64::from(body.second));
         let age = now.since(made);
         if body.second > second(now) || age > self.lifetime {
-            Worth::Nothing
+            Validity::Nothing
         } else if is_current && age <= self.lifetime / 2 {
-            Worth::Valid
+            Validity::Valid
         } else {
-            Worth::Ageing
+            Validity::Ageing
         }
     }
 }
@@ -202,10 +202,10 @@ mod tests {
         let tokens = Tokens::new(key(1), LIFETIME);
         let token = tokens.make(at(100), CLIENT);
         let worth = |now| tokens.check(now, CLIENT, token.as_str().as_bytes());
-        assert_eq!(worth(at(99)), Worth::Nothing, "from the future");
-        assert_eq!([worth(at(100)), worth(at(1_900))], [Worth::Valid, Worth::Valid]);
-        assert_eq!([worth(at(1_901)), worth(at(3_700))], [Worth::Ageing, Worth::Ageing]);
-        assert_eq!(worth(at(3_700) + Duration::from_nanos(1)), Worth::Nothing);
+        assert_eq!(worth(at(99)), Validity::Nothing, "from the future");
+        assert_eq!([worth(at(100)), worth(at(1_900))], [Validity::Valid, Validity::Valid]);
+        assert_eq!([worth(at(1_901)), worth(at(3_700))], [Validity::Ageing, Validity::Ageing]);
+        assert_eq!(worth(at(3_700) + Duration::from_nanos(1)), Validity::Nothing);
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
             tokens.rotate(key(generation));
             worths.push(tokens.check(at(1), CLIENT, token.as_str().as_bytes()));
         }
-        assert_eq!(worths, [Worth::Ageing, Worth::Nothing]);
+        assert_eq!(worths, [Validity::Ageing, Validity::Nothing]);
     }
 
     #[test]
@@ -227,23 +227,23 @@ mod tests {
         let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 8));
         let mapped = IpAddr::V6(Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0xc000, 0x0207]));
         for (address, port, worth) in [
-            (other, 40_001, Worth::Nothing),
-            (CLIENT.ip(), 40_002, Worth::Nothing),
-            (CLIENT.ip(), 0, Worth::Nothing),
-            (mapped, 40_001, Worth::Valid),
+            (other, 40_001, Validity::Nothing),
+            (CLIENT.ip(), 40_002, Validity::Nothing),
+            (CLIENT.ip(), 0, Validity::Nothing),
+            (mapped, 40_001, Validity::Valid),
         ] {
             let client = SocketAddr::new(address, port);
             assert_eq!(tokens.check(at(5), client, token.as_bytes()), worth, "{client}");
         }
         let stranger = Tokens::new(Key { secret: [9; 16], ..key(1) }, LIFETIME);
-        assert_eq!(stranger.check(at(5), CLIENT, token.as_bytes()), Worth::Nothing);
+        assert_eq!(stranger.check(at(5), CLIENT, token.as_bytes()), Validity::Nothing);
         for place in 0..token.len() {
             let mut forged = token.clone().into_bytes();
             forged[place] = if forged[place] == b'0' { b'1' } else { b'0' };
-            assert_eq!(tokens.check(at(5), CLIENT, &forged), Worth::Nothing, "digit {place}");
-            assert_eq!(tokens.check(at(5), CLIENT, &token.as_bytes()[..place]), Worth::Nothing);
+            assert_eq!(tokens.check(at(5), CLIENT, &forged), Validity::Nothing, "digit {place}");
+            assert_eq!(tokens.check(at(5), CLIENT, &token.as_bytes()[..place]), Validity::Nothing);
         }
-        assert_eq!(tokens.check(at(5), CLIENT, token.to_uppercase().as_bytes()), Worth::Nothing);
+        assert_eq!(tokens.check(at(5), CLIENT, token.to_uppercase().as_bytes()), Validity::Nothing);
     }
 
     #[test]

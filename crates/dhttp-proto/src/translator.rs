@@ -13,7 +13,7 @@
 //! A datagram that is no request of DHTTP is passed on as it is, and opens nothing. Not the kernel's rules, which the
 //! pinholes become, and no socket.
 
-mod told;
+mod events;
 
 use core::net::SocketAddr;
 use core::ops::RangeInclusive;
@@ -22,13 +22,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wire::Time;
 
 use super::address::{can_be_client, is_listened_on};
-use super::client::Answerers;
+use super::client::Responders;
 use super::message::{Id, Request, RequestHeader};
 use super::parts::is_part;
 use super::secret::Secret;
 use http1::message::Limits;
 
-pub use told::{Input, Mapping, Output, Pinhole, Refusal, Translation, TranslatorConfig};
+pub use events::{Input, Mapping, Output, Pinhole, Refusal, Translation, TranslatorConfig};
 
 /// So many connections of one server may be on their way to one client at once. More answers wait for these.
 pub const SLOTS: u8 = 4;
@@ -48,7 +48,7 @@ pub struct Translator {
     mappings: BTreeMap<Key, State>,
     /// The other way; empty where addresses are not translated, because answers do not come this way then.
     outsides: BTreeMap<SocketAddr, Key>,
-    agenda: BTreeSet<(Time, Due)>,
+    agenda: BTreeSet<(Time, TimerTarget)>,
     outputs: VecDeque<Output>,
 }
 
@@ -56,7 +56,7 @@ pub struct Translator {
 type Key = (SocketAddr, u16);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+enum TimerTarget {
     Mapping(Key),
     Answer(Key, Id),
 }
@@ -67,13 +67,13 @@ struct State {
     active: Time,
     /// When it is looked at whether it still is.
     due: Time,
-    outstanding: BTreeMap<Id, Outstanding>,
+    outstanding: BTreeMap<Id, OutstandingRequest>,
     strangers: VecDeque<SocketAddr>,
-    asked: u8,
+    requested: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Outstanding {
+struct OutstandingRequest {
     server: SocketAddr,
     slot: u8,
     until: Time,
@@ -97,7 +97,7 @@ impl Translator {
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         let (peer, refused) = match input {
             Input::Request { from, to, datagram } => (from, self.request(now, from, to, datagram)),
-            Input::Answer { at, from, datagram } => (from, self.answer(at, from, datagram)),
+            Input::Answer { at, from, datagram } => (from, self.respond(at, from, datagram)),
             Input::Unreachable { at, server } => (server, self.unreachable(at, server)),
             Input::Taken(mapping) => return self.end((mapping.inside, mapping.tcp_port)),
         };
@@ -114,9 +114,9 @@ impl Translator {
         {
             self.agenda.remove(&(time, due));
             match due {
-                Due::Mapping(key) => self.age(now, key),
+                TimerTarget::Mapping(key) => self.age(now, key),
                 // Its pinhole has closed by itself.
-                Due::Answer(key, id) => self.forget(key, id, time),
+                TimerTarget::Answer(key, id) => self.forget(key, id, time),
             }
         }
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
@@ -186,13 +186,13 @@ impl Translator {
             due: now + self.config.idle,
             outstanding: BTreeMap::new(),
             strangers: VecDeque::new(),
-            asked: 0,
+            requested: 0,
         };
         match self.config.translation {
             Translation::To(..) => self.outsides.insert(outside, key),
             Translation::None => None,
         };
-        self.agenda.insert((state.due, Due::Mapping(key)));
+        self.agenda.insert((state.due, TimerTarget::Mapping(key)));
         self.mappings.insert(key, state);
         self.outputs.push_back(Output::Begin(mapping));
         Ok(mapping)
@@ -219,41 +219,42 @@ impl Translator {
 
     /// An answer to this may come, by either channel.
     fn expect(&mut self, now: Time, key: Key, server: SocketAddr, id: Id) {
-        let until = now + self.config.patience;
+        let until = now + self.config.timeout;
         let Some(state) = self.mappings.get_mut(&key) else { return };
         let before = state.outstanding.get(&id).filter(|before| before.server == server);
-        let slot = before.map_or(state.asked % SLOTS, |before| before.slot);
-        state.asked = state.asked.wrapping_add(1);
-        let mut gone = state.outstanding.insert(id, Outstanding { server, slot, until }).map(|old| (id, old));
+        let slot = before.map_or(state.requested % SLOTS, |before| before.slot);
+        state.requested = state.requested.wrapping_add(1);
+        let mut gone =
+            state.outstanding.insert(id, OutstandingRequest { server, slot, until }).map(|old| (id, old));
         if state.outstanding.len() > OUTSTANDING {
             let oldest = state.outstanding.iter().min_by_key(|(_, one)| one.until).map(|(id, _)| *id);
             gone = oldest.and_then(|id| Some((id, state.outstanding.remove(&id)?)));
         }
         if let Some((id, gone)) = gone {
-            self.agenda.remove(&(gone.until, Due::Answer(key, id)));
+            self.agenda.remove(&(gone.until, TimerTarget::Answer(key, id)));
         }
-        self.agenda.insert((until, Due::Answer(key, id)));
+        self.agenda.insert((until, TimerTarget::Answer(key, id)));
         if key.1 != 0 {
             let pinhole = self.pinhole(key, id, server, slot);
             self.outputs.extend(pinhole.map(Output::Open));
         }
     }
 
-    fn answer(&mut self, at: SocketAddr, from: SocketAddr, datagram: &[u8]) -> Result<(), Refusal> {
+    fn respond(&mut self, at: SocketAddr, from: SocketAddr, datagram: &[u8]) -> Result<(), Refusal> {
         let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
         let state = self.mappings.get_mut(&key).ok_or(Refusal::Unasked)?;
         let id = Id::split(datagram).ok().map(|(id, _)| id);
         let answerers = self.config.answerers;
-        let asked = id
+        let requested = id
             .and_then(|id| Some((id, *state.outstanding.get(&id)?)))
-            .filter(|(_, asked)| asked.server == from || answerers.include(from.ip()));
-        match asked {
+            .filter(|(_, requested)| requested.server == from || answerers.include(from.ip()));
+        match requested {
             // Others of its parts may come.
             Some(_) if is_part(datagram) => {}
-            Some((id, asked)) => {
+            Some((id, requested)) => {
                 state.outstanding.remove(&id);
-                self.agenda.remove(&(asked.until, Due::Answer(key, id)));
-                self.close(key, id, asked);
+                self.agenda.remove(&(requested.until, TimerTarget::Answer(key, id)));
+                self.close(key, id, requested);
             }
             None if state.strangers.contains(&from) => {}
             None => return Err(Refusal::Unasked),
@@ -266,7 +267,7 @@ impl Translator {
     fn unreachable(&mut self, at: SocketAddr, server: SocketAddr) -> Result<(), Refusal> {
         let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
         let state = self.mappings.get(&key).ok_or(Refusal::Unasked)?;
-        let waits = state.outstanding.values().any(|asked| asked.server == server);
+        let waits = state.outstanding.values().any(|requested| requested.server == server);
         if !waits && !state.strangers.contains(&server) {
             return Err(Refusal::Unasked);
         }
@@ -275,15 +276,15 @@ impl Translator {
     }
 
     /// The answer came by a datagram: no connection will. Other requests may still share its hole.
-    fn close(&mut self, key: Key, id: Id, asked: Outstanding) {
+    fn close(&mut self, key: Key, id: Id, requested: OutstandingRequest) {
         let Some(state) = self.mappings.get(&key).filter(|_| key.1 != 0) else { return };
         // Where others than the server may answer, holes are not told apart by servers.
-        let shares = |other: &Outstanding| {
-            let is_for_all = self.config.answerers != Answerers::Server;
-            other.slot == asked.slot && (is_for_all || other.server.ip() == asked.server.ip())
+        let shares = |other: &OutstandingRequest| {
+            let is_for_all = self.config.answerers != Responders::Server;
+            other.slot == requested.slot && (is_for_all || other.server.ip() == requested.server.ip())
         };
         if !state.outstanding.values().any(shares) {
-            let pinhole = self.pinhole(key, id, asked.server, asked.slot);
+            let pinhole = self.pinhole(key, id, requested.server, requested.slot);
             self.outputs.extend(pinhole.map(Output::Close));
         }
     }
@@ -291,18 +292,11 @@ impl Translator {
     fn pinhole(&self, key: Key, id: Id, server: SocketAddr, slot: u8) -> Option<Pinhole> {
         let mapping = self.mappings.get(&key)?.mapping;
         let server = match self.config.answerers {
-            Answerers::Server | Answerers::Caches(_) => Some(server.ip()),
-            Answerers::Anybody => None,
+            Responders::Server | Responders::Caches(_) => Some(server.ip()),
+            Responders::Anybody => None,
         };
         let outside = mapping.appears_at(&self.config.translation);
-        Some(Pinhole {
-            server,
-            outside,
-            inside: mapping.listener(),
-            slot,
-            id,
-            lifetime: self.config.patience,
-        })
+        Some(Pinhole { server, outside, inside: mapping.listener(), slot, id, lifetime: self.config.timeout })
     }
 
     fn forget(&mut self, key: Key, id: Id, time: Time) {
@@ -318,16 +312,16 @@ impl Translator {
         if state.due <= now {
             self.end(key);
         } else {
-            self.agenda.insert((state.due, Due::Mapping(key)));
+            self.agenda.insert((state.due, TimerTarget::Mapping(key)));
         }
     }
 
     fn end(&mut self, key: Key) {
         let Some(state) = self.mappings.remove(&key) else { return };
         self.outsides.remove(&state.mapping.outside);
-        self.agenda.remove(&(state.due, Due::Mapping(key)));
-        for (id, asked) in &state.outstanding {
-            self.agenda.remove(&(asked.until, Due::Answer(key, *id)));
+        self.agenda.remove(&(state.due, TimerTarget::Mapping(key)));
+        for (id, requested) in &state.outstanding {
+            self.agenda.remove(&(requested.until, TimerTarget::Answer(key, *id)));
         }
         self.outputs.push_back(Output::End(state.mapping));
     }

@@ -29,21 +29,21 @@ fn main() {
     let origin = Origin { lines: &LINES, body: vec![7; BODY_BYTES] };
     let mut cache = Cache::new(origin, config, runtime.handle().clone()).expect("random bytes");
     let metrics = cache.metrics();
-    let kept = || {
+    let stored = || {
         let text = metrics();
         let line = text.lines().find_map(|line| line.strip_prefix("cache_objects ")).unwrap_or("0");
         line.parse::<u64>().expect("a number")
     };
     // The first of everything, which is no answer's own.
     ask(&mut cache, 0);
-    while kept() < 1 {
+    while stored() < 1 {
         std::thread::yield_now();
     }
     let before = resident();
     let mut content = 0;
     for number in 1..=OBJECTS {
         content += ask(&mut cache, number);
-        while number.is_multiple_of(AT_ONCE) && kept() <= number {
+        while number.is_multiple_of(AT_ONCE) && stored() <= number {
             std::thread::yield_now();
         }
     }
@@ -62,7 +62,7 @@ fn ask(cache: &mut Cache<Origin>, number: u64) -> u64 {
     let fields = fields(&[("Host", "www.example.org")]);
     let head = RequestHead { method: Method::Get, target, version: Version::Http11, fields };
     // Nobody waits for the answer.
-    drop(cache.answer(Time::ZERO, &Request::of_connection(&head, &[])));
+    drop(cache.respond(Time::ZERO, &Request::of_connection(&head, &[])));
     let lines: usize = LINES.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     ("www.example.org ".len() + head.target.len() + lines + BODY_BYTES) as u64
 }

@@ -6,7 +6,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`upstream`] | whom it asks |
-//! | [`onward`] | of these, the servers to whom requests were on their way |
+//! | [`forward_upstream`] | of these, the servers to whom requests were on their way |
 //! | [`rules`] | how they are taken on their way |
 //! | `exchange` | asking, keeping, and what is given when that fails |
 //! | `waiting` | those who want the same meanwhile |
@@ -21,42 +21,42 @@
 //!
 //! It decides nothing about caching; that is [`http1::cache`]. It knows no channel; that is the server's.
 
-mod answered;
+mod cached_response;
 pub mod counters;
 mod disk;
 mod exchange;
+pub mod forward_upstream;
+mod hot_responses;
 mod memory;
-pub mod onward;
-pub(crate) mod passing;
-mod ready;
+mod pending_requests;
 mod record;
 pub mod rules;
 mod store;
+pub(crate) mod streaming_fill;
 pub mod upstream;
-mod waiting;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use http1::cache::{Asked, Kept, Verdict, answer};
+use http1::cache::{ParsedRequest, StoredResponse, Verdict, reuse};
 use http1::gateway::{HopByHop, is_dhttp_field, is_rewriting_field};
 use http1::message::{Method, RequestHead, Version};
 use tokio::runtime::Handle;
 use wire::Time;
 
-use answered::Wanted;
+use cached_response::KeyedRequest;
 use dhttp::clock::{calendar, steady_calendar};
 use dhttp::counters::count_shared;
+use dhttp::deferred::{Reply, promise};
 use dhttp::fields::copy;
-use dhttp::handler::{Answer, Body, Handler, Request, Shown};
-use dhttp::later::{Reply, promise};
-use exchange::{LONGEST, Owned};
-use memory::Found;
-use ready::Ready;
+use dhttp::handler::{Body, Handler, Outcome, Request, Response};
+use exchange::{MAX_BODY_BYTES, OwnedRequest};
+use hot_responses::HotResponses;
+use memory::CacheEntry;
+use pending_requests::PendingRequests;
 use store::Store;
 pub use upstream::Upstream;
-use waiting::Waiting;
 
 /// Configuration of a cache.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ pub struct Cache<U> {
     shared: Arc<Shared<U>>,
     /// For keys, used again.
     key: Vec<u8>,
-    ready: Ready,
+    ready: HotResponses,
 }
 
 /// State shared by the threads.
@@ -99,7 +99,7 @@ struct Shared<U> {
     upstream: U,
     runtime: Handle,
     store: Arc<Store>,
-    waiting: Waiting,
+    waiting: PendingRequests,
 }
 
 /// In `Cache-Status` and `Via`.
@@ -111,22 +111,22 @@ impl<U: Upstream> Cache<U> {
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
     pub fn new(upstream: U, config: CacheConfig, runtime: Handle) -> std::io::Result<Self> {
-        let (store, waiting) = (Arc::new(Store::new(&config)?), Waiting::default());
+        let (store, waiting) = (Arc::new(Store::new(&config)?), PendingRequests::default());
         Ok(Self {
             shared: Arc::new(Shared { upstream, runtime, store, waiting }),
             key: Vec::new(),
-            ready: Ready::default(),
+            ready: HotResponses::default(),
         })
     }
 
     /// One that keeps the same in the same place, and asks another: a server that has moved.
     pub fn before<V: Upstream>(&self, upstream: V) -> Cache<V> {
         let Shared { upstream: _, runtime, store, waiting: _ } = &*self.shared;
-        let (runtime, store, waiting) = (runtime.clone(), Arc::clone(store), Waiting::default());
+        let (runtime, store, waiting) = (runtime.clone(), Arc::clone(store), PendingRequests::default());
         Cache {
             shared: Arc::new(Shared { upstream, runtime, store, waiting }),
             key: Vec::new(),
-            ready: Ready::default(),
+            ready: HotResponses::default(),
         }
     }
 
@@ -145,31 +145,31 @@ impl<U: Upstream> Cache<U> {
 
 impl<U> Clone for Cache<U> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), key: Vec::new(), ready: Ready::default() }
+        Self { shared: Arc::clone(&self.shared), key: Vec::new(), ready: HotResponses::default() }
     }
 }
 
 impl<U: Upstream> Handler for Cache<U> {
-    fn show<T>(&mut self, _now: Time, request: &Request<'_>, to: impl FnOnce(Shown<'_>) -> T) -> T {
-        if let Some(answer) = self.at_once(request) {
-            return to(Shown::Kept(answer));
+    fn show<T>(&mut self, _now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
+        if let Some(reuse) = self.at_once(request) {
+            return to(Outcome::Kept(reuse));
         }
-        to(Shown::Given(self.answer_with_care(request)))
+        to(Outcome::Given(self.respond_with_care(request)))
     }
 
-    fn answer(&mut self, _now: Time, request: &Request<'_>) -> Reply {
+    fn respond(&mut self, _now: Time, request: &Request<'_>) -> Reply {
         match self.at_once(request) {
-            Some(answer) => answer.clone().into(),
-            None => self.answer_with_care(request),
+            Some(reuse) => reuse.clone().into(),
+            None => self.respond_with_care(request),
         }
     }
 }
 
 impl<U: Upstream> Cache<U> {
     /// Returns a fresh stored response to a GET without cache directives: most requests.
-    fn at_once(&mut self, request: &Request<'_>) -> Option<&Answer> {
+    fn at_once(&mut self, request: &Request<'_>) -> Option<&Response> {
         let mut is_plain = request.method == "GET" && request.body.is_empty();
-        request.each_field(|name, _| is_plain &= !Asked::is_about_caches(name));
+        request.each_field(|name, _| is_plain &= !ParsedRequest::is_about_caches(name));
         if !is_plain {
             return None;
         }
@@ -177,36 +177,36 @@ impl<U: Upstream> Cache<U> {
         self.ready.at_once(&self.shared.store, &self.key)
     }
 
-    fn answer_with_care(&mut self, request: &Request<'_>) -> Reply {
-        let asked = Asked::new(request.method, forwarded_lines(request));
+    fn respond_with_care(&mut self, request: &Request<'_>) -> Reply {
+        let requested = ParsedRequest::new(request.method, forwarded_lines(request));
         write_key(&mut self.key, request);
-        let is_for_cache = asked.is_for_cache() && request.body.is_empty();
+        let is_for_cache = requested.is_for_cache() && request.body.is_empty();
         let store = &self.shared.store;
-        let found = is_for_cache.then(|| store.memory.find(&self.key, &asked)).flatten();
+        let found = is_for_cache.then(|| store.memory.find(&self.key, &requested)).flatten();
         // On disk it is looked for in another thread, unless there is nothing else to do for this request.
         // Without a token nothing is looked for on disk, and nothing fetched, unless the request was on its way past here:
         // then within its budget.
         let is_at_once = request.client.is_none() && request.meant_for.is_none();
-        let is_all = is_for_cache && found.is_none() && asked.is_only_for_cache() && !is_at_once;
-        let found = if is_all { store.find_on_disk(&self.key, &asked) } else { found };
+        let is_all = is_for_cache && found.is_none() && requested.is_only_for_cache() && !is_at_once;
+        let found = if is_all { store.find_on_disk(&self.key, &requested) } else { found };
         let now = since_1970();
-        let verdict = found.as_ref().map(|found| found.record.policy().verdict(now, &asked));
+        let verdict = found.as_ref().map(|found| found.record.policy().verdict(now, &requested));
         match (found, verdict) {
             (Some(found), Some(Verdict::Fresh)) => {
                 count_shared(&self.shared.store.counters.hits);
-                given(&found, &asked, now, "hit").into()
+                given(&found, &requested, now, "hit").into()
             }
             (Some(found), Some(Verdict::Meanwhile)) => {
                 count_shared(&self.shared.store.counters.hits);
-                let given = given(&found, &asked, now, "hit");
+                let given = given(&found, &requested, now, "hit");
                 if request.client.is_some() {
                     self.begin(request, is_for_cache, Some(found), None);
                 }
                 given.into()
             }
             (_, _) if is_at_once => Reply::PlainHttp,
-            (_, _) if is_for_cache && asked.is_only_for_cache() => {
-                Answer::text(504, "504 Gateway Timeout: not cached, and the request was only-if-cached")
+            (_, _) if is_for_cache && requested.is_only_for_cache() => {
+                Response::text(504, "504 Gateway Timeout: not cached, and the request was only-if-cached")
                     .into()
             }
             (found, _) => {
@@ -222,13 +222,13 @@ impl<U: Upstream> Cache<U> {
         &self,
         request: &Request<'_>,
         is_for_cache: bool,
-        found: Option<Found>,
-        promise: Option<dhttp::later::Promise>,
+        found: Option<CacheEntry>,
+        promise: Option<dhttp::deferred::ResponseSender>,
     ) {
-        let wanted = Wanted { key: self.key.clone(), head: to_head(request), is_for_cache };
-        let (client, most) = (request.client, request.budget.unwrap_or(LONGEST));
-        let owned = Owned { wanted, client, most, to: request.meant_for, body: request.body.to_vec() };
-        waiting::begin(&self.shared, owned, found, promise);
+        let wanted = KeyedRequest { key: self.key.clone(), head: to_head(request), is_for_cache };
+        let (client, most) = (request.client, request.budget.unwrap_or(MAX_BODY_BYTES));
+        let owned = OwnedRequest { wanted, client, most, to: request.meant_for, body: request.body.to_vec() };
+        pending_requests::begin(&self.shared, owned, found, promise);
     }
 }
 
@@ -289,15 +289,16 @@ fn on_calendar() -> Time {
 }
 
 /// Returns the response made from a stored one.
-fn given(found: &Found, asked: &Asked<'_>, now: Time, how: &str) -> Answer {
-    let Found { record, large } = found;
+fn given(found: &CacheEntry, requested: &ParsedRequest<'_>, now: Time, how: &str) -> Response {
+    let CacheEntry { record, large } = found;
     let length = large.as_ref().map_or(record.body().len() as u64, Body::len);
-    let kept = Kept { status: record.status(), fields: record.fields(), length, policy: record.policy() };
-    let given = answer(kept, asked, now, NAME, how);
+    let stored =
+        StoredResponse { status: record.status(), fields: record.fields(), length, policy: record.policy() };
+    let given = reuse(stored, requested, now, NAME, how);
     let (first, length) = given.part;
     let body = match large {
         Some(large) => large.part(first, length),
         None => Body::of_slice(record.body(), first, length),
     };
-    Answer { status: given.status, fields: Arc::new(given.fields), body }
+    Response { status: given.status, fields: Arc::new(given.fields), body }
 }

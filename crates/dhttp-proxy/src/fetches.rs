@@ -30,7 +30,7 @@ type Client = Option<IpAddr>;
 /// Fetches in progress.
 static FETCHES: Mutex<BTreeMap<Client, u64>> = Mutex::new(BTreeMap::new());
 /// Temporary files.
-static FILES: Mutex<Vec<Spilled>> = Mutex::new(Vec::new());
+static FILES: Mutex<Vec<SpillEntry>> = Mutex::new(Vec::new());
 
 /// A fetch in progress; counted until it is dropped.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ pub(crate) struct Spill {
 }
 
 #[derive(Debug)]
-struct Spilled {
+struct SpillEntry {
     file: Weak<File>,
     client: Client,
     bytes: Arc<AtomicU64>,
@@ -96,7 +96,7 @@ impl Spill {
     pub(crate) fn new() -> io::Result<Self> {
         let (file, bytes) = (Arc::new(tempfile::tempfile()?), Arc::default());
         let client = CLIENT.try_with(|client| *client).unwrap_or_default();
-        let spilled = Spilled { file: Arc::downgrade(&file), client, bytes: Arc::clone(&bytes) };
+        let spilled = SpillEntry { file: Arc::downgrade(&file), client, bytes: Arc::clone(&bytes) };
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|spilled| spilled.file.strong_count() > 0);
         files.push(spilled);
@@ -116,7 +116,7 @@ impl Spill {
     fn grow_within(&self, bytes: u64, most: u64) -> io::Result<()> {
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|spilled| spilled.file.strong_count() > 0);
-        let sum = |of: &dyn Fn(&Spilled) -> bool| -> u64 {
+        let sum = |of: &dyn Fn(&SpillEntry) -> bool| -> u64 {
             files.iter().filter(|one| of(one)).map(|one| one.bytes.load(Ordering::Relaxed)).sum()
         };
         let client = files.iter().find(|one| Arc::ptr_eq(&one.bytes, &self.bytes)).map(|one| one.client);

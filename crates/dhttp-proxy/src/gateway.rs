@@ -24,20 +24,20 @@
 //! A thread for each request that must be waited for, and one for all else. It decides nothing about the messages: that
 //! is [`http1::gateway`], and [`mod@crate::cache`] for what is kept.
 
-mod asking;
-mod browser;
+mod blocking_exchange;
+mod cached_reply;
 mod chunked;
 pub mod counters;
-mod front;
-mod hands;
+mod event_loop;
 mod incoming;
-mod kept;
-mod own;
+mod own_responses;
+mod pending_request;
 mod reply;
+mod thread_pool;
 mod tunnel;
 mod upload;
 mod upstream;
-mod waiting;
+mod watched_connection;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -49,14 +49,14 @@ use std::time::Duration;
 use dhttp_proto::Prefix;
 
 use crate::CacheConfig;
-use crate::cache::passing::Keeper;
+use crate::cache::streaming_fill::SharedCache;
 use counters::Counters;
-use dhttp::client::{Known, Watch};
+use dhttp::client::{KnownServers, Observer};
 use dhttp::clock::Clock;
 use dhttp::log::Log;
 use dhttp::{Client, ClientConfig, descriptors, random, socket};
-use front::{Desk, Front};
-use hands::Hands;
+use event_loop::{Completions, EventLoop};
+use thread_pool::ThreadPool;
 use upstream::Pool;
 
 /// Configuration of a gateway.
@@ -67,7 +67,7 @@ pub struct GatewayConfig {
     /// Idle timeout of a client's connection between requests.
     pub idle: Duration,
     /// Timeout of one side in the middle of a message.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Connections of programs at a time; more are told to come again.
     pub connections: usize,
     /// Those of one client, an IPv4 address or an IPv6 /64, that is not this host; `None`: half of all.
@@ -88,7 +88,7 @@ impl GatewayConfig {
         Self {
             client,
             idle: Duration::from_secs(120),
-            patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
             connections: 1_024,
             client_connections: None,
             // Apache's `mod_reqtimeout`, as for servers.
@@ -110,11 +110,11 @@ pub struct Gateway {
 /// State shared by the threads.
 struct Shared {
     /// Another after a reload.
-    ways: Mutex<Ways>,
-    watch: Option<Watch>,
+    ways: Mutex<LiveConfig>,
+    watch: Option<Observer>,
     pool: Pool,
     /// As long as it runs: what is kept is not lost with a reload.
-    keeper: Option<Arc<Keeper>>,
+    keeper: Option<Arc<SharedCache>>,
     clock: Clock,
     address: SocketAddr,
     /// In `Via`, so that a request that comes round again is known.
@@ -125,13 +125,13 @@ struct Shared {
     /// Grace period for pending work then.
     grace: Mutex<Duration>,
     /// Where connections come back to.
-    desk: Desk,
-    hands: Arc<Hands>,
+    desk: Completions,
+    hands: Arc<ThreadPool>,
 }
 
 /// Its configuration, and its DHTTP client.
 #[derive(Clone)]
-struct Ways {
+struct LiveConfig {
     config: Arc<GatewayConfig>,
     client: Arc<Client>,
 }
@@ -145,8 +145,8 @@ impl Gateway {
     pub fn start(
         address: SocketAddr,
         config: GatewayConfig,
-        known: Known,
-        watch: Option<Watch>,
+        known: KnownServers,
+        watch: Option<Observer>,
         log: Option<Arc<Log>>,
     ) -> io::Result<Self> {
         let listener = socket::tcp(address, false, false)?;
@@ -154,9 +154,9 @@ impl Gateway {
         descriptors::make_room();
         let number = u32::from_be_bytes(random::bytes()?);
         let client = Client::start(config.client.clone(), known, watch.clone())?;
-        let keeper = config.cache.as_ref().map(Keeper::new).transpose()?;
+        let keeper = config.cache.as_ref().map(SharedCache::new).transpose()?;
         let shared = Arc::new(Shared {
-            ways: Mutex::new(Ways { config: Arc::new(config), client: Arc::new(client) }),
+            ways: Mutex::new(LiveConfig { config: Arc::new(config), client: Arc::new(client) }),
             watch,
             pool: Pool::default(),
             keeper: keeper.map(Arc::new),
@@ -167,10 +167,10 @@ impl Gateway {
             log: Mutex::new(log),
             stop: AtomicBool::new(false),
             grace: Mutex::default(),
-            desk: Desk::new()?,
+            desk: Completions::new()?,
             hands: Arc::default(),
         });
-        let front = Front::new(&shared, listener)?;
+        let front = EventLoop::new(&shared, listener)?;
         let thread = thread::Builder::new().name("gateway".to_owned()).spawn(move || front.run())?;
         tracing::info!(%address, "a gateway");
         Ok(Self { address, shared, thread: Some(thread) })
@@ -182,7 +182,7 @@ impl Gateway {
     }
 
     /// The servers that are known to speak DHTTP by now.
-    pub fn known(&self) -> Known {
+    pub fn known(&self) -> KnownServers {
         self.shared.client().known()
     }
 
@@ -190,8 +190,8 @@ impl Gateway {
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
         let shared = Arc::clone(&self.shared);
         move || {
-            let kept = shared.keeper.as_ref().map(|keeper| keeper.metrics());
-            shared.counters.metrics() + &kept.unwrap_or_default()
+            let stored = shared.keeper.as_ref().map(|keeper| keeper.metrics());
+            shared.counters.metrics() + &stored.unwrap_or_default()
         }
     }
 
@@ -209,9 +209,9 @@ impl Gateway {
             Arc::new(Client::start(config.client.clone(), known, self.shared.watch.clone())?)
         };
         *self.shared.ways.lock().unwrap_or_else(PoisonError::into_inner) =
-            Ways { config: Arc::new(config), client };
-        if let Ok(mut said) = self.shared.log.lock() {
-            *said = log;
+            LiveConfig { config: Arc::new(config), client };
+        if let Ok(mut reported) = self.shared.log.lock() {
+            *reported = log;
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ impl Shared {
     }
 
     /// Returns the current configuration and client.
-    fn ways(&self) -> Ways {
+    fn ways(&self) -> LiveConfig {
         // A thread that panicked while it held the lock changed nothing by halves.
         self.ways.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -6,7 +6,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`mod@hosted`] | any `tower` service as a handler |
+//! | [`mod@service_handler`] | any `tower` service as a handler |
 //! | [`origin`] | another HTTP server as such a service |
 //! | [`mod@cache`] | a handler: stored responses, as long as they may be reused |
 //! | `fetches` | limits of what is done for clients |
@@ -20,12 +20,12 @@
 //!
 //! ```
 //! use dhttp::ClientConfig;
-//! use dhttp::client::Known;
+//! use dhttp::client::KnownServers;
 //! use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = GatewayConfig::new(ClientConfig::internet());
-//! let gateway = Gateway::start("127.0.0.1:0".parse()?, config, Known::default(), None, None)?;
+//! let gateway = Gateway::start("127.0.0.1:0".parse()?, config, KnownServers::default(), None, None)?;
 //! println!("http_proxy=http://{}", gateway.address());
 //! # Ok(())
 //! # }
@@ -35,13 +35,13 @@ pub mod cache;
 pub mod confinement;
 mod fetches;
 pub mod gateway;
-pub mod hosted;
 pub mod nat;
 pub mod nft;
 pub mod origin;
+pub mod service_handler;
 
 pub use cache::{Cache, CacheConfig};
 pub use gateway::{Gateway, GatewayConfig};
-pub use hosted::hosted;
 pub use nat::{Nat, NatConfig, NatError};
 pub use origin::Origin;
+pub use service_handler::service_handler;

@@ -127,15 +127,15 @@ impl Nat {
     /// # Errors
     /// The part that is missing, or was refused; then everything is as it was.
     pub fn reload(&self, config: NatConfig, log: Option<Arc<Log>>) -> Result<(), NatError> {
-        let (tell, told) = mpsc::channel();
+        let (tell, reported) = mpsc::channel();
         if let Ok(mut change) = self.shared.change.lock() {
             *change = Some((config, tell));
         }
         self.shared.wake();
         // A thread that has ended takes no change, and tells nothing.
-        told.recv_timeout(CHANGED).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-        if let Ok(mut said) = self.shared.log.lock() {
-            *said = log;
+        reported.recv_timeout(CHANGED).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        if let Ok(mut reported) = self.shared.log.lock() {
+            *reported = log;
         }
         Ok(())
     }

@@ -87,7 +87,7 @@ impl Rules {
     ///
     /// # Errors
     /// The part that is missing, or was refused; then nothing is installed.
-    pub fn install(self) -> Result<Installed, RulesError> {
+    pub fn install(self) -> Result<InstalledRules, RulesError> {
         let family = self.family;
         if self.is_there()? {
             return Err(RulesError::Exists(family, self.table));
@@ -95,7 +95,7 @@ impl Rules {
         let diverted = self.diverted.to_string();
         check("nft", nft(&self.text())?)?;
         // Only what was added is taken away again, also if a line fails.
-        let mut installed = Installed { rules: self, parts: 1 };
+        let mut installed = InstalledRules { rules: self, parts: 1 };
         check("ip", ip(family, &["route", "add", "local", "default", "dev", "lo", "table", &diverted])?)?;
         installed.parts = 2;
         check("ip", ip(family, &["rule", "add", "fwmark", &diverted, "lookup", &diverted])?)?;
@@ -155,12 +155,12 @@ const ALL: usize = 3;
 
 /// Rules that are in force until this is dropped.
 #[derive(Debug)]
-pub struct Installed {
+pub struct InstalledRules {
     rules: Rules,
     parts: usize,
 }
 
-impl Installed {
+impl InstalledRules {
     /// Whether nobody has taken the table away.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ impl Installed {
             return Ok(());
         }
         match check("nft", nft(&text)?) {
-            Err(RulesError::Refused(_, said)) => Err(RulesError::Kept(said)),
+            Err(RulesError::Refused(_, reported)) => Err(RulesError::Kept(reported)),
             Err(error) => Err(error),
             Ok(()) => {
                 for (installed, rules) in all.iter_mut().zip(rules) {
@@ -200,7 +200,7 @@ impl Installed {
     }
 }
 
-impl Drop for Installed {
+impl Drop for InstalledRules {
     fn drop(&mut self) {
         self.rules.remove(self.parts);
     }
@@ -236,8 +236,8 @@ fn check(program: &'static str, output: Output) -> Result<(), RulesError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it did not say why");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    let first = reported.lines().find(|line| !line.trim().is_empty()).unwrap_or("it did not say why");
     Err(RulesError::Refused(program, first.trim().replace(char::is_control, " ")))
 }
 
@@ -263,12 +263,14 @@ impl fmt::Display for RulesError {
                 let package = if *program == "nft" { "nftables" } else { "iproute2" };
                 write!(f, "cannot run {program}: {error}; install {package}")
             }
-            Self::Refused(program, said) => write!(
+            Self::Refused(program, reported) => write!(
                 f,
-                "{program} refused the rules, and nothing is installed: {said}; run as root, on a kernel with nf_tables, \
+                "{program} refused the rules, and nothing is installed: {reported}; run as root, on a kernel with nf_tables, \
                  nft_tproxy and nft_nat"
             ),
-            Self::Kept(said) => write!(f, "nft refused the new rules, and the old ones are in force: {said}"),
+            Self::Kept(reported) => {
+                write!(f, "nft refused the new rules, and the old ones are in force: {reported}")
+            }
             Self::Exists(family, table) => write!(
                 f,
                 "the table {} {table} is there already: another of these commands runs, or was killed; then remove it \

@@ -8,7 +8,7 @@ mod client;
 mod connection;
 pub mod counters;
 mod health;
-mod patient;
+mod timeout_body;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -20,22 +20,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response as HttpResponse};
 use http_body_util::{BodyExt, Full};
 use http1::gateway::{self, Plan, is_rewriting_field};
 use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version};
 use tower_service::Service;
 
-use crate::hosted::ClientAddress;
+use crate::service_handler::ClientAddress;
 pub(crate) use client::OnInterim;
 use client::{Client, Failure, OriginRequest, ResponseBody};
 use dhttp::Url;
 use dhttp::fields::copy;
-use dhttp::handler::{Answer, Body};
+use dhttp::handler::{Body, Response};
 use health::Health;
-use patient::Patient;
+use timeout_body::TimeoutBody;
 
-/// An origin, as a service: see [`mod@crate::hosted`].
+/// An origin, as a service: see [`mod@crate::service_handler`].
 #[derive(Clone, Debug)]
 pub struct Origin {
     client: Arc<Client>,
@@ -44,7 +44,7 @@ pub struct Origin {
     /// This server's own in `Via`.
     name: String,
     tells_clients: bool,
-    patience: Duration,
+    timeout: Duration,
     health: Arc<Health>,
 }
 
@@ -52,7 +52,7 @@ pub struct Origin {
 pub type OriginBody = http_body_util::combinators::UnsyncBoxBody<Bytes, OriginError>;
 
 /// The origin must begin to respond within this time, and go on within this.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Origin {
     /// The server at this address; its path does not count. Call it inside a runtime, or enter one.
@@ -66,7 +66,7 @@ impl Origin {
             authority: url.authority(),
             name: format!("roundtrip-{number:08x}"),
             tells_clients: false,
-            patience: PATIENCE,
+            timeout: TIMEOUT,
             health: Health::new(),
         })
     }
@@ -81,8 +81,8 @@ impl Origin {
 
     /// The same, which waits so long for an answer to begin, and for it to go on, in the place of 30 seconds.
     #[must_use]
-    pub fn with_patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 
     /// Returns a function that renders its state in Prometheus' text format.
@@ -100,16 +100,16 @@ impl Origin {
     pub(crate) async fn ask(
         &self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Response<OriginBody>, OriginError> {
-        let Self { client, authority, name, tells_clients, patience, health } = self;
+    ) -> Result<HttpResponse<OriginBody>, OriginError> {
+        let Self { client, authority, name, tells_clients, timeout, health } = self;
         let request = rewritten(request, authority, name, *tells_clients).await?;
         if let Some(why) = health.down() {
             return Err(OriginError::Down(why));
         }
-        match tokio::time::timeout(*patience, client.send(&request)).await {
+        match tokio::time::timeout(*timeout, client.send(&request)).await {
             Ok(Ok((head, body))) => {
                 health.heard(authority);
-                Ok(passed_on(&head, body, authority, name, *patience))
+                Ok(passed_on(&head, body, authority, name, *timeout))
             }
             Ok(Err(Failure::Connect(error))) => {
                 let why = format!("{authority} cannot be reached: {error}");
@@ -122,7 +122,7 @@ impl Origin {
                 Err(OriginError::Broken(format!("{authority}: {why}")))
             }
             Err(_) => {
-                let why = format!("{authority} has sent nothing for {} s", patience.as_secs_f32());
+                let why = format!("{authority} has sent nothing for {} s", timeout.as_secs_f32());
                 self.fell(&why, health.said_nothing(&why));
                 Err(OriginError::Silent(why))
             }
@@ -155,17 +155,17 @@ pub enum OriginError {
 
 impl OriginError {
     /// Returns the response to the client in place of the origin's.
-    pub(crate) fn answer(&self) -> Answer {
+    pub(crate) fn respond(&self) -> Response {
         match self {
-            Self::Refused(status, sentence) => Answer::text(*status, sentence),
+            Self::Refused(status, sentence) => Response::text(*status, sentence),
             Self::Down(why) => {
-                let mut answer = Answer::text(503, &format!("503 Service Unavailable: {why}"));
-                let seconds = health::LONGEST_PAUSE.as_secs().to_string();
-                copy(Arc::make_mut(&mut answer.fields), b"Retry-After", seconds.as_bytes());
-                answer
+                let mut response = Response::text(503, &format!("503 Service Unavailable: {why}"));
+                let seconds = health::MAX_PAUSE.as_secs().to_string();
+                copy(Arc::make_mut(&mut response.fields), b"Retry-After", seconds.as_bytes());
+                response
             }
-            Self::Silent(why) => Answer::text(504, &format!("504 Gateway Timeout: {why}")),
-            Self::Broken(why) => Answer::text(502, &format!("502 Bad Gateway: {why}")),
+            Self::Silent(why) => Response::text(504, &format!("504 Gateway Timeout: {why}")),
+            Self::Broken(why) => Response::text(502, &format!("502 Bad Gateway: {why}")),
         }
     }
 }
@@ -183,7 +183,7 @@ impl fmt::Display for OriginError {
 impl Error for OriginError {}
 
 impl Service<Request<Full<Bytes>>> for Origin {
-    type Response = Response<OriginBody>;
+    type Response = HttpResponse<OriginBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
@@ -194,7 +194,7 @@ impl Service<Request<Full<Bytes>>> for Origin {
 
     fn call(&mut self, request: Request<Full<Bytes>>) -> Self::Future {
         let origin = self.clone();
-        Box::pin(async move { Ok(origin.ask(request).await.unwrap_or_else(|error| own(error.answer()))) })
+        Box::pin(async move { Ok(origin.ask(request).await.unwrap_or_else(|error| own(error.respond()))) })
     }
 }
 
@@ -204,15 +204,15 @@ fn passed_on(
     body: ResponseBody,
     authority: &str,
     name: &str,
-    patience: Duration,
-) -> Response<OriginBody> {
+    timeout: Duration,
+) -> HttpResponse<OriginBody> {
     let head = gateway::response(head, name);
-    let mut answer = Response::new(Patient::new(body, patience, authority).boxed_unsync());
-    *answer.status_mut() = http::StatusCode::from_u16(head.status).unwrap_or_default();
-    *answer.headers_mut() = headers_from(&head.fields);
+    let mut response = HttpResponse::new(TimeoutBody::new(body, timeout, authority).boxed_unsync());
+    *response.status_mut() = http::StatusCode::from_u16(head.status).unwrap_or_default();
+    *response.headers_mut() = headers_from(&head.fields);
     // It is about the origin's own ports, and clients know us as the server (RFC 7838, section 2.1).
-    answer.headers_mut().remove(http::header::ALT_SVC);
-    answer
+    response.headers_mut().remove(http::header::ALT_SVC);
+    response
 }
 
 /// The request as the origin gets it, or a refusal.
@@ -281,13 +281,13 @@ fn tell(fields: &mut Fields, client: Option<IpAddr>) {
 }
 
 /// An answer of our own, as a service gives it.
-fn own(answer: Answer) -> Response<OriginBody> {
-    let Answer { status, fields, body } = answer;
+fn own(reply: Response) -> HttpResponse<OriginBody> {
+    let Response { status, fields, body } = reply;
     let body = match body {
         Body::Whole(bytes) => Bytes::copy_from_slice(&bytes),
         Body::File { file: _, offset: _, length: _ } | Body::Described(_) => Bytes::new(),
     };
-    let mut response = Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
+    let mut response = HttpResponse::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
     *response.headers_mut() = headers_from(&fields);
     response

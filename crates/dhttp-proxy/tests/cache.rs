@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dhttp::client::{Known, Via};
+use dhttp::client::{KnownServers, Via};
 use dhttp::{Body, Client, ClientConfig, Interims, Server, ServerConfig, Url};
 use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use roundtrip_dhttp_proxy::cache::Upstream;
-use roundtrip_dhttp_proxy::cache::upstream::{Fetched, Unanswered};
+use roundtrip_dhttp_proxy::cache::upstream::{UpstreamFailure, UpstreamResponse};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
 use tokio::runtime::Runtime;
 
 /// Status, fields, body.
-type Said = (u16, Vec<(String, String)>, Vec<u8>);
+type CannedResponse = (u16, Vec<(String, String)>, Vec<u8>);
 
 /// Responses of an upstream by path, and its count of requests.
 #[derive(Clone, Default)]
 struct Origin {
-    answers: Arc<Mutex<BTreeMap<String, Said>>>,
-    asked: Arc<AtomicUsize>,
+    responses: Arc<Mutex<BTreeMap<String, CannedResponse>>>,
+    requested: Arc<AtomicUsize>,
     is_gone: Arc<AtomicBool>,
     wait: Arc<Mutex<Duration>>,
 }
@@ -32,11 +32,11 @@ struct Origin {
 impl Origin {
     fn says(&self, path: &str, status: u16, lines: &[(&str, &str)], body: &[u8]) {
         let lines = lines.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        self.answers.lock().unwrap().insert(path.to_owned(), (status, lines, body.to_vec()));
+        self.responses.lock().unwrap().insert(path.to_owned(), (status, lines, body.to_vec()));
     }
 
-    fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+    fn requested(&self) -> usize {
+        self.requested.load(Ordering::SeqCst)
     }
 }
 
@@ -48,15 +48,15 @@ impl Upstream for Origin {
         _body: Vec<u8>,
         _most: u64,
         _interims: Option<Interims>,
-    ) -> Result<Fetched, Unanswered> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
+    ) -> Result<UpstreamResponse, UpstreamFailure> {
+        self.requested.fetch_add(1, Ordering::SeqCst);
         let wait = *self.wait.lock().unwrap();
         tokio::time::sleep(wait).await;
         if self.is_gone.load(Ordering::SeqCst) {
             return Err("the origin is gone".to_owned().into());
         }
         let (status, lines, body) =
-            self.answers.lock().unwrap().get(&head.target).cloned().unwrap_or((404, vec![], vec![]));
+            self.responses.lock().unwrap().get(&head.target).cloned().unwrap_or((404, vec![], vec![]));
         let mut fields = Fields::new();
         for (name, value) in &lines {
             fields.push(name, value).unwrap();
@@ -69,7 +69,7 @@ impl Upstream for Origin {
             (_, true) => Body::Whole([].into()),
             (_, false) => Body::Whole(body.into()),
         };
-        Ok(Fetched {
+        Ok(UpstreamResponse {
             head: ResponseHead { version: Version::Http11, status, fields },
             body,
             trailers: Fields::new(),
@@ -77,13 +77,13 @@ impl Upstream for Origin {
     }
 }
 
-struct House {
+struct TestServer {
     origin: Origin,
     server: Server<Cache<Origin>>,
     _runtime: Runtime,
 }
 
-impl House {
+impl TestServer {
     fn open() -> Self {
         Self::with(CacheConfig::default())
     }
@@ -115,7 +115,7 @@ const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 
 #[test]
 fn fresh_responses_are_fetched_once() {
-    let house = House::open();
+    let house = TestServer::open();
     house.origin.says("/a", 200, &[FRESH, ("Date", "Sun, 06 Nov 2094 08:49:37 GMT"), ("X", "1")], b"hello");
     let (first, body) = house.ask("GET", "/a", "");
     assert_eq!(body, b"hello");
@@ -136,61 +136,61 @@ fn fresh_responses_are_fetched_once() {
     let (part, body) = house.ask("GET", "/a", "Range: bytes=1-2\r\n");
     assert!(part.starts_with("HTTP/1.1 206 ") && part.contains("Content-Range: bytes 1-2/5\r\n"), "{part}");
     assert_eq!(body, b"el");
-    assert_eq!(house.origin.asked(), 1);
+    assert_eq!(house.origin.requested(), 1);
     let (other, _) = house.ask("GET", "/a", "Cache-Control: no-cache\r\n");
     assert!(other.contains("fwd=request; stored"), "{other}");
-    assert_eq!(house.origin.asked(), 2);
+    assert_eq!(house.origin.requested(), 2);
 }
 
 #[test]
 fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
-    let house = House::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
+    let house = TestServer::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
     let old = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT");
     house.origin.says("/guess", 200, &[old, ("ETag", "\"a\"")], b"guess");
     house.origin.says("/said", 200, &[FRESH, old], b"said");
     house.origin.says("/large", 200, &[FRESH], &[7; 101]);
-    for (path, asked) in [("/said", 1), ("/guess", 2), ("/large", 2)] {
-        let before = house.origin.asked();
+    for (path, requested) in [("/said", 1), ("/guess", 2), ("/large", 2)] {
+        let before = house.origin.requested();
         for _ in 0..2 {
             assert!(house.ask("GET", path, "").0.starts_with("HTTP/1.1 200 "));
         }
-        assert_eq!(house.origin.asked() - before, asked, "{path}");
+        assert_eq!(house.origin.requested() - before, requested, "{path}");
     }
     house.origin.says("/slow", 200, &[FRESH], b"slow");
     *house.origin.wait.lock().unwrap() = Duration::from_millis(200);
-    let before = house.origin.asked();
+    let before = house.origin.requested();
     std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(|| house.ask("GET", "/slow", "")))));
-    assert_eq!(house.origin.asked() - before, 3);
+    assert_eq!(house.origin.requested() - before, 3);
 }
 
 #[test]
 fn hosts_have_separate_responses() {
-    let house = House::open();
+    let house = TestServer::open();
     house.origin.says("/", 200, &[FRESH], b"x");
     house.ask("GET", "/", "");
     let mut stream = TcpStream::connect(house.server.address()).unwrap();
     write!(stream, "GET / HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n").unwrap();
     stream.read_to_end(&mut Vec::new()).unwrap();
-    assert_eq!(house.origin.asked(), 2);
+    assert_eq!(house.origin.requested(), 2);
 }
 
 #[test]
 fn concurrent_requests_are_collapsed() {
-    let house = House::open();
+    let house = TestServer::open();
     house.origin.says("/slow", 200, &[FRESH], b"slow");
     *house.origin.wait.lock().unwrap() = Duration::from_millis(300);
-    let answers: Vec<_> = std::thread::scope(|scope| {
+    let responses: Vec<_> = std::thread::scope(|scope| {
         let askers: Vec<_> = (0..20).map(|_| scope.spawn(|| house.ask("GET", "/slow", ""))).collect();
         askers.into_iter().map(|asker| asker.join().unwrap()).collect()
     });
-    assert!(answers.iter().all(|(_, body)| body == b"slow"));
-    assert_eq!(house.origin.asked(), 1);
-    assert_eq!(answers.iter().filter(|(head, _)| head.contains("fwd=miss; collapsed")).count(), 19);
+    assert!(responses.iter().all(|(_, body)| body == b"slow"));
+    assert_eq!(house.origin.requested(), 1);
+    assert_eq!(responses.iter().filter(|(head, _)| head.contains("fwd=miss; collapsed")).count(), 19);
 }
 
 #[test]
 fn collapsed_request_for_a_private_response_is_forwarded() {
-    let house = House::open();
+    let house = TestServer::open();
     house.origin.says("/mine", 200, &[("Cache-Control", "private")], b"mine");
     *house.origin.wait.lock().unwrap() = Duration::from_millis(100);
     std::thread::scope(|scope| {
@@ -198,12 +198,12 @@ fn collapsed_request_for_a_private_response_is_forwarded() {
             scope.spawn(|| assert_eq!(house.ask("GET", "/mine", "").1, b"mine"));
         }
     });
-    assert_eq!(house.origin.asked(), 5);
+    assert_eq!(house.origin.requested(), 5);
 }
 
 #[test]
 fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
-    let house = House::open();
+    let house = TestServer::open();
     let tag = ("ETag", "\"t\"");
     house.origin.says("/tagged", 200, &[("Cache-Control", "max-age=0"), tag], b"tagged");
     house.origin.says("/strict", 200, &[("Cache-Control", "max-age=0, must-revalidate"), tag], b"strict");
@@ -220,15 +220,15 @@ fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
     assert_eq!(body, b"tagged");
     assert!(house.ask("GET", "/strict", "").0.starts_with("HTTP/1.1 502 "));
     assert!(house.ask("GET", "/never-seen", "").0.starts_with("HTTP/1.1 502 "));
-    let before = house.origin.asked();
+    let before = house.origin.requested();
     assert!(house.ask("GET", "/strict", "Cache-Control: only-if-cached\r\n").0.starts_with("HTTP/1.1 504 "));
-    assert_eq!(house.origin.asked(), before);
+    assert_eq!(house.origin.requested(), before);
 }
 
 /// A validation that forbade keeping was heard for the answer, and what was kept stayed.
 #[test]
 fn regress_response_that_became_uncacheable_is_dropped_on_validation() {
-    let house = House::open();
+    let house = TestServer::open();
     let tag = ("ETag", "\"1\"");
     house.origin.says("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
     assert!(house.ask("GET", "/s", "").0.starts_with("HTTP/1.1 200"));
@@ -250,7 +250,7 @@ fn pause() {
 fn regress_only_if_cached_finds_responses_on_disk() {
     let file = std::env::temp_dir().join(format!("dhttp-cache-disk-{}", std::process::id()));
     let disk = Some((file.clone(), 1 << 20));
-    let house = House::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
+    let house = TestServer::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
     house.origin.says("/a", 200, &[FRESH], b"hello");
     assert_eq!(house.ask("GET", "/a", "").1, b"hello");
     // The disk's thread may still be writing.
@@ -260,19 +260,19 @@ fn regress_only_if_cached_finds_responses_on_disk() {
         head.starts_with("HTTP/1.1 200 ").then_some(body)
     });
     assert_eq!(found.as_deref(), Some(&b"hello"[..]));
-    assert_eq!(house.origin.asked(), 1);
+    assert_eq!(house.origin.requested(), 1);
     let _ = std::fs::remove_file(file);
 }
 
 #[test]
 fn unsafe_methods_invalidate_and_head_detects_changes() {
-    let house = House::open();
+    let house = TestServer::open();
     house.origin.says("/a", 200, &[FRESH], b"old");
     house.ask("GET", "/a", "");
     house.ask("POST", "/a", "Content-Length: 0\r\n");
     house.origin.says("/a", 200, &[FRESH], b"newer");
     assert_eq!(house.ask("GET", "/a", "").1, b"newer");
-    assert_eq!(house.origin.asked(), 3);
+    assert_eq!(house.origin.requested(), 3);
     house.origin.says("/a", 200, &[FRESH], b"newest");
     let (head, _) = house.ask("HEAD", "/a", "Cache-Control: no-cache\r\n");
     assert!(head.contains("Content-Length: 6\r\n"), "{head}");
@@ -281,7 +281,7 @@ fn unsafe_methods_invalidate_and_head_detects_changes() {
 
 #[test]
 fn without_a_token_only_cached_responses_are_served() {
-    let house = House::open();
+    let house = TestServer::open();
     house.origin.says("/there", 200, &[FRESH], b"there");
     house.ask("GET", "/there", "");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -291,9 +291,9 @@ fn without_a_token_only_cached_responses_are_served() {
     let ask = |path: &str, fields: &str| {
         let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\n{fields}DHTTP-Fill: {fill}\r\n\r\n");
         socket.send_to(&[&[0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0][..], head.as_bytes()].concat(), server).unwrap();
-        let mut room = [0; 2_048];
-        let length = socket.recv(&mut room).unwrap();
-        room[8..length].to_vec()
+        let mut buffer = [0; 2_048];
+        let length = socket.recv(&mut buffer).unwrap();
+        buffer[8..length].to_vec()
     };
     for (path, fields) in [
         ("/absent", ""),
@@ -303,15 +303,15 @@ fn without_a_token_only_cached_responses_are_served() {
         assert_eq!(ask(path, fields), b"", "{path} {fields}");
     }
     assert!(ask("/there", "").ends_with(b"\r\n\r\nthere"));
-    assert_eq!(house.origin.asked(), 1);
+    assert_eq!(house.origin.requested(), 1);
 }
 
 #[test]
 fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_the_cache() {
-    let house = House::open();
+    let house = TestServer::open();
     house.origin.says("/small", 200, &[FRESH], b"small");
     house.origin.says("/large", 200, &[FRESH], &[7; 300_000]);
-    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+    let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     for round in 0..3 {
         for (path, via, length) in [("small", Via::Udp, 5), ("large", Via::TcpOpened, 300_000)] {
             let url: Url = format!("dhttp://{}/{path}", house.server.address()).parse().unwrap();
@@ -323,5 +323,5 @@ fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_th
             assert!(status.contains(if round == 0 { "fwd=miss" } else { "hit" }), "{status}");
         }
     }
-    assert_eq!(house.origin.asked(), 2);
+    assert_eq!(house.origin.requested(), 2);
 }

@@ -20,20 +20,20 @@ const BODY: &str = "these are the right bytes";
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// An origin that does at each path what its name says, until it is cured.
-struct Ill {
+struct FaultyOrigin {
     address: SocketAddr,
     is_cured: Arc<AtomicBool>,
-    asked: Arc<AtomicUsize>,
+    requested: Arc<AtomicUsize>,
     /// To the first requests it says what it would say at these paths.
     says_next: Arc<Mutex<Vec<&'static str>>>,
 }
 
-impl Ill {
+impl FaultyOrigin {
     fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (is_cured, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (cured, counted) = (Arc::clone(&is_cured), Arc::clone(&asked));
+        let (is_cured, requested) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (cured, counted) = (Arc::clone(&is_cured), Arc::clone(&requested));
         let says_next = Arc::new(Mutex::new(Vec::new()));
         let said_next = Arc::clone(&says_next);
         thread::spawn(move || {
@@ -54,7 +54,7 @@ impl Ill {
                         .map(|(_, range)| range.split_once("\r\n").unwrap().0.to_owned());
                     let all = match part {
                         Some(range) if path == "/changes-in-parts" => part_said(&range, number),
-                        Some(_) | None => said(path, number),
+                        Some(_) | None => printed(path, number),
                     };
                     if path == "/drips" {
                         let (head, body) = all.split_at(all.len() - BODY.len());
@@ -74,7 +74,7 @@ impl Ill {
                 });
             }
         });
-        Self { address, is_cured, asked, says_next }
+        Self { address, is_cured, requested, says_next }
     }
 }
 
@@ -109,7 +109,7 @@ const ILLNESSES: [&str; 15] = [
 ];
 
 /// Returns the origin's response at a path to the request with this number.
-fn said(path: &str, number: usize) -> String {
+fn printed(path: &str, number: usize) -> String {
     let ok = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
     let length = BODY.len();
     match path {
@@ -167,20 +167,20 @@ fn letter(number: usize) -> String {
     char::from(b'a' + u8::try_from(number % 26).unwrap()).to_string()
 }
 
-struct House {
-    ill: Ill,
+struct TestServer {
+    ill: FaultyOrigin,
     server: Server<Cache<Origin>>,
     _runtime: Runtime,
 }
 
-impl House {
+impl TestServer {
     /// Starts one whose cache has this timeout for its origin.
-    fn open(patience: Duration) -> Self {
-        let ill = Ill::new();
+    fn open(timeout: Duration) -> Self {
+        let ill = FaultyOrigin::new();
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let origin = {
             let _inside = runtime.enter();
-            Origin::new(&format!("http://{}/", ill.address).parse().unwrap()).unwrap().with_patience(patience)
+            Origin::new(&format!("http://{}/", ill.address).parse().unwrap()).unwrap().with_timeout(timeout)
         };
         let cache = Cache::new(origin, CacheConfig::default(), runtime.handle().clone()).unwrap();
         let config = ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
@@ -204,13 +204,13 @@ impl House {
 
 #[test]
 fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
-    let houses: Vec<(House, &str)> =
-        ILLNESSES.iter().map(|illness| (House::open(PATIENCE), *illness)).collect();
+    let houses: Vec<(TestServer, &str)> =
+        ILLNESSES.iter().map(|illness| (TestServer::open(PATIENCE), *illness)).collect();
     thread::scope(|scope| {
         for (house, illness) in &houses {
             scope.spawn(move || {
                 // Several at once, of whom one asks and the others wait for it.
-                let (tell, told) = mpsc::channel();
+                let (tell, reported) = mpsc::channel();
                 thread::scope(|scope| {
                     for _ in 0..3 {
                         let tell = tell.clone();
@@ -218,7 +218,7 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
                     }
                 });
                 drop(tell);
-                for (status, body, head) in told {
+                for (status, body, head) in reported {
                     let is_part = *illness == "/part-of-nothing-asked";
                     assert!(status >= 500 || (is_part && status == 206), "{illness}: {head}");
                     assert!(!BODY.as_bytes().starts_with(&body) || body.is_empty(), "{illness}: {head}");
@@ -234,9 +234,9 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
                     is_well.then_some(body)
                 });
                 assert_eq!(well.as_deref(), Some(BODY.as_bytes()), "{illness}");
-                let before = house.ill.asked.load(Ordering::SeqCst);
+                let before = house.ill.requested.load(Ordering::SeqCst);
                 assert_eq!(house.get(illness, "").1, BODY.as_bytes(), "{illness}");
-                assert_eq!(house.ill.asked.load(Ordering::SeqCst), before, "{illness}: it is kept now");
+                assert_eq!(house.ill.requested.load(Ordering::SeqCst), before, "{illness}: it is kept now");
             });
         }
     });
@@ -246,7 +246,7 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
 #[test]
 fn unsolicited_304_gives_no_empty_page() {
     for (first, second) in [("/stale", "/unchanged-since-never"), ("/unchanged-since-never", "/well")] {
-        let house = House::open(PATIENCE);
+        let house = TestServer::open(PATIENCE);
         *house.ill.says_next.lock().unwrap() = vec![first, second, second];
         let (status, body, head) = house.get("/a", "");
         let is_right = if first == "/stale" { body == BODY.as_bytes() } else { status == 502 };
@@ -259,14 +259,14 @@ fn unsolicited_304_gives_no_empty_page() {
 
 #[test]
 fn an_origin_that_drips_is_waited_for_as_long_as_something_comes() {
-    let house = House::open(PATIENCE);
+    let house = TestServer::open(PATIENCE);
     let (status, body, head) = house.get("/drips", "");
     assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
 }
 
 #[test]
 fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
-    let house = House::open(Duration::from_secs(10));
+    let house = TestServer::open(Duration::from_secs(10));
     let part = |range: &str| {
         let (status, body, head) = house.get("/changes-in-parts", &format!("Range: bytes={range}\r\n"));
         assert_eq!(status, 206, "{head}");
@@ -289,7 +289,7 @@ fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
 
 #[test]
 fn an_origin_that_changes_its_mind_is_never_mixed_up_with_itself() {
-    let house = House::open(Duration::from_secs(10));
+    let house = TestServer::open(Duration::from_secs(10));
     for round in 0..5 {
         // Asked for in part, it is given whole by this origin, and in part of what is kept.
         let lines = if round % 2 == 0 { "Cache-Control: no-cache\r\n" } else { "Range: bytes=0-6\r\n" };

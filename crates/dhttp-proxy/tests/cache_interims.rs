@@ -9,17 +9,17 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use dhttp::client::Known;
+use dhttp::client::KnownServers;
 use dhttp::{Client, ClientConfig, Server, ServerConfig, Url};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
 use tokio::runtime::{Builder, Runtime};
 
-struct House {
+struct TestServer {
     server: Server<Cache<Origin>>,
     _runtime: Runtime,
 }
 
-impl House {
+impl TestServer {
     /// A cache before an origin that gets each connection when its head has come.
     fn before(origin: impl Fn(&str, &mut TcpStream) + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -85,12 +85,12 @@ const WHOLE: &str =
 
 #[test]
 fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
-    let (go_on, told) = mpsc::channel::<()>();
-    let told = std::sync::Arc::new(std::sync::Mutex::new(told));
-    let house = House::before(move |_, stream| {
+    let (go_on, reported) = mpsc::channel::<()>();
+    let reported = std::sync::Arc::new(std::sync::Mutex::new(reported));
+    let house = TestServer::before(move |_, stream| {
         write(stream, HINT);
         // The answer is not even begun before the client has the hint.
-        told.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
+        reported.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
         write(stream, WHOLE);
     });
     let mut stream = house.connect(GET);
@@ -102,17 +102,17 @@ fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
     stream.read_to_string(&mut rest).unwrap();
     assert!(rest.starts_with("HTTP/1.1 200 ") && rest.ends_with("\r\n\r\nwhole"), "{rest}");
     assert!(!rest.contains("style.css"), "{rest}");
-    let kept = house.ask(GET);
-    assert!(kept.starts_with("HTTP/1.1 200 ") && kept.contains("roundtrip; hit"), "{kept}");
+    let stored = house.ask(GET);
+    assert!(stored.starts_with("HTTP/1.1 200 ") && stored.contains("roundtrip; hit"), "{stored}");
 }
 
 #[test]
 fn rfc9110_15_2_http10_and_datagrams_get_the_final_response_alone() {
-    let house = House::before(|_, stream| write(stream, &format!("{HINT}{HINT}{WHOLE}")));
+    let house = TestServer::before(|_, stream| write(stream, &format!("{HINT}{HINT}{WHOLE}")));
     let old = house.ask("GET /a HTTP/1.0\r\nHost: h\r\n\r\n");
     assert!(old.starts_with("HTTP/1.0 200 ") || old.starts_with("HTTP/1.1 200 "), "{old}");
     assert!(!old.contains(" 103 "), "{old}");
-    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+    let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     let url: Url = format!("dhttp://{}/b", house.server.address()).parse().unwrap();
     let (_, head, body) = client.get(&url).unwrap().whole().unwrap();
     assert_eq!((head.status, &*body), (200, &b"whole"[..]));
@@ -120,7 +120,7 @@ fn rfc9110_15_2_http10_and_datagrams_get_the_final_response_alone() {
 
 #[test]
 fn a_server_that_only_ever_hints_fills_no_memory_and_leave_is_not_passed_on() {
-    let house = House::before(|_, stream| {
+    let house = TestServer::before(|_, stream| {
         write(stream, "HTTP/1.1 100 Continue\r\n\r\n");
         write(stream, &HINT.repeat(100));
         write(stream, WHOLE);
@@ -132,7 +132,7 @@ fn a_server_that_only_ever_hints_fills_no_memory_and_leave_is_not_passed_on() {
 
 #[test]
 fn rfc9110_10_1_1_expectation_with_a_body_gets_100() {
-    let house = House::before(|_, stream| {
+    let house = TestServer::before(|_, stream| {
         let body = until(stream, "body");
         write(stream, &WHOLE.replace("whole", if body == "body" { "right" } else { "wrong" }));
     });
@@ -156,7 +156,7 @@ fn chunked(body: &str) -> String {
 
 #[test]
 fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
-    let house = House::before(|head, stream| {
+    let house = TestServer::before(|head, stream| {
         let asks = head.to_ascii_lowercase().contains("\r\nte: trailers\r\n");
         write(stream, &chunked(if asks { "asked" } else { "whole" }));
     });
@@ -171,9 +171,15 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
     );
     assert!(low.ends_with("\r\n\r\n5\r\nasked\r\n0\r\nx-sum: 9\r\n\r\n"), "{first}");
     // What is kept is the head and the body; nothing of the trailers has come among the fields (RFC 9111, section 3).
-    for kept in [taking("/a"), house.ask(GET)] {
-        assert!(kept.contains("roundtrip; hit") && kept.contains("\r\nContent-Length: 5\r\n"), "{kept}");
-        assert!(kept.ends_with("\r\n\r\nasked") && !kept.to_ascii_lowercase().contains("x-sum"), "{kept}");
+    for stored in [taking("/a"), house.ask(GET)] {
+        assert!(
+            stored.contains("roundtrip; hit") && stored.contains("\r\nContent-Length: 5\r\n"),
+            "{stored}"
+        );
+        assert!(
+            stored.ends_with("\r\n\r\nasked") && !stored.to_ascii_lowercase().contains("x-sum"),
+            "{stored}"
+        );
     }
     // Who says nothing about trailers gets a length.
     let other = house.ask(&GET.replace("/a", "/b"));
@@ -188,7 +194,7 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
 fn trailers_stand_behind_bodies_that_wait_in_files_too() {
     let body = "0123456789abcdef".repeat(40_000);
     let sent = body.clone();
-    let house = House::before(move |_, stream| write(stream, &chunked(&sent)));
+    let house = TestServer::before(move |_, stream| write(stream, &chunked(&sent)));
     let all = house.ask("GET /a HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
     let (_, mut rest) = all.split_once("\r\n\r\n").unwrap();
     let mut came = String::new();
@@ -204,7 +210,7 @@ fn trailers_stand_behind_bodies_that_wait_in_files_too() {
     }
     assert!(came == body);
     let address: SocketAddr = house.server.address();
-    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+    let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     let url: Url = format!("dhttp://{address}/b").parse().unwrap();
     assert!(
         client.get(&url).unwrap().whole().unwrap().2 == body.as_bytes(),

@@ -21,9 +21,9 @@ fn origin() -> SocketAddr {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let mut room = [0; 4_096];
-            let length = stream.read(&mut room).unwrap();
-            let text = String::from_utf8_lossy(&room[..length]).into_owned();
+            let mut buffer = [0; 4_096];
+            let length = stream.read(&mut buffer).unwrap();
+            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
             let path = text.split(' ').nth(1).and_then(|path| path[1..].parse().ok()).unwrap_or(0);
             let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 10000\r\nConnection: close\r\n\r\n";
             let _ = stream.write_all(&[head.as_bytes(), &body(path)].concat());
@@ -58,9 +58,9 @@ fn pause(milliseconds: u64) {
     std::thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
 
-struct Folder(PathBuf);
+struct TestDirectory(PathBuf);
 
-impl Drop for Folder {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -68,10 +68,11 @@ impl Drop for Folder {
 
 #[test]
 fn a_damaged_store_is_set_aside_and_nothing_wrong_is_given() {
-    let folder = Folder(std::env::temp_dir().join(format!("roundtrip-damaged-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0).unwrap();
+    let directory =
+        TestDirectory(std::env::temp_dir().join(format!("roundtrip-damaged-{}", std::process::id())));
+    std::fs::create_dir_all(&directory.0).unwrap();
     let (runtime, origin) = (Runtime::new().unwrap(), origin());
-    let whole = folder.0.join("whole");
+    let whole = directory.0.join("whole");
     let server = serve(cache(&runtime, origin, &whole).unwrap());
     (0..PATHS).for_each(|path| assert_eq!(get(server.address(), path), body(path)));
     // Until the disk's thread has written all of it.
@@ -98,7 +99,7 @@ fn a_damaged_store_is_set_aside_and_nothing_wrong_is_given() {
                 }
             }
         }
-        let file = folder.0.join(format!("damaged-{number}"));
+        let file = directory.0.join(format!("damaged-{number}"));
         std::fs::write(&file, &damaged).unwrap();
         if matches!(number, 2 | 3) {
             // Another program's, for all that can be told: it stays as it is.
@@ -114,7 +115,7 @@ fn a_damaged_store_is_set_aside_and_nothing_wrong_is_given() {
         }
         set_aside += usize::from(
             file.with_extension("damaged").exists()
-                || folder.0.join(format!("damaged-{number}.damaged")).exists(),
+                || directory.0.join(format!("damaged-{number}.damaged")).exists(),
         );
     }
     assert!(set_aside >= 2, "those that were cut off at least: {set_aside}");

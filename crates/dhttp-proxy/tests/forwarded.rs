@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use dhttp::{Handler, Server, ServerConfig};
-use roundtrip_dhttp_proxy::{Origin, hosted};
+use roundtrip_dhttp_proxy::{Origin, service_handler};
 
 /// An origin that answers with the head it got.
 fn origin() -> SocketAddr {
@@ -16,10 +16,11 @@ fn origin() -> SocketAddr {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let mut room = [0; 4_096];
-            let length = stream.read(&mut room).unwrap();
-            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-            stream.write_all(&[answer.as_bytes(), &room[..length]].concat()).unwrap();
+            let mut buffer = [0; 4_096];
+            let length = stream.read(&mut buffer).unwrap();
+            let response =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+            stream.write_all(&[response.as_bytes(), &buffer[..length]].concat()).unwrap();
         }
     });
     address
@@ -31,8 +32,13 @@ fn server(runtime: &tokio::runtime::Runtime, tells: bool) -> Server<impl Handler
     let origin = Origin::new(&format!("http://{}/", origin()).parse().unwrap()).unwrap();
     let origin = if tells { origin.telling_clients() } else { origin };
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    Server::start("127.0.0.1:0".parse().unwrap(), config, hosted(origin, runtime.handle().clone()), None)
-        .unwrap()
+    Server::start(
+        "127.0.0.1:0".parse().unwrap(),
+        config,
+        service_handler(origin, runtime.handle().clone()),
+        None,
+    )
+    .unwrap()
 }
 
 /// Forged fields of a client.
@@ -51,9 +57,9 @@ fn by_datagram(server: SocketAddr, fields: &str) -> String {
     );
     let datagram = [&[0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0][..], head.as_bytes()].concat();
     socket.send_to(&datagram, server).unwrap();
-    let mut room = [0; 2_048];
-    let length = socket.recv(&mut room).unwrap();
-    String::from_utf8_lossy(&room[8..length]).into_owned()
+    let mut buffer = [0; 2_048];
+    let length = socket.recv(&mut buffer).unwrap();
+    String::from_utf8_lossy(&buffer[8..length]).into_owned()
 }
 
 fn by_connection(server: SocketAddr, fields: &str) -> String {
@@ -66,9 +72,9 @@ fn by_connection(server: SocketAddr, fields: &str) -> String {
 }
 
 /// The lines of the request that the origin got which speak of the client, and no lie among them.
-fn told(answer: &str) -> Vec<String> {
-    assert!(!answer.contains("6.6.6.6") && !answer.contains("evil.example"), "{answer}");
-    let lines = answer.lines().map(str::to_ascii_lowercase);
+fn reported(response: &str) -> Vec<String> {
+    assert!(!response.contains("6.6.6.6") && !response.contains("evil.example"), "{response}");
+    let lines = response.lines().map(str::to_ascii_lowercase);
     let mut lines: Vec<_> =
         lines.filter(|line| line.starts_with("forwarded") || line.starts_with("x-")).collect();
     lines.sort();
@@ -84,8 +90,8 @@ fn origin_gets_proved_client_addresses_and_no_claims() {
     let first = by_connection(server.address(), "DHTTP-Port: 0\r\n");
     let token = first.lines().find(|line| line.starts_with("DHTTP-Token: ")).unwrap();
     let here = ["forwarded: for=127.0.0.1", "x-forwarded-for: 127.0.0.1", host];
-    assert_eq!(told(&by_datagram(server.address(), &format!("{token}\r\n"))), here);
-    assert_eq!(told(&first), here);
+    assert_eq!(reported(&by_datagram(server.address(), &format!("{token}\r\n"))), here);
+    assert_eq!(reported(&first), here);
 }
 
 #[test]
@@ -93,5 +99,5 @@ fn by_default_origin_gets_only_the_requested_host() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = server(&runtime, false);
     let host = ["x-forwarded-host: asked.example"];
-    assert_eq!(told(&by_connection(server.address(), "")), host);
+    assert_eq!(reported(&by_connection(server.address(), "")), host);
 }

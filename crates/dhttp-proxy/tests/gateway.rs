@@ -7,8 +7,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use dhttp::client::Known;
-use dhttp::{Answer, ClientConfig, Reply, Request, Server, ServerConfig, promise};
+use dhttp::client::KnownServers;
+use dhttp::{ClientConfig, Reply, Request, Response, Server, ServerConfig, promise};
 use dhttp_proto::client::Resend;
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 
@@ -17,21 +17,21 @@ fn gateway() -> Gateway {
 }
 
 fn gateway_with(config: GatewayConfig) -> Gateway {
-    Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap()
+    Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap()
 }
 
 /// A connection to the gateway.
-struct Program {
+struct GatewayClient {
     stream: BufReader<TcpStream>,
 }
 
-struct Got {
+struct ReceivedResponse {
     status: u16,
     head: String,
     body: Vec<u8>,
 }
 
-impl Program {
+impl GatewayClient {
     fn new(gateway: &Gateway) -> Self {
         let stream = TcpStream::connect(gateway.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -42,9 +42,9 @@ impl Program {
         self.stream.get_mut().write_all(text.as_bytes()).unwrap();
     }
 
-    fn get(&mut self, to: SocketAddr, path: &str) -> Got {
+    fn get(&mut self, to: SocketAddr, path: &str) -> ReceivedResponse {
         self.send(&format!("GET http://{to}{path} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
-        self.answer()
+        self.respond()
     }
 
     fn head(&mut self) -> String {
@@ -55,7 +55,7 @@ impl Program {
         head
     }
 
-    fn answer(&mut self) -> Got {
+    fn respond(&mut self) -> ReceivedResponse {
         let head = self.head();
         let field = |name: &str| {
             head.lines().find_map(|line| {
@@ -85,7 +85,7 @@ impl Program {
         } else {
             self.stream.read_to_end(&mut body).unwrap();
         }
-        Got { status, head, body }
+        ReceivedResponse { status, head, body }
     }
 
     fn trailers(&mut self) -> String {
@@ -107,21 +107,23 @@ fn pattern(length: usize) -> Vec<u8> {
 
 fn dhttp_server() -> Server<impl dhttp::Handler> {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let answer = |request: &Request<'_>| match request.target.trim_start_matches("/_dhttp_") {
-        "/large" => Answer::whole(200, "application/octet-stream", pattern(300_000)),
-        "/upload" => Answer::text(200, &format!("{} bytes", request.body.len())),
-        "/cookie" => Answer::text(200, &String::from_utf8_lossy(request.field("Cookie").unwrap_or(b"none"))),
-        _ => Answer::text(200, "small"),
+    let response = |request: &Request<'_>| match request.target.trim_start_matches("/_dhttp_") {
+        "/large" => Response::whole(200, "application/octet-stream", pattern(300_000)),
+        "/upload" => Response::text(200, &format!("{} bytes", request.body.len())),
+        "/cookie" => {
+            Response::text(200, &String::from_utf8_lossy(request.field("Cookie").unwrap_or(b"none")))
+        }
+        _ => Response::text(200, "small"),
     };
-    Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap()
+    Server::start("127.0.0.1:0".parse().unwrap(), config, response, None).unwrap()
 }
 
 /// A server that reads whole requests without bodies and answers each as it is told, on one connection.
-fn scripted(answers: Vec<&'static str>) -> SocketAddr {
+fn scripted(responses: Vec<&'static str>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
-        let mut answers = answers.into_iter();
+        let mut responses = responses.into_iter();
         for stream in listener.incoming() {
             let mut stream = BufReader::new(stream.unwrap());
             loop {
@@ -134,9 +136,9 @@ fn scripted(answers: Vec<&'static str>) -> SocketAddr {
                 if head.is_empty() {
                     break;
                 }
-                let Some(answer) = answers.next() else { return };
-                stream.get_mut().write_all(answer.as_bytes()).unwrap();
-                if answer.is_empty() || answer.contains("close") {
+                let Some(response) = responses.next() else { return };
+                stream.get_mut().write_all(response.as_bytes()).unwrap();
+                if response.is_empty() || response.contains("close") {
                     break;
                 }
             }
@@ -147,9 +149,9 @@ fn scripted(answers: Vec<&'static str>) -> SocketAddr {
 
 /// Returns a counter of this client's requests: a response is counted when it has been written, and before the next
 /// request of its connection is read.
-fn counted(program: &mut Program, gateway: &Gateway, name: &str) -> u64 {
+fn counted(program: &mut GatewayClient, gateway: &Gateway, name: &str) -> u64 {
     program.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(program.answer().status, 200);
+    assert_eq!(program.respond().status, 200);
     let text = gateway.metrics()();
     let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
@@ -158,7 +160,7 @@ fn counted(program: &mut Program, gateway: &Gateway, name: &str) -> u64 {
 #[test]
 fn http_clients_get_datagrams_once_the_server_announces_dhttp() {
     let (server, gateway) = (dhttp_server(), gateway());
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     let first = program.get(server.address(), "/");
     assert_eq!((first.status, first.body.as_slice()), (200, &b"small\n"[..]), "{}", first.head);
     assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 1);
@@ -175,7 +177,7 @@ fn http_clients_get_datagrams_once_the_server_announces_dhttp() {
 #[test]
 fn dhttp_path_is_requested_by_udp_immediately_and_head_has_no_body() {
     let (server, gateway) = (dhttp_server(), gateway());
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     assert_eq!(program.get(server.address(), "/_dhttp_/").body, b"small\n");
     let at = server.address();
     program.send(&format!("HEAD http://{at}/_dhttp_/large HTTP/1.1\r\nHost: {at}\r\n\r\n"));
@@ -189,20 +191,20 @@ fn dhttp_path_is_requested_by_udp_immediately_and_head_has_no_body() {
 fn cookies_and_uploads_never_travel_in_datagrams() {
     let (server, gateway) = (dhttp_server(), gateway());
     let at = server.address();
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     program.get(at, "/");
     program.send(&format!("GET http://{at}/cookie HTTP/1.1\r\nHost: {at}\r\nCookie: secret\r\n\r\n"));
-    assert_eq!(program.answer().body, b"secret\n");
+    assert_eq!(program.respond().body, b"secret\n");
     let body = "x".repeat(200_000);
     program.send(&format!(
         "POST http://{at}/upload HTTP/1.1\r\nHost: {at}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     ));
-    assert_eq!(program.answer().body, b"200000 bytes\n");
+    assert_eq!(program.respond().body, b"200000 bytes\n");
     program.send(&format!(
         "POST http://{at}/upload HTTP/1.1\r\nHost: {at}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
     ));
-    assert_eq!(program.answer().body, b"5 bytes\n");
+    assert_eq!(program.respond().body, b"5 bytes\n");
     assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"udp\"}"), 0);
     assert!(counted(&mut program, &gateway, "gateway_connections_reused_total") >= 1);
 }
@@ -215,10 +217,10 @@ fn a_server_that_speaks_only_http_sees_nothing_else() {
         "HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nthree",
     ]);
     let gateway = gateway();
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     program.send(&format!("GET http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\n\r\n"));
     assert!(program.head().starts_with("HTTP/1.1 103 "), "announced");
-    assert_eq!(program.answer().body, b"one");
+    assert_eq!(program.respond().body, b"one");
     let second = program.get(origin, "/");
     assert_eq!(second.body, b"twoX-Sum: 9\r\n", "with its trailer, and without a length in it");
     // Where the end of the stream was the end of the body, the next connection says so by chunks.
@@ -236,7 +238,7 @@ fn a_connection_that_closed_just_then_costs_nothing_but_another() {
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo",
     ]);
     let gateway = gateway();
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     assert_eq!(program.get(origin, "/").body, b"one");
     assert_eq!(program.get(origin, "/").body, b"two");
 }
@@ -246,11 +248,11 @@ fn a_refusal_comes_back_before_the_last_of_an_upload() {
     let origin =
         scripted(vec!["HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"]);
     let gateway = gateway();
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     program.send(&format!(
         "PUT http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\nContent-Length: 1000000\r\n\r\npart"
     ));
-    let refused = program.answer();
+    let refused = program.respond();
     assert_eq!((refused.status, refused.body.as_slice()), (413, &b"no"[..]));
     assert!(refused.head.contains("Connection: close"), "{}", refused.head);
 }
@@ -259,7 +261,7 @@ fn a_refusal_comes_back_before_the_last_of_an_upload() {
 fn truncated_responses_never_look_whole() {
     let origin = scripted(vec!["HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX: close\r\n\r\nhalf"]);
     let gateway = gateway();
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     program.send(&format!("GET http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\n\r\n"));
     let mut all = Vec::new();
     // Either a reset, or an end before the tenth byte.
@@ -286,7 +288,7 @@ fn smuggled_and_broken_requests_are_refused() {
         ("GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n", "502"),
         ("nonsense\r\n\r\n", "400"),
     ] {
-        let mut program = Program::new(&gateway);
+        let mut program = GatewayClient::new(&gateway);
         program.send(request);
         let head = program.head();
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {head}");
@@ -296,11 +298,11 @@ fn smuggled_and_broken_requests_are_refused() {
 #[test]
 fn forwarding_loop_is_refused() {
     let gateway = gateway();
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     assert_eq!(program.get(gateway.address(), "/").status, 508);
     let port = gateway.address().port();
     program.send(&format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: a\r\n\r\n"));
-    assert_eq!(program.answer().status, 508);
+    assert_eq!(program.respond().status, 508);
 }
 
 #[test]
@@ -314,7 +316,7 @@ fn a_tunnel_carries_bytes_both_ways_and_ends_one_way_at_a_time() {
         stream.write_all(&all).unwrap();
     });
     let gateway = gateway();
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     program.send(&format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\nfirst, "));
     assert!(program.head().starts_with("HTTP/1.1 200 "));
     program.send("then");
@@ -328,12 +330,12 @@ fn a_tunnel_carries_bytes_both_ways_and_ends_one_way_at_a_time() {
 #[test]
 fn serves_its_proxy_pac_and_404_for_other_paths() {
     let gateway = gateway();
-    let mut program = Program::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     program.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
-    let script = String::from_utf8(program.answer().body).unwrap();
+    let script = String::from_utf8(program.respond().body).unwrap();
     assert!(script.contains(&format!("PROXY {}", gateway.address())), "{script}");
     program.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(program.answer().status, 404);
+    assert_eq!(program.respond().status, 404);
 }
 
 #[test]
@@ -342,21 +344,21 @@ fn excess_connections_get_503() {
     let gateway = gateway_with(config);
     // One that waits for its response, and keeps its place.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut first = Program::new(&gateway);
+    let mut first = GatewayClient::new(&gateway);
     let at = silent.local_addr().unwrap();
     first.send(&format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\n\r\n"));
     let _asked = silent.accept().unwrap();
-    assert_eq!(Program::new(&gateway).answer().status, 503);
+    assert_eq!(GatewayClient::new(&gateway).respond().status, 503);
 }
 
 #[test]
 fn when_all_places_are_taken_the_longest_idle_connection_makes_way() {
     let config = GatewayConfig { connections: 2, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway = gateway_with(config);
-    let idle: Vec<_> = (0..20).map(|_| Program::new(&gateway)).collect();
-    let mut last = Program::new(&gateway);
+    let idle: Vec<_> = (0..20).map(|_| GatewayClient::new(&gateway)).collect();
+    let mut last = GatewayClient::new(&gateway);
     last.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(last.answer().status, 200);
+    assert_eq!(last.respond().status, 200);
     assert!(counted(&mut last, &gateway, "gateway_connections_closed_total{why=\"idle\"}") >= 19);
     drop(idle);
 }
@@ -367,25 +369,25 @@ fn an_upload_may_take_longer_than_a_server_may_be_silent() {
     let origin = listener.local_addr().unwrap();
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let (mut all, mut room) = (Vec::new(), [0; 4_096]);
+        let (mut all, mut buffer) = (Vec::new(), [0; 4_096]);
         while !all.ends_with(b"the end") {
-            let length = stream.read(&mut room).unwrap();
+            let length = stream.read(&mut buffer).unwrap();
             assert!(length > 0, "cut short");
-            all.extend_from_slice(&room[..length]);
+            all.extend_from_slice(&buffer[..length]);
         }
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood").unwrap();
     });
     let config = GatewayConfig::new(ClientConfig::internet());
     let gateway =
-        gateway_with(GatewayConfig { patience: Duration::from_millis(500), min_upload_rate: 1, ..config });
-    let mut program = Program::new(&gateway);
+        gateway_with(GatewayConfig { timeout: Duration::from_millis(500), min_upload_rate: 1, ..config });
+    let mut program = GatewayClient::new(&gateway);
     program.send(&format!("POST http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\nContent-Length: 157\r\n\r\n"));
     for _ in 0..15 {
         thread::park_timeout(Duration::from_millis(100));
         program.send("0123456789");
     }
     program.send("the end");
-    assert_eq!(program.answer().body, b"good");
+    assert_eq!(program.respond().body, b"good");
 }
 
 #[test]
@@ -393,10 +395,10 @@ fn an_upload_below_the_minimum_rate_is_aborted_and_counted() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = listener.local_addr().unwrap();
     thread::spawn(move || listener.accept().unwrap().0.read_to_end(&mut Vec::new()));
-    let patience = Duration::from_millis(500);
+    let timeout = Duration::from_millis(500);
     let config = GatewayConfig::new(ClientConfig::internet());
-    let gateway = gateway_with(GatewayConfig { patience, min_upload_rate: 10_000, ..config });
-    let mut slow = Program::new(&gateway);
+    let gateway = gateway_with(GatewayConfig { timeout, min_upload_rate: 10_000, ..config });
+    let mut slow = GatewayClient::new(&gateway);
     slow.send(&format!(
         "POST http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\nContent-Length: 1000000\r\n\r\n"
     ));
@@ -406,7 +408,7 @@ fn an_upload_below_the_minimum_rate_is_aborted_and_counted() {
         slow.stream.get_mut().write_all(b"0123456789").is_err()
     });
     assert!(ended, "twenty seconds of ten bytes each");
-    let mut other = Program::new(&gateway);
+    let mut other = GatewayClient::new(&gateway);
     assert_eq!(counted(&mut other, &gateway, "gateway_connections_closed_total{why=\"slow\"}"), 1);
 }
 
@@ -418,16 +420,16 @@ fn stopping_finishes_pending_requests() {
     let (go, may_go) = std::sync::mpsc::channel::<()>();
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut room = [0; 1_024];
-        let _ = stream.read(&mut room).unwrap();
+        let mut buffer = [0; 1_024];
+        let _ = stream.read(&mut buffer).unwrap();
         begun.send(()).unwrap();
         may_go.recv().unwrap();
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate").unwrap();
-        let _ = stream.read(&mut room);
+        let _ = stream.read(&mut buffer);
     });
     let gateway = gateway();
-    let idle = Program::new(&gateway);
-    let mut program = Program::new(&gateway);
+    let idle = GatewayClient::new(&gateway);
+    let mut program = GatewayClient::new(&gateway);
     program.send(&format!("GET http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\n\r\n"));
     has_begun.recv().unwrap();
     let stopping = thread::spawn(move || gateway.stop(Duration::from_secs(10)));
@@ -435,16 +437,16 @@ fn stopping_finishes_pending_requests() {
     let mut idle = idle.stream;
     assert_eq!(idle.read_to_end(&mut nothing).unwrap_or(0), 0);
     go.send(()).unwrap();
-    assert_eq!(program.answer().body, b"late");
+    assert_eq!(program.respond().body, b"late");
     stopping.join().unwrap();
 }
 
 #[test]
 fn dhttp_responses_arrive_across_a_reload() {
-    let (asked, is_asked) = std::sync::mpsc::channel();
+    let (requested, is_asked) = std::sync::mpsc::channel();
     let handler = move |_: &Request<'_>| -> Reply {
         let (promise, later) = promise();
-        asked.send(promise).unwrap();
+        requested.send(promise).unwrap();
         Reply::Later(later)
     };
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
@@ -452,38 +454,38 @@ fn dhttp_responses_arrive_across_a_reload() {
     let at = server.address();
     for (number, body) in ["small".to_owned(), "large".repeat(20_000)].into_iter().enumerate() {
         let gateway = gateway();
-        let mut program = Program::new(&gateway);
+        let mut program = GatewayClient::new(&gateway);
         // A small response brings the token by which the server may open a connection.
         program.send(&format!("GET http://{at}/_dhttp_/token HTTP/1.1\r\nHost: {at}\r\n\r\n"));
-        is_asked.recv_timeout(Duration::from_secs(10)).unwrap().give(Answer::text(200, "small"));
-        assert_eq!(program.answer().status, 200);
+        is_asked.recv_timeout(Duration::from_secs(10)).unwrap().give(Response::text(200, "small"));
+        assert_eq!(program.respond().status, 200);
         program.send(&format!("GET http://{at}/_dhttp_/{number} HTTP/1.1\r\nHost: {at}\r\n\r\n"));
         let promise = is_asked.recv_timeout(Duration::from_secs(10)).unwrap();
-        let client = ClientConfig { patience: wire::Duration::from_secs(20), ..ClientConfig::internet() };
+        let client = ClientConfig { timeout: wire::Duration::from_secs(20), ..ClientConfig::internet() };
         gateway.reload(GatewayConfig::new(client), None).unwrap();
         // It takes another request with the new ones before the old one is answered.
-        assert_eq!(Program::new(&gateway).get(gateway.address(), "/").status, 508);
-        promise.give(Answer::whole(200, "text/plain", body.clone().into_bytes()));
-        let answer = program.answer();
-        assert_eq!((answer.status, answer.body.len()), (200, body.len()));
+        assert_eq!(GatewayClient::new(&gateway).get(gateway.address(), "/").status, 508);
+        promise.give(Response::whole(200, "text/plain", body.clone().into_bytes()));
+        let response = program.respond();
+        assert_eq!((response.status, response.body.len()), (200, body.len()));
     }
 }
 
 /// The deployment matrix's old servers: asked by DHTTP for their path alone, they are asked by HTTP at once or soon.
 #[test]
 fn old_server_gets_http_whatever_its_udp_port_does() {
-    for other in [Other::Nobody, Other::Parrot] {
-        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold";
-        let origin = scripted(vec![answer, answer]);
-        let parrot = (other == Other::Parrot).then(|| UdpSocket::bind(origin).unwrap());
+    for other in [OtherPeer::Nobody, OtherPeer::Parrot] {
+        let response = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold";
+        let origin = scripted(vec![response, response]);
+        let parrot = (other == OtherPeer::Parrot).then(|| UdpSocket::bind(origin).unwrap());
         let heard = parrot.map(|socket| {
             socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
             thread::spawn(move || {
-                let (mut room, mut heard) = ([0; 2_048], 0);
-                while let Ok((length, from)) = socket.recv_from(&mut room) {
+                let (mut buffer, mut heard) = ([0; 2_048], 0);
+                while let Ok((length, from)) = socket.recv_from(&mut buffer) {
                     heard += 1;
                     // Another program's answer: what it got, which is no answer of DHTTP.
-                    socket.send_to(&room[..length], from).unwrap();
+                    socket.send_to(&buffer[..length], from).unwrap();
                 }
                 heard
             })
@@ -491,7 +493,7 @@ fn old_server_gets_http_whatever_its_udp_port_does() {
         let mut client = ClientConfig::internet();
         client.dhttp.resend = Resend::Fixed { waits: [wire::Duration::from_millis(100); 2] };
         let gateway = gateway_with(GatewayConfig::new(client));
-        let mut program = Program::new(&gateway);
+        let mut program = GatewayClient::new(&gateway);
         assert_eq!(program.get(origin, "/_dhttp_/page").body, b"old", "{other:?}");
         assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 1);
         drop(gateway);
@@ -502,7 +504,7 @@ fn old_server_gets_http_whatever_its_udp_port_does() {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Other {
+enum OtherPeer {
     Nobody,
     Parrot,
 }

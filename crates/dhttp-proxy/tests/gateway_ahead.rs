@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use dhttp::client::Known;
-use dhttp::{Answer, ClientConfig, Handler, Request, Server, ServerConfig};
+use dhttp::client::KnownServers;
+use dhttp::{ClientConfig, Handler, Request, Response, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{CacheConfig, Gateway, GatewayConfig};
 
 const LARGE: usize = 4 << 20;
@@ -14,23 +14,23 @@ const LARGE: usize = 4 << 20;
 /// `/large`, and for all else its own path; to be kept for a while, unless it says otherwise.
 fn server() -> Server<impl Handler> {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let answer = |request: &Request<'_>| {
+    let response = |request: &Request<'_>| {
         let path = request.target.trim_start_matches("/_dhttp_");
         let body = if path == "/large" { vec![b'l'; LARGE] } else { format!("<{path}>").into_bytes() };
-        let mut answer = Answer::whole(200, "text/plain", body);
-        let mut fields = (*answer.fields).clone();
+        let mut response = Response::whole(200, "text/plain", body);
+        let mut fields = (*response.fields).clone();
         let lasts = if path.contains("fleeting") { "no-store" } else { "max-age=600" };
         fields.push("Cache-Control", lasts).unwrap();
-        answer.fields = fields.into();
-        answer
+        response.fields = fields.into();
+        response
     };
-    Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap()
+    Server::start("127.0.0.1:0".parse().unwrap(), config, response, None).unwrap()
 }
 
 fn gateway() -> Gateway {
     let cache = Some(CacheConfig::default());
     let config = GatewayConfig { cache, ..GatewayConfig::new(ClientConfig::internet()) };
-    Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap()
+    Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap()
 }
 
 fn connect(gateway: &Gateway) -> TcpStream {

@@ -9,8 +9,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use dhttp::client::Known;
-use dhttp::{Answer, ClientConfig, Request, Server, ServerConfig};
+use dhttp::client::KnownServers;
+use dhttp::{ClientConfig, Request, Response, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{CacheConfig, Gateway, GatewayConfig};
 
 fn gateway() -> Gateway {
@@ -19,7 +19,7 @@ fn gateway() -> Gateway {
 
 fn gateway_with(cache: CacheConfig) -> Gateway {
     let config = GatewayConfig { cache: Some(cache), ..GatewayConfig::new(ClientConfig::internet()) };
-    Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap()
+    Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap()
 }
 
 /// The answer to a request through the gateway: head and body as they came.
@@ -44,19 +44,19 @@ fn begin(gateway: SocketAddr, to: SocketAddr, method: &str, path: &str, lines: &
 /// A server, and how often it was asked.
 struct Origin {
     address: SocketAddr,
-    asked: Arc<AtomicUsize>,
+    requested: Arc<AtomicUsize>,
 }
 
 impl Origin {
     /// `answer` gets the head of each request, and writes what it likes.
-    fn new(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
+    fn new(response: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = Arc::new(AtomicUsize::new(0));
-        let (counted, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let requested = Arc::new(AtomicUsize::new(0));
+        let (counted, response) = (Arc::clone(&requested), Arc::new(response));
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (counted, answer) = (Arc::clone(&counted), Arc::clone(&answer));
+                let (counted, response) = (Arc::clone(&counted), Arc::clone(&response));
                 let mut stream = stream.unwrap();
                 thread::spawn(move || {
                     let mut head = Vec::new();
@@ -68,18 +68,18 @@ impl Origin {
                         head.extend_from_slice(&byte);
                     }
                     counted.fetch_add(1, Ordering::SeqCst);
-                    answer(&String::from_utf8(head).unwrap(), &mut stream);
+                    response(&String::from_utf8(head).unwrap(), &mut stream);
                     // What it was sent besides is read, so that its end is no reset.
                     let _ = stream.shutdown(Shutdown::Write);
                     let _ = stream.read_to_end(&mut Vec::new());
                 });
             }
         });
-        Self { address, asked }
+        Self { address, requested }
     }
 
-    fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+    fn requested(&self) -> usize {
+        self.requested.load(Ordering::SeqCst)
     }
 }
 
@@ -115,7 +115,7 @@ fn fresh_responses_are_fetched_once_whole_or_in_part() {
     assert!(head.starts_with("HTTP/1.1 304") && body.is_empty(), "{head}");
     let (head, body) = get("HEAD", "");
     assert!(head.contains("Content-Length: 10\r\n") && body.is_empty(), "{head}");
-    assert_eq!(origin.asked(), 1);
+    assert_eq!(origin.requested(), 1);
     let metrics = gateway.metrics()();
     assert!(metrics.contains("gateway_answers_total{channel=\"cache\"} 4"), "{metrics}");
     assert!(metrics.contains("cache_requests_total{result=\"hit\"} 4"), "{metrics}");
@@ -123,8 +123,8 @@ fn fresh_responses_are_fetched_once_whole_or_in_part() {
 
 #[test]
 fn response_streams_through_and_is_stored_when_whole() {
-    let (go_on, told) = mpsc::channel::<()>();
-    let told = std::sync::Mutex::new(told);
+    let (go_on, reported) = mpsc::channel::<()>();
+    let reported = std::sync::Mutex::new(reported);
     let length = 400_000;
     let origin = Origin::new(move |_, stream| {
         let head =
@@ -132,7 +132,7 @@ fn response_streams_through_and_is_stored_when_whole() {
         let _ = stream.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
         let _ = stream.write_all(head.as_bytes());
         let _ = stream.write_all(&vec![b'x'; length / 2]);
-        told.lock().unwrap().recv().unwrap();
+        reported.lock().unwrap().recv().unwrap();
         let _ = stream.write_all(&vec![b'x'; length / 2]);
     });
     let gateway = gateway();
@@ -144,7 +144,7 @@ fn response_streams_through_and_is_stored_when_whole() {
     stream.read_to_end(&mut begun).unwrap();
     let (head, body) = ask(gateway.address(), origin.address, "GET", "/a", "");
     assert!(head.contains("roundtrip; hit") && body == vec![b'x'; length], "{head}");
-    assert_eq!(origin.asked(), 1);
+    assert_eq!(origin.requested(), 1);
 }
 
 #[test]
@@ -164,12 +164,12 @@ fn trailers_pass_and_truncated_responses_are_not_stored() {
     let (_, body) = get("/whole");
     assert!(body.ends_with(b"0\r\nDigest: abc\r\n\r\n"), "{}", String::from_utf8_lossy(&body));
     assert_eq!(get("/whole").1, b"hello");
-    assert_eq!(origin.asked(), 1);
+    assert_eq!(origin.requested(), 1);
     for _ in 0..2 {
         let (head, body) = get("/broken");
         assert!(!body.ends_with(b"0\r\n\r\n") && !head.contains("Content-Length"), "{head}");
     }
-    assert_eq!(origin.asked(), 3);
+    assert_eq!(origin.requested(), 3);
 }
 
 #[test]
@@ -181,13 +181,13 @@ fn concurrent_requests_are_collapsed_unless_private() {
     });
     let gateway = gateway();
     for (path, questions) in [("/a", 1), ("/private", 5)] {
-        let before = origin.asked();
+        let before = origin.requested();
         thread::scope(|scope| {
             for _ in 0..5 {
                 scope.spawn(|| assert_eq!(ask(gateway.address(), origin.address, "GET", path, "").1, b"x"));
             }
         });
-        assert_eq!(origin.asked() - before, questions, "{path}");
+        assert_eq!(origin.requested() - before, questions, "{path}");
     }
 }
 
@@ -218,9 +218,9 @@ fn stale_responses_are_validated_and_replace_failures() {
     let (head, body) = get();
     assert!(head.contains("fwd=stale; fwd-status=304") && body == b"good", "{head}");
     *mood.lock().unwrap() = "lying";
-    let before = origin.asked();
+    let before = origin.requested();
     assert_eq!(get().1, b"lying");
-    assert_eq!(origin.asked() - before, 2, "it was asked again, without the condition");
+    assert_eq!(origin.requested() - before, 2, "it was asked again, without the condition");
     for (now, how) in
         [("gone", "detail=unreachable"), ("sick", "fwd-status=503"), ("wild", "detail=unreachable")]
     {
@@ -240,16 +240,16 @@ fn stale_while_revalidate_is_served_immediately_and_revalidated() {
     assert!(get().contains("roundtrip; hit"));
     let asked_again = (0..500).any(|_| {
         pause(Duration::from_millis(10));
-        origin.asked() == 2
+        origin.requested() == 2
     });
-    assert!(asked_again, "{}", origin.asked());
+    assert!(asked_again, "{}", origin.requested());
 }
 
 #[test]
 fn unsafe_methods_invalidate_and_hosts_are_separate() {
-    let answer =
+    let response =
         |name: &'static str| Origin::new(move |_, stream| say(stream, "Cache-Control: max-age=60\r\n", name));
-    let (one, other) = (answer("one"), answer("other"));
+    let (one, other) = (response("one"), response("other"));
     let gateway = gateway();
     let ask = |origin: &Origin, method, lines| ask(gateway.address(), origin.address, method, "/a", lines);
     assert_eq!(ask(&one, "GET", "").1, b"one");
@@ -264,44 +264,44 @@ fn unsafe_methods_invalidate_and_hosts_are_separate() {
 
 #[test]
 fn oversized_responses_pass_and_those_on_disk_survive_a_restart() {
-    let folder = std::env::temp_dir().join(format!("gateway-cache-{}", std::process::id()));
+    let directory = std::env::temp_dir().join(format!("gateway-cache-{}", std::process::id()));
     let config =
-        || CacheConfig { largest: 1_000, disk: Some((folder.clone(), 1 << 20)), ..CacheConfig::default() };
+        || CacheConfig { largest: 1_000, disk: Some((directory.clone(), 1 << 20)), ..CacheConfig::default() };
     let origin = Origin::new(|head, stream| {
         let length = if head.starts_with("GET /long ") { 5_000 } else { 500 };
         say(stream, "Cache-Control: max-age=60\r\n", &"x".repeat(length));
     });
     let first = gateway_with(config());
     for (path, length, questions) in [("/long", 5_000, 2), ("/short", 500, 1)] {
-        let before = origin.asked();
+        let before = origin.requested();
         for _ in 0..2 {
             let (head, body) = ask(first.address(), origin.address, "GET", path, "");
             assert_eq!(body.len(), length, "{head}");
         }
-        assert_eq!(origin.asked() - before, questions, "{path}");
+        assert_eq!(origin.requested() - before, questions, "{path}");
     }
     drop(first);
     // The disk is one gateway's at a time, and its thread may still be writing.
     let again = (0..500).find_map(|_| {
         pause(Duration::from_millis(10));
         let config = GatewayConfig { cache: Some(config()), ..GatewayConfig::new(ClientConfig::internet()) };
-        Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).ok()
+        Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).ok()
     });
     let again = again.expect("the file is free again");
     assert!(ask(again.address(), origin.address, "GET", "/short", "").0.contains("roundtrip; hit"));
-    let _ = std::fs::remove_file(folder);
+    let _ = std::fs::remove_file(directory);
 }
 
 #[test]
 fn responses_by_dhttp_are_stored_too() {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let answer = |request: &Request<'_>| {
+    let response = |request: &Request<'_>| {
         let length = if request.target.ends_with("/large") { 30_000 } else { 30 };
-        let mut answer = Answer::whole(200, "text/plain", vec![b'x'; length]);
-        Arc::make_mut(&mut answer.fields).push("Cache-Control", "max-age=60").unwrap();
-        answer
+        let mut response = Response::whole(200, "text/plain", vec![b'x'; length]);
+        Arc::make_mut(&mut response.fields).push("Cache-Control", "max-age=60").unwrap();
+        response
     };
-    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap();
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, response, None).unwrap();
     let gateway = gateway();
     for (path, length) in [("/_dhttp_/small", 30), ("/_dhttp_/large", 30_000)] {
         for how in ["fwd=miss; stored", "roundtrip; hit"] {

@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use dhttp::client::Known;
-use dhttp::{Answer, ClientConfig, Request, Server, ServerConfig};
+use dhttp::client::KnownServers;
+use dhttp::{ClientConfig, Request, Response, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{CacheConfig, Gateway, GatewayConfig};
 
 /// Both ends are open files of this program, which may have only so many.
@@ -38,18 +38,18 @@ fn get(program: &mut TcpStream, address: &str) -> String {
 #[test]
 fn connections_that_are_idle_cost_no_threads_and_are_served_when_they_speak() {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let answer = |_: &Request<'_>| {
-        let mut answer = Answer::text(200, "answer");
-        let mut fields = (*answer.fields).clone();
+    let response = |_: &Request<'_>| {
+        let mut response = Response::text(200, "answer");
+        let mut fields = (*response.fields).clone();
         fields.push("Cache-Control", "max-age=600").unwrap();
-        answer.fields = fields.into();
-        answer
+        response.fields = fields.into();
+        response
     };
-    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap();
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, response, None).unwrap();
     let config =
         GatewayConfig { cache: Some(CacheConfig::default()), ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway =
-        Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+        Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap();
     let mut programs = Vec::new();
     for number in 0..PROGRAMS {
         let mut program = TcpStream::connect(gateway.address()).unwrap();

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use dhttp::batch::{self, Ends, Inbox, Outbox};
-use dhttp::client::Known;
-use dhttp::{Answer, ClientConfig, Request, Server, ServerConfig};
+use dhttp::batch::{self, Endpoints, Inbox, Outbox};
+use dhttp::client::KnownServers;
+use dhttp::{ClientConfig, Request, Response, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 
 const PROGRAMS: usize = 64;
@@ -20,7 +20,7 @@ const ROUNDS: usize = 20;
 
 /// Traffic of one direction.
 #[derive(Clone, Copy, Debug, Default)]
-struct Gone {
+struct SentTraffic {
     pieces: usize,
     datagrams: usize,
 }
@@ -32,10 +32,10 @@ fn carry(
     to: Arc<Mutex<SocketAddr>>,
     back: Arc<Mutex<SocketAddr>>,
     stop: &Arc<AtomicBool>,
-) -> JoinHandle<Gone> {
+) -> JoinHandle<SentTraffic> {
     let (from, by, stop) = (Arc::clone(from), Arc::clone(by), Arc::clone(stop));
     thread::spawn(move || {
-        let (mut inbox, mut outbox, mut gone) = (Inbox::default(), Outbox::default(), Gone::default());
+        let (mut inbox, mut outbox, mut gone) = (Inbox::default(), Outbox::default(), SentTraffic::default());
         while !stop.load(Ordering::SeqCst) {
             if from.peek_from(&mut [0]).is_err() {
                 continue;
@@ -46,7 +46,7 @@ fn carry(
             for (ends, bytes) in (0..inbox.len()).filter_map(|index| inbox.datagram(index)) {
                 *back.lock().unwrap() = ends.peer;
                 let peer = *to.lock().unwrap();
-                outbox.slot(Ends { peer, local: None }).extend_from_slice(bytes);
+                outbox.slot(Endpoints { peer, local: None }).extend_from_slice(bytes);
             }
             outbox.send(&by);
         }
@@ -64,17 +64,17 @@ fn socket() -> Arc<UdpSocket> {
 #[test]
 fn requests_and_responses_are_batched_by_segmentation_offload() {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let answer = |_: &Request<'_>| Answer::text(200, "answer");
-    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap();
+    let response = |_: &Request<'_>| Response::text(200, "answer");
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, response, None).unwrap();
     let (front, behind, stop) = (socket(), socket(), Arc::default());
     let (there, back) = (Arc::new(Mutex::new(server.address())), Arc::new(Mutex::new(server.address())));
     let nobody = Arc::new(Mutex::new(server.address()));
-    let asked = carry(&front, &behind, there, Arc::clone(&back), &stop);
+    let requested = carry(&front, &behind, there, Arc::clone(&back), &stop);
     let answered = carry(&behind, &front, back, nobody, &stop);
 
     let config = GatewayConfig::new(ClientConfig::internet());
     let gateway =
-        Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+        Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap();
     let connect = |_| {
         let program = TcpStream::connect(gateway.address()).unwrap();
         program.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -87,16 +87,16 @@ fn requests_and_responses_are_batched_by_segmentation_offload() {
             program.write_all(request.as_bytes()).unwrap();
         }
         for program in &mut programs {
-            let (mut come, mut room) = (Vec::new(), [0; 1_024]);
+            let (mut come, mut buffer) = (Vec::new(), [0; 1_024]);
             while !come.ends_with(b"answer\n") {
-                let length = program.read(&mut room).unwrap();
+                let length = program.read(&mut buffer).unwrap();
                 assert!(length > 0, "ended in {:?}", String::from_utf8_lossy(&come));
-                come.extend_from_slice(&room[..length]);
+                come.extend_from_slice(&buffer[..length]);
             }
         }
     }
     stop.store(true, Ordering::SeqCst);
-    for (way, gone) in [("there", asked.join().unwrap()), ("back", answered.join().unwrap())] {
+    for (way, gone) in [("there", requested.join().unwrap()), ("back", answered.join().unwrap())] {
         println!("{way}: {} datagrams in {} pieces", gone.datagrams, gone.pieces);
         assert!(gone.datagrams >= PROGRAMS * ROUNDS, "{way}: {gone:?}");
         assert!(gone.pieces < gone.datagrams, "{way}: {gone:?}");

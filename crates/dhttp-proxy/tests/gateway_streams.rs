@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use dhttp::ClientConfig;
-use dhttp::client::Known;
+use dhttp::client::KnownServers;
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nCache-Control: no-store\r\n\r\n";
@@ -20,14 +20,14 @@ fn slow_dhttp_server(go_on: Receiver<()>) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     thread::spawn(move || {
-        let mut room = [0; 2_048];
-        let (_, from) = socket.recv_from(&mut room).unwrap();
-        let port = u16::from_be_bytes([room[8], room[9]]);
+        let mut buffer = [0; 2_048];
+        let (_, from) = socket.recv_from(&mut buffer).unwrap();
+        let port = u16::from_be_bytes([buffer[8], buffer[9]]);
         let mut stream = TcpStream::connect((from.ip(), port)).unwrap();
-        stream.write_all(&room[..8]).unwrap();
+        stream.write_all(&buffer[..8]).unwrap();
         halves(&mut stream, &go_on);
         // Until the client has had enough of it.
-        let _ = stream.read(&mut room);
+        let _ = stream.read(&mut buffer);
     });
     address
 }
@@ -38,10 +38,10 @@ fn slow_http_server(go_on: Receiver<()>) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut room = [0; 2_048];
-        let _ = stream.read(&mut room).unwrap();
+        let mut buffer = [0; 2_048];
+        let _ = stream.read(&mut buffer).unwrap();
         halves(&mut stream, &go_on);
-        let _ = stream.read(&mut room);
+        let _ = stream.read(&mut buffer);
     });
     address
 }
@@ -63,7 +63,7 @@ fn regress_received_part_of_a_response_is_forwarded_before_the_rest() {
         let at = server(go_on);
         let config = GatewayConfig::new(ClientConfig::internet());
         let listen = "127.0.0.1:0".parse().unwrap();
-        let gateway = Gateway::start(listen, config, Known::default(), None, None).unwrap();
+        let gateway = Gateway::start(listen, config, KnownServers::default(), None, None).unwrap();
         let mut program = TcpStream::connect(gateway.address()).unwrap();
         program.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         write!(program, "GET http://{at}{path} HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use dhttp::ClientConfig;
-use dhttp::client::Known;
+use dhttp::client::KnownServers;
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 
 /// Four open files each.
@@ -59,7 +59,7 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
     let to = echo();
     let config = GatewayConfig::new(ClientConfig::internet());
     let gateway =
-        Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+        Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap();
     let mut tunnels: Vec<_> = (0..TUNNELS).map(|_| tunnel(gateway.address(), to)).collect();
     // One that watches and one that had connected; on a busy machine two had to wait.
     let threads = threads_of_gateways();
@@ -74,7 +74,7 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
     let mut there = busy.try_clone().unwrap();
     let sent: Vec<u8> = (0..=250).cycle().take(MUCH).collect();
     let expected = sent.clone();
-    let (tell, told) = mpsc::channel();
+    let (tell, reported) = mpsc::channel();
     let sending = thread::spawn(move || {
         there.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
         let mut rest = &sent[..];
@@ -88,7 +88,7 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
         there.shutdown(Shutdown::Write).unwrap();
     });
     // Or there is room for everything.
-    let _ = told.recv();
+    let _ = reported.recv();
     let mut back = Vec::new();
     busy.read_to_end(&mut back).unwrap();
     sending.join().unwrap();

@@ -10,13 +10,13 @@ use std::thread;
 use axum::Router;
 use axum::extract::Path;
 use axum::routing::{get, post};
-use dhttp::client::{Known, Via};
-use dhttp::{Answer, Client, ClientConfig, Reply, Request, Server, ServerConfig, Url, promise};
+use dhttp::client::{KnownServers, Via};
+use dhttp::{Client, ClientConfig, Reply, Request, Response, Server, ServerConfig, Url, promise};
 use http1::message::{Fields, Method};
-use roundtrip_dhttp_proxy::{Origin, hosted};
+use roundtrip_dhttp_proxy::{Origin, service_handler};
 
 fn client() -> Client {
-    Client::start(ClientConfig::internet(), Known::default(), None).unwrap()
+    Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap()
 }
 
 fn config() -> ServerConfig {
@@ -41,7 +41,7 @@ fn an_axum_application_is_served_in_one_line() {
     let server = Server::start(
         "127.0.0.1:0".parse().unwrap(),
         config(),
-        hosted(application(), runtime.handle().clone()),
+        service_handler(application(), runtime.handle().clone()),
         None,
     )
     .unwrap();
@@ -60,15 +60,15 @@ fn an_axum_application_is_served_in_one_line() {
     let plain = self::client();
     let (via, _, body) = plain.get(&url("http", &server, "/large")).unwrap().whole().unwrap();
     assert_eq!((via, body.len()), (Via::TcpClient, 1_000_000));
-    let asked = plain.request(Method::Head, &url("http", &server, "/hello/a"), &Fields::new()).unwrap();
-    let (_, head, body) = asked.whole().unwrap();
+    let requested = plain.request(Method::Head, &url("http", &server, "/hello/a"), &Fields::new()).unwrap();
+    let (_, head, body) = requested.whole().unwrap();
     assert_eq!((head.status, body.len()), (200, 0));
 }
 
 #[test]
 fn a_body_over_the_limit_is_an_error_and_not_a_flood() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let handler = hosted(application(), runtime.handle().clone()).with_longest_body(1_000);
+    let handler = service_handler(application(), runtime.handle().clone()).with_longest_body(1_000);
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config(), handler, None).unwrap();
     let (_, head, body) = client().get(&url("dhttp", &server, "/large")).unwrap().whole().unwrap();
     assert_eq!(head.status, 502);
@@ -77,25 +77,25 @@ fn a_body_over_the_limit_is_an_error_and_not_a_flood() {
 
 #[test]
 fn late_response_delays_no_other_and_stopping_waits_for_it() {
-    let (tell, told) = mpsc::channel();
+    let (tell, reported) = mpsc::channel();
     let handler = move |request: &Request<'_>| match request.target {
         "/slow" => {
             let (promise, later) = promise();
             tell.send(promise).unwrap();
             Reply::Later(later)
         }
-        _ => Answer::text(200, "quick").into(),
+        _ => Response::text(200, "quick").into(),
     };
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config(), handler, None).unwrap();
     let client = client();
     let slow: Vec<_> =
         ["dhttp", "http"].map(|scheme| client.get(&url(scheme, &server, "/slow")).unwrap()).into();
-    let promises: Vec<_> = (0..2).map(|_| told.recv().unwrap()).collect();
+    let promises: Vec<_> = (0..2).map(|_| reported.recv().unwrap()).collect();
     let (_, _, body) = client.get(&url("dhttp", &server, "/quick")).unwrap().whole().unwrap();
     assert_eq!(body, b"quick\n");
     let stopping = thread::spawn(move || server.stop());
     for promise in promises {
-        promise.give(Answer::text(200, "slow"));
+        promise.give(Response::text(200, "slow"));
     }
     for exchange in slow {
         assert_eq!(exchange.whole().unwrap().2, b"slow\n");
@@ -105,62 +105,62 @@ fn late_response_delays_no_other_and_stopping_waits_for_it() {
 
 /// Serves what a listener answers that gives each connection one answer, and tells the heads it saw.
 fn in_front_of(
-    answers: Vec<String>,
+    responses: Vec<String>,
 ) -> (Server<impl dhttp::Handler>, mpsc::Receiver<String>, tokio::runtime::Runtime) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin: Url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
-    let (tell, told) = mpsc::channel();
+    let (tell, reported) = mpsc::channel();
     thread::spawn(move || {
-        for answer in answers {
+        for response in responses {
             let (stream, _) = listener.accept().unwrap();
             let mut stream = BufReader::new(stream);
             let mut head = String::new();
             while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap() > 0 {}
             tell.send(head).unwrap();
-            stream.get_mut().write_all(answer.as_bytes()).unwrap();
+            stream.get_mut().write_all(response.as_bytes()).unwrap();
         }
     });
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let inside = runtime.enter();
-    let handler = hosted(Origin::new(&origin).unwrap(), runtime.handle().clone());
+    let handler = service_handler(Origin::new(&origin).unwrap(), runtime.handle().clone());
     drop(inside);
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config(), handler, None).unwrap();
-    (server, told, runtime)
+    (server, reported, runtime)
 }
 
 #[test]
-fn an_origin_sees_a_clean_request_and_its_answers_go_by_dhttp() {
+fn an_origin_sees_a_clean_request_and_its_responses_go_by_dhttp() {
     let small = "HTTP/1.1 200 OK\r\nConnection: close, x-hop\r\nX-Hop: 1\r\nX-Kept: 2\r\nContent-Length: 5\r\n\r\nsmall";
     let chunks = format!(
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n493e0\r\n{}\r\n0\r\n\r\n",
         "y".repeat(300_000)
     );
-    let (server, told, _runtime) = in_front_of(vec![small.to_owned(), small.to_owned(), chunks]);
+    let (server, reported, _runtime) = in_front_of(vec![small.to_owned(), small.to_owned(), chunks]);
     let client = client();
     assert_eq!(client.get(&url("dhttp", &server, "/a?b")).unwrap().whole().unwrap().0, Via::TcpClient);
-    let asked = told.recv().unwrap().to_ascii_lowercase();
-    assert!(!asked.contains("dhttp-"), "{asked}");
+    let requested = reported.recv().unwrap().to_ascii_lowercase();
+    assert!(!requested.contains("dhttp-"), "{requested}");
     let (via, head, body) = client.get(&url("dhttp", &server, "/a?b")).unwrap().whole().unwrap();
     assert_eq!((via, head.status, body.as_slice()), (Via::Udp, 200, &b"small"[..]));
     assert_eq!((head.fields.get("X-Hop"), head.fields.get("X-Kept")), (None, Some(&b"2"[..])));
     assert!(head.fields.get("Via").is_some_and(|via| via.starts_with(b"1.1 roundtrip-")));
-    let asked = told.recv().unwrap().to_ascii_lowercase();
-    assert!(asked.starts_with("get /a?b http/1.1\r\n"), "{asked}");
-    assert!(asked.contains(&format!("x-forwarded-host: {}\r\n", server.address())), "{asked}");
+    let requested = reported.recv().unwrap().to_ascii_lowercase();
+    assert!(requested.starts_with("get /a?b http/1.1\r\n"), "{requested}");
+    assert!(requested.contains(&format!("x-forwarded-host: {}\r\n", server.address())), "{requested}");
     let (via, _, body) = client.get(&url("dhttp", &server, "/large")).unwrap().whole().unwrap();
     assert_eq!((via, body), (Via::TcpOpened, vec![b'y'; 300_000]));
 }
 
 #[test]
-fn regress_the_answer_to_head_says_the_length_that_the_origin_says() {
+fn regress_the_response_to_head_says_the_length_that_the_origin_says() {
     let described = "HTTP/1.1 200 OK\r\nContent-Length: 12345\r\nConnection: close\r\n\r\n";
     let unknown = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
     let (server, _told, _runtime) =
         in_front_of(vec![described.to_owned(), described.to_owned(), unknown.to_owned()]);
     for (scheme, length) in [("dhttp", Some(&b"12345"[..])), ("http", Some(b"12345")), ("dhttp", None)] {
         let client = client();
-        let asked = client.request(Method::Head, &url(scheme, &server, "/"), &Fields::new()).unwrap();
-        let (_, head, body) = asked.whole().unwrap();
+        let requested = client.request(Method::Head, &url(scheme, &server, "/"), &Fields::new()).unwrap();
+        let (_, head, body) = requested.whole().unwrap();
         assert_eq!(
             (head.status, head.fields.get("Content-Length"), body.len()),
             (200, length, 0),

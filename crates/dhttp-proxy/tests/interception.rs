@@ -12,12 +12,12 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
-use dhttp::client::{Event, Known, Via};
-use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig, Url};
-use dhttp_proto::client::Answerers;
+use dhttp::client::{Event, KnownServers, Via};
+use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig, Url};
+use dhttp_proto::client::Responders;
 use nix::sched::{CloneFlags, setns};
 use node::Node;
-use roundtrip_dhttp_proxy::cache::onward::Onward;
+use roundtrip_dhttp_proxy::cache::forward_upstream::ForwardUpstream;
 use roundtrip_dhttp_proxy::cache::rules::{Interception, rules};
 use roundtrip_dhttp_proxy::nft::Family;
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
@@ -83,19 +83,19 @@ impl Figure {
     }
 
     /// Serves on the server's host.
-    fn serve(&self) -> Server<fn(&Request<'_>) -> Answer> {
+    fn serve(&self) -> Server<fn(&Request<'_>) -> Response> {
         let config = ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
         let address = SERVER.parse().unwrap();
         self.server
-            .inside(|| Server::start(address, config, answer as fn(&Request<'_>) -> Answer, None).unwrap())
+            .inside(|| Server::start(address, config, respond as fn(&Request<'_>) -> Response, None).unwrap())
     }
 }
 
 /// `/LENGTH/NUMBER`: so many bytes, which anybody may keep for a minute.
-fn answer(request: &Request<'_>) -> Answer {
-    let mut answer = Answer::whole(200, "text/plain", content(request.target));
-    Arc::make_mut(&mut answer.fields).push("Cache-Control", "max-age=60").unwrap();
-    answer
+fn respond(request: &Request<'_>) -> Response {
+    let mut response = Response::whole(200, "text/plain", content(request.target));
+    Arc::make_mut(&mut response.fields).push("Cache-Control", "max-age=60").unwrap();
+    response
 }
 
 fn content(path: &str) -> Vec<u8> {
@@ -105,7 +105,7 @@ fn content(path: &str) -> Vec<u8> {
 
 /// Results of a number of fetches.
 #[derive(Debug, Default)]
-struct Fetched {
+struct FetchResults {
     right: AtomicUsize,
     wrong: AtomicUsize,
     failed: AtomicUsize,
@@ -116,15 +116,15 @@ struct Fetched {
 }
 
 /// Fetches small and large ones through DHTTP, some of them again and again, eight at a time.
-fn fetch(figure: &Figure, ways: Ways, fetches: usize) -> Fetched {
+fn fetch(figure: &Figure, ways: PathChoice, fetches: usize) -> FetchResults {
     let mut config = ClientConfig::internet();
     if !ways.are_whole() {
         // What fails is only counted.
-        config.patience = wire::Duration::from_secs(5);
+        config.timeout = wire::Duration::from_secs(5);
     }
-    config.dhttp.answerers = Answerers::Anybody;
-    let client = figure.client.inside(|| Client::start(config, Known::default(), None).unwrap());
-    let (fetched, next) = (Fetched::default(), AtomicUsize::new(0));
+    config.dhttp.answerers = Responders::Anybody;
+    let client = figure.client.inside(|| Client::start(config, KnownServers::default(), None).unwrap());
+    let (fetched, next) = (FetchResults::default(), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -146,7 +146,7 @@ fn fetch(figure: &Figure, ways: Ways, fetches: usize) -> Fetched {
     fetched
 }
 
-fn one(client: &Client, url: &Url, path: &str, fetched: &Fetched) {
+fn one(client: &Client, url: &Url, path: &str, fetched: &FetchResults) {
     let mut exchange = client.get(url).unwrap();
     let (mut body, mut is_whole) = (Vec::new(), false);
     while let Some(event) = exchange.next() {
@@ -190,7 +190,7 @@ fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
     let listen: SocketAddr = "0.0.0.0:3129".parse().unwrap();
     let handle = runtime.handle().clone();
     let (_server, _rules) = figure.lower.inside(|| {
-        let onward = Onward::start(ClientConfig::internet(), None).unwrap();
+        let onward = ForwardUpstream::start(ClientConfig::internet(), None).unwrap();
         let cache = Cache::new(onward, CacheConfig::default(), handle).unwrap();
         let config = ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet() };
         let server = Server::start(listen, config.reaching_anywhere(), cache, None).unwrap();
@@ -201,7 +201,7 @@ fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
 
 /// Distribution of packets over the paths.
 #[derive(Clone, Copy, Debug)]
-enum Ways {
+enum PathChoice {
     /// Each by one of the two paths, at random.
     EitherAtRandom,
     /// Some by one path, and the next by the other: connections change theirs in mid-flight.
@@ -210,7 +210,7 @@ enum Ways {
     Losing,
 }
 
-impl Ways {
+impl PathChoice {
     /// Whether every fetch must succeed.
     fn are_whole(self) -> bool {
         match self {
@@ -220,13 +220,13 @@ impl Ways {
     }
 }
 
-fn none_is_broken(ways: Ways, fetches: usize) {
+fn none_is_broken(ways: PathChoice, fetches: usize) {
     let Some(figure) = Figure::if_possible() else { return };
     let _server = figure.serve();
     match ways {
-        Ways::EitherAtRandom => {}
-        Ways::Flapping => figure.balancer.run(FLAP).unwrap(),
-        Ways::Losing => figure.balancer.run(LOSE).unwrap(),
+        PathChoice::EitherAtRandom => {}
+        PathChoice::Flapping => figure.balancer.run(FLAP).unwrap(),
+        PathChoice::Losing => figure.balancer.run(LOSE).unwrap(),
     }
     let fetched = with_cache(&figure, || fetch(&figure, ways, fetches));
     println!("{ways:?}: {fetched:?}");
@@ -248,35 +248,35 @@ const LOSE: &str = "nft add chain ip balance lose { type filter hook forward pri
 
 #[test]
 fn paper_figure_3_a_cache_on_one_of_two_paths_breaks_no_fetch() {
-    none_is_broken(Ways::EitherAtRandom, 300);
+    none_is_broken(PathChoice::EitherAtRandom, 300);
 }
 
 #[test]
 fn paper_figure_3_routes_that_change_in_mid_flight_break_no_fetch() {
-    none_is_broken(Ways::Flapping, 300);
+    none_is_broken(PathChoice::Flapping, 300);
 }
 
 #[test]
 fn where_three_of_ten_packets_are_lost_no_byte_is_wrong() {
-    none_is_broken(Ways::Losing, 8);
+    none_is_broken(PathChoice::Losing, 8);
 }
 
 #[test]
 #[ignore = "ten thousand fetches; studies/proxies has what it counted"]
 fn paper_figure_3_a_cache_on_one_of_two_paths_breaks_none_of_ten_thousand() {
-    none_is_broken(Ways::EitherAtRandom, 10_000);
+    none_is_broken(PathChoice::EitherAtRandom, 10_000);
 }
 
 #[test]
 #[ignore = "ten thousand fetches; studies/proxies has what it counted"]
 fn paper_figure_3_routes_that_change_in_mid_flight_break_none_of_ten_thousand() {
-    none_is_broken(Ways::Flapping, 10_000);
+    none_is_broken(PathChoice::Flapping, 10_000);
 }
 
 #[test]
 #[ignore = "minutes of waiting; studies/proxies has what it counted"]
-fn where_three_of_ten_packets_are_lost_no_byte_of_a_thousand_answers_is_wrong() {
-    none_is_broken(Ways::Losing, 1_000);
+fn where_three_of_ten_packets_are_lost_no_byte_of_a_thousand_responses_is_wrong() {
+    none_is_broken(PathChoice::Losing, 1_000);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn when_the_cache_is_gone_everything_passes() {
     let listen: SocketAddr = "0.0.0.0:3129".parse().unwrap();
     // The rules stay, as after a kill.
     let _rules = figure.lower.inside(|| rules(Family::Ip, interception(listen)).install().unwrap());
-    let fetched = fetch(&figure, Ways::EitherAtRandom, 60);
+    let fetched = fetch(&figure, PathChoice::EitherAtRandom, 60);
     assert_eq!(fetched.right.load(Ordering::SeqCst), 60);
     assert_eq!(fetched.from_cache.load(Ordering::SeqCst), 0);
 }
@@ -305,9 +305,9 @@ fn classic_proxy() -> TcpListener {
 
 /// Whether a fetch over plain HTTP, on a connection of its own, brings all of the answer.
 fn is_whole(path: &str) -> io::Result<bool> {
-    let patience = Duration::from_secs(2);
-    let mut stream = TcpStream::connect_timeout(&SERVER.parse().unwrap(), patience)?;
-    stream.set_read_timeout(Some(patience))?;
+    let timeout = Duration::from_secs(2);
+    let mut stream = TcpStream::connect_timeout(&SERVER.parse().unwrap(), timeout)?;
+    stream.set_read_timeout(Some(timeout))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")?;
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes)?;

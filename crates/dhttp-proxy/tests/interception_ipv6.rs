@@ -7,11 +7,11 @@ mod node;
 use std::io;
 use std::sync::Arc;
 
-use dhttp::client::Known;
-use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig, Url};
-use dhttp_proto::client::{Answerers, Resend};
+use dhttp::client::KnownServers;
+use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig, Url};
+use dhttp_proto::client::{Resend, Responders};
 use node::Node;
-use roundtrip_dhttp_proxy::cache::onward::Onward;
+use roundtrip_dhttp_proxy::cache::forward_upstream::ForwardUpstream;
 use roundtrip_dhttp_proxy::cache::rules::{Interception, rules};
 use roundtrip_dhttp_proxy::nft::Family;
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
@@ -49,32 +49,32 @@ fn intercepts_requests_over_ipv6() {
         Err(why) => return skip::refused(&why.to_string()),
     };
     let config = || ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
-    let answer = |request: &Request<'_>| {
+    let response = |request: &Request<'_>| {
         let length = if request.target == "/large" { 20_000 } else { 400 };
-        let mut answer = Answer::whole(200, "text/plain", vec![b'6'; length]);
-        Arc::make_mut(&mut answer.fields).push("Cache-Control", "max-age=60").unwrap();
-        answer
+        let mut response = Response::whole(200, "text/plain", vec![b'6'; length]);
+        Arc::make_mut(&mut response.fields).push("Cache-Control", "max-age=60").unwrap();
+        response
     };
     let listen = "[fd00:2::2]:80".parse().unwrap();
-    let _server = server.inside(|| Server::start(listen, config(), answer, None).unwrap());
+    let _server = server.inside(|| Server::start(listen, config(), response, None).unwrap());
     let runtime =
         router.inside(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
     let (handle, listen) = (runtime.handle().clone(), "[::]:3129".parse().unwrap());
     let inside = ["toclient".to_owned()];
     let taken = Interception { listen, ports: &[80], inside: &inside, reaches_private: true };
     let _cache = router.inside(|| {
-        let onward = Onward::start(ClientConfig::internet(), None).unwrap();
+        let onward = ForwardUpstream::start(ClientConfig::internet(), None).unwrap();
         let cache = Cache::new(onward, CacheConfig::default(), handle).unwrap();
         let config = ServerConfig { intercepts: true, ..config() };
         let server = Server::start(listen, config, cache, None).unwrap();
         (server, rules(Family::Ip6, taken).install().unwrap())
     });
     let mut config = ClientConfig::internet();
-    config.dhttp.answerers = Answerers::Anybody;
+    config.dhttp.answerers = Responders::Anybody;
     // What is sent again passes the cache: not on a machine that is only busy.
     config.dhttp.resend = Resend::Fixed { waits: [wire::Duration::from_secs(5); 2] };
     client.inside(|| {
-        let client = Client::start(config, Known::default(), None).unwrap();
+        let client = Client::start(config, KnownServers::default(), None).unwrap();
         for (path, length) in [("/small", 400), ("/large", 20_000)] {
             for how in ["fwd=miss; stored", "roundtrip; hit"] {
                 let url: Url = format!("dhttp://[fd00:2::2]:80{path}").parse().unwrap();

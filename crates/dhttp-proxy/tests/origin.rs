@@ -10,25 +10,25 @@ use std::thread;
 use std::time::Duration;
 
 use dhttp::{Handler, Server, ServerConfig};
-use roundtrip_dhttp_proxy::{Origin, hosted};
+use roundtrip_dhttp_proxy::{Origin, service_handler};
 use tokio::runtime::Runtime;
 
 /// A server of before at this address, which answers each request on a connection with this, until it is told to go.
-struct Old {
+struct PlainOrigin {
     address: SocketAddr,
     is_over: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl Old {
-    fn start(address: &str, answer: &'static str) -> Self {
+impl PlainOrigin {
+    fn start(address: &str, response: &'static str) -> Self {
         let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let is_over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_over);
+        let reported = Arc::clone(&is_over);
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
-                if told.load(Ordering::SeqCst) {
+                if reported.load(Ordering::SeqCst) {
                     return;
                 }
                 let mut stream = BufReader::new(stream.unwrap());
@@ -39,14 +39,14 @@ impl Old {
                         break;
                     }
                 }
-                let _ = stream.get_mut().write_all(answer.as_bytes());
+                let _ = stream.get_mut().write_all(response.as_bytes());
             }
         });
         Self { address, is_over, thread: Some(thread) }
     }
 }
 
-impl Drop for Old {
+impl Drop for PlainOrigin {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
         let _ = TcpStream::connect(self.address);
@@ -57,14 +57,14 @@ impl Drop for Old {
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood";
 
 /// A server in front of that address, and what tells how the origin is.
-fn front(address: SocketAddr, patience: Duration) -> (Runtime, Server<impl Handler>, impl Fn() -> String) {
+fn front(address: SocketAddr, timeout: Duration) -> (Runtime, Server<impl Handler>, impl Fn() -> String) {
     let runtime = Runtime::new().unwrap();
     let inside = runtime.enter();
-    let origin = Origin::new(&format!("http://{address}/").parse().unwrap()).unwrap().with_patience(patience);
+    let origin = Origin::new(&format!("http://{address}/").parse().unwrap()).unwrap().with_timeout(timeout);
     drop(inside);
     let metrics = origin.metrics();
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let handler = hosted(origin, runtime.handle().clone());
+    let handler = service_handler(origin, runtime.handle().clone());
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap();
     (runtime, server, metrics)
 }
@@ -83,7 +83,7 @@ const LONG: Duration = Duration::from_secs(30);
 
 #[test]
 fn origin_is_marked_down_and_probed_until_it_returns() {
-    let origin = Old::start("127.0.0.1:0", GOOD);
+    let origin = PlainOrigin::start("127.0.0.1:0", GOOD);
     let at = origin.address;
     let (_runtime, server, metrics) = front(at, LONG);
     for _ in 0..2 {
@@ -101,7 +101,7 @@ fn origin_is_marked_down_and_probed_until_it_returns() {
         );
         assert!(metrics().contains("origin_up 0\n"));
     }
-    let _back = Old::start(&at.to_string(), GOOD);
+    let _back = PlainOrigin::start(&at.to_string(), GOOD);
     // The next probe is two seconds away at most.
     while metrics().contains("origin_up 0\n") {
         thread::park_timeout(Duration::from_millis(10));
@@ -168,7 +168,7 @@ fn invalid_response_is_the_origins_fault_and_does_not_mark_it_down() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nnonsense\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
     ] {
-        let origin = Old::start("127.0.0.1:0", lie);
+        let origin = PlainOrigin::start("127.0.0.1:0", lie);
         let (_runtime, server, metrics) = front(origin.address, LONG);
         for _ in 0..2 {
             let (status, text) = ask(server.address());
@@ -180,7 +180,7 @@ fn invalid_response_is_the_origins_fault_and_does_not_mark_it_down() {
 
 #[test]
 fn interim_responses_of_the_origin_are_dropped() {
-    let origin = Old::start(
+    let origin = PlainOrigin::start(
         "127.0.0.1:0",
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood",
     );

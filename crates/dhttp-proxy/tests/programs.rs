@@ -9,21 +9,22 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use dhttp::client::Known;
+use dhttp::client::KnownServers;
 use dhttp::{ClientConfig, Files, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 
 /// A server of files, a gateway that does not know it yet, and a folder for both.
-struct House {
-    folder: PathBuf,
+struct TestServers {
+    directory: PathBuf,
     server: Server<Files>,
     gateway: Gateway,
 }
 
-impl House {
+impl TestServers {
     fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("roundtrip-programs-{name}-{}", std::process::id()));
-        let www = folder.join("www");
+        let directory =
+            std::env::temp_dir().join(format!("roundtrip-programs-{name}-{}", std::process::id()));
+        let www = directory.join("www");
         fs::create_dir_all(&www).unwrap();
         fs::write(www.join("small"), "small").unwrap();
         fs::write(www.join("large"), large()).unwrap();
@@ -32,8 +33,9 @@ impl House {
             Server::start("127.0.0.1:0".parse().unwrap(), config, Files::below(&www).unwrap(), None).unwrap();
         let config = GatewayConfig::new(ClientConfig::internet());
         let gateway =
-            Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
-        Self { folder, server, gateway }
+            Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None)
+                .unwrap();
+        Self { directory, server, gateway }
     }
 
     fn proxy(&self) -> String {
@@ -49,8 +51,8 @@ impl House {
         let mut command = Command::new(program);
         command.args(arguments).env("http_proxy", self.proxy()).env_remove("no_proxy").env_remove("NO_PROXY");
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {arguments:?}: {said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {arguments:?}: {printed}");
         output.stdout
     }
 
@@ -71,9 +73,9 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for TestServers {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -90,7 +92,7 @@ fn curl_gets_datagrams_and_connections_of_the_server_and_never_knows() {
     if !is_there("curl") {
         return;
     }
-    let house = House::new("curl");
+    let house = TestServers::new("curl");
     let curl = |flags: &[&str], path: &str| {
         let url = house.url(path);
         house.run(
@@ -116,7 +118,7 @@ fn wget_gets_datagrams_and_connections_of_the_server_and_never_knows() {
     if !is_there("wget") {
         return;
     }
-    let house = House::new("wget");
+    let house = TestServers::new("wget");
     let wget = |path: &str| {
         let url = house.url(path);
         house.run(
@@ -136,15 +138,15 @@ fn apt_reads_a_repository_through_it() {
     if !is_there("apt-get") {
         return;
     }
-    let house = House::new("apt");
+    let house = TestServers::new("apt");
     let package = "Package: nothing\nVersion: 1\nArchitecture: all\nMaintainer: nobody <nobody@localhost>\nDescription: nothing\n\
                    Filename: ./nothing.deb\nSize: 1\nSHA256: 0\n";
-    fs::create_dir_all(house.folder.join("www/repository")).unwrap();
-    fs::write(house.folder.join("www/repository/Packages"), package).unwrap();
-    let path = |name: &str| house.folder.join(name).display().to_string();
+    fs::create_dir_all(house.directory.join("www/repository")).unwrap();
+    fs::write(house.directory.join("www/repository/Packages"), package).unwrap();
+    let path = |name: &str| house.directory.join(name).display().to_string();
     fs::write(path("sources.list"), format!("deb [trusted=yes] {} repository/\n", house.url("/"))).unwrap();
-    for folder in ["state/lists/partial", "cache/archives/partial"] {
-        fs::create_dir_all(path(folder)).unwrap();
+    for directory in ["state/lists/partial", "cache/archives/partial"] {
+        fs::create_dir_all(path(directory)).unwrap();
     }
     let options = [
         format!("Dir::Etc::sourcelist={}", path("sources.list")),

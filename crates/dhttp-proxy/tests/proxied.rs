@@ -10,41 +10,41 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dhttp::client::Known;
+use dhttp::client::KnownServers;
 use dhttp::{ClientConfig, Handler, Server, ServerConfig};
-use roundtrip_dhttp_proxy::{Gateway, GatewayConfig, Origin, hosted};
+use roundtrip_dhttp_proxy::{Gateway, GatewayConfig, Origin, service_handler};
 use tokio::runtime::Runtime;
 
 /// An origin of before: it says the same to each whole head, and counts them.
-struct Old {
+struct PlainOrigin {
     address: SocketAddr,
-    asked: Arc<AtomicUsize>,
+    requested: Arc<AtomicUsize>,
 }
 
-impl Old {
-    fn saying(answer: &'static str) -> Self {
+impl PlainOrigin {
+    fn saying(response: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&asked);
+        let requested = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requested);
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = BufReader::new(stream.unwrap());
                 let mut head = String::new();
                 while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap_or(0) > 0 {}
                 counted.fetch_add(usize::from(head.ends_with("\r\n\r\n")), Ordering::SeqCst);
-                let _ = stream.get_mut().write_all(answer.as_bytes());
+                let _ = stream.get_mut().write_all(response.as_bytes());
             }
         });
-        Self { address, asked }
+        Self { address, requested }
     }
 }
 
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood";
 
 /// Both kinds of proxy before one origin.
-struct Fronts {
-    origin: Old,
+struct Proxies {
+    origin: PlainOrigin,
     gateway: Gateway,
     server: SocketAddr,
     _server: Box<dyn std::any::Any>,
@@ -54,26 +54,31 @@ struct Fronts {
 /// The patience of both with a silent side.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-fn fronts(answer: &'static str) -> Fronts {
-    let origin = Old::saying(answer);
-    let config = GatewayConfig { patience: PATIENCE, ..GatewayConfig::new(ClientConfig::internet()) };
+fn fronts(response: &'static str) -> Proxies {
+    let origin = PlainOrigin::saying(response);
+    let config = GatewayConfig { timeout: PATIENCE, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway =
-        Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+        Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap();
     let runtime = Runtime::new().unwrap();
     let server = front(&runtime, origin.address);
-    Fronts { origin, gateway, server: server.address(), _server: Box::new(server), _runtime: runtime }
+    Proxies { origin, gateway, server: server.address(), _server: Box::new(server), _runtime: runtime }
 }
 
 fn front(runtime: &Runtime, origin: SocketAddr) -> Server<impl Handler> {
     let _inside = runtime.enter();
-    let origin = Origin::new(&format!("http://{origin}/").parse().unwrap()).unwrap().with_patience(PATIENCE);
+    let origin = Origin::new(&format!("http://{origin}/").parse().unwrap()).unwrap().with_timeout(PATIENCE);
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    Server::start("127.0.0.1:0".parse().unwrap(), config, hosted(origin, runtime.handle().clone()), None)
-        .unwrap()
+    Server::start(
+        "127.0.0.1:0".parse().unwrap(),
+        config,
+        service_handler(origin, runtime.handle().clone()),
+        None,
+    )
+    .unwrap()
 }
 
 /// All that comes back until the connection ends or falls silent, and the status of the first answer; 0: none.
-fn said(to: SocketAddr, request: &str) -> (u16, String) {
+fn printed(to: SocketAddr, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     // Whoever refuses may have closed before the last byte.
@@ -114,11 +119,11 @@ fn invalid_requests_are_refused_by_gateway_and_origin_proxy_alike() {
     let whole = format!("http://{}/", fronts.origin.address);
     for (request, status) in &refused {
         for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
-            let (found, text) = said(to, &request.replace("TARGET", target));
+            let (found, text) = printed(to, &request.replace("TARGET", target));
             assert_eq!(found, *status, "{:?} to {target}: {text:?}", request.get(..80).unwrap_or(request));
         }
     }
-    assert_eq!(fronts.origin.asked.load(Ordering::SeqCst), 0, "nothing of it reached the origin");
+    assert_eq!(fronts.origin.requested.load(Ordering::SeqCst), 0, "nothing of it reached the origin");
 }
 
 #[test]
@@ -136,7 +141,7 @@ fn every_form_of_a_target_means_the_same_to_the_origin_or_nothing() {
         (fronts.server, "http://elsewhere.example/".to_owned(), 200),
     ] {
         let (found, text) =
-            said(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+            printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
         assert_eq!(found, status, "{target}: {text}");
     }
 }
@@ -156,7 +161,7 @@ fn malformed_chunks_abort_the_request_on_both_sides() {
     ] {
         for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
             let head = format!("POST {target} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
-            let (status, text) = said(to, &(head + body));
+            let (status, text) = printed(to, &(head + body));
             assert!(
                 (400..=431).contains(&status),
                 "{:?} to {target}: {text}",
@@ -172,7 +177,7 @@ fn upgrades_are_not_forwarded() {
     let fronts = fronts(origin);
     let whole = format!("http://{}/", fronts.origin.address);
     for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
-        let (status, text) = said(
+        let (status, text) = printed(
             to,
             &format!(
                 "GET {target} HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
@@ -190,8 +195,9 @@ fn server_in_front_of_itself_is_detected() {
     let _inside = runtime.enter();
     let origin = Origin::new(&format!("http://{own}/").parse().unwrap()).unwrap();
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let _server = Server::start(own, config, hosted(origin, runtime.handle().clone()), None).unwrap();
-    let (status, text) = said(own, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    let _server =
+        Server::start(own, config, service_handler(origin, runtime.handle().clone()), None).unwrap();
+    let (status, text) = printed(own, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     assert_eq!(status, 508, "{text}");
 }
 
@@ -229,7 +235,7 @@ fn invalid_responses_of_an_origin_are_never_forwarded() {
         let whole = format!("http://{}/", fronts.origin.address);
         for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
             let (status, text) =
-                said(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+                printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
             assert!(statuses.contains(&status), "{lie:?} to {target}: {text}");
             let is_whole = text.contains("ength: 4\r\n") || text.ends_with("0\r\n\r\n");
             assert!(status != 200 || !is_whole, "{lie:?} to {target} looks whole: {text}");
@@ -248,7 +254,7 @@ fn silent_origin_costs_its_timeout_and_gives_504() {
         [(fronts.gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())]
     {
         let (status, text) =
-            said(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+            printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
         assert!(status == 504 && text.contains("has sent nothing for 0.4 s"), "{target}: {text}");
     }
 }
@@ -268,7 +274,7 @@ fn flapping_origin_gives_whole_responses_or_none() {
             scope.spawn(move || {
                 while is_over.load(Ordering::SeqCst) == 0 {
                     let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-                    let (status, text) = said(*to, &request);
+                    let (status, text) = printed(*to, &request);
                     match status {
                         200 if text.ends_with("good") => good.fetch_add(1, Ordering::SeqCst),
                         502..=504 => refused.fetch_add(1, Ordering::SeqCst),

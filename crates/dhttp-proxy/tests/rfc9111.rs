@@ -21,22 +21,22 @@ type Step<'a> = (&'a str, &'a str, &'a str);
 /// The origin's next response, and the requests it got.
 type Script = Arc<Mutex<(String, Vec<String>)>>;
 
-struct House {
+struct TestServer {
     script: Script,
     server: Server<Cache<Origin>>,
     _runtime: Runtime,
 }
 
-impl House {
+impl TestServer {
     fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = listener.local_addr().unwrap();
         let script = Script::default();
-        let told = Arc::clone(&script);
+        let reported = Arc::clone(&script);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let told = Arc::clone(&told);
-                thread::spawn(move || answer(stream.unwrap(), &told));
+                let reported = Arc::clone(&reported);
+                thread::spawn(move || respond(stream.unwrap(), &reported));
             }
         });
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -52,14 +52,14 @@ impl House {
 
     /// Goes through a table; what the origin was asked, line by line.
     fn goes(&self, section: &str, steps: &[Step<'_>]) -> Vec<String> {
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         for (number, (ask, says, gets)) in steps.iter().enumerate() {
             let place = format!("{section}, line {number}: {ask}");
             *self.script.lock().unwrap() = ((*says).to_owned(), Vec::new());
             let (head, body) = exchange(self.server.address(), ask);
             let questions = std::mem::take(&mut self.script.lock().unwrap().1);
             assert_eq!(questions.is_empty(), says.is_empty(), "{place}: {questions:?}; {head}");
-            asked.push(questions.concat());
+            requested.push(questions.concat());
             let (wanted, wanted_body) = gets.split_once(" || ").unwrap_or((*gets, ""));
             let mut wanted = wanted.split(" | ");
             let status = wanted.next().unwrap();
@@ -75,12 +75,12 @@ impl House {
             // What a failure says of itself is not looked at.
             assert!(status.starts_with('5') || body == wanted_body, "{place}: {body}");
         }
-        asked
+        requested
     }
 }
 
 /// Reads a request and says what is to be said.
-fn answer(mut stream: TcpStream, script: &Script) {
+fn respond(mut stream: TcpStream, script: &Script) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -99,18 +99,18 @@ fn answer(mut stream: TcpStream, script: &Script) {
     }
     let (lines, body) = says.split_once(" || ").unwrap_or((&*says, ""));
     let (status, lines) = lines.split_once(" | ").unwrap_or((lines, ""));
-    let mut answer = format!("HTTP/1.1 {status} X\r\n");
+    let mut response = format!("HTTP/1.1 {status} X\r\n");
     for line in lines.split(" | ").filter(|line| !line.is_empty()) {
-        answer += &format!("{line}\r\n");
+        response += &format!("{line}\r\n");
     }
     if !lines.contains("Content-Length") && !matches!(status, "204" | "304") {
-        answer += &format!("Content-Length: {}\r\n", body.len());
+        response += &format!("Content-Length: {}\r\n", body.len());
     }
     if !lines.contains("Connection") {
-        answer += "Connection: close\r\n";
+        response += "Connection: close\r\n";
     }
     let body = if head.starts_with(b"HEAD ") { "" } else { body };
-    let _ = stream.write_all(format!("{answer}\r\n{body}").as_bytes());
+    let _ = stream.write_all(format!("{response}\r\n{body}").as_bytes());
 }
 
 /// Head and body of the answer to a request.
@@ -123,16 +123,16 @@ fn exchange(address: SocketAddr, ask: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream.write_all(format!("{request}\r\n").as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
     (format!("{head}\r\n"), body.to_owned())
 }
 
 /// Each table before a cache of its own.
 fn tables(section: &str, tables: &[&[Step<'_>]]) {
     for steps in tables {
-        House::new().goes(section, steps);
+        TestServer::new().goes(section, steps);
     }
 }
 
@@ -314,31 +314,31 @@ fn rfc9111_4_2_4_and_rfc5861_4_stale_responses_replace_failures_where_allowed() 
 
 #[test]
 fn rfc5861_3_stale_responses_are_served_immediately_and_revalidated_in_the_background() {
-    let house = House::new();
+    let house = TestServer::new();
     let old = "200 | Cache-Control: max-age=60, stale-while-revalidate=600 | Age: 100 | ETag: \"t\" || old";
     house.goes("RFC 5861, 3", &[("GET /a", old, "200 || old")]);
     let new = "200 | Cache-Control: max-age=60 | ETag: \"u\" || new";
     *house.script.lock().unwrap() = (new.to_owned(), Vec::new());
-    let (mut given, mut asked) = (Vec::new(), String::new());
+    let (mut given, mut requested) = (Vec::new(), String::new());
     // What is given changes as soon as the new one has come.
     while given.last().is_none_or(|body| body == "old") {
         assert!(given.len() < 10_000, "it is never asked for");
         let (head, body) = exchange(house.server.address(), "GET /a");
         assert!(head.contains("\r\nCache-Status: roundtrip; hit; ttl="), "{head}");
         given.push(body);
-        asked += &std::mem::take(&mut house.script.lock().unwrap().1).concat();
+        requested += &std::mem::take(&mut house.script.lock().unwrap().1).concat();
     }
     assert_eq!((&*given[0], &**given.last().unwrap()), ("old", "new"));
     // Twice, if the new one comes between a look and a question.
-    let questions = asked.to_ascii_lowercase().matches("if-none-match: \"t\"").count();
-    assert!((1..=2).contains(&questions), "{asked}");
+    let questions = requested.to_ascii_lowercase().matches("if-none-match: \"t\"").count();
+    assert!((1..=2).contains(&questions), "{requested}");
 }
 
 #[test]
 fn rfc9111_4_3_1_validation_uses_the_stored_validators_and_not_the_clients() {
     let stale =
         "200 | Cache-Control: max-age=0 | ETag: \"t\" | Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT || old";
-    let asked = House::new().goes(
+    let requested = TestServer::new().goes(
         "4.3.1",
         &[
             ("GET /a | If-None-Match: \"mine\"", stale, "200 || old"),
@@ -353,18 +353,18 @@ fn rfc9111_4_3_1_validation_uses_the_stored_validators_and_not_the_clients() {
         ],
     );
     let has =
-        |line: usize, field: &str| asked[line].to_ascii_lowercase().contains(&field.to_ascii_lowercase());
-    assert!(has(0, "If-None-Match: \"mine\""), "{}", asked[0]);
+        |line: usize, field: &str| requested[line].to_ascii_lowercase().contains(&field.to_ascii_lowercase());
+    assert!(has(0, "If-None-Match: \"mine\""), "{}", requested[0]);
     for line in [1, 2] {
         assert!(
             has(line, "If-None-Match: \"t\"") && has(line, "If-Modified-Since: Sun, 06 Nov"),
             "{}",
-            asked[line]
+            requested[line]
         );
-        assert!(!has(line, "mine") && !has(line, "Range:"), "{}", asked[line]);
+        assert!(!has(line, "mine") && !has(line, "Range:"), "{}", requested[line]);
     }
-    assert!(has(3, "If-Match: \"mine\"") && !has(3, "If-None-Match"), "{}", asked[3]);
-    assert!(has(4, "If-None-Match: \"mine\""), "{}", asked[4]);
+    assert!(has(3, "If-Match: \"mine\"") && !has(3, "If-None-Match"), "{}", requested[3]);
+    assert!(has(4, "If-None-Match: \"mine\""), "{}", requested[4]);
 }
 
 #[test]
@@ -399,24 +399,24 @@ fn rfc9111_4_3_3_full_response_to_a_validation_replaces_the_stored_one() {
 fn rfc9111_4_3_5_head_updates_or_invalidates_the_stored_response() {
     let fresh = "200 | Cache-Control: max-age=60 | ETag: \"t\" | X-Old: 1 || whole";
     let head = "HEAD /a | Cache-Control: no-cache";
-    let kept = ("GET /a", fresh, "200 || whole");
+    let stored = ("GET /a", fresh, "200 || whole");
     tables(
         "4.3.5",
         &[
             &[
-                kept,
+                stored,
                 (head, "200 | Cache-Control: max-age=60 | ETag: \"t\" | X-Old: 2 | Content-Length: 5", "200"),
                 ("GET /a", "", "200 | X-Old: 2 || whole"),
             ],
-            &[kept, (head, "200 | ETag: \"t\" | Content-Length: 6", "200"), kept],
-            &[kept, (head, "200 | ETag: \"u\" | Content-Length: 5", "200"), kept],
+            &[stored, (head, "200 | ETag: \"t\" | Content-Length: 6", "200"), stored],
+            &[stored, (head, "200 | ETag: \"u\" | Content-Length: 5", "200"), stored],
             &[
-                kept,
+                stored,
                 (head, "200 | Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT | Content-Length: 5", "200"),
-                kept,
+                stored,
             ],
             // What is no success describes nothing.
-            &[kept, (head, "404 | Content-Length: 6", "404"), ("GET /a", "", "200 || whole")],
+            &[stored, (head, "404 | Content-Length: 6", "404"), ("GET /a", "", "200 || whole")],
         ],
     );
 }
@@ -424,26 +424,30 @@ fn rfc9111_4_3_5_head_updates_or_invalidates_the_stored_response() {
 #[test]
 fn rfc9111_4_4_successful_changes_invalidate_urls_on_the_same_server() {
     let fresh = "200 | Cache-Control: max-age=60 || whole";
-    let kept = |path| (path, fresh, "200 || whole");
+    let stored = |path| (path, fresh, "200 || whole");
     let still = |path| (path, "", "200 || whole");
     let post = "POST /a | Content-Length: 0";
     tables(
         "4.4",
         &[
-            &[kept("GET /a"), (post, "204", "204"), kept("GET /a")],
-            &[kept("GET /a"), ("DELETE /a", "200", "200"), kept("GET /a")],
-            &[kept("GET /a"), ("FROBNICATE /a", "200", "200"), kept("GET /a")],
-            &[kept("GET /a"), (post, "303 | Location: /b", "303"), kept("GET /a")],
-            &[kept("GET /a"), (post, "404", "404"), still("GET /a")],
-            &[kept("GET /a"), (post, "500", "500"), still("GET /a")],
-            &[kept("GET /a"), ("POST /b | Content-Length: 0", "201 | Location: /a", "201"), kept("GET /a")],
+            &[stored("GET /a"), (post, "204", "204"), stored("GET /a")],
+            &[stored("GET /a"), ("DELETE /a", "200", "200"), stored("GET /a")],
+            &[stored("GET /a"), ("FROBNICATE /a", "200", "200"), stored("GET /a")],
+            &[stored("GET /a"), (post, "303 | Location: /b", "303"), stored("GET /a")],
+            &[stored("GET /a"), (post, "404", "404"), still("GET /a")],
+            &[stored("GET /a"), (post, "500", "500"), still("GET /a")],
             &[
-                kept("GET /a"),
-                ("PUT /b | Content-Length: 0", "200 | Content-Location: a", "200"),
-                kept("GET /a"),
+                stored("GET /a"),
+                ("POST /b | Content-Length: 0", "201 | Location: /a", "201"),
+                stored("GET /a"),
             ],
             &[
-                kept("GET /a"),
+                stored("GET /a"),
+                ("PUT /b | Content-Length: 0", "200 | Content-Location: a", "200"),
+                stored("GET /a"),
+            ],
+            &[
+                stored("GET /a"),
                 ("PUT /b | Content-Length: 0", "200 | Content-Location: http://other/a", "200"),
                 still("GET /a"),
             ],

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 
 use crate::socket;
-use control::{Control, Told};
+use control::{Control, ControlValues};
 
 pub use errors::refused;
 
@@ -24,20 +24,20 @@ pub use errors::refused;
 pub const BATCH: usize = COUNT as usize;
 const COUNT: u32 = 64;
 /// No request is longer; what is, is thrown away.
-const LONGEST: usize = 2_048;
+const MAX_DATAGRAM_BYTES: usize = 2_048;
 /// The kernel puts together no more than this.
-const ROOM: usize = 65_536;
+const RECEIVE_BUFFER_BYTES: usize = 65_536;
 /// From one message's room to the next one's: not a power of two, or all of them would want the same places of the
 /// processor's caches.
-const STRIDE: usize = ROOM + 2_368;
+const STRIDE: usize = RECEIVE_BUFFER_BYTES + 2_368;
 /// udp(7): `UDP_MAX_SEGMENTS`.
-const MOST_SEGMENTS: usize = 64;
+const MAX_SEGMENTS: usize = 64;
 /// Maximum payload of one piece, whatever the headers.
-const MOST_BYTES: usize = 65_000;
+const MAX_BYTES: usize = 65_000;
 
 /// Addresses of a datagram's two ends: a response from another address than the request went to is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
+pub struct Endpoints {
     /// The other end.
     pub peer: SocketAddr,
     /// This end, where the socket has several addresses.
@@ -79,7 +79,7 @@ pub struct Inbox {
     names: Box<[libc::sockaddr_storage]>,
     controls: Box<[Control]>,
     /// Of each message; `None` if it is from nowhere.
-    ends: Vec<Option<Ends>>,
+    ends: Vec<Option<Endpoints>>,
     /// Of each message: whom it was written to, where that is told.
     written: Vec<Option<SocketAddr>>,
     /// Of each datagram: its message, and where it lies.
@@ -109,14 +109,15 @@ impl Inbox {
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
         let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
-        for ((((part, header), room), name), control) in parts
+        for ((((part, header), buffer), name), control) in parts
             .iter_mut()
             .zip(&mut headers)
             .zip(self.buffer.chunks_exact_mut(STRIDE))
             .zip(&mut self.names)
             .zip(&mut self.controls)
         {
-            let part = part.write(libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: ROOM });
+            let part = part
+                .write(libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: RECEIVE_BUFFER_BYTES });
             let header = header.write(message(name, part, 1));
             header.msg_hdr.msg_namelen = name::NAME_BYTES;
             control.offer(&mut header.msg_hdr);
@@ -138,20 +139,25 @@ impl Inbox {
         let count = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
         for (index, header) in headers.iter().take(count).enumerate() {
             // SAFETY: all headers were written above; the kernel has filled in this one and its control bytes.
-            let (header, told) = unsafe {
+            let (header, reported) = unsafe {
                 let header = header.assume_init_ref();
                 (header, control::read(&header.msg_hdr))
             };
-            self.take_apart(index, header.msg_len as usize, told);
+            self.take_apart(index, header.msg_len as usize, reported);
         }
         Ok(count)
     }
 
-    fn take_apart(&mut self, index: usize, length: usize, Told { local, written, segment }: Told) {
+    fn take_apart(
+        &mut self,
+        index: usize,
+        length: usize,
+        ControlValues { local, written, segment }: ControlValues,
+    ) {
         let peer = self.names.get(index).and_then(name::read);
-        self.ends.push(peer.map(|peer| Ends { peer, local }));
+        self.ends.push(peer.map(|peer| Endpoints { peer, local }));
         self.written.push(written);
-        let (start, size) = (index * STRIDE, segment.unwrap_or(ROOM));
+        let (start, size) = (index * STRIDE, segment.unwrap_or(RECEIVE_BUFFER_BYTES));
         // An empty datagram is one, too.
         for first in (0..length.max(1)).step_by(size) {
             self.found.push((index, start + first..start + length.min(first + size)));
@@ -175,35 +181,35 @@ impl Inbox {
     }
 
     /// One of those that came in last, and whom it is from; `None` if it is longer than any request.
-    pub fn datagram(&self, index: usize) -> Option<(Ends, &[u8])> {
+    pub fn datagram(&self, index: usize) -> Option<(Endpoints, &[u8])> {
         let (message, place) = self.found.get(index)?;
         let ends = (*self.ends.get(*message)?)?;
-        Some((ends, self.buffer.get(place.clone()).filter(|bytes| bytes.len() <= LONGEST)?))
+        Some((ends, self.buffer.get(place.clone()).filter(|bytes| bytes.len() <= MAX_DATAGRAM_BYTES)?))
     }
 }
 
 /// Datagrams that are to go out.
 pub struct Outbox {
-    slots: Vec<(Vec<u8>, Ends)>,
+    slots: Vec<(Vec<u8>, Endpoints)>,
     used: usize,
     /// Those that the link did not take when they were sent last, because of their size.
-    too_large: Vec<(Vec<u8>, Ends)>,
+    too_large: Vec<(Vec<u8>, Endpoints)>,
 }
 
 impl Default for Outbox {
     fn default() -> Self {
         let nobody = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-        let nobody = Ends { peer: nobody, local: None };
-        let slots = (0..BATCH).map(|_| (Vec::with_capacity(LONGEST), nobody)).collect();
+        let nobody = Endpoints { peer: nobody, local: None };
+        let slots = (0..BATCH).map(|_| (Vec::with_capacity(MAX_DATAGRAM_BYTES), nobody)).collect();
         Self { slots, used: 0, too_large: Vec::new() }
     }
 }
 
 impl Outbox {
     /// An empty datagram to somebody.
-    pub fn slot(&mut self, ends: Ends) -> &mut Vec<u8> {
+    pub fn slot(&mut self, ends: Endpoints) -> &mut Vec<u8> {
         if self.used == self.slots.len() {
-            self.slots.push((Vec::with_capacity(LONGEST), ends));
+            self.slots.push((Vec::with_capacity(MAX_DATAGRAM_BYTES), ends));
         }
         let (bytes, whom) = &mut self.slots[self.used];
         self.used += 1;
@@ -264,7 +270,7 @@ impl Outbox {
     }
 
     /// Takes those that the link did not take when they were sent, because of their size.
-    pub fn too_large(&mut self) -> Vec<(Vec<u8>, Ends)> {
+    pub fn too_large(&mut self) -> Vec<(Vec<u8>, Endpoints)> {
         std::mem::take(&mut self.too_large)
     }
 }
@@ -275,20 +281,20 @@ fn is_about_grouping(error: &io::Error) -> bool {
 
 /// Returns the number of the first that may leave as one piece: those to the same peer that are as long as the first, and one
 /// shorter.
-fn group(waiting: &[(Vec<u8>, Ends)], is_grouping: bool) -> usize {
+fn group(waiting: &[(Vec<u8>, Endpoints)], is_grouping: bool) -> usize {
     let Some((first, ends)) = waiting.first().filter(|_| is_grouping) else { return 1 };
-    let most = MOST_SEGMENTS.min(MOST_BYTES / first.len().max(1)).max(1);
+    let most = MAX_SEGMENTS.min(MAX_BYTES / first.len().max(1)).max(1);
     let whole = waiting.iter().take(most);
     let equal = whole.take_while(|(bytes, to)| to == ends && bytes.len() == first.len()).count();
     let is_shorter =
-        |(bytes, to): &(Vec<u8>, Ends)| to == ends && !bytes.is_empty() && bytes.len() < first.len();
+        |(bytes, to): &(Vec<u8>, Endpoints)| to == ends && !bytes.is_empty() && bytes.len() < first.len();
     equal + usize::from(equal < most && waiting.get(equal).is_some_and(is_shorter))
 }
 
 /// Datagrams in one call, whatever pieces they make.
 const PARTS: usize = 4 * BATCH;
 
-fn send_some(socket: &UdpSocket, waiting: &[(Vec<u8>, Ends)], is_grouping: bool) -> io::Result<usize> {
+fn send_some(socket: &UdpSocket, waiting: &[(Vec<u8>, Endpoints)], is_grouping: bool) -> io::Result<usize> {
     let mut names = [const { MaybeUninit::<libc::sockaddr_storage>::uninit() }; BATCH];
     let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; PARTS];
     let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
@@ -336,8 +342,8 @@ fn message(name: *mut libc::sockaddr_storage, parts: *mut libc::iovec, count: us
 mod tests {
     use super::*;
 
-    fn to(peer: SocketAddr) -> Ends {
-        Ends { peer, local: None }
+    fn to(peer: SocketAddr) -> Endpoints {
+        Endpoints { peer, local: None }
     }
 
     #[test]
@@ -372,17 +378,17 @@ mod tests {
             let Ok(server) = UdpSocket::bind(all) else { continue };
             prepare(&server);
             let client = UdpSocket::bind("127.0.0.1:0").unwrap();
-            let asked = SocketAddr::from(([127, 0, 0, 7], server.local_addr().unwrap().port()));
-            client.send_to(b"?", asked).unwrap();
+            let requested = SocketAddr::from(([127, 0, 0, 7], server.local_addr().unwrap().port()));
+            client.send_to(b"?", requested).unwrap();
             let mut inbox = Inbox::default();
             inbox.receive(&server).unwrap();
             let (ends, _) = inbox.datagram(0).unwrap();
-            assert_eq!(ends.local.map(|local| local.to_canonical()), Some(asked.ip()));
+            assert_eq!(ends.local.map(|local| local.to_canonical()), Some(requested.ip()));
             let mut outbox = Outbox::default();
             outbox.slot(ends).extend(b"!");
             outbox.send(&server);
             client.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
-            assert_eq!(client.recv_from(&mut [0; 9]).unwrap(), (1, asked));
+            assert_eq!(client.recv_from(&mut [0; 9]).unwrap(), (1, requested));
         }
     }
 
@@ -406,7 +412,7 @@ mod tests {
     #[test]
     fn only_datagrams_of_one_length_to_one_peer_leave_together() {
         let (here, there) = (to(([127, 0, 0, 1], 9).into()), to(([127, 0, 0, 1], 10).into()));
-        let slots = |sizes: &[(usize, Ends)]| -> Vec<_> {
+        let slots = |sizes: &[(usize, Endpoints)]| -> Vec<_> {
             sizes.iter().map(|(size, ends)| (vec![0; *size], *ends)).collect()
         };
         assert_eq!(group(&slots(&[(5, here), (5, here), (4, here), (4, here)]), true), 3);

@@ -15,7 +15,7 @@
 
 mod driver;
 mod exchange;
-mod known;
+mod known_servers;
 mod note;
 mod plain;
 
@@ -41,7 +41,7 @@ use driver::Driver;
 use exchange::Sink;
 
 pub use exchange::{Event, Exchange, Via};
-pub use known::Known;
+pub use known_servers::KnownServers;
 pub use note::Note;
 
 /// Configuration of a client.
@@ -52,7 +52,7 @@ pub struct ClientConfig {
     /// The ports it may use, of UDP and TCP: what a firewall lets in. `None`: any.
     pub ports: Option<RangeInclusive<u16>>,
     /// Timeout of a plain HTTP connection, for its handshake and for data.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Whether servers are asked at addresses that are not of the whole Internet, or are this machine's own.
     pub reaches_private: bool,
 }
@@ -63,7 +63,7 @@ impl ClientConfig {
         Self {
             dhttp: Machine::internet(),
             ports: None,
-            patience: Duration::from_secs(30),
+            timeout: Duration::from_secs(30),
             reaches_private: true,
         }
     }
@@ -81,7 +81,7 @@ impl ClientConfig {
 }
 
 /// Callback for everything that is sent and received.
-pub type Watch = Arc<dyn Fn(&Note) + Send + Sync>;
+pub type Observer = Arc<dyn Fn(&Note) + Send + Sync>;
 
 /// A client. When it is dropped, so is what it was asked.
 pub struct Client {
@@ -94,17 +94,17 @@ pub(crate) struct Shared {
     /// `None`: nobody hears them any more.
     commands: Mutex<Option<VecDeque<Command>>>,
     waker: OwnedFd,
-    known: Mutex<Known>,
+    known: Mutex<KnownServers>,
     /// Bytes that have come from servers by plain HTTP, since the thread looked last.
     heard: Mutex<BTreeMap<IpAddr, usize>>,
-    watch: Option<Watch>,
+    watch: Option<Observer>,
     config: ClientConfig,
     /// The TCP port that requests over plain HTTP name, when it is bound.
     port: OnceLock<u16>,
 }
 
 enum Command {
-    Ask(Box<Question>),
+    Ask(Box<PendingRequest>),
     /// A token, and the server that gave it.
     Learn(SocketAddr, Vec<u8>),
     Cancel(Id),
@@ -113,7 +113,7 @@ enum Command {
 
 /// A request that is to be sent.
 #[derive(Clone)]
-struct Question {
+struct PendingRequest {
     id: Id,
     url: Url,
     server: SocketAddr,
@@ -128,7 +128,7 @@ impl Client {
     ///
     /// # Errors
     /// The system's error for a socket; all ports of the range may be in use.
-    pub fn start(config: ClientConfig, known: Known, watch: Option<Watch>) -> io::Result<Self> {
+    pub fn start(config: ClientConfig, known: KnownServers, watch: Option<Observer>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             commands: Mutex::new(Some(VecDeque::new())),
             waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -215,7 +215,7 @@ impl Client {
     }
 
     /// The servers that are known to speak DHTTP by now.
-    pub fn known(&self) -> Known {
+    pub fn known(&self) -> KnownServers {
         self.shared.known.lock().map(|known| known.clone()).unwrap_or_default()
     }
 }
@@ -238,7 +238,7 @@ pub fn unreached(server: SocketAddr) -> String {
 }
 
 /// Bytes are counted of so many servers at a time: those that nothing was asked of meanwhile take room for nothing.
-const MOST_HEARD: usize = 64;
+const MAX_HEARD: usize = 64;
 
 /// Error for pending requests after the thread has stopped.
 const STOPPED: &str = "the client has been stopped";
@@ -260,7 +260,7 @@ impl Shared {
         }
         let port = self.dhttp_port(url);
         let dhttp = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
-        let question = Question { id, url: url.clone(), server, dhttp, head, sink };
+        let question = PendingRequest { id, url: url.clone(), server, dhttp, head, sink };
         match port {
             Some(_) => self.tell(Command::Ask(Box::new(question))),
             None => plain::ask(self, question),
@@ -296,7 +296,7 @@ impl Shared {
     /// The thread is not woken: it asks when it matters.
     fn hear_bytes(&self, server: IpAddr, bytes: usize) {
         if let Ok(mut heard) = self.heard.lock()
-            && (heard.len() < MOST_HEARD || heard.contains_key(&server))
+            && (heard.len() < MAX_HEARD || heard.contains_key(&server))
         {
             let sum = heard.entry(server).or_default();
             *sum = sum.saturating_add(bytes);

@@ -23,10 +23,10 @@ pub fn make_room() {
 
 /// Descriptors that this process may have, at most 262,144.
 pub fn limit_now() -> u64 {
-    getrlimit(Resource::Nofile).current.unwrap_or(MOST).clamp(1, MOST)
+    getrlimit(Resource::Nofile).current.unwrap_or(MAX_DESCRIPTORS).clamp(1, MAX_DESCRIPTORS)
 }
 
-const MOST: u64 = 1 << 18;
+const MAX_DESCRIPTORS: u64 = 1 << 18;
 
 #[cfg(test)]
 mod tests {
@@ -40,7 +40,7 @@ mod tests {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let size: u64 =
             status.lines().find_map(|line| line.strip_prefix("FDSize:")?.trim().parse().ok()).unwrap();
-        let most = getrlimit(Resource::Nofile).current.unwrap_or(MOST).min(MOST);
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(MAX_DESCRIPTORS).min(MAX_DESCRIPTORS);
         assert!(size >= most, "{size} of {most}");
     }
 }

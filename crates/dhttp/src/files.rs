@@ -4,8 +4,8 @@
 //! `RESOLVE_BENEATH`). Small files are kept as ready answers; larger ones are given as files, for the kernel to send
 //! (`papers/w3c`, which advises mapped files above 8 KB). Not a proxy and not a program: what is there is served.
 
-mod answer;
 mod path;
+mod response;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,28 +16,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use http1::content::{Accepted, Coding};
+use http1::content::{AcceptedCodings, Coding};
 use http1::message::Fields;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use wire::{Duration, Time};
 
-use crate::handler::{Answer, Body, Handler, Request, Shown};
-use crate::later::Reply;
-use answer::{Asked, Found, conditioned};
+use crate::deferred::Reply;
+use crate::handler::{Body, Handler, Outcome, Request, Response};
+use response::{FileRequest, FileResponse, conditioned};
 
 /// The files below a folder.
 #[derive(Clone, Debug)]
 pub struct Files {
     root: Arc<OwnedFd>,
     /// By which codings whoever asked can read, and by path.
-    kept: BTreeMap<Codings, BTreeMap<String, Kept>>,
+    cached: BTreeMap<Codings, BTreeMap<String, CachedFile>>,
     kept_bytes: u64,
     kept_open: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Kept {
-    found: Found,
+struct CachedFile {
+    found: FileResponse,
     checked: Time,
 }
 
@@ -50,9 +50,9 @@ const BESIDE: [(Coding, &str); 3] = [(Coding::Brotli, ".br"), (Coding::Zstd, ".z
 /// Files up to this size are kept in memory; above it, the kernel sends them from its own.
 const SMALL: u64 = 8_192;
 /// All of those that are kept by one thread together.
-const KEPT_BYTES: u64 = 64 << 20;
+const MAX_CACHED_BYTES: u64 = 64 << 20;
 /// Of the others, so many are kept open by one thread.
-const KEPT_OPEN: usize = 64;
+const MAX_CACHED_OPEN: usize = 64;
 /// Age from which on an entry is checked again.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -64,7 +64,7 @@ impl Files {
     pub fn below(root: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = Arc::new(rustix::fs::open(root, flags, Mode::empty())?);
-        Ok(Self { root, kept: BTreeMap::new(), kept_bytes: 0, kept_open: 0 })
+        Ok(Self { root, cached: BTreeMap::new(), kept_bytes: 0, kept_open: 0 })
     }
 
     fn show_from<T>(
@@ -72,33 +72,33 @@ impl Files {
         now: Time,
         path: &str,
         request: &Request<'_>,
-        to: impl FnOnce(Shown<'_>) -> T,
+        to: impl FnOnce(Outcome<'_>) -> T,
     ) -> T {
-        let asked = Asked::of(request);
-        let codings = asked.codings.map_or([false; 3], readable);
-        let kept = self.kept.get(&codings).and_then(|paths| paths.get(path));
-        if let Some(kept) = kept.filter(|kept| now.since(kept.checked) < FRESH) {
-            return show(conditioned(&kept.found, request, &asked), to);
+        let requested = FileRequest::of(request);
+        let codings = requested.codings.map_or([false; 3], readable);
+        let cached = self.cached.get(&codings).and_then(|paths| paths.get(path));
+        if let Some(cached) = cached.filter(|cached| now.since(cached.checked) < FRESH) {
+            return show(conditioned(&cached.found, request, &requested), to);
         }
         match self.look(path, codings) {
             Ok(found) => {
-                let answer = conditioned(&found, request, &asked).into_owned();
+                let response = conditioned(&found, request, &requested).into_owned();
                 self.keep(now, codings, path, found);
-                to(Shown::Given(answer.into()))
+                to(Outcome::Given(response.into()))
             }
-            Err(status) => to(Shown::Given(refusal(status).into())),
+            Err(status) => to(Outcome::Given(refusal(status).into())),
         }
     }
 
     /// Looks at the file system: the file, or one beside it, or what stands for a folder.
-    fn look(&self, path: &str, codings: Codings) -> Result<Found, u16> {
+    fn look(&self, path: &str, codings: Codings) -> Result<FileResponse, u16> {
         if path.is_empty() || path.ends_with('/') {
             return self.look(&format!("{path}index.html"), codings);
         }
         let file = self.open(path)?;
         let about = file.metadata().map_err(|error| status(&error))?;
         if about.is_dir() {
-            return Ok(Found::moved(path));
+            return Ok(FileResponse::moved(path));
         }
         if !about.is_file() {
             return Err(403);
@@ -115,7 +115,7 @@ impl Files {
             length => Body::File { file: Arc::new(file), offset: 0, length },
         };
         let (seconds, nanos) = (about.mtime(), about.mtime_nsec());
-        Ok(Found::file(path, coding, varies, (seconds, nanos), body))
+        Ok(FileResponse::file(path, coding, varies, (seconds, nanos), body))
     }
 
     fn open(&self, path: &str) -> Result<File, u16> {
@@ -128,14 +128,14 @@ impl Files {
         }
     }
 
-    fn keep(&mut self, now: Time, codings: Codings, path: &str, found: Found) {
+    fn keep(&mut self, now: Time, codings: Codings, path: &str, found: FileResponse) {
         let (bytes, open) = weight(path, &found);
-        if self.kept_bytes + bytes > KEPT_BYTES || self.kept_open + open > KEPT_OPEN {
-            self.kept.clear();
+        if self.kept_bytes + bytes > MAX_CACHED_BYTES || self.kept_open + open > MAX_CACHED_OPEN {
+            self.cached.clear();
             (self.kept_bytes, self.kept_open) = (0, 0);
         }
-        let kept = Kept { found, checked: now };
-        let before = self.kept.entry(codings).or_default().insert(path.to_owned(), kept);
+        let cached = CachedFile { found, checked: now };
+        let before = self.cached.entry(codings).or_default().insert(path.to_owned(), cached);
         let (less_bytes, less_open) = before.map_or((0, 0), |before| weight(path, &before.found));
         self.kept_bytes = self.kept_bytes + bytes - less_bytes;
         self.kept_open = self.kept_open + open - less_open;
@@ -143,10 +143,10 @@ impl Files {
 }
 
 /// Cost of an entry: bytes, and open files.
-fn weight(path: &str, found: &Found) -> (u64, usize) {
+fn weight(path: &str, found: &FileResponse) -> (u64, usize) {
     // Fields and the tree's own.
     let around = path.len() as u64 + 512;
-    match &found.answer.body {
+    match &found.response.body {
         Body::Whole(bytes) => (bytes.len() as u64 + around, 0),
         Body::File { file: _, offset: _, length: _ } => (around, 1),
         Body::Described(_) => (around, 0),
@@ -158,35 +158,35 @@ impl Handler for Files {
         false
     }
 
-    fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply {
+    fn respond(&mut self, now: Time, request: &Request<'_>) -> Reply {
         self.show(now, request, |shown| match shown {
-            Shown::Kept(answer) => answer.clone().into(),
-            Shown::Given(reply) => reply,
+            Outcome::Kept(response) => response.clone().into(),
+            Outcome::Given(reply) => reply,
         })
     }
 
-    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Shown<'_>) -> T) -> T {
+    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
         if !matches!(request.method, "GET" | "HEAD") {
-            return to(Shown::Given(not_allowed().into()));
+            return to(Outcome::Given(not_allowed().into()));
         }
         match path::below_root(request.target) {
             Ok(path) => self.show_from(now, &path, request, to),
-            Err(status) => to(Shown::Given(refusal(status).into())),
+            Err(status) => to(Outcome::Given(refusal(status).into())),
         }
     }
 }
 
-fn show<T>(answer: Cow<'_, Answer>, to: impl FnOnce(Shown<'_>) -> T) -> T {
-    match answer {
-        Cow::Borrowed(answer) => to(Shown::Kept(answer)),
-        Cow::Owned(answer) => to(Shown::Given(answer.into())),
+fn show<T>(response: Cow<'_, Response>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
+    match response {
+        Cow::Borrowed(response) => to(Outcome::Kept(response)),
+        Cow::Owned(response) => to(Outcome::Given(response.into())),
     }
 }
 
 fn readable(value: &[u8]) -> Codings {
     let mut fields = Fields::new();
     let added = std::str::from_utf8(value).is_ok_and(|value| fields.push("Accept-Encoding", value).is_ok());
-    let accepted = Accepted::of(&fields);
+    let accepted = AcceptedCodings::of(&fields);
     BESIDE.map(|(coding, _)| added && accepted.weight(coding) > 0)
 }
 
@@ -207,8 +207,8 @@ fn status(error: &io::Error) -> u16 {
     }
 }
 
-fn refusal(status: u16) -> Answer {
-    Answer::text(
+fn refusal(status: u16) -> Response {
+    Response::text(
         status,
         match status {
             400 => "400 Bad Request",
@@ -219,9 +219,9 @@ fn refusal(status: u16) -> Answer {
     )
 }
 
-fn not_allowed() -> Answer {
-    let mut answer = Answer::text(405, "405 Method Not Allowed");
+fn not_allowed() -> Response {
+    let mut response = Response::text(405, "405 Method Not Allowed");
     // Constant, and a valid field.
-    let _ = Arc::make_mut(&mut answer.fields).push("Allow", "GET, HEAD");
-    answer
+    let _ = Arc::make_mut(&mut response.fields).push("Allow", "GET, HEAD");
+    response
 }

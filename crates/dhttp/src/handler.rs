@@ -10,13 +10,13 @@ use std::sync::Arc;
 use http1::message::{FieldLines, Fields, RequestHead, RequestView};
 use wire::Time;
 
-use crate::later::Reply;
+use crate::deferred::Reply;
 
 /// Handler of requests. Each thread of a server has a clone of its own, so that it may store what it likes without
 /// a lock. It is called in the thread that serves: what takes long holds up others, and is promised for later.
 pub trait Handler: Clone + Send + 'static {
     /// The answer to a request. `now` counts from when the server was started.
-    fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply;
+    fn respond(&mut self, now: Time, request: &Request<'_>) -> Reply;
 
     /// Whether it looks at bodies of requests; those of others are read and dropped.
     fn takes_bodies(&self) -> bool {
@@ -24,16 +24,16 @@ pub trait Handler: Clone + Send + 'static {
     }
 
     /// The same, shown to whoever sends it. A handler that keeps its answers need not even count that one is in use.
-    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Shown<'_>) -> T) -> T {
-        to(Shown::Given(self.answer(now, request)))
+    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
+        to(Outcome::Given(self.respond(now, request)))
     }
 }
 
 /// A handler's reply, borrowed if possible.
 #[derive(Debug)]
-pub enum Shown<'a> {
+pub enum Outcome<'a> {
     /// One that the handler keeps.
-    Kept(&'a Answer),
+    Kept(&'a Response),
     /// One that it has made.
     Given(Reply),
 }
@@ -43,7 +43,7 @@ where
     F: FnMut(&Request<'_>) -> R + Clone + Send + 'static,
     R: Into<Reply>,
 {
-    fn answer(&mut self, _now: Time, request: &Request<'_>) -> Reply {
+    fn respond(&mut self, _now: Time, request: &Request<'_>) -> Reply {
         self(request).into()
     }
 }
@@ -133,7 +133,7 @@ impl<'a> Request<'a> {
 
 /// An answer. Cheap to clone: a handler may keep those it gives again.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct Response {
     /// 200 to 999.
     pub status: u16,
     /// Without `Connection`, `Content-Length`, `Transfer-Encoding` and `Date`.
@@ -142,7 +142,7 @@ pub struct Answer {
     pub body: Body,
 }
 
-impl Answer {
+impl Response {
     /// These bytes, of this type. A type that cannot stand in a field is left out.
     pub fn whole(status: u16, content_type: &str, body: impl Into<Arc<[u8]>>) -> Self {
         let mut fields = Fields::new();

@@ -6,7 +6,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`handler`] | what is asked and what is answered, whatever the channel |
-//! | [`later`] | answers that must be waited for |
+//! | [`deferred`] | answers that must be waited for |
 //! | [`files`] | a handler: the files below a folder |
 //! | [`server`] | threads with their sockets around that handler |
 //! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
@@ -21,13 +21,13 @@
 //! state machines in [`dhttp_proto`] and [`http1::server`]; here is only how. Caches, gateways and helpers on routers are `dhttp-proxy`'s.
 //!
 //! ```
-//! use roundtrip_dhttp::client::Known;
-//! use roundtrip_dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
+//! use roundtrip_dhttp::client::KnownServers;
+//! use roundtrip_dhttp::{Response, Client, ClientConfig, Request, Server, ServerConfig};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let hello = |_: &Request<'_>| Answer::text(200, "hello");
+//! let hello = |_: &Request<'_>| Response::text(200, "hello");
 //! let server = Server::start("127.0.0.1:0".parse()?, ServerConfig::internet(), hello, None)?;
-//! let client = Client::start(ClientConfig::internet(), Known::default(), None)?;
+//! let client = Client::start(ClientConfig::internet(), KnownServers::default(), None)?;
 //! let exchange = client.get(&format!("http://{}/", server.address()).parse()?)?;
 //! # drop(exchange);
 //! # Ok(())
@@ -38,11 +38,11 @@ pub mod batch;
 pub mod client;
 pub mod clock;
 pub mod counters;
+pub mod deferred;
 pub mod descriptors;
 pub mod fields;
 pub mod files;
 pub mod handler;
-pub mod later;
 pub mod log;
 pub mod own_address;
 pub mod random;
@@ -51,8 +51,8 @@ pub mod socket;
 mod url;
 
 pub use client::{Client, ClientConfig};
+pub use deferred::{DeferredResponse, Interims, Reply, ResponseSender, promise};
 pub use files::Files;
-pub use handler::{Answer, Body, Handler, Request, Shown};
-pub use later::{Interims, Later, Promise, Reply, promise};
+pub use handler::{Body, Handler, Outcome, Request, Response};
 pub use server::{Server, ServerConfig};
 pub use url::{Url, UrlError};

@@ -69,11 +69,11 @@ impl Log {
     ) {
         let (method, target, when) = (
             request.method,
-            Quoted(request.target.as_bytes()),
+            QuotedBytes(request.target.as_bytes()),
             calendar::common_log(Duration::from_secs(seconds)),
         );
-        let referer = Quoted(request.field("Referer").unwrap_or(b"-"));
-        let agent = Quoted(request.field("User-Agent").unwrap_or(b"-"));
+        let referer = QuotedBytes(request.field("Referer").unwrap_or(b"-"));
+        let agent = QuotedBytes(request.field("User-Agent").unwrap_or(b"-"));
         let (client, way) = (client.to_canonical(), way.name());
         if let Ok(mut out) = self.out.lock() {
             let _ = writeln!(
@@ -100,9 +100,9 @@ impl Log {
 }
 
 /// Bytes that end no field and steer no terminal.
-struct Quoted<'a>(&'a [u8]);
+struct QuotedBytes<'a>(&'a [u8]);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for QuotedBytes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for byte in self.0 {
             match byte {

@@ -23,10 +23,10 @@ pub mod alarm;
 mod clients;
 mod config;
 mod datagrams;
-mod desk;
-mod head;
+mod date_header;
+mod deferred_requests;
 mod keys;
-mod opened;
+mod opened_connections;
 mod plain;
 pub mod queue;
 mod worker;
@@ -68,7 +68,7 @@ struct Shared<H> {
     stop: AtomicBool,
     /// One more with every change of what follows.
     version: AtomicU64,
-    said: Mutex<Said<H>>,
+    live: Mutex<LiveConfig<H>>,
     wakers: Vec<std::os::fd::OwnedFd>,
     clients: Arc<Clients>,
 }
@@ -77,7 +77,7 @@ struct Shared<H> {
 const NOTSENT_BYTES: i32 = 128 << 10;
 
 #[derive(Clone, Debug)]
-struct Said<H> {
+struct LiveConfig<H> {
     handler: H,
     log: Option<Arc<Log>>,
 }
@@ -103,7 +103,7 @@ impl<H: Handler> Server<H> {
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             version: AtomicU64::new(0),
-            said: Mutex::new(Said { handler, log }),
+            live: Mutex::new(LiveConfig { handler, log }),
             wakers: wakers.collect::<Result<_, _>>()?,
             clients: Clients::new(config.clients),
         });
@@ -140,8 +140,8 @@ impl<H: Handler> Server<H> {
 
     /// From now on answers are given by another handler and written to another log. No connection is lost.
     pub fn reload(&self, handler: H, log: Option<Arc<Log>>) {
-        if let Ok(mut said) = self.shared.said.lock() {
-            *said = Said { handler, log };
+        if let Ok(mut live) = self.shared.live.lock() {
+            *live = LiveConfig { handler, log };
         }
         self.shared.version.fetch_add(1, Ordering::Release);
         self.shared.wake();

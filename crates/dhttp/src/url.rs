@@ -48,8 +48,8 @@ impl Url {
             Some(rest) if !rest.starts_with('/') => location.to_owned(),
             Some(_) => return Err(UrlError::Scheme(location.to_owned())),
             None => {
-                let folder = self.target.split('?').next().unwrap_or_default().rsplit_once('/');
-                format!("{}/{location}", folder.map_or("", |(folder, _)| folder))
+                let directory = self.target.split('?').next().unwrap_or_default().rsplit_once('/');
+                format!("{}/{location}", directory.map_or("", |(directory, _)| directory))
             }
         };
         Self { target, ..self.clone() }.checked()

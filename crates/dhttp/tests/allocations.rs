@@ -12,12 +12,12 @@ use std::time::Duration;
 use dhttp::{Files, Server, ServerConfig};
 
 /// The system's allocator, and how often it was asked for memory.
-struct Counting;
+struct CountingAllocator;
 
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
 // SAFETY: everything is the system allocator's, which keeps the contract; counting beside it allocates nothing.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ASKED.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the caller's promise is passed on.
@@ -37,33 +37,33 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: CountingAllocator = CountingAllocator;
 
 #[test]
 fn a_datagram_is_answered_without_asking_for_memory() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("small.txt"), [b's'; 960]).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("small.txt"), [b's'; 960]).unwrap();
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let files = Files::below(folder.path()).unwrap();
+    let files = Files::below(directory.path()).unwrap();
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, files, None).unwrap();
     let client = Client::of(&server);
     let token = client.ask(&request(0, &format!("DHTTP-Fill: {}", "0".repeat(340))));
     let token = token.lines().find(|line| line.starts_with("DHTTP-Token: ")).expect("who is new gets one");
     // The file is read, and memory that is used again has grown to what it needs.
     let known: Vec<_> = (1..=600).map(|id| request(id, token)).collect();
-    let mut room = [0; 2_048];
+    let mut buffer = [0; 2_048];
     let mut asked_in = |requests: &[Vec<u8>]| {
         let before = ASKED.load(Ordering::Relaxed);
         for request in requests {
             client.0.send(request).unwrap();
-            assert!(client.0.recv(&mut room).unwrap() > 960, "it is answered in one datagram");
+            assert!(client.0.recv(&mut buffer).unwrap() > 960, "it is answered in one datagram");
         }
         ASKED.load(Ordering::Relaxed) - before
     };
-    let asked: Vec<u64> = known.chunks(50).map(&mut asked_in).collect();
+    let requested: Vec<u64> = known.chunks(50).map(&mut asked_in).collect();
     // Once in a second it looks at the date and at the file again, and some of these fifties may see that.
-    let quiet = asked.iter().filter(|asked| **asked == 0).count();
-    assert!(quiet >= asked.len() / 2, "fifties of datagrams asked for memory so often: {asked:?}");
+    let quiet = requested.iter().filter(|requested| **requested == 0).count();
+    assert!(quiet >= requested.len() / 2, "fifties of datagrams asked for memory so often: {requested:?}");
 }
 
 struct Client(UdpSocket);
@@ -77,10 +77,10 @@ impl Client {
     }
 
     fn ask(&self, request: &[u8]) -> String {
-        let mut room = [0; 2_048];
+        let mut buffer = [0; 2_048];
         self.0.send(request).unwrap();
-        let length = self.0.recv(&mut room).unwrap();
-        String::from_utf8_lossy(&room[..length]).into_owned()
+        let length = self.0.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
     }
 }
 

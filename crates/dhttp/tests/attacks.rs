@@ -9,16 +9,16 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use dhttp::client::{Known, Via};
-use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
+use dhttp::client::{KnownServers, Via};
+use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig};
 
-type Handler = fn(&Request<'_>) -> Answer;
+type Handler = fn(&Request<'_>) -> Response;
 
 /// Answers of as many bytes as the path says.
 fn server() -> Server<Handler> {
     let handler: Handler = |request| {
         let length = request.target.trim_start_matches('/').parse().unwrap_or(10);
-        Answer::whole(200, "text/plain", vec![b'x'; length])
+        Response::whole(200, "text/plain", vec![b'x'; length])
     };
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap()
@@ -49,9 +49,9 @@ fn token(server: SocketAddr, port: u16) -> String {
 }
 
 fn received(socket: &UdpSocket) -> Option<Vec<u8>> {
-    let mut room = [0; 2_048];
-    let length = socket.recv(&mut room).ok()?;
-    Some(room[..length].to_vec())
+    let mut buffer = [0; 2_048];
+    let length = socket.recv(&mut buffer).ok()?;
+    Some(buffer[..length].to_vec())
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn a_client_that_proved_nothing_gets_at_most_three_bytes_for_one() {
     let server = server();
     let socket = socket(server.address());
     for length in [1, 50, 100, 200, 400, 1_000, 10_000] {
-        let asked = request(length, 0, &format!("GET /{length} HTTP/1.1\r\nHost: h\r\n\r\n"));
-        socket.send(&asked).unwrap();
-        let answer = received(&socket).expect("an answer, if only of eight bytes");
-        assert!(answer.len() <= 3 * asked.len(), "{} for {}", answer.len(), asked.len());
+        let requested = request(length, 0, &format!("GET /{length} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        socket.send(&requested).unwrap();
+        let response = received(&socket).expect("an answer, if only of eight bytes");
+        assert!(response.len() <= 3 * requested.len(), "{} for {}", response.len(), requested.len());
     }
 }
 
@@ -94,8 +94,8 @@ fn invalid_requests_get_no_response() {
         socket.send(datagram).unwrap();
     }
     socket.send(&request(99, 0, &format!("{head}\r\n"))).unwrap();
-    let answer = received(&socket).unwrap();
-    assert_eq!(answer[..8], 99_u64.to_be_bytes(), "only the last is a request");
+    let response = received(&socket).unwrap();
+    assert_eq!(response[..8], 99_u64.to_be_bytes(), "only the last is a request");
     assert_eq!(received(&socket), None);
 }
 
@@ -120,12 +120,12 @@ fn no_connection_goes_to_a_port_of_other_services() {
     let socket = socket(server.address());
     for port in [0, 22, 25, 80, 1_023] {
         let token = token(server.address(), port);
-        let asked = request(
+        let requested = request(
             u64::from(port),
             port,
             &format!("GET /50000 HTTP/1.1\r\nHost: h\r\nDHTTP-Token: {token}\r\n\r\n"),
         );
-        socket.send(&asked).unwrap();
+        socket.send(&requested).unwrap();
         assert_eq!(received(&socket), Some(u64::from(port).to_be_bytes().to_vec()));
     }
     assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
@@ -137,17 +137,17 @@ fn floods_without_tokens_are_limited() {
     let socket = socket(server.address());
     let (mut sent, mut got, mut full) = (0, 0, 0);
     for id in 0..3_000_u64 {
-        let asked = request(
+        let requested = request(
             id,
             0,
             "GET /10 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n\r\n",
         );
-        sent += asked.len();
-        socket.send(&asked).unwrap();
+        sent += requested.len();
+        socket.send(&requested).unwrap();
     }
-    while let Some(answer) = received(&socket) {
-        got += answer.len();
-        full += usize::from(answer.len() > 8);
+    while let Some(response) = received(&socket) {
+        got += response.len();
+        full += usize::from(response.len() > 8);
     }
     assert!(full <= 300, "{full} full answers for one address");
     assert!(got < sent, "{got} bytes for {sent}");
@@ -169,7 +169,7 @@ fn responses_to_mutated_datagrams_stay_within_the_budget_and_the_server_lives() 
         state ^= state << 17;
         usize::try_from(state >> 33).unwrap()
     };
-    let mut room = [0; 2_048];
+    let mut buffer = [0; 2_048];
     for _ in 0..50_000 {
         let mut datagram = seed.clone();
         for _ in 0..1 + draw() % 3 {
@@ -183,12 +183,12 @@ fn responses_to_mutated_datagrams_stay_within_the_budget_and_the_server_lives() 
         }
         sent += datagram.len();
         let _ = socket.send(&datagram);
-        while let Ok(length) = socket.recv(&mut room) {
+        while let Ok(length) = socket.recv(&mut buffer) {
             got += length;
         }
     }
     assert!(got <= 3 * sent, "{got} bytes for {sent}");
-    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+    let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     let url = format!("http://{}/", server.address()).parse().unwrap();
     assert_eq!(client.get(&url).unwrap().whole().unwrap().1.status, 200, "it still serves");
 }
@@ -198,13 +198,13 @@ fn two_servers_aimed_at_each_other_do_not_loop() {
     let (left, right) = (server(), server());
     let socket = socket(left.address());
     let fill = "x".repeat(200);
-    let asked = format!("GET /10 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: {fill}\r\n\r\n");
-    socket.send(&request(1, 0, &asked)).unwrap();
-    let answer = received(&socket).unwrap();
+    let requested = format!("GET /10 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: {fill}\r\n\r\n");
+    socket.send(&request(1, 0, &requested)).unwrap();
+    let response = received(&socket).unwrap();
     // The answer of one server, sent on to the other as if it had been aimed there.
     let other = self::socket(right.address());
-    other.send(&answer).unwrap();
-    other.send(&answer[..8]).unwrap();
+    other.send(&response).unwrap();
+    other.send(&response[..8]).unwrap();
     assert_eq!(received(&other), None);
 }
 
@@ -237,18 +237,18 @@ fn hostile(act: impl FnOnce(&UdpSocket, SocketAddr, u64, SocketAddr) + Send + 's
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     std::thread::spawn(move || {
-        let mut room = [0; 2_048];
-        let (_, from) = socket.recv_from(&mut room).unwrap();
-        let id = u64::from_be_bytes(room[..8].try_into().unwrap());
-        let port = u16::from_be_bytes([room[8], room[9]]);
+        let mut buffer = [0; 2_048];
+        let (_, from) = socket.recv_from(&mut buffer).unwrap();
+        let id = u64::from_be_bytes(buffer[..8].try_into().unwrap());
+        let port = u16::from_be_bytes([buffer[8], buffer[9]]);
         act(&socket, from, id, SocketAddr::new(from.ip(), port));
-        let _keep = socket.recv_from(&mut room);
+        let _keep = socket.recv_from(&mut buffer);
     });
     address
 }
 
-fn asked(address: SocketAddr) -> Result<(Via, u16, usize), String> {
-    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+fn requested(address: SocketAddr) -> Result<(Via, u16, usize), String> {
+    let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     let url = format!("dhttp://{address}/").parse().unwrap();
     client.get(&url).unwrap().whole().map(|(via, head, body)| (via, head.status, body.len()))
 }
@@ -268,7 +268,7 @@ fn responses_with_another_id_or_source_are_ignored() {
         socket.send_to(&message(id, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nlies"), client).unwrap();
         socket.send_to(&message(id, "HTTP/1.1 200 OK\r\n\r\ntrue"), client).unwrap();
     });
-    assert_eq!(asked(address), Ok((Via::Udp, 200, 4)));
+    assert_eq!(requested(address), Ok((Via::Udp, 200, 4)));
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn malicious_or_silent_connections_do_not_block_the_response() {
         socket.send_to(&message(id, "HTTP/1.1 200 OK\r\n\r\ntrue"), client).unwrap();
         drop(silent);
     });
-    assert_eq!(asked(address), Ok((Via::Udp, 200, 4)));
+    assert_eq!(requested(address), Ok((Via::Udp, 200, 4)));
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn endless_header_section_is_cut_off_and_reported() {
         let _ = stream.write_all(&bytes);
     });
     // The client asks again, and hears nothing: then plain HTTP, where nobody listens.
-    let started = std::thread::spawn(move || asked(address));
+    let started = std::thread::spawn(move || requested(address));
     assert!(started.join().unwrap().is_err());
 }
 
@@ -303,7 +303,7 @@ fn truncated_response_is_reported() {
         let mut stream = TcpStream::connect(listens).unwrap();
         stream.write_all(&message(id, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")).unwrap();
     });
-    assert!(asked(address).unwrap_err().contains("; retry"));
+    assert!(requested(address).unwrap_err().contains("; retry"));
 }
 
 #[test]
@@ -311,6 +311,6 @@ fn a_client_with_many_idle_connections_does_not_stop_others() {
     let server = server();
     let idle: Vec<_> = (0..200).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    assert_eq!(asked(server.address()).map(|(via, ..)| via), Ok(Via::Udp));
+    assert_eq!(requested(server.address()).map(|(via, ..)| via), Ok(Via::Udp));
     drop((idle, listener));
 }

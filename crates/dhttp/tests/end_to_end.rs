@@ -9,16 +9,16 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use dhttp::client::{Event, Known, Via};
+use dhttp::client::{Event, KnownServers, Via};
 use dhttp::log::Log;
-use dhttp::{Answer, Client, ClientConfig, Files, Request, Server, ServerConfig, Url};
+use dhttp::{Client, ClientConfig, Files, Request, Response, Server, ServerConfig, Url};
 use dhttp_proto::Extension;
 use http1::message::{Fields, Method};
 
 /// A folder that is gone when the test is over.
-struct Folder(PathBuf);
+struct TestDirectory(PathBuf);
 
-impl Folder {
+impl TestDirectory {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("dhttp-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -32,7 +32,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -42,14 +42,14 @@ fn large() -> Vec<u8> {
     (0..3_000_000_u32).map(|number| (number % 251) as u8).collect()
 }
 
-fn serve(folder: &Folder, threads: usize) -> Server<Files> {
+fn serve(directory: &TestDirectory, threads: usize) -> Server<Files> {
     let config = ServerConfig { threads, ..ServerConfig::internet().reaching_anywhere() };
-    let files = Files::below(&folder.0).unwrap();
+    let files = Files::below(&directory.0).unwrap();
     Server::start("127.0.0.1:0".parse().unwrap(), config, files, None).unwrap()
 }
 
 fn client() -> Client {
-    Client::start(ClientConfig::internet(), Known::default(), None).unwrap()
+    Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap()
 }
 
 fn url(scheme: &str, address: SocketAddr, path: &str) -> Url {
@@ -80,8 +80,8 @@ fn request(port: u16, token: &str) -> Vec<u8> {
 
 #[test]
 fn a_token_of_plain_http_is_for_the_port_that_was_named_and_brings_a_connection_to_no_other() {
-    let folder = Folder::new("named");
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("named");
+    let server = serve(&directory, 1);
     for none in ["65536", "x", "", "-1"] {
         assert_eq!(token(server.address(), none), None, "{none:?}");
     }
@@ -104,22 +104,22 @@ fn a_token_of_plain_http_is_for_the_port_that_was_named_and_brings_a_connection_
 
 #[test]
 fn unreachable_client_is_referred_to_plain_http_immediately() {
-    let folder = Folder::new("unreached");
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("unreached");
+    let server = serve(&directory, 1);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let request = request(closed, &token(server.address(), &closed.to_string()).unwrap());
     let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
     asking.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
     asking.send_to(&request, server.address()).unwrap();
-    let mut answer = [0; 100];
-    assert_eq!(asking.recv_from(&mut answer).unwrap(), (8, server.address()));
-    assert_eq!(answer[..8], [0, 0, 0, 0, 0, 0, 0, 7]);
+    let mut response = [0; 100];
+    assert_eq!(asking.recv_from(&mut response).unwrap(), (8, server.address()));
+    assert_eq!(response[..8], [0, 0, 0, 0, 0, 0, 0, 7]);
 }
 
 #[test]
-fn small_answers_take_one_datagram_and_large_ones_a_connection_of_the_server() {
-    let folder = Folder::new("channels");
-    let server = serve(&folder, 2);
+fn small_responses_take_one_datagram_and_large_ones_a_connection_of_the_server() {
+    let directory = TestDirectory::new("channels");
+    let server = serve(&directory, 2);
     let client = client();
     let fetch = |path| fetch(&client, &url("dhttp", server.address(), path));
     for _ in 0..3 {
@@ -140,14 +140,14 @@ fn small_answers_take_one_datagram_and_large_ones_a_connection_of_the_server() {
 
 #[test]
 fn clients_with_parts_get_medium_responses_in_datagrams() {
-    let folder = Folder::new("parts");
+    let directory = TestDirectory::new("parts");
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let config = ServerConfig { dhttp: config.dhttp.with(Extension::Parts, true), ..config };
-    let files = Files::below(&folder.0).unwrap();
+    let files = Files::below(&directory.0).unwrap();
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, files, None).unwrap();
     let config = ClientConfig::internet();
     let config = ClientConfig { dhttp: config.dhttp.with(Extension::Parts, true), ..config };
-    let takes_parts = Client::start(config, Known::default(), None).unwrap();
+    let takes_parts = Client::start(config, KnownServers::default(), None).unwrap();
     for client in [&takes_parts, &client()] {
         // Who has no token gets three bytes for one.
         assert_eq!(fetch(client, &url("dhttp", server.address(), "/small.txt")).0, Via::Udp);
@@ -168,8 +168,8 @@ fn clients_with_parts_get_medium_responses_in_datagrams() {
 
 #[test]
 fn a_first_large_response_comes_over_plain_http_and_the_next_by_a_connection_of_the_server() {
-    let folder = Folder::new("first");
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("first");
+    let server = serve(&directory, 1);
     let client = client();
     for via in [Via::TcpClient, Via::TcpOpened] {
         assert!(fetch(&client, &url("dhttp", server.address(), "/large.bin")) == (via, 200, large()));
@@ -184,17 +184,17 @@ fn a_first_large_response_comes_over_plain_http_and_the_next_by_a_connection_of_
 
 #[test]
 fn many_responses_of_one_client_come_concurrently() {
-    let folder = Folder::new("many");
-    let server = serve(&folder, 2);
+    let directory = TestDirectory::new("many");
+    let server = serve(&directory, 2);
     let client = client();
     // Who is known may ask for much at once.
     fetch(&client, &url("dhttp", server.address(), "/small.txt"));
     let paths = ["/small.txt", "/middle.txt", "/large.bin"];
-    let asked: Vec<_> = (0..60)
+    let requested: Vec<_> = (0..60)
         .map(|number| client.get(&url("dhttp", server.address(), paths[number % 3])).unwrap())
         .collect();
     let expected = [b"a small answer".to_vec(), vec![b'm'; 5_000], large()];
-    for (number, exchange) in asked.into_iter().enumerate() {
+    for (number, exchange) in requested.into_iter().enumerate() {
         let (via, head, body) = exchange.whole().unwrap();
         assert_eq!((head.status, body.len()), (200, expected[number % 3].len()));
         assert!(body == expected[number % 3]);
@@ -204,8 +204,8 @@ fn many_responses_of_one_client_come_concurrently() {
 
 #[test]
 fn unknown_server_gets_plain_http_first_and_then_udp() {
-    let folder = Folder::new("discovery");
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("discovery");
+    let server = serve(&directory, 1);
     let client = client();
     let fetch = |path| fetch(&client, &url("http", server.address(), path));
     assert_eq!(fetch("/small.txt").0, Via::TcpClient);
@@ -215,8 +215,8 @@ fn unknown_server_gets_plain_http_first_and_then_udp() {
 
 #[test]
 fn dhttp_path_is_requested_by_udp_immediately() {
-    let folder = Folder::new("path");
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("path");
+    let server = serve(&directory, 1);
     let (via, status, _) = fetch(&client(), &url("http", server.address(), "/_dhttp_/small.txt"));
     assert_eq!((via, status), (Via::Udp, 200));
 }
@@ -227,10 +227,10 @@ fn where_nothing_listens_by_udp_plain_http_is_next_without_a_wait() {
     let address = listener.local_addr().unwrap();
     let plain = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut room = [0; 4_096];
-        let length = stream.read(&mut room).unwrap();
+        let mut buffer = [0; 4_096];
+        let length = stream.read(&mut buffer).unwrap();
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
-        String::from_utf8_lossy(&room[..length]).into_owned()
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
     });
     assert_eq!(fetch(&client(), &url("dhttp", address, "/x")), (Via::TcpClient, 200, b"ok".to_vec()));
     assert!(plain.join().unwrap().starts_with("GET /x HTTP/1.1\r\n"));
@@ -238,17 +238,17 @@ fn where_nothing_listens_by_udp_plain_http_is_next_without_a_wait() {
 
 #[test]
 fn plain_clients_are_served_on_the_same_port_with_ranges_and_conditions() {
-    let folder = Folder::new("plain");
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("plain");
+    let server = serve(&directory, 1);
     let mut stream = TcpStream::connect(server.address()).unwrap();
     let mut ask = |request: &str, length: usize| {
         write!(stream, "{request}\r\nHost: h\r\n\r\n").unwrap();
-        let (mut bytes, mut room) = (Vec::new(), [0; 65_536]);
+        let (mut bytes, mut buffer) = (Vec::new(), [0; 65_536]);
         let end = |bytes: &[u8]| bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|end| end + 4);
         while end(&bytes).is_none_or(|end| bytes.len() < end + length) {
-            let count = stream.read(&mut room).unwrap();
+            let count = stream.read(&mut buffer).unwrap();
             assert!(count > 0, "closed after {}", String::from_utf8_lossy(&bytes));
-            bytes.extend_from_slice(&room[..count]);
+            bytes.extend_from_slice(&buffer[..count]);
         }
         let end = end(&bytes).unwrap();
         assert_eq!(bytes.len(), end + length);
@@ -270,12 +270,12 @@ fn plain_clients_are_served_on_the_same_port_with_ranges_and_conditions() {
 
 #[test]
 fn a_file_that_changes_is_served_anew_after_a_second() {
-    let folder = Folder::new("fresh");
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("fresh");
+    let server = serve(&directory, 1);
     let client = client();
     let url = url("dhttp", server.address(), "/small.txt");
     assert_eq!(fetch(&client, &url).2, b"a small answer");
-    std::fs::write(folder.0.join("small.txt"), "another answer").unwrap();
+    std::fs::write(directory.0.join("small.txt"), "another answer").unwrap();
     let mut tries = 0;
     while fetch(&client, &url).2 != b"another answer" {
         tries += 1;
@@ -285,9 +285,9 @@ fn a_file_that_changes_is_served_anew_after_a_second() {
 
 #[test]
 fn compressed_sibling_is_served_to_clients_that_accept_it() {
-    let folder = Folder::new("compressed");
-    std::fs::write(folder.0.join("small.txt.br"), "brotli").unwrap();
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("compressed");
+    std::fs::write(directory.0.join("small.txt.br"), "brotli").unwrap();
+    let server = serve(&directory, 1);
     let client = client();
     let mut fields = Fields::new();
     fields.push("Accept-Encoding", "gzip, br").unwrap();
@@ -300,11 +300,11 @@ fn compressed_sibling_is_served_to_clients_that_accept_it() {
 
 #[test]
 fn links_outside_the_directory_are_not_followed() {
-    let folder = Folder::new("links");
-    std::os::unix::fs::symlink("/etc/passwd", folder.0.join("passwd")).unwrap();
-    std::os::unix::fs::symlink("../..", folder.0.join("sub/up")).unwrap();
-    std::os::unix::fs::symlink("small.txt", folder.0.join("inside.txt")).unwrap();
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("links");
+    std::os::unix::fs::symlink("/etc/passwd", directory.0.join("passwd")).unwrap();
+    std::os::unix::fs::symlink("../..", directory.0.join("sub/up")).unwrap();
+    std::os::unix::fs::symlink("small.txt", directory.0.join("inside.txt")).unwrap();
+    let server = serve(&directory, 1);
     let client = client();
     let fetch = |path| fetch(&client, &url("dhttp", server.address(), path)).1;
     assert_eq!([fetch("/passwd"), fetch("/sub/up/etc/passwd"), fetch("/inside.txt")], [404, 404, 200]);
@@ -314,14 +314,14 @@ fn links_outside_the_directory_are_not_followed() {
 fn a_handler_may_be_a_closure_and_another_one_takes_over_without_a_gap() {
     let config = ServerConfig { threads: 2, ..ServerConfig::internet().reaching_anywhere() };
     let say = |text: &'static str| {
-        move |request: &Request<'_>| Answer::text(200, &format!("{text} {}", request.target))
+        move |request: &Request<'_>| Response::text(200, &format!("{text} {}", request.target))
     };
-    let handler: fn(&Request<'_>) -> Answer = |_| Answer::text(200, "first");
+    let handler: fn(&Request<'_>) -> Response = |_| Response::text(200, "first");
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap();
     let client = client();
     let url = url("dhttp", server.address(), "/x");
     assert_eq!(fetch(&client, &url).2, b"first\n");
-    server.reload(|_| Answer::text(200, "second"), None);
+    server.reload(|_| Response::text(200, "second"), None);
     while fetch(&client, &url).2 != b"second\n" {}
     drop(server);
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, say("at"), None).unwrap();
@@ -330,10 +330,10 @@ fn a_handler_may_be_a_closure_and_another_one_takes_over_without_a_gap() {
 }
 
 #[test]
-fn the_log_names_the_channel_of_each_answer() {
+fn the_log_names_the_channel_of_each_response() {
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
-    impl Write for Kept {
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
+    impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -342,18 +342,18 @@ fn the_log_names_the_channel_of_each_answer() {
             Ok(())
         }
     }
-    let folder = Folder::new("log");
-    let kept = Kept::default();
+    let directory = TestDirectory::new("log");
+    let stored = SharedBuffer::default();
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let files = Files::below(&folder.0).unwrap();
-    let log = Arc::new(Log::new(Box::new(kept.clone())));
+    let files = Files::below(&directory.0).unwrap();
+    let log = Arc::new(Log::new(Box::new(stored.clone())));
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, files, Some(log)).unwrap();
     let client = client();
     fetch(&client, &url("http", server.address(), "/small.txt"));
     fetch(&client, &url("http", server.address(), "/small.txt"));
     fetch(&client, &url("http", server.address(), "/large.bin"));
     server.stop();
-    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(stored.0.lock().unwrap().clone()).unwrap();
     let ways: Vec<_> = text.lines().map(|line| line.rsplit(' ').next().unwrap()).collect();
     assert_eq!(ways, ["tcp-client", "udp", "tcp-opened"], "{text}");
     assert!(text.starts_with("127.0.0.1 - - ["), "{text}");
@@ -362,8 +362,8 @@ fn the_log_names_the_channel_of_each_answer() {
 
 #[test]
 fn an_exchange_that_is_dropped_disturbs_no_other() {
-    let folder = Folder::new("dropped");
-    let server = serve(&folder, 1);
+    let directory = TestDirectory::new("dropped");
+    let server = serve(&directory, 1);
     let client = client();
     let large = url("dhttp", server.address(), "/large.bin");
     fetch(&client, &url("dhttp", server.address(), "/small.txt"));
@@ -375,8 +375,8 @@ fn an_exchange_that_is_dropped_disturbs_no_other() {
 
 #[test]
 fn panic_of_the_watch_ends_pending_requests() {
-    let watch: dhttp::client::Watch = Arc::new(|_: &dhttp::client::Note| panic!("on purpose"));
-    let client = Client::start(ClientConfig::internet(), Known::default(), Some(watch)).unwrap();
+    let watch: dhttp::client::Observer = Arc::new(|_: &dhttp::client::Note| panic!("on purpose"));
+    let client = Client::start(ClientConfig::internet(), KnownServers::default(), Some(watch)).unwrap();
     let url: dhttp::Url = "dhttp://127.0.0.1:9/".parse().unwrap();
     for _ in 0..2 {
         let why = client.get(&url).unwrap().whole().unwrap_err();

@@ -9,7 +9,7 @@ extern crate roundtrip_dhttp as dhttp;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 
-use dhttp::client::{Known, Via};
+use dhttp::client::{KnownServers, Via};
 use dhttp::{Client, ClientConfig};
 use dhttp_proto::client::Resend;
 use wire::Duration;
@@ -17,11 +17,11 @@ use wire::Duration;
 const SHORT: Duration = Duration::from_millis(300);
 
 fn client() -> Client {
-    let mut config = ClientConfig { patience: SHORT, ..ClientConfig::internet() };
+    let mut config = ClientConfig { timeout: SHORT, ..ClientConfig::internet() };
     config.dhttp.stall = SHORT;
     config.dhttp.resend =
         Resend::Adaptive { first: SHORT, least: SHORT, most: SHORT, times: 1, queue: 0, queued: SHORT };
-    Client::start(config, Known::default(), None).unwrap()
+    Client::start(config, KnownServers::default(), None).unwrap()
 }
 
 /// Outcome of a request.
@@ -29,7 +29,7 @@ type Outcome = Result<(Via, u16, usize), String>;
 
 /// Outcome of one request to such a server, where nothing listens by TCP. The server hears the request and acts: its
 /// socket, where the client waits, where it listens, the id.
-fn asked(act: impl FnOnce(&UdpSocket, SocketAddr, SocketAddr, &[u8]) + Send + 'static) -> Outcome {
+fn requested(act: impl FnOnce(&UdpSocket, SocketAddr, SocketAddr, &[u8]) + Send + 'static) -> Outcome {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     outcome(socket, act)
 }
@@ -53,10 +53,10 @@ fn outcome(
     let url = format!("dhttp://{}/", socket.local_addr().unwrap()).parse().unwrap();
     let (done, over) = std::sync::mpsc::channel::<()>();
     let server = std::thread::spawn(move || {
-        let mut room = [0; 2_048];
-        let (_, client) = socket.recv_from(&mut room).unwrap();
-        let port = u16::from_be_bytes([room[8], room[9]]);
-        act(&socket, client, SocketAddr::new(client.ip(), port), &room[..8]);
+        let mut buffer = [0; 2_048];
+        let (_, client) = socket.recv_from(&mut buffer).unwrap();
+        let port = u16::from_be_bytes([buffer[8], buffer[9]]);
+        act(&socket, client, SocketAddr::new(client.ip(), port), &buffer[..8]);
         // Its port is taken until the client has ended: nobody else says that nothing is there.
         let _ = over.recv();
     });
@@ -87,13 +87,13 @@ fn nobody_there(outcome: Outcome) {
 fn heads_without_end_are_cut_off() {
     for text in [b"A: b\r\n".repeat(50_000), b"\r\nHTTP/1.1 100 Continue\r\n".repeat(10_000)] {
         let text = [&b"HTTP/1.1 100 Continue\r\n"[..], &text].concat();
-        nobody_there(asked(move |_, _, listens, id| says(listens, id, &text, false)));
+        nobody_there(requested(move |_, _, listens, id| says(listens, id, &text, false)));
     }
 }
 
 #[test]
 fn a_head_that_trickles_has_its_time_and_no_more() {
-    nobody_there(asked(|_, _, listens, id| {
+    nobody_there(requested(|_, _, listens, id| {
         let mut stream = TcpStream::connect(listens).unwrap();
         let _ = stream.write_all(&[id, b"HTTP/1.1 200 OK\r\n"].concat());
         trickle(&mut stream);
@@ -113,7 +113,7 @@ fn trickle(stream: &mut TcpStream) {
 
 #[test]
 fn silent_connection_is_closed_and_its_request_retried_elsewhere() {
-    nobody_there(asked(|_, _, listens, _| {
+    nobody_there(requested(|_, _, listens, _| {
         let mut stream = TcpStream::connect(listens).unwrap();
         assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)), "the client closes it");
     }));
@@ -122,16 +122,16 @@ fn silent_connection_is_closed_and_its_request_retried_elsewhere() {
 #[test]
 fn a_body_shorter_than_its_length_is_told_as_silence_or_as_an_end() {
     let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
-    let silent = asked(|_, _, listens, id| says(listens, id, half, false)).unwrap_err();
+    let silent = requested(|_, _, listens, id| says(listens, id, half, false)).unwrap_err();
     assert!(silent.ends_with("the server stalled in the middle of the response; retry"), "{silent}");
-    let ended = asked(|_, _, listens, id| says(listens, id, half, true)).unwrap_err();
+    let ended = requested(|_, _, listens, id| says(listens, id, half, true)).unwrap_err();
     assert!(ended.ends_with("connection ended in the middle of the response; retry"), "{ended}");
 }
 
 #[test]
 fn bytes_after_the_length_of_a_body_are_no_response() {
     let long = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour, and more that nobody asked for";
-    let outcome = asked(|_, _, listens, id| says(listens, id, long, false));
+    let outcome = requested(|_, _, listens, id| says(listens, id, long, false));
     assert_eq!(outcome, Ok((Via::TcpOpened, 200, 4)));
 }
 
@@ -146,16 +146,16 @@ fn lengths_that_cannot_be_true_are_not_believed() {
         "",
     ] {
         let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\nhello");
-        nobody_there(asked(move |_, _, listens, id| says(listens, id, text.as_bytes(), false)));
+        nobody_there(requested(move |_, _, listens, id| says(listens, id, text.as_bytes(), false)));
     }
     let chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n";
-    let why = asked(|_, _, listens, id| says(listens, id, chunks, false)).unwrap_err();
+    let why = requested(|_, _, listens, id| says(listens, id, chunks, false)).unwrap_err();
     assert!(why.contains("chunk"), "{why}");
 }
 
 #[test]
 fn forged_datagrams_and_ids_do_not_block_the_true_response() {
-    let outcome = asked(|socket, client, _, id| {
+    let outcome = requested(|socket, client, _, id| {
         for number in 0..20_000_u64 {
             let wrong = [&number.to_be_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\nforged"].concat();
             let _ = socket.send_to(&wrong, client);
@@ -177,15 +177,15 @@ fn forged_datagrams_and_ids_do_not_block_the_true_response() {
 fn on_plain_http_every_end_has_its_sentence() {
     let why = |outcome: Outcome| outcome.unwrap_err();
     let silent = |stream: &mut TcpStream| drop(stream.read(&mut [0]));
-    let told = why(asked_plainly(silent));
-    assert!(told.ends_with("the server has sent nothing for 300ms"), "{told}");
-    let told = why(asked_plainly(|_| {}));
-    assert!(told.ends_with("the server closed the connection without a response"), "{told}");
-    let told = why(asked_plainly(|stream| {
+    let reported = why(asked_plainly(silent));
+    assert!(reported.ends_with("the server has sent nothing for 300ms"), "{reported}");
+    let reported = why(asked_plainly(|_| {}));
+    assert!(reported.ends_with("the server closed the connection without a response"), "{reported}");
+    let reported = why(asked_plainly(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
         trickle(stream);
     }));
-    assert!(told.ends_with("the server's response has not begun within 300ms"), "{told}");
+    assert!(reported.ends_with("the server's response has not begun within 300ms"), "{reported}");
     let texts: [(&[u8], &str); 4] = [
         (&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), "too many interim"),
         (&[&b"HTTP/1.1 200 OK\r\n"[..], &b"A: b\r\n".repeat(50_000)].concat(), "head"),
@@ -194,11 +194,11 @@ fn on_plain_http_every_end_has_its_sentence() {
     ];
     for (text, word) in texts {
         let text = text.to_vec();
-        let told = why(asked_plainly(move |stream| {
+        let reported = why(asked_plainly(move |stream| {
             let _ = stream.write_all(&text);
             let _ = stream.read(&mut [0]);
         }));
-        assert!(told.starts_with("127.0.0.1:") && told.contains(word), "{told}");
+        assert!(reported.starts_with("127.0.0.1:") && reported.contains(word), "{reported}");
     }
 }
 

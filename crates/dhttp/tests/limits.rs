@@ -7,21 +7,22 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use roundtrip_dhttp::server::ClientLimits;
-use roundtrip_dhttp::{Answer, Request, Server, ServerConfig};
+use roundtrip_dhttp::{Request, Response, Server, ServerConfig};
 use socket2::{Domain, Socket, Type};
 
 const GREEDY: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
 /// `/large`: a megabyte.
-fn answer(request: &Request<'_>) -> Answer {
+fn respond(request: &Request<'_>) -> Response {
     let length = if request.target == "/large" { 1 << 20 } else { 5 };
-    Answer::whole(200, "text/plain", vec![b'a'; length])
+    Response::whole(200, "text/plain", vec![b'a'; length])
 }
 
-fn server(config: ServerConfig) -> Server<fn(&Request<'_>) -> Answer> {
+fn server(config: ServerConfig) -> Server<fn(&Request<'_>) -> Response> {
     let config = ServerConfig { threads: 2, ..config };
-    Server::start("127.0.0.1:0".parse().unwrap(), config, answer as fn(&Request<'_>) -> Answer, None).unwrap()
+    Server::start("127.0.0.1:0".parse().unwrap(), config, respond as fn(&Request<'_>) -> Response, None)
+        .unwrap()
 }
 
 fn connect(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
@@ -55,7 +56,7 @@ fn the_other_is_served(server: SocketAddr) {
 }
 
 /// The value of a counter, once it is at least so much.
-fn counted(server: &Server<fn(&Request<'_>) -> Answer>, name: &str, least: u64) -> u64 {
+fn counted(server: &Server<fn(&Request<'_>) -> Response>, name: &str, least: u64) -> u64 {
     let until = now() + Duration::from_secs(20);
     loop {
         let text = server.metrics();

@@ -1,6 +1,6 @@
 //! Clients of plain HTTP that take their time, to hold a server's connections and memory: in writing, and in reading.
 //!
-//! The times are shortened to be waited for; how long they are by default is in `http1::server::Patience` and
+//! The times are shortened to be waited for; how long they are by default is in `http1::server::ConnectionTimeouts` and
 //! `dhttp::ServerConfig`. No time is judged but by its order: what must end ends, long before it would by itself.
 
 extern crate roundtrip_dhttp as dhttp;
@@ -9,11 +9,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration as Wait;
 
-use dhttp::{Answer, Request, Server, ServerConfig};
+use dhttp::{Request, Response, Server, ServerConfig};
 use socket2::{Domain, Socket, Type};
 use wire::Duration;
 
-type Handler = fn(&Request<'_>) -> Answer;
+type Handler = fn(&Request<'_>) -> Response;
 
 /// Each of the server's times is this long.
 const SHORT: Duration = Duration::from_millis(300);
@@ -23,11 +23,11 @@ const LONG: Wait = Wait::from_secs(20);
 fn server(accepted: usize) -> Server<Handler> {
     let handler: Handler = |request| {
         let length = request.target.trim_start_matches('/').parse().unwrap_or(10);
-        Answer::whole(200, "text/plain", vec![b'x'; length])
+        Response::whole(200, "text/plain", vec![b'x'; length])
     };
     let mut config = ServerConfig { threads: 1, accepted, stall: SHORT, ..ServerConfig::internet() };
-    config.http.patience.request = SHORT;
-    config.http.patience.idle = SHORT;
+    config.http.timeout.request = SHORT;
+    config.http.timeout.idle = SHORT;
     Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap()
 }
 
@@ -41,35 +41,35 @@ fn connected(server: &Server<Handler>) -> TcpStream {
 fn trickled(mut stream: TcpStream, begin: &str, part: &str) -> String {
     stream.write_all(begin.as_bytes()).unwrap();
     stream.set_read_timeout(Some(Wait::from_millis(10))).unwrap();
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     for _ in 0..2_000 {
         if stream.write_all(part.as_bytes()).is_err() {
             break;
         }
-        let mut room = [0; 1_024];
-        match stream.read(&mut room) {
+        let mut buffer = [0; 1_024];
+        match stream.read(&mut buffer) {
             Ok(0) => break,
-            Ok(length) => said.extend_from_slice(&room[..length]),
+            Ok(length) => printed.extend_from_slice(&buffer[..length]),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(_) => break,
         }
     }
-    String::from_utf8(said).unwrap()
+    String::from_utf8(printed).unwrap()
 }
 
 #[test]
 fn a_head_that_trickles_buys_no_time() {
     let server = server(100);
-    let said = trickled(connected(&server), "GET / HTTP/1.1\r\nHost: h\r\n", "A: b\r\n");
-    assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
+    let printed = trickled(connected(&server), "GET / HTTP/1.1\r\nHost: h\r\n", "A: b\r\n");
+    assert!(printed.starts_with("HTTP/1.1 408 "), "{printed}");
 }
 
 #[test]
 fn a_body_that_trickles_buys_little() {
     let server = server(100);
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
-    let said = trickled(connected(&server), head, "x");
-    assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
+    let printed = trickled(connected(&server), head, "x");
+    assert!(printed.starts_with("HTTP/1.1 408 "), "{printed}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_house_that_is_full_of_idlers_closes_to_newcomers_at_once_and_opens_again() 
     let mut newcomer = connected(&server);
     assert!(matches!(newcomer.read(&mut [0]), Ok(0) | Err(_)), "told at once");
     // The idlers' time is over soon; then there is room again, though they never close.
-    let answer = std::iter::repeat_with(|| {
+    let response = std::iter::repeat_with(|| {
         let mut stream = connected(&server);
         let _ = stream.write_all(b"GET /10 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
         let mut text = String::new();
@@ -130,6 +130,6 @@ fn a_house_that_is_full_of_idlers_closes_to_newcomers_at_once_and_opens_again() 
         text
     })
     .find(|text| !text.is_empty());
-    assert!(answer.unwrap().starts_with("HTTP/1.1 200 "));
+    assert!(response.unwrap().starts_with("HTTP/1.1 200 "));
     drop(idlers);
 }

@@ -7,7 +7,7 @@ extern crate roundtrip_diagnose as diagnose;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use diagnose::{Diagnosis, Options, Seen};
+use diagnose::{Diagnosis, Options, PacketPosition};
 use wire::packet::{Flags, Packet, TcpBuilder};
 use wire::{Duration as Span, Time};
 
@@ -61,7 +61,11 @@ fn diagnose(packets: &[Vec<u8>]) -> Duration {
     let mut diagnosis = Diagnosis::new(Options::default());
     for (frame, bytes) in (1..).zip(packets) {
         let packet = Packet::read(bytes).expect("it was just built");
-        diagnosis.handle(Time::ZERO + Span::from_micros(frame), Seen { frame, interface: 0 }, &packet);
+        diagnosis.handle(
+            Time::ZERO + Span::from_micros(frame),
+            PacketPosition { frame, interface: 0 },
+            &packet,
+        );
         while let Some(report) = diagnosis.poll() {
             black_box(report);
         }
@@ -75,9 +79,9 @@ fn diagnose(packets: &[Vec<u8>]) -> Duration {
 
 /// CPU time of this process so far: other load on the machine does not count.
 fn spent() -> Duration {
-    let told = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let reported = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     Duration::from_nanos(
-        told.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).unwrap_or_default(),
+        reported.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).unwrap_or_default(),
     )
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use diagnose::{Diagnosis, Options, Seen};
+use diagnose::{Diagnosis, Options, PacketPosition};
 use trace::capture::{Reader, tunnel};
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
@@ -35,8 +35,8 @@ fn main() {
     {
         return diagnose(Path::new(file));
     }
-    let asked: Vec<u32> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
-    let is_asked = |(connections, _): &(u32, u32)| asked.is_empty() || asked.contains(connections);
+    let requested: Vec<u32> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
+    let is_asked = |(connections, _): &(u32, u32)| requested.is_empty() || requested.contains(connections);
     for (connections, turn) in SHAPES.into_iter().filter(is_asked) {
         let file = std::env::temp_dir().join(format!("roundtrip-bench-{}.pcap", std::process::id()));
         write(connections, turn, &file).expect("the file of the benchmark can be written");
@@ -124,7 +124,7 @@ fn diagnose(file: &Path) {
     while let Some(frame) = reader.read().expect("it is whole") {
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
             let (packet, _) = tunnel::innermost(packet);
-            diagnosis.handle(frame.at, Seen { frame: frame.number, interface: 0 }, &packet);
+            diagnosis.handle(frame.at, PacketPosition { frame: frame.number, interface: 0 }, &packet);
         }
         while let Some(report) = diagnosis.poll() {
             black_box(report);
@@ -143,7 +143,7 @@ fn write(connections: u32, turn: u32, file: &Path) -> std::io::Result<()> {
     capture.write_all(&head.map(u32::to_be_bytes).concat())?;
     let mut places = vec![(1_u32, 1_u32, 0_u32); connections as usize];
     let request = b"GET /object HTTP/1.1\r\nHost: server\r\n\r\n";
-    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 43758\r\n\r\n";
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 43758\r\n\r\n";
     let mut packet = Vec::new();
     for number in 0..PACKETS {
         let index = number / turn % connections;
@@ -172,7 +172,7 @@ fn write(connections: u32, turn: u32, file: &Path) -> std::io::Result<()> {
             place => {
                 let mut payload = [b'x'; 1_460];
                 if place == 3 {
-                    payload[..answer.len()].copy_from_slice(answer);
+                    payload[..response.len()].copy_from_slice(response);
                 }
                 write(false, Flags::ACK, *answered, *sent, &payload);
                 *answered += 1_460;

@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::fs::File;
 
-use roundtrip_diagnose::{Diagnosis, FlowReport, Options, Seen};
+use roundtrip_diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
 use trace::capture::{Reader, tunnel};
 use wire::packet::Packet;
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut diagnosis = Diagnosis::new(Options::default());
     while let Some(frame) = capture.read()? {
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
-            let seen = Seen { frame: frame.number, interface: frame.interface };
+            let seen = PacketPosition { frame: frame.number, interface: frame.interface };
             diagnosis.handle(frame.at, seen, &tunnel::innermost(packet).0);
             print(diagnosis.poll());
         }

@@ -14,7 +14,7 @@ pub trait Describe {
     fn is_failure(&self) -> bool;
 
     /// The event, and its fixes.
-    fn about(self) -> &'static About;
+    fn about(self) -> &'static CauseInfo;
 }
 
 impl Describe for Cause {
@@ -30,7 +30,7 @@ impl Describe for Cause {
         )
     }
 
-    fn about(self) -> &'static About {
+    fn about(self) -> &'static CauseInfo {
         match self {
             Self::ConnectionSetup => &causes::connection_setup::ABOUT,
             Self::ConnectionPerRequest => &causes::connection_per_request::ABOUT,
@@ -77,7 +77,7 @@ impl Describe for Cause {
 
 /// Description of a cause.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
+pub struct CauseInfo {
     /// The event in one sentence.
     pub what: &'static str,
     /// Fixes, by the party that can apply them.
@@ -92,14 +92,14 @@ pub struct About {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fix {
     /// Party that can apply it.
-    pub who: Who,
+    pub who: Party,
     /// The exact knob.
     pub change: &'static str,
 }
 
 /// Party that can change something. The sender is the end that was held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Party {
     /// The program that sends.
     SendingApplication,
     /// The program that receives.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn every_one_says_what_it_is() {
         for cause in Cause::ALL {
-            let About { what, fixes, is_fault, least: _ } = cause.about();
+            let CauseInfo { what, fixes, is_fault, least: _ } = cause.about();
             assert!(what.ends_with('.'), "{}", cause.name());
             assert!(!is_fault || !fixes.is_empty(), "{} is a fault without a remedy", cause.name());
         }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use wire::packet::{Packet, TcpSegment, UdpDatagram};
 use wire::{Duration, Time};
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 use crate::gap::Mark;
 use crate::report::FlowReport;
 use crate::table::Options;
@@ -37,7 +37,7 @@ pub(crate) struct Dialogues {
 }
 
 /// A lost datagram.
-pub(crate) const LOST: About = About {
+pub(crate) const LOST: CauseInfo = CauseInfo {
     what: "A datagram with a request or its reply was lost, and the client sent the request again.",
     fixes: &RESENT,
     is_fault: true,
@@ -47,20 +47,20 @@ pub(crate) const LOST: About = About {
 /// Fixes for a resent request, to which no TCP setting applies.
 pub(crate) const RESENT: [Fix; 2] = [
     Fix {
-        who: Who::Network,
+        who: Party::Network,
         change: "find where packets are lost (a queue too short, a faulty link, a policer, Wi-Fi)",
     },
     Fix {
-        who: Who::ClientApplication,
+        who: Party::ClientApplication,
         change: "a resend timer that follows the round trip, as DHTTP's internet profile has it (at \
                  least 300 ms; the paper's is 5 s)",
     },
 ];
 
 /// Maximum number of concurrent dialogues; beyond it the longest idle ones are dropped.
-const MOST: usize = 1 << 12;
+const MAX_DIALOGUES: usize = 1 << 12;
 /// Ports that are remembered.
-const MOST_DOORS: usize = 1 << 13;
+const MAX_DOORS: usize = 1 << 13;
 /// Idle time after which a new request begins another dialogue.
 const OVER: Duration = Duration::from_secs(60);
 
@@ -81,7 +81,7 @@ impl Dialogues {
                 self.all.entry(key).or_insert_with(|| Dialogue::new(source, destination, mark, options));
             let mark = dialogue.counts(mark, udp.payload_length);
             dialogue.request(mark, &request);
-            if request.port > 0 && self.doors.len() < MOST_DOORS {
+            if request.port > 0 && self.doors.len() < MAX_DOORS {
                 self.doors.insert((source.ip(), request.port, destination.ip()), key);
             }
             true
@@ -89,7 +89,7 @@ impl Dialogues {
             && let Some((id, rest)) = id(udp.payload)
         {
             let mark = dialogue.counts(mark, udp.payload_length);
-            dialogue.answer(mark, id, rest);
+            dialogue.respond(mark, id, rest);
             true
         } else {
             false
@@ -128,12 +128,12 @@ impl Dialogues {
         if self.all.get(&key).is_some_and(|dialogue| now.since(dialogue.last_at) > OVER) {
             self.finished.extend(self.all.remove(&key).map(Dialogue::finish));
         }
-        if self.all.len() < MOST {
+        if self.all.len() < MAX_DIALOGUES {
             return;
         }
         let mut silent: Vec<_> = self.all.iter().map(|(key, dialogue)| (dialogue.last_at, *key)).collect();
         silent.sort_unstable();
-        for (_, key) in silent.into_iter().take(MOST / 8) {
+        for (_, key) in silent.into_iter().take(MAX_DIALOGUES / 8) {
             self.finished.extend(self.all.remove(&key).map(Dialogue::finish));
         }
         self.doors.retain(|_, key| self.all.contains_key(key));

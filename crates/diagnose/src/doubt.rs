@@ -3,7 +3,7 @@
 use wire::Duration;
 
 use crate::causes::{retransmission, send_buffer_limited};
-use crate::gap::{Before, End, Gap};
+use crate::gap::{Gap, GapEnd, GapStart};
 use crate::side::Side;
 
 /// Why the cause of some time is not known.
@@ -85,22 +85,22 @@ impl Doubt {
     /// Why no rule names the cause of a gap.
     pub(crate) fn of(gap: &Gap) -> Self {
         let is_of_server = gap.side == Side::Server;
-        let is_answer = matches!(gap.before, Before::Data(from) if from != gap.side);
-        let is_window_unknown = gap.room.is_none() && gap.flight.bytes >= 2 * gap.mss;
+        let is_response = matches!(gap.before, GapStart::Data(from) if from != gap.side);
+        let is_window_unknown = gap.headroom.is_none() && gap.flight.bytes >= 2 * gap.mss;
         match gap.end {
-            End::Repair(_) => Self::LossUnseen,
+            GapEnd::Repair(_) => Self::LossUnseen,
             _ if is_of_server && !gap.is_peer_seen => Self::OneDirection,
             _ if gap.is_behind_hole => Self::DataMissing,
-            _ if matches!(gap.before, Before::Unseen(_)) => Self::NotCaptured,
+            _ if matches!(gap.before, GapStart::Unseen(_)) => Self::NotCaptured,
             _ if gap.echoes_unseen || gap.awaited().is_some_and(|ack| ack.is_of_unseen) => Self::NotCaptured,
             _ if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_again(gap) => {
                 Self::MaybeLostTail
             }
             _ if gap.continues() && is_window_unknown => Self::WindowUnknown,
             _ if send_buffer_limited::may_be(gap) => Self::ShortPlateau,
-            _ if is_answer && is_of_server && !gap.has_all => Self::RequestIncomplete,
-            _ if is_answer && is_of_server && gap.talk.unanswered != Some(0) => Self::PathVaries,
-            End::Data | End::Handshake { again: _ } | End::Fin | End::Reset => Self::NoRule,
+            _ if is_response && is_of_server && !gap.has_all => Self::RequestIncomplete,
+            _ if is_response && is_of_server && gap.talk.unanswered != Some(0) => Self::PathVaries,
+            GapEnd::Data | GapEnd::Handshake { again: _ } | GapEnd::Fin | GapEnd::Reset => Self::NoRule,
         }
     }
 }

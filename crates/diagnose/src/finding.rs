@@ -5,7 +5,7 @@
 
 use wire::{Duration, Time};
 
-use crate::cause::{About, Cause, Describe as _};
+use crate::cause::{Cause, CauseInfo, Describe as _};
 use crate::gap::millis;
 pub use crate::judge::Confidence;
 use crate::side::Side;
@@ -83,13 +83,13 @@ impl Severity {
 
     /// The severity of so much time lost to `cause`.
     pub fn of(cause: Cause, lost: Duration) -> Self {
-        let About { what: _, fixes: _, is_fault, least: _ } = cause.about();
+        let CauseInfo { what: _, fixes: _, is_fault, least: _ } = cause.about();
         if !is_fault {
             return Self::Note;
         }
         // Programs may take their time: what an eye notices is worth a look, a tenth of a second.
-        let patience = if cause == Cause::ServerThink { 5 } else { 1 };
-        match lost.as_nanos() / 1_000_000 / patience {
+        let timeout = if cause == Cause::ServerThink { 5 } else { 1 };
+        match lost.as_nanos() / 1_000_000 / timeout {
             _ if cause.is_failure() => Self::High,
             100.. => Self::High,
             20.. => Self::Medium,
@@ -101,7 +101,7 @@ impl Severity {
 /// The findings of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
-    kept: Vec<Finding>,
+    retained: Vec<Finding>,
     tallies: Vec<Tally>,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Findings {
 #[derive(Clone, Copy, Debug)]
 struct Tally {
     count: Count,
-    kept: usize,
+    retained: usize,
     /// Least time lost of those retained.
     least: Duration,
     /// Number of stalls too short for a finding, and the time a fix saves of them.
@@ -125,18 +125,19 @@ impl Tally {
                 tallies.reserve_exact(1);
                 let count = Count { cause, times: 0, lost: Duration::ZERO };
                 let (least, short_saving) = (Duration::MAX, Duration::ZERO);
-                tallies.push_mut(Self { count, kept: 0, least, short: 0, short_saving })
+                tallies.push_mut(Self { count, retained: 0, least, short: 0, short_saving })
             }
         }
     }
 
     /// Adds the savings of stalls too short for a finding to those of the worst finding of the cause: one fix saves both.
-    fn tell_short_ones(&self, kept: &mut [Finding]) {
+    fn tell_short_ones(&self, retained: &mut [Finding]) {
         /// Imperceptible below this.
         const FELT: Duration = Duration::from_millis(1);
-        let Self { count, kept: _, least: _, short, short_saving } = self;
-        let alike = kept.iter_mut().filter(|kept| kept.cause == count.cause && kept.saving.is_some());
-        let Some(worst) = alike.max_by_key(|kept| kept.lost).filter(|_| *short_saving >= FELT) else {
+        let Self { count, retained: _, least: _, short, short_saving } = self;
+        let alike =
+            retained.iter_mut().filter(|retained| retained.cause == count.cause && retained.saving.is_some());
+        let Some(worst) = alike.max_by_key(|retained| retained.lost).filter(|_| *short_saving >= FELT) else {
             return;
         };
         worst.saving = worst.saving.map(|saving| saving + *short_saving);
@@ -168,17 +169,17 @@ impl Findings {
     ) {
         let tally = Tally::of(&mut self.tallies, cause);
         (tally.count.times, tally.count.lost) = (tally.count.times + 1, tally.count.lost + lost);
-        if tally.kept < most {
-            (tally.kept, tally.least) = (tally.kept + 1, tally.least.min(lost));
-            self.kept.reserve_exact(1);
-            self.kept.push(finding());
+        if tally.retained < most {
+            (tally.retained, tally.least) = (tally.retained + 1, tally.least.min(lost));
+            self.retained.reserve_exact(1);
+            self.retained.push(finding());
         } else if tally.least < lost {
-            let alike = self.kept.iter().enumerate().filter(|(_, kept)| kept.cause == cause);
-            if let Some((place, _)) = alike.min_by_key(|(_, kept)| kept.lost) {
-                self.kept[place] = finding();
+            let alike = self.retained.iter().enumerate().filter(|(_, retained)| retained.cause == cause);
+            if let Some((place, _)) = alike.min_by_key(|(_, retained)| retained.lost) {
+                self.retained[place] = finding();
             }
-            let alike = self.kept.iter().filter(|kept| kept.cause == cause);
-            tally.least = alike.map(|kept| kept.lost).min().unwrap_or(Duration::MAX);
+            let alike = self.retained.iter().filter(|retained| retained.cause == cause);
+            tally.least = alike.map(|retained| retained.lost).min().unwrap_or(Duration::MAX);
         }
     }
 
@@ -190,8 +191,9 @@ impl Findings {
 
     /// So much more is saved of the latest stall of a cause, or so much less of the latest ones.
     pub(crate) fn correct(&mut self, cause: Cause, more: Duration, less: Duration) {
-        let mut alike: Vec<&mut Finding> = self.kept.iter_mut().filter(|kept| kept.cause == cause).collect();
-        alike.sort_by_key(|kept| std::cmp::Reverse(kept.at));
+        let mut alike: Vec<&mut Finding> =
+            self.retained.iter_mut().filter(|retained| retained.cause == cause).collect();
+        alike.sort_by_key(|retained| std::cmp::Reverse(retained.at));
         let mut less = less;
         for (finding, more) in
             alike.into_iter().zip(std::iter::once(more).chain(std::iter::repeat(Duration::ZERO)))
@@ -209,14 +211,15 @@ impl Findings {
 
     /// Takes back what was found of a cause at a side since then: it has another name. Returns its time.
     pub(crate) fn retract(&mut self, cause: Cause, side: Side, since: Time) -> Duration {
-        let is_meant = |kept: &Finding| kept.cause == cause && kept.side == side && kept.at >= since;
-        let retracted = self.kept.iter().filter(|kept| is_meant(kept));
+        let is_meant =
+            |retained: &Finding| retained.cause == cause && retained.side == side && retained.at >= since;
+        let retracted = self.retained.iter().filter(|retained| is_meant(retained));
         let (times, lost) =
-            retracted.fold((0, Duration::ZERO), |(times, lost), kept| (times + 1, lost + kept.lost));
-        self.kept.retain(|kept| !is_meant(kept));
+            retracted.fold((0, Duration::ZERO), |(times, lost), retained| (times + 1, lost + retained.lost));
+        self.retained.retain(|retained| !is_meant(retained));
         if times > 0 {
             let tally = Tally::of(&mut self.tallies, cause);
-            tally.kept = tally.kept.saturating_sub(times);
+            tally.retained = tally.retained.saturating_sub(times);
             tally.count.times = tally.count.times.saturating_sub(times as u64);
             tally.count.lost = tally.count.lost - lost;
         }
@@ -225,7 +228,7 @@ impl Findings {
 
     /// Takes back all that was found of a cause.
     pub(crate) fn withdraw(&mut self, cause: Cause) {
-        self.kept.retain(|kept| kept.cause != cause);
+        self.retained.retain(|retained| retained.cause != cause);
         self.tallies.retain(|tally| tally.count.cause != cause);
     }
 
@@ -236,10 +239,10 @@ impl Findings {
 
     /// Returns the retained findings in the order of time, and the counts.
     pub(crate) fn into_sorted(mut self) -> (Vec<Finding>, Vec<Count>) {
-        self.tallies.iter().for_each(|tally| tally.tell_short_ones(&mut self.kept));
-        self.kept.sort_by_key(|finding| (finding.at, finding.cause));
+        self.tallies.iter().for_each(|tally| tally.tell_short_ones(&mut self.retained));
+        self.retained.sort_by_key(|finding| (finding.at, finding.cause));
         let counts = self.tallies.into_iter().map(|tally| tally.count);
-        (self.kept, counts.filter(|count| count.times > 0).collect())
+        (self.retained, counts.filter(|count| count.times > 0).collect())
     }
 }
 
@@ -269,10 +272,10 @@ mod tests {
             let lost = Duration::from_millis(millis);
             findings.add(Cause::DelayedAck, lost, 64, || finding(millis));
         }
-        let (kept, counts) = findings.into_sorted();
+        let (retained, counts) = findings.into_sorted();
         assert_eq!((counts[0].times, counts[0].lost), (200, Duration::from_millis(20_100)));
         assert_eq!(
-            (kept.len(), kept[0].lost, kept[63].lost),
+            (retained.len(), retained[0].lost, retained[63].lost),
             (64, Duration::from_millis(200), Duration::from_millis(137))
         );
     }
@@ -287,11 +290,11 @@ mod tests {
             findings.add(Cause::DelayedAck, found.lost, 64, || found);
         }
         findings.add_short(Cause::DelayedAck, Duration::from_millis(3));
-        let (kept, counts) = findings.into_sorted();
-        let savings: Vec<_> = kept.iter().filter_map(|kept| kept.saving).collect();
+        let (retained, counts) = findings.into_sorted();
+        let savings: Vec<_> = retained.iter().filter_map(|retained| retained.saving).collect();
         // The latest is the first: `finding` has it so.
         assert_eq!(savings, [16, 7, 6].map(Duration::from_millis));
-        assert_eq!(kept[0].evidence, "; a fix also saves 2 more waits (7.0 ms)");
+        assert_eq!(retained[0].evidence, "; a fix also saves 2 more waits (7.0 ms)");
         assert_eq!(counts.len(), 1);
     }
 

@@ -5,7 +5,7 @@
 
 use wire::Time;
 
-use crate::sender::{Sender, Sent};
+use crate::sender::{Sender, SentSegment};
 
 /// Data in flight at one moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,7 +92,7 @@ impl Sender {
     }
 
     /// Counts a segment as in flight, at this index among those in flight.
-    pub(crate) fn set_out(&mut self, place: usize, sent: Sent) {
+    pub(crate) fn set_out(&mut self, place: usize, sent: SentSegment) {
         if self.on_the_way.mss != self.mss.get() {
             self.on_the_way = self.counted(0);
         }
@@ -105,7 +105,7 @@ impl Sender {
 
     /// Counts the oldest of them as arrived.
     pub(crate) fn arrived(&mut self) {
-        if let Some(Sent { start, end, .. }) = self.sent.pop_front() {
+        if let Some(SentSegment { start, end, .. }) = self.sent.pop_front() {
             self.on_the_way.remove(start, end);
         }
     }

@@ -20,12 +20,12 @@
 //! passed over.
 
 mod acknowledgements;
-mod closed;
-mod course;
+mod closed_windows;
 mod facts;
 mod failures;
 mod handshake;
 mod ledger;
+mod message_progress;
 mod notes;
 pub(crate) mod opening;
 mod record;
@@ -42,23 +42,23 @@ use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::doubt::{Doubt, Doubts};
 use crate::finding::{Finding, Findings};
-use crate::gap::{Before, End, Mark};
+use crate::gap::{GapEnd, GapStart, Mark};
 use crate::hosts::Hosts;
 use crate::http::Conversation;
-use crate::keep::Keep;
 use crate::path::Path;
 use crate::plot::Plot;
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
+use crate::retention::Keep;
 use crate::segment::Segment;
-use crate::sender::{Order, Sender};
+use crate::sender::{Sender, SequenceRelation};
 use crate::side::{Both, Side};
 use crate::table::Options;
 use crate::tick;
 use crate::tls::Tls;
 
-use failures::{Cut, SmallMtu};
+use failures::{MidTransferReset, SmallMtu};
 use opening::Opening;
-use state::{EndState, Handshake, Lately};
+use state::{EndState, Handshake, ReferenceValues};
 
 /// A connection, as far as it has been seen.
 ///
@@ -74,9 +74,9 @@ pub(crate) struct Flow {
     bytes: Bytes,
     is_reset: bool,
     keep: Keep,
-    lately: Both<Lately>,
+    lately: Both<ReferenceValues>,
     /// The last event, and its kind; data of its sender in flight then.
-    before: Before,
+    before: GapStart,
     last: Mark,
     /// The last packet of all.
     last_frame: u64,
@@ -95,7 +95,7 @@ pub(crate) struct Flow {
     handshake: Handshake,
     oddities: Oddities,
     /// To be found, if it is set up and used like the one before it.
-    follows: Option<Follows>,
+    follows: Option<PreviousConnection>,
     /// Whether a server of DHTTP opened it.
     is_within_dialogue: bool,
     /// Waits for a window that was open there.
@@ -116,14 +116,14 @@ pub(crate) struct Flow {
     has_pushed: bool,
     /// An MTU that a router reported, and a reset in the middle of a transfer.
     small_mtu: Option<SmallMtu>,
-    cut: Option<Cut>,
+    cut: Option<MidTransferReset>,
     /// Why time is unknown.
     doubts: Doubts,
 }
 
 /// A connection right before this one, that carried a single request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Follows {
+pub(crate) struct PreviousConnection {
     /// Its first packet.
     pub(crate) packet: u64,
     /// Size of the server's window at the end of it, in bytes.
@@ -149,7 +149,7 @@ impl Flow {
             is_reset: false,
             keep: Keep::among(1),
             lately: Both::default(),
-            before: Before::Nothing,
+            before: GapStart::Nothing,
             last: mark,
             last_frame: mark.frame,
             last_flight: 0,
@@ -183,7 +183,7 @@ impl Flow {
     }
 
     /// The client had just closed another connection to the same server.
-    pub(crate) fn follows(&mut self, follows: Follows) {
+    pub(crate) fn follows(&mut self, follows: PreviousConnection) {
         self.follows = Some(follows);
     }
 
@@ -330,29 +330,29 @@ impl Flow {
         let order = end.sender.send(start, stop, mark, segment.identification, soon);
         end.sender.forget(self.keep.segments.into());
         let kind = match order {
-            Order::New if segment.length() == 0 => End::Fin,
-            Order::New => {
+            SequenceRelation::New if segment.length() == 0 => GapEnd::Fin,
+            SequenceRelation::New => {
                 self.arrives(segment);
-                End::Data
+                GapEnd::Data
             }
-            Order::Probe => return self.probes_window(from),
-            Order::Twice => {
+            SequenceRelation::Probe => return self.probes_window(from),
+            SequenceRelation::Twice => {
                 self.oddities.captured_twice += 1;
                 return;
             }
-            Order::Again(None) => {
+            SequenceRelation::Again(None) => {
                 self.sticks_needlessly(from, start, segment.length(), mark);
                 self.oddities.needless += 1;
                 return;
             }
             // No one waits for a retransmitted FIN.
-            Order::Again(Some(_)) if segment.length() == 0 => {
+            SequenceRelation::Again(Some(_)) if segment.length() == 0 => {
                 self.spend(Share::Closing, at.since(self.last.at));
-                self.before = Before::Ending;
+                self.before = GapStart::Ending;
                 self.moves_on(mark);
                 return;
             }
-            Order::Again(Some(before)) => {
+            SequenceRelation::Again(Some(before)) => {
                 let sender = &self.ends.of(from).sender;
                 if stop <= sender.acknowledged {
                     self.sticks_needlessly(from, start, segment.length(), mark);
@@ -362,16 +362,23 @@ impl Flow {
                 }
                 self.sticks(from, &before, start, segment.length(), mark);
                 let earlier = Mark { at: before.at, frame: before.frame };
-                End::Repair(self.repair(from, stop, earlier, mark, at.since(before.again_at), before.times))
+                GapEnd::Repair(self.repair(
+                    from,
+                    stop,
+                    earlier,
+                    mark,
+                    at.since(before.again_at),
+                    before.times,
+                ))
             }
-            Order::Filled(hole) => {
+            SequenceRelation::Filled(hole) => {
                 let missed = at.since(hole.since);
                 if self.was_overtaken(from, missed, segment, &hole) {
                     self.oddities.out_of_order += 1;
-                    End::Data
+                    GapEnd::Data
                 } else {
                     let earlier = Mark { at: hole.since, frame: hole.frame };
-                    End::Repair(self.repair(from, stop, earlier, mark, missed, 0))
+                    GapEnd::Repair(self.repair(from, stop, earlier, mark, missed, 0))
                 }
             }
         };
@@ -381,9 +388,9 @@ impl Flow {
         }
         let end = self.ends.of_mut(from);
         let is_short = segment.length() < end.sender.mss.get();
-        let earlier = if self.before == Before::Data(from) { end.pieces } else { 0 };
+        let earlier = if self.before == GapStart::Data(from) { end.pieces } else { 0 };
         end.pieces = earlier.saturating_add(u16::from(is_short));
-        self.before = Before::Data(from);
+        self.before = GapStart::Data(from);
         let sender = &self.ends.of(from).sender;
         self.last_flight = sender.next.saturating_sub(sender.acknowledged);
         self.converse(segment, start, mark);
@@ -395,7 +402,7 @@ impl Flow {
             self.take_exchanges();
             self.lately.of_mut(from).has_ended = true;
             if self.is_over() || segment.length() == 0 {
-                self.before = Before::Ending;
+                self.before = GapStart::Ending;
             }
         }
     }
@@ -404,7 +411,7 @@ impl Flow {
     fn arrives(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, .. } = *segment;
         let is_full = segment.length() >= self.ends.of(from).sender.mss.get();
-        if is_full && self.before == Before::Data(from) && self.is_near(from.other()) {
+        if is_full && self.before == GapStart::Data(from) && self.is_near(from.other()) {
             self.ends.of_mut(from).sender.pace.took(at.since(self.last.at), segment.length());
         }
     }
@@ -434,9 +441,9 @@ impl Flow {
             return;
         }
         self.cuts(segment);
-        self.close(segment, End::Reset);
-        self.loses_answers(segment);
-        self.before = Before::Ending;
+        self.close(segment, GapEnd::Reset);
+        self.loses_responses(segment);
+        self.before = GapStart::Ending;
         self.is_reset = true;
     }
 

@@ -2,12 +2,12 @@
 //!
 //! A table with open addressing, at most half full: a packet of one connection among ten thousand touches one line of it,
 //! where an ordered map touches a dozen. Nothing depends on its order. Whoever chooses addresses so that they fall
-//! together finds no more than [`MOST_TOGETHER`] of them kept: more than that never happens by chance.
+//! together finds no more than [`MAX_PROBES`] of them kept: more than that never happens by chance.
 
 use core::net::{IpAddr, SocketAddr};
 
 use crate::flow::Flow;
-use crate::keep::Keep;
+use crate::retention::Keep;
 
 /// The two sockets of a connection, in either order.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Slot(u32);
 #[derive(Debug)]
 pub(crate) struct Flows {
     /// [`EMPTY`], or a connection's slot.
-    places: Vec<Place>,
+    places: Vec<HashSlot>,
     slots: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
     /// Limits of each connection, by their number.
@@ -34,15 +34,15 @@ pub(crate) struct Flows {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct HashSlot {
     hash: u32,
     slot: u32,
 }
 
-const EMPTY: Place = Place { hash: 0, slot: u32::MAX };
-const FEWEST: usize = 64;
+const EMPTY: HashSlot = HashSlot { hash: 0, slot: u32::MAX };
+const MIN_SLOTS: usize = 64;
 /// Places that are looked at for one connection.
-const MOST_TOGETHER: usize = 64;
+const MAX_PROBES: usize = 64;
 
 impl Key {
     pub(crate) fn of(one: SocketAddr, other: SocketAddr) -> Self {
@@ -82,7 +82,7 @@ const fn mix(one: u64, other: u64) -> u64 {
 
 impl Default for Flows {
     fn default() -> Self {
-        Self { places: vec![EMPTY; FEWEST], slots: Vec::new(), free: Vec::new(), keep: Keep::among(0) }
+        Self { places: vec![EMPTY; MIN_SLOTS], slots: Vec::new(), free: Vec::new(), keep: Keep::among(0) }
     }
 }
 
@@ -109,7 +109,7 @@ impl Flows {
             self.grow();
         }
         let home = self.home(key.hash);
-        let is_crowded = (0..MOST_TOGETHER).all(|step| !self.is_empty(home + step));
+        let is_crowded = (0..MAX_PROBES).all(|step| !self.is_empty(home + step));
         let given_up = is_crowded.then(|| self.places[home].slot);
         let given_up = given_up.and_then(|slot| self.slots.get(slot as usize)?.as_deref().map(Key::of_flow));
         let given_up = given_up.and_then(|key| self.remove(&key));
@@ -118,7 +118,7 @@ impl Flows {
             u32::try_from(self.slots.len() - 1).expect("a table has fewer connections than 2^32")
         });
         self.slots[slot as usize] = Some(Box::new(flow));
-        self.settle(Place { hash: key.hash, slot });
+        self.settle(HashSlot { hash: key.hash, slot });
         self.keep = Keep::among(self.len());
         (Slot(slot), given_up)
     }
@@ -162,7 +162,7 @@ impl Flows {
         let mask = self.places.len() - 1;
         let mut place = self.home(hash);
         while !self.is_empty(place) {
-            let Place { hash: there, slot } = self.places[place];
+            let HashSlot { hash: there, slot } = self.places[place];
             let is_it = || self.slots[slot as usize].as_deref().is_some_and(|flow| key.is_of(flow));
             if there == hash && is_it() {
                 return Some(place);
@@ -180,7 +180,7 @@ impl Flows {
         self.places[place & (self.places.len() - 1)].slot == EMPTY.slot
     }
 
-    fn settle(&mut self, new: Place) {
+    fn settle(&mut self, new: HashSlot) {
         let mask = self.places.len() - 1;
         let mut place = self.home(new.hash);
         while !self.is_empty(place) {

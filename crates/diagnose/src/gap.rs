@@ -7,7 +7,7 @@
 
 use wire::{Duration, Time};
 
-use crate::causes::opening::Course;
+use crate::causes::opening::MessageProgress;
 use crate::flight::Flight;
 use crate::sender::Ack;
 use crate::side::Side;
@@ -18,12 +18,12 @@ pub(crate) struct Gap {
     /// The event before: when, and its packet.
     pub(crate) from: Mark,
     /// Kind of the event before.
-    pub(crate) before: Before,
+    pub(crate) before: GapStart,
     /// The event that ended it.
     pub(crate) to: Mark,
     /// Side of the segment that ended it: the sender in all that follows; its peer is the receiver.
     pub(crate) side: Side,
-    pub(crate) end: End,
+    pub(crate) end: GapEnd,
     /// Payload of the segment that ended it.
     pub(crate) length: u64,
     pub(crate) has_fin: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Gap {
     pub(crate) largest_flight: u64,
     pub(crate) largest_since_loss: u64,
     /// Bytes it was allowed to send before it heard anything new; `None` where windows cannot be read.
-    pub(crate) room: Option<u64>,
+    pub(crate) headroom: Option<u64>,
     /// Whether that, or the minimum of a window of unknown scale, had room for the segment.
     pub(crate) has_room: bool,
     /// The window it was given then.
@@ -67,7 +67,7 @@ pub(crate) struct Gap {
     /// Whether its peer has acknowledged all that it sent.
     pub(crate) is_heard: bool,
     /// Bytes of the peer's last message that were in flight together.
-    pub(crate) asked: u64,
+    pub(crate) requested: u64,
     /// Whether the sender has sent short segments while another was unacknowledged.
     pub(crate) sends_shorts: bool,
     /// Whether the segment was generated together with what the sender had sent before (TSval).
@@ -96,7 +96,7 @@ pub(crate) struct Gap {
     /// The loss that it was still repairing, by how it had noticed.
     pub(crate) recovering: Option<crate::cause::Cause>,
     /// Facts from the messages.
-    pub(crate) talk: Talk,
+    pub(crate) talk: MessageFacts,
     /// Whether the protocol is one of requests and responses: HTTP, or TLS, which mostly carries it.
     pub(crate) has_turns: bool,
     /// Whether the server has sent something on this connection that no one asked for.
@@ -114,7 +114,7 @@ pub(crate) struct Mark {
 
 /// Event that began a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Before {
+pub(crate) enum GapStart {
     /// The first packet of the capture: no matter which.
     Nothing,
     /// A segment of the handshake, or the acknowledgement that ends it.
@@ -129,7 +129,7 @@ pub(crate) enum Before {
 
 /// Event that ended a gap.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum End {
+pub(crate) enum GapEnd {
     /// Data that continues what was sent.
     Data,
     /// A segment of the handshake; `again` if it was sent before.
@@ -218,7 +218,7 @@ pub(crate) struct Burst {
     /// The smallest flight of them since the last repair, and when.
     pub(crate) since_loss: Option<(Time, u64)>,
     /// Its time, against that of an opening window.
-    pub(crate) course: Course,
+    pub(crate) course: MessageProgress,
     /// Whether a head alone filled the window that it began with.
     pub(crate) began_narrow: bool,
 }
@@ -246,7 +246,7 @@ impl Rounds {
 
 /// Facts from the messages of the connection, as far as they can be read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Talk {
+pub(crate) struct MessageFacts {
     /// Whether the sender was within a message; `None` if that cannot be known.
     pub(crate) is_within: Option<bool>,
     /// Whether only the end of the connection will end that message.
@@ -269,7 +269,7 @@ impl Gap {
 
     /// Whether the sender went on with what it was sending itself.
     pub(crate) fn continues(&self) -> bool {
-        self.before == Before::Data(self.side)
+        self.before == GapStart::Data(self.side)
     }
 
     /// Whether an earlier acknowledgement had made room that was not used.
@@ -294,7 +294,7 @@ impl Gap {
 
     /// The acknowledgement that the sender, in the middle of sending, waited for.
     pub(crate) fn awaited(&self) -> Option<&Ack> {
-        let waited = matches!(self.end, End::Data) && self.continues() && self.flight.bytes > 0;
+        let waited = matches!(self.end, GapEnd::Data) && self.continues() && self.flight.bytes > 0;
         self.trigger.as_ref().filter(|_| waited && !self.was_free())
     }
 
@@ -308,9 +308,9 @@ impl Gap {
     /// Whether a sender that waited went on as soon as the acknowledgement had come: kernels need no more than some
     /// hundred microseconds, and the rest is the path's jitter.
     pub(crate) fn is_prompt(&self) -> bool {
-        const MOST: Duration = Duration::from_millis(5);
+        const MAX_JITTER: Duration = Duration::from_millis(5);
         let least = Duration::from_micros(if self.path.is_at_sender { 300 } else { 1_000 });
-        let bound = (self.path.round_trip / 4).clamp(least, MOST);
+        let bound = (self.path.round_trip / 4).clamp(least, MAX_JITTER);
         self.trigger.is_some() && self.reaction() <= bound
     }
 

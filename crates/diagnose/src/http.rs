@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::account::Account;
-use crate::gap::{Mark, Talk};
+use crate::gap::{Mark, MessageFacts};
 use crate::side::{Both, Side};
 
 /// Both directions, and the exchanges between them.
@@ -31,7 +31,7 @@ pub(crate) struct Exchange {
     pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) status: Option<u16>,
-    pub(crate) asked: Mark,
+    pub(crate) requested: Mark,
     pub(crate) ended: Mark,
     /// The connection's account at the time of the request.
     pub(crate) account: Account,
@@ -44,7 +44,7 @@ struct Stream {
     /// The next byte to be read.
     next: Option<u64>,
     /// The work ahead of it, if any.
-    ahead: Option<Box<Ahead>>,
+    ahead: Option<Box<OutOfOrderData>>,
     reader: Reader,
     /// Body bytes of the message so far.
     body: u64,
@@ -52,7 +52,7 @@ struct Stream {
 
 /// Pieces that came before their turn, and how much they are together.
 #[derive(Debug, Default)]
-struct Ahead {
+struct OutOfOrderData {
     pieces: BTreeMap<u64, Vec<u8>>,
     bytes: usize,
 }
@@ -79,11 +79,11 @@ impl Default for Reader {
 }
 
 /// Limits on the memory of one connection.
-const LONGEST_HEAD: usize = 1 << 16;
-const MOST_AHEAD: usize = 1 << 16;
-const MOST_OPEN: usize = 1_024;
-const LONGEST_TARGET: usize = 200;
-const MOST_FIELDS: usize = 128;
+const MAX_HEAD_BYTES: usize = 1 << 16;
+const MAX_AHEAD_BYTES: usize = 1 << 16;
+const MAX_OPEN: usize = 1_024;
+const MAX_TARGET_BYTES: usize = 200;
+const MAX_FIELDS: usize = 128;
 
 impl Conversation {
     /// `side` sent `length` bytes from `start` on, `payload` of them captured.
@@ -108,7 +108,7 @@ impl Conversation {
         if start > next {
             let ahead = stream.ahead.get_or_insert_default();
             ahead.bytes += payload.len();
-            if (payload.len() as u64) < length || ahead.bytes > MOST_AHEAD {
+            if (payload.len() as u64) < length || ahead.bytes > MAX_AHEAD_BYTES {
                 self.lose();
                 return;
             }
@@ -136,27 +136,29 @@ impl Conversation {
     /// `side` sends no more.
     pub(crate) fn ended(&mut self, side: Side, mark: Mark) {
         if matches!(self.streams.of(side).reader, Reader::UntilClose) && side == Side::Server {
-            self.answer_ends(mark);
+            self.respond_ends(mark);
             self.streams.of_mut(side).reader = Reader::default();
         }
     }
 
     /// Returns the facts before `side` sends `payload`.
-    pub(crate) fn talk(&self, side: Side, payload: &[u8]) -> Talk {
+    pub(crate) fn talk(&self, side: Side, payload: &[u8]) -> MessageFacts {
         if self.is_lost || self.requests == 0 {
-            return Talk { is_pushed: self.is_pushed, ..Talk::default() };
+            return MessageFacts { is_pushed: self.is_pushed, ..MessageFacts::default() };
         }
         let stream = self.streams.of(side);
         let is_first = self.streams.of(Side::Client).body == 0;
         let asks = self.open.back().filter(|last| last.expects_continue && is_first);
-        Talk {
+        MessageFacts {
             is_within: Some(!matches!(&stream.reader, Reader::Head(begun) if begun.is_empty())),
             is_until_close: matches!(stream.reader, Reader::UntilClose),
             is_pushed: self.is_pushed,
             unanswered: Some(self.open.len()),
             expects_continue: asks.is_some_and(|last| !last.is_continued)
                 && (side == Side::Client || payload.starts_with(b"HTTP/1.1 1")),
-            permitted: asks.filter(|last| last.is_continued && side == Side::Client).map(|last| last.asked),
+            permitted: asks
+                .filter(|last| last.is_continued && side == Side::Client)
+                .map(|last| last.requested),
         }
     }
 
@@ -168,7 +170,7 @@ impl Conversation {
 
     /// Returns when the oldest request without a complete response was sent.
     pub(crate) fn first_unanswered(&self) -> Option<Mark> {
-        self.open.front().map(|exchange| exchange.asked)
+        self.open.front().map(|exchange| exchange.requested)
     }
 
     /// It is not HTTP after all, or cannot be followed further.
@@ -180,7 +182,7 @@ impl Conversation {
 
     /// Reads bytes in order; `missing` more were sent and not captured.
     fn read(&mut self, side: Side, bytes: &[u8], mut missing: u64, mark: Mark, account: &Account) {
-        let mut kept: Vec<u8>;
+        let mut retained: Vec<u8>;
         let mut rest = bytes;
         while !self.is_lost && (!rest.is_empty() || missing > 0) {
             let reader = std::mem::take(&mut self.streams.of_mut(side).reader);
@@ -209,13 +211,13 @@ impl Conversation {
                         Some(read) => read,
                         None => return,
                     };
-                    kept = head;
-                    rest = kept.get(length..).unwrap_or_default();
+                    retained = head;
+                    rest = retained.get(length..).unwrap_or_default();
                 }
                 Reader::ChunkSize(mut line) => {
                     rest = until_line_end(&mut line, rest);
                     self.streams.of_mut(side).reader = match (line.ends_with(b"\n"), chunk_size(&line)) {
-                        (false, _) if line.len() < LONGEST_TARGET => Reader::ChunkSize(line),
+                        (false, _) if line.len() < MAX_TARGET_BYTES => Reader::ChunkSize(line),
                         (true, Some(0)) => Reader::Trailer(Vec::new()),
                         // The chunk ends with CRLF.
                         (true, Some(size)) => Reader::Chunk(size.saturating_add(2)),
@@ -229,7 +231,7 @@ impl Conversation {
                         line if line.ends_with(b"\n") => {
                             self.streams.of_mut(side).reader = Reader::Trailer(Vec::new());
                         }
-                        unended if unended.len() < LONGEST_HEAD => {
+                        unended if unended.len() < MAX_HEAD_BYTES => {
                             self.streams.of_mut(side).reader = Reader::Trailer(line);
                         }
                         _ => return self.lose(),
@@ -271,7 +273,7 @@ impl Conversation {
         };
         match read {
             Ok(Some(length)) => Some((begun, length)),
-            Ok(None) if begun.len() < LONGEST_HEAD => {
+            Ok(None) if begun.len() < MAX_HEAD_BYTES => {
                 self.streams.of_mut(side).reader = Reader::Head(begun);
                 None
             }
@@ -283,16 +285,17 @@ impl Conversation {
     }
 
     fn request(&mut self, bytes: &[u8], mark: Mark, account: &Account) -> Result<Option<usize>, NotHttp> {
-        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         let httparse::Status::Complete(length) = request.parse(bytes).map_err(|_| NotHttp)? else {
             return Ok(None);
         };
-        if self.open.len() >= MOST_OPEN {
+        if self.open.len() >= MAX_OPEN {
             return Err(NotHttp);
         }
-        let told = Told::of(request.headers);
-        let shortened = |text: Option<&str>| text.unwrap_or_default().chars().take(LONGEST_TARGET).collect();
+        let reported = BodyFraming::of(request.headers);
+        let shortened =
+            |text: Option<&str>| text.unwrap_or_default().chars().take(MAX_TARGET_BYTES).collect();
         if self.open.is_empty() {
             self.open.reserve_exact(1);
         }
@@ -300,68 +303,74 @@ impl Conversation {
             method: shortened(request.method),
             target: shortened(request.path),
             status: None,
-            asked: mark,
+            requested: mark,
             ended: mark,
             account: *account,
-            expects_continue: told.expects_continue,
+            expects_continue: reported.expects_continue,
             is_continued: false,
         });
         self.requests += 1;
-        self.streams.of_mut(Side::Client).reader = match told {
-            Told { is_chunked: true, length: _, expects_continue: _, is_event_stream: _ } => {
+        self.streams.of_mut(Side::Client).reader = match reported {
+            BodyFraming { is_chunked: true, length: _, expects_continue: _, is_event_stream: _ } => {
                 Reader::ChunkSize(Vec::new())
             }
-            Told {
+            BodyFraming {
                 is_chunked: false,
                 length: Some(length @ 1..),
                 expects_continue: _,
                 is_event_stream: _,
             } => Reader::Length(length),
-            Told { is_chunked: false, length: Some(0) | None, expects_continue: _, is_event_stream: _ } => {
-                Reader::default()
-            }
+            BodyFraming {
+                is_chunked: false,
+                length: Some(0) | None,
+                expects_continue: _,
+                is_event_stream: _,
+            } => Reader::default(),
         };
         Ok(Some(length))
     }
 
     fn response(&mut self, bytes: &[u8], mark: Mark) -> Result<Option<usize>, NotHttp> {
-        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut response = httparse::Response::new(&mut fields);
         let httparse::Status::Complete(length) = response.parse(bytes).map_err(|_| NotHttp)? else {
             return Ok(None);
         };
         let status = response.code.unwrap_or_default();
-        let told = Told::of(response.headers);
-        let asked = self.open.front_mut();
-        let method = asked.as_ref().map_or("GET", |asked| asked.method.as_str());
+        let reported = BodyFraming::of(response.headers);
+        let requested = self.open.front_mut();
+        let method = requested.as_ref().map_or("GET", |requested| requested.method.as_str());
         // Another protocol from here on.
-        self.is_pushed = status == 101 || told.is_event_stream;
+        self.is_pushed = status == 101 || reported.is_event_stream;
         if status == 101 || (method == "CONNECT" && (200..300).contains(&status)) {
             return Err(NotHttp);
         }
         let has_no_body = matches!(status, 100..200 | 204 | 304) || method == "HEAD";
-        if let Some(asked) = asked {
+        if let Some(requested) = requested {
             match status {
-                100..200 => asked.is_continued = true,
-                _ => asked.status = Some(status),
+                100..200 => requested.is_continued = true,
+                _ => requested.status = Some(status),
             }
         }
-        let reader = match told {
+        let reader = match reported {
             _ if has_no_body => Reader::Length(0),
-            Told { is_chunked: true, length: _, expects_continue: _, is_event_stream: _ } => {
+            BodyFraming { is_chunked: true, length: _, expects_continue: _, is_event_stream: _ } => {
                 Reader::ChunkSize(Vec::new())
             }
-            Told { is_chunked: false, length: Some(length), expects_continue: _, is_event_stream: _ } => {
-                Reader::Length(length)
-            }
-            Told { is_chunked: false, length: None, expects_continue: _, is_event_stream: _ } => {
+            BodyFraming {
+                is_chunked: false,
+                length: Some(length),
+                expects_continue: _,
+                is_event_stream: _,
+            } => Reader::Length(length),
+            BodyFraming { is_chunked: false, length: None, expects_continue: _, is_event_stream: _ } => {
                 Reader::UntilClose
             }
         };
         let is_whole = matches!(reader, Reader::Length(0));
         self.streams.of_mut(Side::Server).reader = if is_whole { Reader::default() } else { reader };
         if is_whole && status >= 200 {
-            self.answer_ends(mark);
+            self.respond_ends(mark);
         }
         Ok(Some(length))
     }
@@ -369,11 +378,11 @@ impl Conversation {
     fn message_ends(&mut self, side: Side, mark: Mark) {
         self.streams.of_mut(side).reader = Reader::default();
         if side == Side::Server {
-            self.answer_ends(mark);
+            self.respond_ends(mark);
         }
     }
 
-    fn answer_ends(&mut self, mark: Mark) {
+    fn respond_ends(&mut self, mark: Mark) {
         if let Some(mut exchange) = self.open.pop_front() {
             exchange.ended = mark;
             self.answered.reserve_exact(1);
@@ -388,30 +397,30 @@ impl Conversation {
 struct NotHttp;
 
 /// Framing of a body by its fields.
-struct Told {
+struct BodyFraming {
     is_chunked: bool,
     length: Option<u64>,
     expects_continue: bool,
     is_event_stream: bool,
 }
 
-impl Told {
+impl BodyFraming {
     fn of(fields: &[httparse::Header<'_>]) -> Self {
-        let mut told =
+        let mut reported =
             Self { is_chunked: false, length: None, expects_continue: false, is_event_stream: false };
         for httparse::Header { name, value } in fields {
             let value = value.trim_ascii();
             if name.eq_ignore_ascii_case("Content-Length") {
-                told.length = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+                reported.length = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
             } else if name.eq_ignore_ascii_case("Transfer-Encoding") {
-                told.is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
+                reported.is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
             } else if name.eq_ignore_ascii_case("Expect") {
-                told.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
+                reported.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
             } else if name.eq_ignore_ascii_case("Content-Type") {
-                told.is_event_stream = value.to_ascii_lowercase().starts_with(b"text/event-stream");
+                reported.is_event_stream = value.to_ascii_lowercase().starts_with(b"text/event-stream");
             }
         }
-        told
+        reported
     }
 }
 
@@ -420,7 +429,7 @@ fn until_line_end<'a>(line: &mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
     let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
     let (head, rest) = bytes.split_at(end);
     // A reader rejects a line without end.
-    line.extend(head.iter().take(LONGEST_HEAD));
+    line.extend(head.iter().take(MAX_HEAD_BYTES));
     rest
 }
 

@@ -5,7 +5,7 @@ use wire::{Duration, Time};
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes;
-use crate::gap::{Before, End, Gap};
+use crate::gap::{Gap, GapEnd, GapStart};
 
 /// A rule's judgement of a gap.
 #[derive(Clone, Copy, Debug)]
@@ -110,13 +110,13 @@ pub(crate) fn judge(gap: &Gap) -> Option<Ruling> {
 
 /// Data that flows needs no reason.
 fn flowing(gap: &Gap) -> Option<Ruling> {
-    let flows = matches!(gap.end, End::Data) && gap.continues() && gap.is_flowing();
+    let flows = matches!(gap.end, GapEnd::Data) && gap.continues() && gap.is_flowing();
     flows.then(|| Ruling::plain(gap, Share::Transfer))
 }
 
 /// The sender generated both segments together (TSval): the path passed the second on so late.
 fn on_the_way(gap: &Gap) -> Option<Ruling> {
-    let is_data = matches!(gap.end, End::Data) && gap.continues();
+    let is_data = matches!(gap.end, GapEnd::Data) && gap.continues();
     (gap.is_together && is_data).then(|| Ruling::plain(gap, Share::RoundTrip))
 }
 
@@ -135,10 +135,10 @@ fn path_is_full(gap: &Gap) -> Option<Ruling> {
 /// Time before the close of a connection counts as not waited for, unless an earlier rule applies.
 fn closing(gap: &Gap) -> Option<Ruling> {
     const LONGER_IS_IDLE: Duration = Duration::from_millis(200);
-    let ends = matches!(gap.end, End::Fin | End::Reset) || gap.before == Before::Ending;
+    let ends = matches!(gap.end, GapEnd::Fin | GapEnd::Reset) || gap.before == GapStart::Ending;
     let share = match gap.before {
-        Before::Ending => Share::Closing,
-        Before::Nothing | Before::Handshake(_) | Before::Data(_) | Before::Unseen(_) => {
+        GapStart::Ending => Share::Closing,
+        GapStart::Nothing | GapStart::Handshake(_) | GapStart::Data(_) | GapStart::Unseen(_) => {
             if gap.duration() > LONGER_IS_IDLE { Share::Idle } else { Share::Closing }
         }
     };
@@ -147,6 +147,6 @@ fn closing(gap: &Gap) -> Option<Ruling> {
 
 /// Data that was not captured was in flight.
 fn unseen(gap: &Gap) -> Option<Ruling> {
-    let is_unseen = gap.before == Before::Unseen(gap.side) && gap.is_flowing();
+    let is_unseen = gap.before == GapStart::Unseen(gap.side) && gap.is_flowing();
     is_unseen.then(|| Ruling::plain(gap, Share::Transfer))
 }

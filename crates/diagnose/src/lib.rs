@@ -23,7 +23,7 @@
 //! counted and skipped. It imports `trace` and `wire`, and builds for `wasm32-unknown-unknown`.
 //!
 //! ```
-//! use roundtrip_diagnose::{Diagnosis, Options, Seen};
+//! use roundtrip_diagnose::{Diagnosis, Options, PacketPosition};
 //! use wire::packet::{Flags, Packet, TcpBuilder};
 //! use wire::{Duration, Time};
 //!
@@ -36,7 +36,7 @@
 //! let mut diagnosis = Diagnosis::new(Options::default());
 //! for (frame, at_s) in [(1, 0), (2, 1), (3, 3)] {
 //!     let now = Time::ZERO + Duration::from_secs(at_s);
-//!     diagnosis.handle(now, Seen { frame, interface: 0 }, &Packet::read(&bytes)?);
+//!     diagnosis.handle(now, PacketPosition { frame, interface: 0 }, &Packet::read(&bytes)?);
 //! }
 //! diagnosis.end();
 //! let report = diagnosis.poll().ok_or("a connection")?;
@@ -58,13 +58,13 @@ mod gap;
 mod hosts;
 mod http;
 mod judge;
-mod keep;
 mod mss;
 mod pace;
 mod path;
 pub mod plot;
 mod program;
 pub mod report;
+mod retention;
 #[cfg(test)]
 mod script;
 mod segment;
@@ -80,4 +80,4 @@ pub use doubt::{Doubt, Doubts};
 pub use finding::{Finding, Severity};
 pub use report::FlowReport;
 pub use side::Side;
-pub use table::{Diagnosis, Options, Seen};
+pub use table::{Diagnosis, Options, PacketPosition};

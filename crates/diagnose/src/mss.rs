@@ -28,7 +28,7 @@ impl Mss {
         const TIMESTAMPS: u64 = 12;
         /// Ethernet's, and RFC 9293's default.
         const USUAL: u64 = 1_460;
-        const LEAST: u64 = 536;
+        const MIN_MSS: u64 = 536;
         let options = if self.has_timestamps { TIMESTAMPS } else { 0 };
         let agreed = match (self.offered, self.accepted) {
             (Some(offered), Some(accepted)) => Some(offered.min(accepted)),
@@ -38,7 +38,7 @@ impl Mss {
             Some(agreed) => u64::from(agreed).saturating_sub(options),
             // More than an Ethernet carries was merged by a network card.
             None if u64::from(self.largest) > USUAL => USUAL - options,
-            None => u64::from(self.largest_twice).max(LEAST),
+            None => u64::from(self.largest_twice).max(MIN_MSS),
         };
         full.max(1)
     }

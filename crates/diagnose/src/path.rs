@@ -10,7 +10,7 @@ use crate::side::{Both, Side};
 
 /// Where a capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum VantagePoint {
     /// At the client, or on its network.
     Client,
     /// At the server, or on its network.
@@ -24,7 +24,7 @@ pub enum Place {
 /// Samples near the minimum from which on it is trusted.
 const ENOUGH: u8 = 4;
 /// Minimum retransmission timeout.
-const LEAST: Duration = Duration::from_millis(200);
+const MIN_RTO: Duration = Duration::from_millis(200);
 
 /// A proxy that stands for a side: the time of a handshake and that of data.
 #[derive(Clone, Copy, Debug)]
@@ -48,12 +48,12 @@ const FAR: Duration = Duration::from_millis(20);
 /// Both parts of the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Path {
-    parts: Both<Part>,
+    parts: Both<PathPart>,
 }
 
 /// From the place of the capture to one end and back.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part {
+struct PathPart {
     /// The shortest time to an acknowledgement.
     answered: Option<Duration>,
     /// The shortest time from an acknowledgement to the data that it allowed: never less than the truth when the
@@ -202,13 +202,13 @@ impl Path {
     /// of 200 ms that most stacks have.
     pub(crate) fn retransmission_timeout(&self) -> Duration {
         let (smoothed, deviation) = self.estimate();
-        (smoothed + deviation * 4).max(LEAST)
+        (smoothed + deviation * 4).max(MIN_RTO)
     }
 
     /// Returns Linux's retransmission timeout: the lower bound is that of the deviation.
     pub(crate) fn usual_timeout(&self) -> Duration {
         let (smoothed, deviation) = self.estimate();
-        smoothed + (deviation * 4).max(LEAST)
+        smoothed + (deviation * 4).max(MIN_RTO)
     }
 
     /// The round trip, smoothed, and its deviation.
@@ -218,26 +218,26 @@ impl Path {
     }
 
     /// Where the capture was taken.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> VantagePoint {
         let Both { client, server } = &self.parts;
-        let untouched = |part: &Part| part.hops_left.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
+        let untouched = |part: &PathPart| part.hops_left.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
         let (Some(to_client), Some(to_server)) = (client.answered, server.answered) else {
             return match (untouched(client), untouched(server)) {
-                (true, false) => Place::Client,
-                (false, true) => Place::Server,
-                (true, true) | (false, false) => Place::Unknown,
+                (true, false) => VantagePoint::Client,
+                (false, true) => VantagePoint::Server,
+                (true, true) | (false, false) => VantagePoint::Unknown,
             };
         };
         // An end responds within a fraction of a millisecond; a tenth of the path is on its network.
         let near = ((to_client + to_server) / 10).max(Duration::from_micros(300));
         match (to_client <= near, to_server <= near) {
-            (true, false) => Place::Client,
-            (false, true) => Place::Server,
-            (false, false) => Place::Between,
+            (true, false) => VantagePoint::Client,
+            (false, true) => VantagePoint::Server,
+            (false, false) => VantagePoint::Between,
             (true, true) => match (untouched(client), untouched(server)) {
-                (true, false) => Place::Client,
-                (false, true) => Place::Server,
-                (true, true) | (false, false) => Place::Unknown,
+                (true, false) => VantagePoint::Client,
+                (false, true) => VantagePoint::Server,
+                (true, true) | (false, false) => VantagePoint::Unknown,
             },
         }
     }
@@ -256,14 +256,14 @@ mod tests {
 
     #[test]
     fn place_of_the_capture_shows_in_the_response_time_of_each_end() {
-        assert_eq!(path(60, 30_000).place(), Place::Client);
-        assert_eq!(path(30_000, 60).place(), Place::Server);
-        assert_eq!(path(15_000, 9_000).place(), Place::Between);
-        assert_eq!(path(60, 50).place(), Place::Unknown);
+        assert_eq!(path(60, 30_000).place(), VantagePoint::Client);
+        assert_eq!(path(30_000, 60).place(), VantagePoint::Server);
+        assert_eq!(path(15_000, 9_000).place(), VantagePoint::Between);
+        assert_eq!(path(60, 50).place(), VantagePoint::Unknown);
         let mut local = path(60, 50);
         local.passed(Side::Client, 64);
         local.passed(Side::Server, 63);
-        assert_eq!(local.place(), Place::Client);
+        assert_eq!(local.place(), VantagePoint::Client);
     }
 
     #[test]

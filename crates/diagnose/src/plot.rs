@@ -41,7 +41,7 @@ pub struct Point {
 }
 
 /// Maximum number of points: several times what a screen can resolve.
-const MOST: usize = 20_000;
+const MAX_POINTS: usize = 20_000;
 
 impl Plot {
     pub(crate) const fn new(started: Time) -> Self {
@@ -49,7 +49,7 @@ impl Plot {
     }
 
     pub(crate) fn add(&mut self, segment: &Segment<'_>, sent: u64, peer: &Sender) {
-        if self.points.len() >= MOST {
+        if self.points.len() >= MAX_POINTS {
             self.is_cut = true;
             return;
         }

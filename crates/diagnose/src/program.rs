@@ -5,7 +5,7 @@
 
 use core::net::SocketAddr;
 
-use crate::cause::{Cause, Fix, Who};
+use crate::cause::{Cause, Fix, Party};
 
 /// A kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +59,15 @@ impl Program {
 }
 
 const fn server(change: &'static str) -> Fix {
-    Fix { who: Who::ServerApplication, change }
+    Fix { who: Party::ServerApplication, change }
 }
 
 const fn client(change: &'static str) -> Fix {
-    Fix { who: Who::ClientApplication, change }
+    Fix { who: Party::ClientApplication, change }
 }
 
 const fn sender(change: &'static str) -> Fix {
-    Fix { who: Who::SendingApplication, change }
+    Fix { who: Party::SendingApplication, change }
 }
 
 const POSTGRESQL: Fix = server(
@@ -104,18 +104,18 @@ const NODELAY: Fix = sender(
 );
 const CORK: Fix = sender("or hold the pieces together with TCP_CORK until the message is whole");
 const WINDOW: Fix = Fix {
-    who: Who::SendingKernel,
+    who: Party::SendingKernel,
     change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
 };
 const LINGER: Fix =
     server("close in two steps: shutdown(SHUT_WR), then read to the end (or for some seconds), then close");
 const RETRY: Fix = client("send what was not answered again on a new connection, if it may be repeated");
 const ABORT: Fix = Fix {
-    who: Who::ReceivingApplication,
+    who: Party::ReceivingApplication,
     change: "find out why it aborts: a crash, a timeout, a limit on the size or the number of messages (its log at that time)",
 };
 const FIREWALL: Fix = Fix {
-    who: Who::Network,
+    who: Party::Network,
     change: "check firewalls, NAT and load balancers with limits on connections or idle time",
 };
 

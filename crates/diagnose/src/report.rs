@@ -11,7 +11,7 @@ use crate::dhttp;
 use crate::doubt::Doubts;
 use crate::finding::{Count, Finding};
 use crate::http::Exchange;
-pub use crate::path::Place;
+pub use crate::path::VantagePoint;
 use crate::plot::Plot;
 use crate::program::Program;
 use crate::side::Side;
@@ -42,7 +42,7 @@ pub struct FlowReport {
     /// Minimum round trip; `None` where one direction never responded.
     pub round_trip: Option<Duration>,
     /// Where the capture was taken.
-    pub place: Place,
+    pub place: VantagePoint,
     /// HTTP requests, as far as they could be read.
     pub requests: u64,
     /// Findings, in the order of time; of each cause the worst 64, fewer where many connections are open at the same time.
@@ -123,13 +123,13 @@ pub struct ExchangeReport {
 
 impl ExchangeReport {
     pub(crate) fn new(exchange: Exchange, account: &Account) -> Self {
-        let Exchange { method, target, status, asked, ended, account: before, .. } = exchange;
+        let Exchange { method, target, status, requested, ended, account: before, .. } = exchange;
         Self {
             request: format!("{method} {target}"),
             status,
-            at: asked.at,
-            elapsed: ended.at.since(asked.at),
-            packets: (asked.frame, ended.frame),
+            at: requested.at,
+            elapsed: ended.at.since(requested.at),
+            packets: (requested.frame, ended.frame),
             account: account.since(&before),
         }
     }

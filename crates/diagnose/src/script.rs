@@ -25,9 +25,9 @@ use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 use wire::{Duration, Time};
 
 use crate::cause::Describe as _;
-use crate::report::{FlowReport, Place};
+use crate::report::{FlowReport, VantagePoint};
 use crate::side::{Both, Side};
-use crate::{Cause, Diagnosis, Options, Seen, Share};
+use crate::{Cause, Diagnosis, Options, PacketPosition, Share};
 
 /// A script, and how long a packet takes from end to end.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ pub(crate) fn opened(one_way_ms: f64, lines: &str) -> String {
     format!("0 C syn\n{one_way_ms} S syn\n{round_trip} C\n{lines}")
 }
 
-struct Line {
+struct ScriptLine {
     sent: f64,
     from: Side,
     flags: Flags,
@@ -62,12 +62,12 @@ struct Line {
 
 impl Script<'_> {
     /// Returns the diagnosis of a capture at `place`.
-    pub(crate) fn diagnose(&self, place: Place) -> FlowReport {
+    pub(crate) fn diagnose(&self, place: VantagePoint) -> FlowReport {
         Self::diagnosed(self.capture(place))
     }
 
     /// The same of a capture of one direction.
-    pub(crate) fn diagnose_only(&self, place: Place, side: Side) -> FlowReport {
+    pub(crate) fn diagnose_only(&self, place: VantagePoint, side: Side) -> FlowReport {
         let is_of_it = |bytes: &[u8]| {
             let source = Packet::read(bytes).unwrap().sockets().unwrap().0;
             (source.port() == 80) == (side == Side::Server)
@@ -78,7 +78,7 @@ impl Script<'_> {
     fn diagnosed(capture: Vec<(Time, Vec<u8>)>) -> FlowReport {
         let mut diagnosis = Diagnosis::new(Options { is_plotted: true, since: Time::ZERO });
         for (frame, (at, bytes)) in (1..).zip(capture) {
-            diagnosis.handle(at, Seen { frame, interface: 0 }, &Packet::read(&bytes).unwrap());
+            diagnosis.handle(at, PacketPosition { frame, interface: 0 }, &Packet::read(&bytes).unwrap());
         }
         diagnosis.end();
         let report = diagnosis.poll().unwrap();
@@ -93,10 +93,10 @@ impl Script<'_> {
     pub(crate) fn diagnose_direction(&self, side: Side) -> FlowReport {
         let port = if side == Side::Client { 40_000 } else { 80 };
         let mut diagnosis = Diagnosis::default();
-        for (frame, (at, bytes)) in (1..).zip(self.capture(Place::Client)) {
+        for (frame, (at, bytes)) in (1..).zip(self.capture(VantagePoint::Client)) {
             let packet = Packet::read(&bytes).unwrap();
             if packet.sockets().unwrap().0.port() == port {
-                diagnosis.handle(at, Seen { frame, interface: 0 }, &packet);
+                diagnosis.handle(at, PacketPosition { frame, interface: 0 }, &packet);
             }
         }
         diagnosis.end();
@@ -104,7 +104,7 @@ impl Script<'_> {
     }
 
     /// Causes found, with what was lost in whole milliseconds, without those that are no fault.
-    pub(crate) fn faults(&self, place: Place) -> Vec<(Cause, u64)> {
+    pub(crate) fn faults(&self, place: VantagePoint) -> Vec<(Cause, u64)> {
         self.diagnose(place)
             .findings
             .iter()
@@ -117,17 +117,17 @@ impl Script<'_> {
 
     /// The same wherever it was captured.
     pub(crate) fn faults_everywhere(&self) -> Vec<(Cause, u64)> {
-        let found = self.faults(Place::Client);
-        for place in [Place::Server, Place::Between] {
+        let found = self.faults(VantagePoint::Client);
+        for place in [VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(self.faults(place), found, "{place:?} (left), at the client (right)");
         }
         found
     }
 
     /// Packets in the order in which they pass.
-    fn capture(&self, place: Place) -> Vec<(Time, Vec<u8>)> {
-        let mut lines: Vec<Line> =
-            self.lines.lines().filter(|line| !line.trim().is_empty()).map(Line::read).collect();
+    fn capture(&self, place: VantagePoint) -> Vec<(Time, Vec<u8>)> {
+        let mut lines: Vec<ScriptLine> =
+            self.lines.lines().filter(|line| !line.trim().is_empty()).map(ScriptLine::read).collect();
         lines.sort_by(|one, other| one.sent.total_cmp(&other.sent));
         let mut next = Both { client: 1_000_u32, server: 5_000_u32 };
         let first = next;
@@ -153,9 +153,9 @@ impl Script<'_> {
                 arrivals.push((line.sent + self.one_way_ms, line.from, end));
             }
             let has_passed = match (place, line.from) {
-                (Place::Client, Side::Client) | (Place::Server, Side::Server) => 0.0,
-                (Place::Client, Side::Server) | (Place::Server, Side::Client) => 1.0,
-                (Place::Between | Place::Unknown, Side::Client | Side::Server) => 0.5,
+                (VantagePoint::Client, Side::Client) | (VantagePoint::Server, Side::Server) => 0.0,
+                (VantagePoint::Client, Side::Server) | (VantagePoint::Server, Side::Client) => 1.0,
+                (VantagePoint::Between | VantagePoint::Unknown, Side::Client | Side::Server) => 0.5,
             };
             *numbers.of_mut(line.from) += 1;
             if line.is_lost && has_passed > 0.4 {
@@ -185,7 +185,7 @@ fn payload(text: &str) -> Vec<u8> {
     bytes
 }
 
-impl Line {
+impl ScriptLine {
     fn read(line: &str) -> Self {
         let (line, text) = line.split_once("text=").unwrap_or((line, ""));
         let mut words = line.split_whitespace();
@@ -284,7 +284,7 @@ mod corpus {
                 .iter()
                 .flat_map(|word| word.to_be_bytes())
                 .collect();
-            for (at, packet) in (Script { one_way_ms: 15.0, lines: &lines }).capture(Place::Client) {
+            for (at, packet) in (Script { one_way_ms: 15.0, lines: &lines }).capture(VantagePoint::Client) {
                 let length = u32::try_from(packet.len()).unwrap();
                 let [seconds, nanos] = [at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000];
                 let words = [u32::try_from(seconds).unwrap(), u32::try_from(nanos).unwrap(), length, length];
@@ -309,9 +309,9 @@ mod corpus {
         ("twice_and_out_of_order", "30 C send=9 twice\n45 S send=99\n45.2 S seq=198 send=99\n45.3 S seq=99 send=99\n60 C twice".to_owned()),
         ("idle_restart", "30 C send=9\n45 S send=9000\n60 C\n3000 C send=9\n3015 S send=1460\n3030 C\n3045 S send=1460".to_owned()),
     ];
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capture");
+        let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capture");
         for (name, lines) in captures {
-            let (path, bytes) = (folder.join(name), of(&lines));
+            let (path, bytes) = (directory.join(name), of(&lines));
             if std::env::var_os("ROUNDTRIP_BLESS").is_some() {
                 std::fs::write(&path, &bytes).unwrap();
             }

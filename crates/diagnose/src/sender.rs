@@ -40,7 +40,7 @@ pub(crate) struct Sender {
     pub(crate) largest_arrived: u32,
     pub(crate) sent_last: Option<Time>,
     /// Sent and not known to have arrived, oldest first.
-    pub(crate) sent: VecDeque<Sent>,
+    pub(crate) sent: VecDeque<SentSegment>,
     /// Number of segments in flight.
     pub(crate) on_the_way: Tally,
     /// Passed, and not yet at the sender.
@@ -70,7 +70,7 @@ pub(crate) struct Sender {
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentSegment {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) frame: u64,
@@ -142,13 +142,13 @@ pub(crate) struct Hole {
 
 /// Relation of a range of sequence numbers to those known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Order {
+pub(crate) enum SequenceRelation {
     /// It continues (or leaves a gap and then continues).
     New,
     /// It fills a hole.
     Filled(Hole),
     /// It was seen before.
-    Again(Option<Sent>),
+    Again(Option<SentSegment>),
     /// It was seen a moment ago.
     Twice,
     /// One byte, or none, from before the end: a probe for the peer's life or window.
@@ -159,8 +159,8 @@ pub(crate) enum Order {
 const CLOCK: Duration = Duration::from_micros(50);
 /// A sender so near to the place of the capture has acknowledgements when they pass.
 const NEAR: Duration = Duration::from_millis(2);
-const MOST_ACKS: usize = 1_024;
-const MOST_HOLES: usize = 64;
+const MAX_ACKS: usize = 1_024;
+const MAX_HOLES: usize = 64;
 
 impl Sender {
     /// The sequence number nearest to what was sent so far; the first one is anywhere.
@@ -184,7 +184,7 @@ impl Sender {
         mark: Mark,
         identification: u16,
         soon: Duration,
-    ) -> Order {
+    ) -> SequenceRelation {
         let Mark { at, frame } = mark;
         if !self.is_seen {
             self.is_seen = true;
@@ -199,11 +199,11 @@ impl Sender {
         let is_repeated = |sender: &Self| sender.sent.iter().rev().any(|sent| sent.start == start);
         let order = match start < self.next && self.acknowledged <= start && is_repeated(self) {
             true => self.send_again(start, self.next, mark, soon),
-            false => Order::New,
+            false => SequenceRelation::New,
         };
         if start > self.next {
             let holes = self.holes.get_or_insert_default();
-            if holes.len() >= MOST_HOLES {
+            if holes.len() >= MAX_HOLES {
                 holes.remove(0);
             }
             holes.push(Hole { start: self.next, end: start, since: at, frame, identification });
@@ -213,17 +213,17 @@ impl Sender {
         }
         let ahead = bounded(self.next.saturating_sub(self.acknowledged));
         let first = start.max(self.next);
-        let sent = Sent { start: first, end, frame, at, again_at: at, times: 1, ahead };
+        let sent = SentSegment { start: first, end, frame, at, again_at: at, times: 1, ahead };
         self.set_out(self.sent.len(), sent);
         self.next = end;
         self.sent_last = Some(at);
-        if matches!(order, Order::Again(Some(_))) { order } else { Order::New }
+        if matches!(order, SequenceRelation::Again(Some(_))) { order } else { SequenceRelation::New }
     }
 
-    fn send_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> Order {
+    fn send_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {
         let order = self.place_again(start, end, mark, soon);
         // What had arrived needs no repair: its acknowledgement crossed it on the way.
-        if !matches!(order, Order::Probe | Order::Twice) && end > self.acknowledged {
+        if !matches!(order, SequenceRelation::Probe | SequenceRelation::Twice) && end > self.acknowledged {
             self.sent_last = Some(mark.at);
             self.repaired = self.next;
             self.largest_since_loss = 0;
@@ -231,11 +231,11 @@ impl Sender {
         order
     }
 
-    fn place_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> Order {
+    fn place_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {
         let Mark { at, frame } = mark;
         // The byte by which it probed a window without room, as long as that was not taken.
         if end == start + 1 && self.probe == Some(start) && self.acknowledged <= start {
-            return Order::Probe;
+            return SequenceRelation::Probe;
         }
         if end <= start + 1
             && start + 1 == self.next
@@ -248,7 +248,7 @@ impl Sender {
                 if let Some(newest) = self.sent.back_mut() {
                     newest.times += 1;
                 }
-                return Order::Probe;
+                return SequenceRelation::Probe;
             }
         }
         let filled = |hole: &Hole| hole.start < end && start < hole.end;
@@ -257,7 +257,7 @@ impl Sender {
         {
             let hole = holes.remove(place);
             for (first, last) in [(hole.start, start), (end, hole.end)] {
-                if first < last && holes.len() < MOST_HOLES {
+                if first < last && holes.len() < MAX_HOLES {
                     holes.push(Hole { start: first, end: last, ..hole });
                 }
             }
@@ -265,18 +265,18 @@ impl Sender {
             let (start, end) = (start.max(hole.start), end.min(hole.end));
             let place = self.sent.partition_point(|sent| sent.end <= start);
             let ahead = bounded(start.saturating_sub(self.acknowledged));
-            self.set_out(place, Sent { start, end, frame, at, again_at: at, times: 1, ahead });
-            return Order::Filled(hole);
+            self.set_out(place, SentSegment { start, end, frame, at, again_at: at, times: 1, ahead });
+            return SequenceRelation::Filled(hole);
         }
         let first = self.sent.partition_point(|sent| sent.end <= start);
         let before = self.sent.get(first).copied().filter(|sent| sent.start < end);
         if before.is_some_and(|before| before.start == start && at.since(before.again_at) < soon) {
-            return Order::Twice;
+            return SequenceRelation::Twice;
         }
         for sent in self.sent.iter_mut().skip(first).take_while(|sent| sent.start < end) {
             (sent.again_at, sent.times) = (at, sent.times + 1);
         }
-        Order::Again(before)
+        SequenceRelation::Again(before)
     }
 
     /// Its peer acknowledged up to `to`, and offered `window` bytes more. `None` if that lets it send no more.
@@ -302,7 +302,7 @@ impl Sender {
         // What waits behind a loss is acknowledged when that is repaired (as Karn saw).
         let is_clear = bytes > 0 && self.acknowledged >= self.repaired;
         let fresh = newest.filter(|sent| is_clear && sent.end > self.acknowledged && sent.times == 1);
-        let arrived = |sent: Sent| bounded(sent.end - sent.start);
+        let arrived = |sent: SentSegment| bounded(sent.end - sent.start);
         self.largest_arrived = self.largest_arrived.max(fresh.map_or(0, arrived));
         let ack = Ack {
             frame,
@@ -372,7 +372,7 @@ impl Sender {
     }
 
     fn will_hear(&mut self, ack: Ack) {
-        if self.acks.len() >= MOST_ACKS {
+        if self.acks.len() >= MAX_ACKS {
             self.acks.pop_front();
         }
         if self.acks.capacity() == 0 {
@@ -397,7 +397,13 @@ impl Sender {
     /// Returns the acknowledgements that the sender has by `now`. `away` is the time they need to it and its packets
     /// back, which may be `slack` too long. Its earlier knowledge remains available until [`Sender::forget`]. `echo` is
     /// the stamp that its segment echoes: an acknowledgement with a later one had not come.
-    pub(crate) fn learn(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> Learned {
+    pub(crate) fn learn(
+        &mut self,
+        now: Time,
+        away: Duration,
+        slack: Duration,
+        echo: Option<u32>,
+    ) -> AckFacts {
         // None is faster than the fastest, but for what the slowest link spares an acknowledgement that is shorter than
         // what that was measured by; and a little less forgives the clock.
         let learned = self.learn_within(now, away, CLOCK.max(away / 20), echo);
@@ -408,7 +414,7 @@ impl Sender {
         self.learn_within(now, away, slack, echo)
     }
 
-    fn learn_within(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> Learned {
+    fn learn_within(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> AckFacts {
         let least = away.saturating_sub(slack);
         let echoes_bare = self.echoes_bare;
         // Of several with the stamp that it echoes, only the first has come for certain.
@@ -425,7 +431,7 @@ impl Sender {
         // What a path adds at times: an acknowledgement that came so much earlier did not make it send.
         let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
         let mut learned =
-            Learned { known: self.known, edge: self.edge, acks: 0, last: None, again: None, freed: 0 };
+            AckFacts { known: self.known, edge: self.edge, acks: 0, last: None, again: None, freed: 0 };
         while let Some(ack) = self.acks.front().copied().filter(&mut has_come) {
             self.acks.pop_front();
             self.edge = ack.edge;
@@ -514,7 +520,7 @@ fn bounded(bytes: u64) -> u32 {
 
 /// Facts that a sender learned since it last sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Learned {
+pub(crate) struct AckFacts {
     /// Its earlier knowledge: the acknowledged position, and the window edge.
     pub(crate) known: u64,
     pub(crate) edge: Option<u64>,

@@ -9,8 +9,8 @@ use wire::{Duration, Time};
 
 use crate::causes::connection_per_request::{AT_ONCE, RIGHT_BEFORE, SOON};
 use crate::dhttp::Dialogues;
-use crate::flow::opening::{ALTERNATIVE, Refused};
-use crate::flow::{Flow, Follows};
+use crate::flow::opening::{ALTERNATIVE, RefusedConnection};
+use crate::flow::{Flow, PreviousConnection};
 use crate::flows::{Flows, Key, Slot};
 use crate::gap::Mark;
 use crate::hosts::Hosts;
@@ -31,10 +31,10 @@ pub struct Diagnosis {
     /// Connections still open at the end of the capture: the first to be reported is the last.
     left: Vec<(Time, u64, Slot)>,
     /// A client's last connections to a server.
-    habits: BTreeMap<(IpAddr, SocketAddr), Habit>,
+    habits: BTreeMap<(IpAddr, SocketAddr), ConnectionHabit>,
     hosts: Hosts,
     /// Connections that were just refused.
-    refused: VecDeque<Refused>,
+    refused: VecDeque<RefusedConnection>,
     options: Options,
     totals: Totals,
     tick: Tick,
@@ -54,7 +54,7 @@ pub struct Options {
 
 /// Position of a packet in its capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct PacketPosition {
     /// Its number, from 1.
     pub frame: u64,
     /// The interface on which it was captured. Where a connection crosses several, each direction is watched on the
@@ -85,15 +85,15 @@ impl Totals {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Habit {
+struct ConnectionHabit {
     /// End of the last connection that closed, if one has.
-    ended: Option<Ended>,
+    ended: Option<ClosedConnection>,
     /// The last that was opened.
     opened: Option<(Time, Slot)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Ended {
+struct ClosedConnection {
     at: Time,
     requests: u64,
     /// Its first packet, and how far its window was open.
@@ -108,12 +108,12 @@ struct Ended {
 pub const LEAP: Duration = Duration::from_secs(86_400);
 /// Maximum number of connections followed at once. Those never answered make way for others, then the idle; if none is,
 /// others are not followed: a whole diagnosis of some is worth more than a part of each.
-const MOST_FLOWS: usize = 1 << 14;
+const MAX_FLOWS: usize = 1 << 14;
 /// Time without a packet after which a connection may make way.
 const IDLE: Duration = Duration::from_secs(10);
 /// Refused connections that wait for an alternative.
 const MAX_REFUSED: usize = 64;
-const MOST_HABITS: usize = 1 << 14;
+const MAX_HABITS: usize = 1 << 14;
 /// Maximum time after the close in which a retransmission may come.
 const LINGER: Duration = Duration::from_secs(3);
 
@@ -124,8 +124,8 @@ impl Diagnosis {
     }
 
     /// A packet, captured at `now`.
-    pub fn handle(&mut self, now: Time, seen: Seen, packet: &Packet<'_>) {
-        let Seen { frame, interface: _ } = seen;
+    pub fn handle(&mut self, now: Time, seen: PacketPosition, packet: &Packet<'_>) {
+        let PacketPosition { frame, interface: _ } = seen;
         self.totals.packets += 1;
         self.tick.passed(now);
         let mark = Mark { at: now, frame };
@@ -154,7 +154,7 @@ impl Diagnosis {
             }
             found => found,
         };
-        if slot.is_none() && self.flows.len() >= MOST_FLOWS && !self.evict(now) {
+        if slot.is_none() && self.flows.len() >= MAX_FLOWS && !self.evict(now) {
             self.totals.beyond += 1;
             return;
         }
@@ -184,7 +184,7 @@ impl Diagnosis {
     fn accepted(&mut self, server: SocketAddr, now: Time) {
         self.hosts.accepted(server, now);
         self.refused.retain(|refused| now.since(refused.at) <= ALTERNATIVE);
-        for Refused { at: _, port, slot, frame } in self.refused.iter().copied() {
+        for RefusedConnection { at: _, port, slot, frame } in self.refused.iter().copied() {
             let flow =
                 self.flows.at(slot).filter(|flow| port == server.port() && flow.started.frame == frame);
             if let Some(flow) = flow.filter(|flow| flow.server != server) {
@@ -198,7 +198,7 @@ impl Diagnosis {
         &mut self,
         slot: Slot,
         now: Time,
-        seen: Seen,
+        seen: PacketPosition,
         packet: &Packet<'_>,
         tcp: TcpSegment<'_>,
     ) -> bool {
@@ -211,8 +211,8 @@ impl Diagnosis {
     }
 
     /// Gives a packet to its connection.
-    fn pass(&mut self, key: Key, slot: Slot, now: Time, seen: Seen, packet: &Packet<'_>) {
-        let Seen { frame, interface } = seen;
+    fn pass(&mut self, key: Key, slot: Slot, now: Time, seen: PacketPosition, packet: &Packet<'_>) {
+        let PacketPosition { frame, interface } = seen;
         let Transport::Tcp(tcp) = packet.transport else { return };
         let keep = self.flows.keep();
         let Some(flow) = self.flows.at(slot) else { return };
@@ -233,7 +233,7 @@ impl Diagnosis {
             self.over.push_back((now, key));
             self.hosts.heard(server.ip(), now);
             if is_refused && self.refused.len() < MAX_REFUSED {
-                self.refused.push_back(Refused { at: now, port: server.port(), slot, frame });
+                self.refused.push_back(RefusedConnection { at: now, port: server.port(), slot, frame });
             }
         }
     }
@@ -270,9 +270,9 @@ impl Diagnosis {
         tcp: TcpSegment<'_>,
     ) -> Flow {
         let opens = tcp.flags.contains(Flags::SYN);
-        let answers = opens && tcp.flags.contains(Flags::ACK);
-        let source_is_client = match (opens, answers) {
-            (true, answers) => !answers,
+        let responses = opens && tcp.flags.contains(Flags::ACK);
+        let source_is_client = match (opens, responses) {
+            (true, responses) => !responses,
             (false, _) => is_client(source, destination),
         };
         let (client, server) = if source_is_client { (source, destination) } else { (destination, source) };
@@ -281,7 +281,7 @@ impl Diagnosis {
         let mut flow = Flow::new(client, server, &first, self.options);
         if self.dialogues.has_door(client, server) {
             flow.is_of_a_dialogue();
-        } else if opens && !answers {
+        } else if opens && !responses {
             self.notice_habit(&mut flow, now);
         }
         flow
@@ -291,13 +291,13 @@ impl Diagnosis {
     fn notice_habit(&self, flow: &mut Flow, now: Time) {
         let habit = self.habits.get(&(flow.client.ip(), flow.server));
         let ended = habit.and_then(|habit| habit.ended);
-        if let Some(Ended { at, requests: _, packet, window, closing }) =
+        if let Some(ClosedConnection { at, requests: _, packet, window, closing }) =
             ended.filter(|ended| ended.requests == 1 && now.since(ended.at) <= SOON)
         {
             // A client that opens immediately, as seen from here, had waited for that close.
             let is_at_once = now.since(at) <= closing * 3 / 2 + AT_ONCE;
             let closing = if is_at_once { closing } else { Duration::ZERO };
-            flow.follows(Follows { packet, window, closing });
+            flow.follows(PreviousConnection { packet, window, closing });
         }
     }
 
@@ -305,13 +305,13 @@ impl Diagnosis {
     fn remember(&mut self, now: Time, slot: Slot) {
         let Some(flow) = self.flows.at(slot) else { return };
         let (requests, packet, window) = (flow.requests(), flow.started.frame, flow.window());
-        let ended = Ended { at: now, requests, packet, window, closing: flow.closing() };
+        let ended = ClosedConnection { at: now, requests, packet, window, closing: flow.closing() };
         let client = (flow.client.ip(), flow.server);
         self.habit(client).ended = Some(ended);
     }
 
-    fn habit(&mut self, client: (IpAddr, SocketAddr)) -> &mut Habit {
-        if self.habits.len() >= MOST_HABITS && !self.habits.contains_key(&client) {
+    fn habit(&mut self, client: (IpAddr, SocketAddr)) -> &mut ConnectionHabit {
+        if self.habits.len() >= MAX_HABITS && !self.habits.contains_key(&client) {
             self.habits.pop_first();
         }
         self.habits.entry(client).or_default()
@@ -329,13 +329,13 @@ impl Diagnosis {
         let is_right_before = now.since(opened) <= RIGHT_BEFORE;
         let follower = self.flows.at(next).filter(|flow| is_right_before && flow.started.at == opened);
         if let Some(follower) = follower {
-            follower.follows(Follows { packet, window, closing: Duration::ZERO });
+            follower.follows(PreviousConnection { packet, window, closing: Duration::ZERO });
         }
     }
 
     fn release(&mut self, now: Time) {
         while let Some((ended, key)) = self.over.front().copied() {
-            if now.since(ended) < LINGER && self.over.len() < MOST_FLOWS {
+            if now.since(ended) < LINGER && self.over.len() < MAX_FLOWS {
                 break;
             }
             self.over.pop_front();
@@ -366,7 +366,7 @@ impl Diagnosis {
             |(is_answered, last_at, _): &(bool, Time, Slot)| !is_answered || now.since(*last_at) >= IDLE;
         let longest_idle = flows.first().map(|(_, last_at, _)| *last_at).unwrap_or(now);
         let going: Vec<Slot> =
-            flows.into_iter().filter(may_go).map(|(_, _, slot)| slot).take(MOST_FLOWS / 8).collect();
+            flows.into_iter().filter(may_go).map(|(_, _, slot)| slot).take(MAX_FLOWS / 8).collect();
         if going.is_empty() {
             self.none_idle_before = longest_idle + IDLE;
         }

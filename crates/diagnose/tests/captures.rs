@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use diagnose::{Cause, Diagnosis, Finding, FlowReport, Options, Seen};
+use diagnose::{Cause, Diagnosis, Finding, FlowReport, Options, PacketPosition};
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use trace::capture::{Reader, tunnel};
@@ -18,8 +18,8 @@ use wire::packet::Packet;
 
 #[test]
 fn every_labelled_stall_is_found_in_its_place() {
-    let Some(folder) = folder() else { return };
-    let labels = fs::read_to_string(folder.join("labels.tsv")).unwrap();
+    let Some(directory) = directory() else { return };
+    let labels = fs::read_to_string(directory.join("labels.tsv")).unwrap();
     let mut missed = Vec::new();
     for line in labels.lines().skip(1) {
         let cells: Vec<&str> = line.split('\t').collect();
@@ -27,7 +27,7 @@ fn every_labelled_stall_is_found_in_its_place() {
         let Some(causes) = causes(label) else { continue };
         let (from, to): (u64, u64) = (from.parse().unwrap(), to.parse().unwrap());
         let labelled: f64 = duration.parse().unwrap();
-        let flows = diagnosed(&folder.join(file));
+        let flows = diagnosed(&directory.join(file));
         let fits = |finding: &&Finding| {
             let lost = finding.lost.as_millis_f64();
             causes.contains(&finding.cause)
@@ -45,8 +45,8 @@ fn every_labelled_stall_is_found_in_its_place() {
 
 #[test]
 fn duplicate_captures_are_no_retransmissions() {
-    let Some(folder) = folder() else { return };
-    let flows = diagnosed(&folder.join("tcptrace__hardware_dups.dmp.gz"));
+    let Some(directory) = directory() else { return };
+    let flows = diagnosed(&directory.join("tcptrace__hardware_dups.dmp.gz"));
     let losses = [Cause::RetransmissionTimeout, Cause::FastRetransmit, Cause::TailLossProbe];
     assert!(flows[0].counts.iter().all(|count| !losses.contains(&count.cause)), "{:?}", flows[0].counts);
     assert_eq!(flows[0].oddities.captured_twice, 486);
@@ -54,17 +54,17 @@ fn duplicate_captures_are_no_retransmissions() {
 
 #[test]
 fn an_idle_connection_is_no_stall() {
-    let Some(folder) = folder() else { return };
-    let flows = diagnosed(&folder.join("zeek__pipelined-requests.pcap"));
+    let Some(directory) = directory() else { return };
+    let flows = diagnosed(&directory.join("zeek__pipelined-requests.pcap"));
     let longest = flows[0].findings.iter().map(|finding| finding.lost).max();
     assert!(longest < Some(Duration::from_secs(1)), "{longest:?}");
 }
 
 #[test]
 fn contradictory_and_disordered_segments_are_read_without_a_stall() {
-    let Some(folder) = folder() else { return };
+    let Some(directory) = directory() else { return };
     for file in ["wireshark__http-ooo.pcap", "wireshark__tcp-badsegments.pcap"] {
-        for flow in diagnosed(&folder.join(file)) {
+        for flow in diagnosed(&directory.join(file)) {
             assert_eq!(flow.findings.len(), 0, "{file}: {:?}", flow.findings);
         }
     }
@@ -72,8 +72,8 @@ fn contradictory_and_disordered_segments_are_read_without_a_stall() {
 
 #[test]
 fn every_nanosecond_of_every_capture_is_accounted_for() {
-    let Some(folder) = folder() else { return };
-    for entry in fs::read_dir(&folder).unwrap() {
+    let Some(directory) = directory() else { return };
+    for entry in fs::read_dir(&directory).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|ending| ending == "tsv" || ending == "md") {
             continue;
@@ -100,12 +100,12 @@ fn causes(label: &str) -> Option<&'static [Cause]> {
     })
 }
 
-fn folder() -> Option<PathBuf> {
-    let folder = std::env::var_os("ROUNDTRIP_CAPTURES").map(PathBuf::from);
-    if folder.is_none() {
+fn directory() -> Option<PathBuf> {
+    let directory = std::env::var_os("ROUNDTRIP_CAPTURES").map(PathBuf::from);
+    if directory.is_none() {
         skip::because("ROUNDTRIP_CAPTURES names no folder of labelled captures");
     }
-    folder
+    directory
 }
 
 fn diagnosed(path: &Path) -> Vec<FlowReport> {
@@ -126,7 +126,7 @@ fn diagnosed(path: &Path) -> Vec<FlowReport> {
     while let Ok(Some(frame)) = reader.read() {
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
             let (packet, _) = tunnel::innermost(packet);
-            let seen = Seen { frame: frame.number, interface: frame.interface };
+            let seen = PacketPosition { frame: frame.number, interface: frame.interface };
             diagnosis.handle(frame.at, seen, &packet);
         }
     }

@@ -3,7 +3,7 @@
 
 extern crate roundtrip_diagnose as diagnose;
 
-use diagnose::{Diagnosis, FlowReport, Options, Seen};
+use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
 use wire::packet::{Flags, Packet, TcpBuilder};
 use wire::{Duration, Time};
 
@@ -29,7 +29,7 @@ impl Capture {
             .write(payload, &mut bytes)
             .unwrap();
         self.frame += 1;
-        let seen = Seen { frame: self.frame, interface: 0 };
+        let seen = PacketPosition { frame: self.frame, interface: 0 };
         self.diagnosis.handle(at, seen, &Packet::read(&bytes).unwrap());
         self.reports.extend(std::iter::from_fn(|| self.diagnosis.poll()));
     }

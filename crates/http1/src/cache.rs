@@ -7,26 +7,26 @@
 //! | `control` | `Cache-Control` |
 //! | [`targeted`] | fields for one class of caches in its place |
 //! | `date` | dates, as they are read |
-//! | [`asked`] | a request as a cache sees it |
+//! | [`parsed_request`] | a request as a cache sees it |
 //! | [`policy`] | whether a response may be stored, and how long it is fresh |
 //! | [`vary`] | the requests it may be reused for |
-//! | [`mod@answer`] | the response to a request, made from it |
+//! | [`mod@reuse`] | the response to a request, made from it |
 //! | [`update`] | validation and invalidation |
 //!
 //! Not a store, a clock or a client: it stores nothing itself and sends nothing; times count from 1970. It is our own
 //! because of what must be stored with each object: the http-cache-semantics crate holds two maps of fields for each,
 //! several times the memory that a store of a million small objects can spend, and decides about whole responses only.
 
-pub mod answer;
-pub mod asked;
 mod control;
 mod date;
+pub mod parsed_request;
 pub mod policy;
+pub mod reuse;
 pub mod targeted;
 pub mod update;
 pub mod vary;
 
-pub use answer::{Given, Kept, answer};
-pub use asked::Asked;
-pub use policy::{Policy, Times, Trouble, Verdict, says_how_long};
+pub use parsed_request::ParsedRequest;
+pub use policy::{Policy, ServerFailure, Times, Verdict, says_how_long};
+pub use reuse::{ServedResponse, StoredResponse, reuse};
 pub use vary::Choice;

@@ -22,7 +22,7 @@ use crate::message::field::list;
 pub use decode::{DecodeFault, Decoder};
 pub use encode::encoded;
 pub use media::{is_text, media_type};
-pub use negotiate::Accepted;
+pub use negotiate::AcceptedCodings;
 
 /// Content coding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -188,13 +188,13 @@ pub fn response(head: &ResponseHead, name: &str) -> ResponseHead {
 
 /// Returns trailers for the next hop: without those that would change the header section (RFC 9110, section 6.5.1).
 pub fn trailers(fields: &Fields) -> Fields {
-    let mut kept = Fields::new();
+    let mut stored = Fields::new();
     let heads_only =
         ["Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Trailer"];
     for (field, value) in passing(fields, &heads_only) {
-        kept.push_checked(field, value);
+        stored.push_checked(field, value);
     }
-    kept
+    stored
 }
 
 /// Every field that is for more than one hop (RFC 9110, section 7.6.1), but for those named.
@@ -446,11 +446,11 @@ mod tests {
 
     #[test]
     fn max_forwards_limits_options() {
-        let asked =
+        let requested =
             |hops: &str| planned(&format!("OPTIONS http://h/ HTTP/1.1\r\nHost: h\r\nMax-Forwards: {hops}"));
-        assert_eq!(asked("0"), Ok(Plan::Own("*".to_owned())));
-        assert_eq!(asked("x").unwrap_err().status, 400);
-        let Ok(Plan::Forward(forward)) = asked("3") else { panic!("not passed on") };
+        assert_eq!(requested("0"), Ok(Plan::Own("*".to_owned())));
+        assert_eq!(requested("x").unwrap_err().status, 400);
+        let Ok(Plan::Forward(forward)) = requested("3") else { panic!("not passed on") };
         assert_eq!(forward.head.fields.get("Max-Forwards"), Some(&b"2"[..]));
     }
 

@@ -20,11 +20,11 @@ use wire::{Bytes, Time};
 
 use crate::message::write::WriteBuffer;
 use crate::message::{Event, Fields, Framing, PeerFault, RequestHead, RequestReader, Version};
-use exchange::{Coding, Exchange, Rest, write_last_chunk};
+use exchange::{Exchange, RemainingBody, TransferCoding, write_last_chunk};
 use response::{Head, check_interim, write_interim};
-use unread::Unread;
+use unread::UnreadBytes;
 
-pub use config::{Closing, Patience, ServerConfig};
+pub use config::{Closing, ConnectionTimeouts, ServerConfig};
 pub use response::{Misuse, Response, ResponseBody};
 
 /// Input from the socket.
@@ -73,7 +73,7 @@ pub struct RequestId(pub u64);
 pub struct ServerConnection {
     config: ServerConfig,
     reader: RequestReader,
-    unread: Unread,
+    unread: UnreadBytes,
     phase: Phase,
     exchange: Option<Exchange>,
     /// Requests so far.
@@ -107,7 +107,7 @@ impl ServerConnection {
         Self {
             config,
             reader: RequestReader::new(config.limits),
-            unread: Unread::default(),
+            unread: UnreadBytes::default(),
             phase: Phase::Idle(now),
             exchange: None,
             requests: 0,
@@ -181,14 +181,14 @@ impl ServerConnection {
         let (head, rest) = self.exchange(id)?.begin(status, fields, body, last)?;
         self.writes.head(|out| head.write(fields, out));
         match rest {
-            Rest::Whole(body) => {
+            RemainingBody::Whole(body) => {
                 if !body.is_empty() {
                     self.writes.body(|out| out.extend_from_slice(&body));
                 }
                 self.complete(now);
             }
-            Rest::Nothing => self.complete(now),
-            Rest::Parts => self.send_writes(),
+            RemainingBody::Nothing => self.complete(now),
+            RemainingBody::Parts => self.send_writes(),
         }
         Ok(())
     }
@@ -236,8 +236,8 @@ impl ServerConnection {
     /// As for [`ServerConnection::finish`].
     pub fn finish_with(&mut self, now: Time, id: RequestId, trailers: &Fields) -> Result<(), Misuse> {
         match self.exchange(id)?.end() {
-            Ok(Coding::Plain) => {}
-            Ok(Coding::Chunked) => self.writes.part(|out| write_last_chunk(trailers, out)),
+            Ok(TransferCoding::Plain) => {}
+            Ok(TransferCoding::Chunked) => self.writes.part(|out| write_last_chunk(trailers, out)),
             Err(misuse) => {
                 if misuse == Misuse::TooShort(id) {
                     self.exchange = None;
@@ -300,7 +300,7 @@ impl ServerConnection {
                 let id = RequestId(self.requests);
                 self.requests += 1;
                 *exchange = Some(Exchange::new(id, &head));
-                self.phase = Phase::Body(now + self.config.patience.request);
+                self.phase = Phase::Body(now + self.config.timeout.request);
                 let waits = framing != Framing::Length(0) && head.fields.has_token("Expect", "100-continue");
                 self.outputs.push_back(Output::Request(id, head));
                 if waits {
@@ -310,7 +310,7 @@ impl ServerConnection {
             }
             (Event::Body(part), Some(exchange)) => {
                 if let Phase::Body(until) = self.phase {
-                    let Patience { idle: _, request, least_rate, linger: _ } = self.config.patience;
+                    let ConnectionTimeouts { idle: _, request, least_rate, linger: _ } = self.config.timeout;
                     let earned = until + least_rate.time_for(Bytes::new(part.len() as u64));
                     self.phase = Phase::Body(earned.min(now + request));
                 }
@@ -373,7 +373,7 @@ impl ServerConnection {
         match self.config.closing {
             Closing::Careful if !self.unread.ended => {
                 self.outputs.push_back(Output::HalfClose);
-                self.unread = Unread::default();
+                self.unread = UnreadBytes::default();
                 self.phase = Phase::Linger(now);
             }
             Closing::Careful | Closing::Naive => self.close(Output::Close),
@@ -384,12 +384,12 @@ impl ServerConnection {
     fn close(&mut self, how: Output) {
         self.outputs.extend(self.exchange.take().map(|exchange| Output::RequestAborted(exchange.id)));
         self.outputs.push_back(how);
-        self.unread = Unread::default();
+        self.unread = UnreadBytes::default();
         self.phase = Phase::Closed;
     }
 
     fn deadline(&self) -> Option<Time> {
-        let Patience { idle, request, least_rate: _, linger } = self.config.patience;
+        let ConnectionTimeouts { idle, request, least_rate: _, linger } = self.config.timeout;
         match self.phase {
             Phase::Idle(since) => Some(since + idle),
             Phase::Head(since) => Some(since + request),

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use wire::{Bytes, Seed};
 
-use crate::content::{Accepted, Coding};
-use crate::message::range::{self, Wanted};
+use crate::content::{AcceptedCodings, Coding};
+use crate::message::range::{self, RequestedRange};
 use crate::message::validator::is_unchanged;
 use crate::message::{Fields, Method, RequestHead, Validator, Version};
 use crate::server::{Response, ResponseBody};
@@ -92,7 +92,7 @@ impl Site {
 
     /// Returns the validator of an object for a client that speaks this version, and accepts these codings; `None` if
     /// the site gives no validators, or has no such object.
-    pub fn validator(&self, index: usize, version: Version, accepted: &Accepted) -> Option<Validator> {
+    pub fn validator(&self, index: usize, version: Version, accepted: &AcceptedCodings) -> Option<Validator> {
         let object = self.objects.get(index)?;
         let (coding, _) = object.body_for(accepted);
         object.validator(version, coding)
@@ -111,12 +111,12 @@ impl Site {
             Method::Options | Method::Other(_) => return Response::empty(405),
         }
         let object = self.paths.get(&request.target).and_then(|index| self.objects.get(*index));
-        object.map_or_else(|| Response::empty(404), |object| answer(object, request))
+        object.map_or_else(|| Response::empty(404), |object| respond(object, request))
     }
 }
 
-fn answer(object: &Object, request: &RequestHead) -> Response {
-    let (coding, body) = object.body_for(&Accepted::of(&request.fields));
+fn respond(object: &Object, request: &RequestHead) -> Response {
+    let (coding, body) = object.body_for(&AcceptedCodings::of(&request.fields));
     let mut fields = Fields::new();
     match object.validator(request.version, coding) {
         Some(Validator::EntityTag(tag)) => fields.push_checked(b"ETag", tag.as_bytes()),
@@ -140,14 +140,14 @@ fn answer(object: &Object, request: &RequestHead) -> Response {
     }
     let length = body.len() as u64;
     match range::wanted(request, tag.as_deref(), LAST_MODIFIED, length) {
-        Wanted::Whole => Response { status: 200, fields, body: ResponseBody::Whole(body) },
-        Wanted::Part { first, last } => {
+        RequestedRange::Whole => Response { status: 200, fields, body: ResponseBody::Whole(body) },
+        RequestedRange::Part { first, last } => {
             let part = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
             let bytes = body.get(part(first)..=part(last)).unwrap_or_default();
             fields.push_checked(b"Content-Range", format!("bytes {first}-{last}/{length}").as_bytes());
             Response { status: 206, fields, body: ResponseBody::Whole(Arc::from(bytes)) }
         }
-        Wanted::Nowhere => {
+        RequestedRange::Nowhere => {
             let mut fields = Fields::new();
             fields.push_checked(b"Content-Range", format!("bytes */{length}").as_bytes());
             Response { fields, ..Response::empty(416) }
@@ -184,7 +184,7 @@ mod tests {
     fn unchanged_objects_are_not_sent() {
         let sizes = [6_651, 0].map(Bytes::new);
         let plain = Site::new(&sizes, Seed::default()).unwrap();
-        let plainly = Accepted::any_of(&[]);
+        let plainly = AcceptedCodings::any_of(&[]);
         assert_eq!(plain.validator(0, Version::Http11, &plainly), None);
         let site = plain.with_validators(Seed::default());
         for version in [Version::Http10, Version::Http11] {
@@ -193,9 +193,9 @@ mod tests {
                     let (method, target) = (Method::Get, target.to_owned());
                     site.respond(&RequestHead { method, target, version, fields })
                 };
-                let mut kept = Fields::new();
-                site.validator(index, version, &plainly).unwrap().condition(&mut kept).unwrap();
-                let (first, again) = (ask(Fields::new()), ask(kept));
+                let mut stored = Fields::new();
+                site.validator(index, version, &plainly).unwrap().condition(&mut stored).unwrap();
+                let (first, again) = (ask(Fields::new()), ask(stored));
                 assert_eq!((first.status, again.status), (200, 304), "{version:?} {target}");
                 assert_eq!(again.body, ResponseBody::Whole(Arc::from([])));
                 assert_eq!(first.fields.iter().next(), again.fields.iter().next());
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn range_of_the_same_object_gets_a_part() {
         let site = Site::of(vec![Arc::from(*b"0123456789")]).with_validators(Seed::default());
-        let plainly = Accepted::any_of(&[]);
+        let plainly = AcceptedCodings::any_of(&[]);
         let Some(Validator::EntityTag(tag)) = site.validator(0, Version::Http11, &plainly) else {
             panic!("no tag")
         };

@@ -3,7 +3,8 @@
 
 use roundtrip_http1::message::{Fields, PeerFault};
 use roundtrip_http1::server::{
-    Input, Misuse, Output, Patience, RequestId, Response, ResponseBody, ServerConfig, ServerConnection,
+    ConnectionTimeouts, Input, Misuse, Output, RequestId, Response, ResponseBody, ServerConfig,
+    ServerConnection,
 };
 use wire::{Duration, Time};
 
@@ -12,7 +13,7 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// Outputs of a connection, reduced to those that these tests check.
 #[derive(Debug, PartialEq, Eq)]
-enum Did {
+enum OutputEvent {
     Requested(u64, String),
     Body(String),
     Ended(u64),
@@ -31,35 +32,35 @@ impl Client {
         Self(ServerConnection::new(NOW, ServerConfig::default()))
     }
 
-    fn says(&mut self, bytes: impl AsRef<[u8]>) -> Vec<Did> {
+    fn says(&mut self, bytes: impl AsRef<[u8]>) -> Vec<OutputEvent> {
         self.0.handle(NOW, Input::Received(bytes.as_ref()));
         self.did(NOW)
     }
 
-    fn ends(&mut self) -> Vec<Did> {
+    fn ends(&mut self) -> Vec<OutputEvent> {
         self.0.handle(NOW, Input::EndOfStream);
         self.did(NOW)
     }
 
-    fn answered(&mut self, id: u64, response: Response) -> Vec<Did> {
+    fn answered(&mut self, id: u64, response: Response) -> Vec<OutputEvent> {
         self.0.respond(NOW, RequestId(id), response).unwrap();
         self.did(NOW)
     }
 
-    fn did(&mut self, now: Time) -> Vec<Did> {
+    fn did(&mut self, now: Time) -> Vec<OutputEvent> {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let mut did = Vec::new();
         loop {
             did.push(match self.0.poll(now) {
-                Output::Request(RequestId(id), head) => Did::Requested(id, head.target),
-                Output::RequestBody(_, part) => Did::Body(text(part)),
-                Output::RequestEnd(RequestId(id)) => Did::Ended(id),
-                Output::RequestAborted(RequestId(id)) => Did::Aborted(id),
-                Output::Send(write) => Did::Sent(text(write)),
-                Output::HalfClose => Did::HalfClosed,
-                Output::Close => Did::Closed,
-                Output::Abort => Did::Reset,
-                Output::Fault(fault) => Did::Complained(fault),
+                Output::Request(RequestId(id), head) => OutputEvent::Requested(id, head.target),
+                Output::RequestBody(_, part) => OutputEvent::Body(text(part)),
+                Output::RequestEnd(RequestId(id)) => OutputEvent::Ended(id),
+                Output::RequestAborted(RequestId(id)) => OutputEvent::Aborted(id),
+                Output::Send(write) => OutputEvent::Sent(text(write)),
+                Output::HalfClose => OutputEvent::HalfClosed,
+                Output::Close => OutputEvent::Closed,
+                Output::Abort => OutputEvent::Reset,
+                Output::Fault(fault) => OutputEvent::Complained(fault),
                 Output::Timeout(_) => return did,
             });
         }
@@ -81,8 +82,8 @@ fn streamed(body: ResponseBody) -> Response {
     Response { status: 200, fields: Fields::new(), body }
 }
 
-fn requested(id: u64) -> [Did; 2] {
-    [Did::Requested(id, "/".to_owned()), Did::Ended(id)]
+fn requested(id: u64) -> [OutputEvent; 2] {
+    [OutputEvent::Requested(id, "/".to_owned()), OutputEvent::Ended(id)]
 }
 
 #[test]
@@ -104,10 +105,10 @@ fn responses_state_whether_the_connection_persists() {
     ] {
         let mut client = Client::connect();
         assert_eq!(client.says(request), requested(0));
-        let mut expected = vec![Did::Sent(format!("{head}Content-Length: 5\r\n\r\nhello"))];
-        expected.extend((!stays).then_some(Did::HalfClosed));
+        let mut expected = vec![OutputEvent::Sent(format!("{head}Content-Length: 5\r\n\r\nhello"))];
+        expected.extend((!stays).then_some(OutputEvent::HalfClosed));
         assert_eq!(client.answered(0, hello()), expected, "{request}");
-        assert_eq!(client.ends(), [Did::Closed]);
+        assert_eq!(client.ends(), [OutputEvent::Closed]);
     }
 }
 
@@ -122,7 +123,7 @@ fn requests_sent_ahead_are_handed_over_one_at_a_time() {
     assert_eq!(client.ends(), []);
     assert!(!client.0.is_reading());
     assert_eq!(client.answered(1, hello()).split_off(1), requested(2));
-    assert_eq!(client.answered(2, hello()).split_off(1), [Did::Closed]);
+    assert_eq!(client.answered(2, hello()).split_off(1), [OutputEvent::Closed]);
 }
 
 #[test]
@@ -140,10 +141,10 @@ fn a_head_request_gets_the_head_alone() {
     let mut client = Client::connect();
     client.says("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\n";
-    assert_eq!(client.answered(0, hello()), [Did::Sent(head.to_owned())]);
+    assert_eq!(client.answered(0, hello()), [OutputEvent::Sent(head.to_owned())]);
     client.says(GET);
     let not_modified = client.answered(1, Response::empty(304));
-    assert_eq!(not_modified, [Did::Sent("HTTP/1.1 304 Not Modified\r\n\r\n".to_owned())]);
+    assert_eq!(not_modified, [OutputEvent::Sent("HTTP/1.1 304 Not Modified\r\n\r\n".to_owned())]);
 }
 
 #[test]
@@ -178,8 +179,8 @@ fn a_body_in_parts_is_chunked_or_counted_or_ends_with_the_connection() {
         client.0.finish(NOW, RequestId(0)).unwrap();
         did.extend(client.did(NOW));
         let expected = writes.into_iter().map(|write| match write {
-            "(end)" => Did::HalfClosed,
-            write => Did::Sent(write.to_owned()),
+            "(end)" => OutputEvent::HalfClosed,
+            write => OutputEvent::Sent(write.to_owned()),
         });
         assert_eq!(did, expected.collect::<Vec<_>>());
     }
@@ -191,18 +192,18 @@ fn a_request_with_a_body_is_handed_over_in_parts() {
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
     assert_eq!(
         client.says(format!("{head}he")),
-        [Did::Requested(0, "/".to_owned()), Did::Body("he".to_owned())]
+        [OutputEvent::Requested(0, "/".to_owned()), OutputEvent::Body("he".to_owned())]
     );
-    assert_eq!(client.says("llo"), [Did::Body("llo".to_owned()), Did::Ended(0)]);
+    assert_eq!(client.says("llo"), [OutputEvent::Body("llo".to_owned()), OutputEvent::Ended(0)]);
 }
 
 #[test]
 fn response_before_the_end_of_its_request_is_the_last() {
     let mut client = Client::connect();
     client.says("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe");
-    assert_eq!(client.answered(0, Response::empty(413)).split_off(1), [Did::HalfClosed]);
+    assert_eq!(client.answered(0, Response::empty(413)).split_off(1), [OutputEvent::HalfClosed]);
     assert_eq!(client.says("llo"), []);
-    assert_eq!(client.ends(), [Did::Closed]);
+    assert_eq!(client.ends(), [OutputEvent::Closed]);
 }
 
 #[test]
@@ -224,11 +225,11 @@ fn bad_request_gets_400_and_is_read_no_further() {
     ] {
         let mut client = Client::connect();
         let did = client.says(request);
-        assert_eq!(did[0], Did::Complained(fault), "{request:?}");
-        let Did::Sent(answer) = &did[1] else { panic!("{did:?}") };
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
-        assert!(answer.ends_with("\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "{answer}");
-        assert_eq!(did[2..], [Did::HalfClosed]);
+        assert_eq!(did[0], OutputEvent::Complained(fault), "{request:?}");
+        let OutputEvent::Sent(response) = &did[1] else { panic!("{did:?}") };
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
+        assert!(response.ends_with("\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "{response}");
+        assert_eq!(did[2..], [OutputEvent::HalfClosed]);
         assert_eq!(client.says(GET), []);
     }
 }
@@ -239,30 +240,30 @@ fn truncated_request_is_aborted() {
     let mut client = Client::connect();
     client.says(post);
     let did = client.says("nonsense\r\n");
-    assert_eq!(did[..2], [Did::Complained(PeerFault::Chunk), Did::Aborted(0)]);
+    assert_eq!(did[..2], [OutputEvent::Complained(PeerFault::Chunk), OutputEvent::Aborted(0)]);
     assert_eq!(client.0.respond(NOW, RequestId(0), hello()), Err(Misuse::NotAwaited(RequestId(0))));
 
     let mut client = Client::connect();
     client.says(post);
     let did = client.ends();
-    assert_eq!(did[..2], [Did::Complained(PeerFault::Truncated), Did::Aborted(0)]);
-    assert_eq!(did[3..], [Did::Closed]);
+    assert_eq!(did[..2], [OutputEvent::Complained(PeerFault::Truncated), OutputEvent::Aborted(0)]);
+    assert_eq!(did[3..], [OutputEvent::Closed]);
 
     let mut client = Client::connect();
     client.says(post);
     client.answered(0, streamed(ResponseBody::Unknown));
     let did = client.says("nonsense\r\n");
-    assert_eq!(did, [Did::Complained(PeerFault::Chunk), Did::Aborted(0), Did::Reset]);
+    assert_eq!(did, [OutputEvent::Complained(PeerFault::Chunk), OutputEvent::Aborted(0), OutputEvent::Reset]);
 
     let mut client = Client::connect();
     client.says(GET);
     client.0.handle(NOW, Input::Reset);
-    assert_eq!(client.did(NOW), [Did::Aborted(0), Did::Closed]);
+    assert_eq!(client.did(NOW), [OutputEvent::Aborted(0), OutputEvent::Closed]);
 }
 
 #[test]
 fn rfc9110_10_1_1_expectations_with_a_body_get_100() {
-    let leave = || Did::Sent("HTTP/1.1 100 Continue\r\n\r\n".to_owned());
+    let leave = || OutputEvent::Sent("HTTP/1.1 100 Continue\r\n\r\n".to_owned());
     for (request, gets_leave) in [
         ("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", true),
         ("POST / HTTP/1.1\r\nHost: h\r\nexpect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n", true),
@@ -287,7 +288,10 @@ fn rfc9110_15_2_interim_responses_are_sent_immediately_and_only_before_the_final
         assert_eq!(client.0.interim(id, status, &hints), Err(Misuse::Status(status)));
     }
     client.0.interim(id, 103, &hints).unwrap();
-    assert_eq!(client.did(NOW), [Did::Sent("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".to_owned())]);
+    assert_eq!(
+        client.did(NOW),
+        [OutputEvent::Sent("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".to_owned())]
+    );
     client.0.respond(NOW, id, streamed(ResponseBody::Length(3))).unwrap();
     assert_eq!(client.0.interim(id, 103, &hints), Err(Misuse::OutOfOrder(id)));
     let mut old = Client::connect();
@@ -315,7 +319,7 @@ fn rfc9112_7_1_2_trailers_only_follow_chunks() {
             .did(NOW)
             .into_iter()
             .filter_map(|did| match did {
-                Did::Sent(text) => Some(text),
+                OutputEvent::Sent(text) => Some(text),
                 _ => None,
             })
             .collect();
@@ -341,26 +345,26 @@ fn rejects_responses_that_would_not_arrive_as_meant() {
     assert_eq!(server.send_part(id, b"four"), Err(Misuse::TooLong(id)));
     server.send_part(id, b"tw").unwrap();
     assert_eq!(server.finish(NOW, id), Err(Misuse::TooShort(id)));
-    assert_eq!(client.did(NOW).last(), Some(&Did::Reset));
+    assert_eq!(client.did(NOW).last(), Some(&OutputEvent::Reset));
 }
 
 #[test]
 fn empty_line_before_the_end_is_ignored() {
     let mut client = Client::connect();
     assert_eq!(client.says("\r\n"), []);
-    assert_eq!(client.ends(), [Did::Closed]);
+    assert_eq!(client.ends(), [OutputEvent::Closed]);
     let mut client = Client::connect();
     assert_eq!(client.says("\r"), []);
-    assert_eq!(client.ends()[0], Did::Complained(PeerFault::Truncated));
+    assert_eq!(client.ends()[0], OutputEvent::Complained(PeerFault::Truncated));
 }
 
 #[test]
 fn timeouts_depend_on_the_awaited_event() {
-    let Patience { idle, request, least_rate: _, linger } = Patience::default();
+    let ConnectionTimeouts { idle, request, least_rate: _, linger } = ConnectionTimeouts::default();
     let mut client = Client::connect();
     assert_eq!(client.deadline(), Some(NOW + idle));
-    assert_eq!(client.did(NOW + idle), [Did::HalfClosed]);
-    assert_eq!(client.did(NOW + idle + linger), [Did::Closed]);
+    assert_eq!(client.did(NOW + idle), [OutputEvent::HalfClosed]);
+    assert_eq!(client.did(NOW + idle + linger), [OutputEvent::Closed]);
     assert_eq!(client.deadline(), None);
 
     let mut client = Client::connect();
@@ -368,8 +372,8 @@ fn timeouts_depend_on_the_awaited_event() {
     client.0.handle(NOW + Duration::from_secs(1), Input::Received(&GET[3..9]));
     assert_eq!(client.deadline(), Some(NOW + request), "a slow head does not buy itself time");
     let did = client.did(NOW + request);
-    assert_eq!(did[0], Did::Complained(PeerFault::TooSlow));
-    assert!(matches!(&did[1], Did::Sent(answer) if answer.starts_with("HTTP/1.1 408 ")));
+    assert_eq!(did[0], OutputEvent::Complained(PeerFault::TooSlow));
+    assert!(matches!(&did[1], OutputEvent::Sent(response) if response.starts_with("HTTP/1.1 408 ")));
 
     let mut client = Client::connect();
     client.says(GET);
@@ -378,7 +382,7 @@ fn timeouts_depend_on_the_awaited_event() {
 
 #[test]
 fn slow_body_times_out_and_steady_body_gets_more_time() {
-    let request = Patience::default().request;
+    let request = ConnectionTimeouts::default().request;
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
     let mut client = Client::connect();
     client.says(head);
@@ -390,7 +394,7 @@ fn slow_body_times_out_and_steady_body_gets_more_time() {
     }
     let end = NOW + request + Duration::from_millis(29 * 2);
     assert_eq!(client.deadline(), Some(end), "a byte a second buys two milliseconds");
-    assert_eq!(client.did(end)[0], Did::Complained(PeerFault::TooSlow));
+    assert_eq!(client.did(end)[0], OutputEvent::Complained(PeerFault::TooSlow));
 
     let mut client = Client::connect();
     client.says(head);

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use dhttp_proto::ClientConfig;
 use wire::Duration;
 
-use crate::secure::Security;
+use crate::tls::Security;
 
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Target {
     /// Value of the header field `Host`.
     pub host: String,
     /// Prefix of the paths of files: at least a slash, with one at the end.
-    pub folder: String,
+    pub directory: String,
     /// Configuration of encrypted connections; `None` for unencrypted ones.
     pub security: Option<Security>,
 }
@@ -95,7 +95,7 @@ impl Protocol {
 pub const PORTS: usize = 8;
 
 /// Maximum number of connections of a user.
-pub const MOST_CONNECTIONS: usize = 1_000;
+pub const MAX_CONNECTIONS: usize = 1_000;
 
 /// A shard of a plan, for one of several generators: each has its share of the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ pub struct Config {
     pub protocol: Protocol,
     /// Configuration of DHTTP clients: today's, or the paper's.
     pub dhttp: ClientConfig,
-    /// Concurrent connections of a user, from 1 to [`MOST_CONNECTIONS`].
+    /// Concurrent connections of a user, from 1 to [`MAX_CONNECTIONS`].
     pub connections: usize,
     /// UDP ports of each thread for DHTTP, which its users share; at least one, and at most one for each user.
     pub ports: usize,
@@ -157,7 +157,7 @@ pub struct Config {
     /// Number of users that share the requests of an open schedule, in all shards together; a closed one has the plan's users.
     pub users: u32,
     /// Timeout of a request.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Start time since 1970, so that several generators start together; `None`: immediately.
     pub at: Option<Duration>,
 }
@@ -168,7 +168,7 @@ mod tests {
 
     fn target(address: &str) -> Target {
         let address = address.parse().unwrap();
-        Target { address, host: String::new(), folder: "/".to_owned(), security: None }
+        Target { address, host: String::new(), directory: "/".to_owned(), security: None }
     }
 
     #[test]

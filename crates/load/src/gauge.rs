@@ -1,6 +1,6 @@
 //! Number of open connections of a thread's users, with its maximum.
 //!
-//! Not the number of connections opened: a connection is counted for as long as its [`Open`] exists.
+//! Not the number of connections opened: a connection is counted for as long as its [`GaugeGuard`] exists.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,14 +17,14 @@ struct Counts {
 
 /// Guard of one counted connection.
 #[derive(Debug)]
-pub(crate) struct Open(Gauge);
+pub(crate) struct GaugeGuard(Gauge);
 
 impl Gauge {
     /// Counts one more connection.
-    pub(crate) fn open(&self) -> Open {
+    pub(crate) fn open(&self) -> GaugeGuard {
         let now = self.0.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.0.most.fetch_max(now, Ordering::Relaxed);
-        Open(self.clone())
+        GaugeGuard(self.clone())
     }
 
     /// Current number.
@@ -39,7 +39,7 @@ impl Gauge {
     }
 }
 
-impl Drop for Open {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         let Self(Gauge(counts)) = self;
         counts.now.fetch_sub(1, Ordering::Relaxed);

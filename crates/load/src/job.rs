@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use http1::message::{Fields, Method, RequestHead, Version};
 use wire::{Duration, Time};
-use workload::plan::{Ask, Begins, Page, Plan};
+use workload::plan::{ObjectRequest, Page, PageStart, Plan};
 
 use crate::config::{Config, Protocol, Target};
-use crate::record::Trouble;
+use crate::record::FailureReason;
 use crate::requests::{Request, Statuses};
 
 /// The work of a run.
@@ -60,18 +60,18 @@ impl<'a> From<&Job<'a>> for Job<'a> {
 
 /// The pages of a closed loop over this number of requests: one each, without a pause.
 pub fn loop_pages(requests: usize) -> Vec<Page> {
-    (0..).zip(0..requests).map(|(file, _)| page(file, 0, Begins::After(Duration::ZERO))).collect()
+    (0..).zip(0..requests).map(|(file, _)| page(file, 0, PageStart::After(Duration::ZERO))).collect()
 }
 
 /// The pages of an open schedule: the requests in turn, at these times.
 pub fn timed_pages(requests: usize, times: impl Iterator<Item = Time>) -> Vec<Page> {
     let files = (0..).zip(0..requests).map(|(file, _)| file).cycle();
-    files.zip(times).zip(0..).map(|((file, at), user)| page(file, user, Begins::At(at))).collect()
+    files.zip(times).zip(0..).map(|((file, at), user)| page(file, user, PageStart::At(at))).collect()
 }
 
 /// A page of a single request.
-pub fn page(file: u32, user: u32, begins: Begins) -> Page {
-    let ask = Ask { file, after: Duration::ZERO, is_conditional: false };
+pub fn page(file: u32, user: u32, begins: PageStart) -> Page {
+    let ask = ObjectRequest { file, after: Duration::ZERO, is_conditional: false };
     Page { user, begins, objects: vec![ask], ends_session: false }
 }
 
@@ -83,18 +83,18 @@ impl Requests<'_> {
         is_conditional: bool,
         status: u16,
         bytes: u64,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, FailureReason> {
         match self {
             Self::Site(sizes) => match status {
                 200 if sizes.get(number as usize).is_some_and(|size| *size == bytes) => Ok(bytes),
-                200 => Err(Trouble::Size),
+                200 => Err(FailureReason::Size),
                 304 if is_conditional => Ok(0),
-                _ => Err(Trouble::Status),
+                _ => Err(FailureReason::Status),
             },
             Self::List(list, statuses) => {
                 let is_logged =
                     || list.get(number as usize).is_some_and(|request| request.logged_error == Some(status));
-                if statuses.has(status) || is_logged() { Ok(bytes) } else { Err(Trouble::Status) }
+                if statuses.has(status) || is_logged() { Ok(bytes) } else { Err(FailureReason::Status) }
             }
         }
     }
@@ -112,14 +112,14 @@ impl Requests<'_> {
     /// Number of different requests with results of their own; 0 where there is one, or too many.
     pub(crate) fn told_apart(&self) -> usize {
         match self {
-            Self::List(list, _) if (2..=MAX_TOLD_APART).contains(&list.len()) => list.len(),
+            Self::List(list, _) if (2..=MAX_SEPARATE_REQUESTS).contains(&list.len()) => list.len(),
             Self::List(..) | Self::Site(_) => 0,
         }
     }
 }
 
 /// Maximum number of these: each has a histogram in each thread.
-const MAX_TOLD_APART: usize = 256;
+const MAX_SEPARATE_REQUESTS: usize = 256;
 
 /// A request in the form in which HTTP/1 and DHTTP send it.
 #[derive(Clone, Debug)]

@@ -9,16 +9,16 @@
 //! | [`requests`] | requests: method, target, header fields, body |
 //! | [`job`] | the requests of a run, their users, and their times |
 //! | [`config`] | the server, and how it is loaded |
-//! | [`needs`] | the resources that a run needs of this machine, and whether it has them |
+//! | [`resources`] | the resources that a run needs of this machine, and whether it has them |
 //! | [`record`] | the results, second by second |
-//! | [`audit`] | the bottleneck: generator, network or server |
+//! | [`bottleneck`] | the bottleneck: generator, network or server |
 //! | `gauge` | number of open connections |
-//! | [`live`] | progress reports of a run, and its interruption |
+//! | [`progress`] | progress reports of a run, and its interruption |
 //! | `line` | an HTTP/1 connection |
 //! | `pair` | a DHTTP user |
 //! | `ports` | UDP ports that many DHTTP users share |
-//! | [`look`] | a preflight request to the server |
-//! | [`secure`] | certificate verification |
+//! | [`preflight`] | a preflight request to the server |
+//! | [`tls`] | certificate verification |
 //! | `streams` | a user's HTTP/2 or HTTP/3 connections, and the libraries for them |
 //! | `user` | a user: pages, pauses, requests in flight |
 //! | `worker` | a thread with its users |
@@ -40,25 +40,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod audit;
+pub mod bottleneck;
 pub mod config;
+mod dhttp_user;
 mod gauge;
+mod http1_connection;
 pub mod job;
-mod line;
-pub mod live;
 pub mod log;
-pub mod look;
 pub mod merge;
-pub mod needs;
-mod pair;
 mod ports;
+pub mod preflight;
+pub mod progress;
 pub mod record;
 pub mod report;
 pub mod requests;
+pub mod resources;
 pub mod run;
-pub mod secure;
 mod streams;
 pub mod thresholds;
+pub mod tls;
 mod user;
 mod worker;
 

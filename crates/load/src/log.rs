@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Record, Second};
 
-pub use read::{BadLog, MOST_BYTES, read};
+pub use read::{LogError, MAX_BYTES, read};
 
 /// Prefix of the JSON.
 const MAGIC: &str = "roundtrip-load 1 ";
@@ -38,14 +38,14 @@ const MAGIC: &str = "roundtrip-load 1 ";
 #[derive(Clone, Debug)]
 pub struct Log {
     /// Parameters.
-    pub about: About,
+    pub about: RunParameters,
     /// Results.
     pub record: Record,
 }
 
 /// Parameters of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct RunParameters {
     /// The server.
     pub target: String,
     /// Protocol of the requests.
@@ -73,7 +73,7 @@ pub struct About {
 #[derive(Serialize, Deserialize)]
 struct Comment {
     #[serde(flatten)]
-    about: About,
+    about: RunParameters,
     channels: BTreeMap<String, u64>,
     troubles: BTreeMap<String, u64>,
     again: u64,

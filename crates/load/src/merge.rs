@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use quantity::names::shown;
 
-use crate::log::{About, Log};
+use crate::log::{Log, RunParameters};
 
 /// Error of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotMerged {
+pub enum MergeError {
     /// There are no results.
     Nothing,
     /// A result is of another run than the first.
@@ -35,7 +35,7 @@ pub enum NotMerged {
     },
 }
 
-impl fmt::Display for NotMerged {
+impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("there is nothing to merge"),
@@ -52,24 +52,24 @@ impl fmt::Display for NotMerged {
     }
 }
 
-impl std::error::Error for NotMerged {}
+impl std::error::Error for MergeError {}
 
 /// The merged results, one log at a time: a thousand shards need no more memory than two.
 ///
 /// # Errors
-/// Those of the logs, and [`NotMerged`].
-pub fn merged<'a, E: From<NotMerged>>(
+/// Those of the logs, and [`MergeError`].
+pub fn merged<'a, E: From<MergeError>>(
     logs: impl IntoIterator<Item = Result<(&'a Path, Log), E>>,
 ) -> Result<Log, E> {
     let mut logs = logs.into_iter();
-    let (first, mut whole) = logs.next().ok_or(NotMerged::Nothing)??;
+    let (first, mut whole) = logs.next().ok_or(MergeError::Nothing)??;
     for part in logs {
         let (path, Log { about, record }) = part?;
         if let Some(what) = differs(&whole.about, &about) {
-            return Err(NotMerged::Other { path: path.to_owned(), what, first: first.to_owned() }.into());
+            return Err(MergeError::Other { path: path.to_owned(), what, first: first.to_owned() }.into());
         }
         if let Some(part) = about.parts.iter().find(|part| whole.about.parts.contains(part)) {
-            return Err(NotMerged::Twice { path: path.to_owned(), part: *part, of: about.of }.into());
+            return Err(MergeError::Twice { path: path.to_owned(), part: *part, of: about.of }.into());
         }
         whole.about.parts.extend(about.parts);
         whole.about.parts.sort_unstable();
@@ -81,9 +81,10 @@ pub fn merged<'a, E: From<NotMerged>>(
 }
 
 /// The difference that shows that two logs are not shards of one run; `None` if there is none.
-fn differs(one: &About, other: &About) -> Option<&'static str> {
+fn differs(one: &RunParameters, other: &RunParameters) -> Option<&'static str> {
     // Each generator may use another name for the server.
-    let About { target: _, protocol, clients, laws, workload, seed, plan, parts: _, of, began: _ } = other;
+    let RunParameters { target: _, protocol, clients, laws, workload, seed, plan, parts: _, of, began: _ } =
+        other;
     let differences = [
         ((laws, workload, seed, plan) != (&one.laws, &one.workload, &one.seed, &one.plan), "another plan"),
         (*protocol != one.protocol, "another protocol"),
@@ -94,13 +95,13 @@ fn differs(one: &About, other: &About) -> Option<&'static str> {
 }
 
 /// Maximum number of missing shards that are listed.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// Warning about missing shards; empty for a complete run.
-pub fn remarks(about: &About) -> String {
+pub fn remarks(about: &RunParameters) -> String {
     let mut text = String::new();
     let mut missing = (1..=about.of).filter(|part| !about.parts.contains(part)).map(|part| part.to_string());
-    let some: Vec<String> = missing.by_ref().take(MOST_NAMED).collect();
+    let some: Vec<String> = missing.by_ref().take(MAX_NAMED).collect();
     if !some.is_empty() {
         let more = if missing.next().is_some() { ", and more" } else { "" };
         text += &format!("\nOf {} parts these are missing: {}{more}.\n", about.of, some.join(", "));
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     fn part(number: u32) -> Log {
-        let about = About {
+        let about = RunParameters {
             target: format!("http://10.0.0.{number}/"),
             protocol: "http11".to_owned(),
             clients: String::new(),
@@ -143,13 +144,13 @@ mod tests {
     #[test]
     fn shards_are_added_and_missing_ones_are_reported() {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
-        let whole = merged::<NotMerged>([Ok((path, part(3))), Ok((other, part(1)))]).unwrap();
+        let whole = merged::<MergeError>([Ok((path, part(3))), Ok((other, part(1)))]).unwrap();
         assert_eq!((&whole.about.parts[..], whole.about.began), (&[1, 3][..], (1.0, 3.0)));
-        assert_eq!((whole.record.answers(), whole.record.intended.len()), (14, 2));
-        let said = remarks(&whole.about);
+        assert_eq!((whole.record.responses(), whole.record.intended.len()), (14, 2));
+        let reported = remarks(&whole.about);
         assert!(
-            said.contains("Of 3 parts these are missing: 2.") && said.contains("up to 2.0 s apart"),
-            "{said}"
+            reported.contains("Of 3 parts these are missing: 2.") && reported.contains("up to 2.0 s apart"),
+            "{reported}"
         );
     }
 
@@ -157,10 +158,10 @@ mod tests {
     fn regress_of_billions_of_missing_shards_a_few_are_listed() {
         let mut log = part(1);
         log.about.of = u32::MAX;
-        let said = remarks(&log.about);
+        let reported = remarks(&log.about);
         assert!(
-            said.len() < 200 && said.contains("missing: 2, 3,") && said.contains("21, and more."),
-            "{said}"
+            reported.len() < 200 && reported.contains("missing: 2, 3,") && reported.contains("21, and more."),
+            "{reported}"
         );
     }
 
@@ -168,7 +169,7 @@ mod tests {
     fn shards_of_other_runs_are_refused() {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
         let refused =
-            |log: Log| merged::<NotMerged>([Ok((path, part(1))), Ok((other, log))]).unwrap_err().to_string();
+            |log: Log| merged::<MergeError>([Ok((path, part(1))), Ok((other, log))]).unwrap_err().to_string();
         assert!(refused(part(1)).contains("b.hlog: part 1 of 3 is there already"), "{}", refused(part(1)));
         let mut odd = part(2);
         odd.about.plan = "0100".to_owned();

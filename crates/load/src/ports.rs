@@ -8,14 +8,14 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use dhttp::batch::{self, Ends, Inbox, Outbox};
+use dhttp::batch::{self, Endpoints, Inbox, Outbox};
 use dhttp_proto::Id;
 use socket2::SockRef;
 
 /// Number of bits for the user: more than the connections to one address.
 const USER_BITS: u32 = 24;
 /// Socket buffers for datagrams that wait while others have this CPU, in bytes; the kernel may grant less.
-const ROOM: usize = 4 << 20;
+const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 /// A thread's UDP ports, for one server.
 pub(crate) struct Ports {
@@ -32,8 +32,8 @@ impl Ports {
         };
         let bind = |_| {
             let socket = batch::client(any)?;
-            SockRef::from(&socket).set_recv_buffer_size(ROOM)?;
-            SockRef::from(&socket).set_send_buffer_size(ROOM)?;
+            SockRef::from(&socket).set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+            SockRef::from(&socket).set_send_buffer_size(RECEIVE_BUFFER_BYTES)?;
             Ok((socket, Outbox::default()))
         };
         Ok(Self { server, ports: (0..count.max(1)).map(bind).collect::<io::Result<_>>()? })
@@ -46,7 +46,7 @@ impl Ports {
 
     /// Queues a user's datagram at its port.
     pub(crate) fn put(&mut self, user: u32, datagram: &[u8]) {
-        let (count, ends) = (self.ports.len(), Ends { peer: self.server, local: None });
+        let (count, ends) = (self.ports.len(), Endpoints { peer: self.server, local: None });
         if let Some((_, outbox)) = self.ports.get_mut(user as usize % count) {
             outbox.slot(ends).extend_from_slice(datagram);
         }

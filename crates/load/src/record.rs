@@ -1,6 +1,6 @@
 //! Results of a load: every response and every failure, second by second.
 //!
-//! Not a judgement: [`crate::audit`] names the bottleneck of a second. Latencies are histograms with three digits (the
+//! Not a judgement: [`crate::bottleneck`] names the bottleneck of a second. Latencies are histograms with three digits (the
 //! seconds' with two), which merge without loss.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use wire::Duration;
 
-use crate::audit::{Limit, limit};
+use crate::bottleneck::{Bottleneck, limit};
 
 /// Channel of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ impl Channel {
 
 /// Reason why a response is missing or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
+pub enum FailureReason {
     /// No connection was established.
     Refused,
     /// The server closed the connection before the response was complete.
@@ -60,7 +60,7 @@ pub enum Trouble {
     Exhausted,
 }
 
-impl Trouble {
+impl FailureReason {
     /// Every kind.
     pub const ALL: [Self; 7] = [
         Self::Refused,
@@ -110,7 +110,7 @@ pub struct Second {
     /// Datagrams that this machine's kernel dropped in it.
     pub dropped: u64,
     /// Bottleneck of the worst of the generators with this second.
-    pub worst: Limit,
+    pub worst: Bottleneck,
 }
 
 impl Default for Second {
@@ -121,12 +121,12 @@ impl Default for Second {
             answered: 0,
             failed: 0,
             bytes: 0,
-            intended: Histogram::new_with_bounds(1, MOST_NANOS, 2).expect("the bounds are in order"),
+            intended: Histogram::new_with_bounds(1, MAX_NANOS, 2).expect("the bounds are in order"),
             processor: 0.0,
             opened: 0,
             open: 0,
             dropped: 0,
-            worst: Limit::Nothing,
+            worst: Bottleneck::Nothing,
         }
     }
 }
@@ -154,7 +154,7 @@ impl Second {
 pub type Latencies = Histogram<u64>;
 
 /// Maximum latency of a histogram: an hour, in nanoseconds.
-const MOST_NANOS: u64 = 3_600_000_000_000;
+const MAX_NANOS: u64 = 3_600_000_000_000;
 
 /// Results of a run, or of a part of it.
 #[derive(Clone, Debug)]
@@ -172,7 +172,7 @@ pub struct Record {
     /// Responses by channel.
     pub channels: BTreeMap<Channel, u64>,
     /// Failures by kind.
-    pub troubles: BTreeMap<Trouble, u64>,
+    pub troubles: BTreeMap<FailureReason, u64>,
     /// Requests that were retried, because a kept-alive connection turned out to be closed.
     pub again: u64,
     /// Connections that users opened, and that servers opened to them.
@@ -182,7 +182,7 @@ pub struct Record {
     /// Responses by status, successful or not.
     pub statuses: BTreeMap<u16, u64>,
     /// Results of the single requests of a list; empty if there is only one, or more than the maximum. Not in a log.
-    pub requests: Vec<OfRequest>,
+    pub requests: Vec<RequestStats>,
     /// Time of an interruption, counted from the start; requests in flight at that time without a response are neither
     /// among the responses nor among the failures.
     pub cut: Option<Duration>,
@@ -190,7 +190,7 @@ pub struct Record {
 
 impl Default for Record {
     fn default() -> Self {
-        let latencies = || Histogram::new_with_bounds(1, MOST_NANOS, 3).expect("the bounds are in order");
+        let latencies = || Histogram::new_with_bounds(1, MAX_NANOS, 3).expect("the bounds are in order");
         Self {
             began: Duration::ZERO,
             seconds: Vec::new(),
@@ -211,7 +211,7 @@ impl Default for Record {
 
 /// The responses to one request of a list.
 #[derive(Clone, Debug)]
-pub struct OfRequest {
+pub struct RequestStats {
     /// Successes.
     pub answered: u64,
     /// Failures.
@@ -220,7 +220,7 @@ pub struct OfRequest {
     pub intended: Histogram<u32>,
 }
 
-impl Default for OfRequest {
+impl Default for RequestStats {
     fn default() -> Self {
         Self { answered: 0, failed: 0, intended: Second::default().intended }
     }
@@ -229,7 +229,7 @@ impl Default for OfRequest {
 impl Record {
     /// A record with separate results for this number of requests.
     pub(crate) fn telling_apart(requests: usize) -> Self {
-        Self { requests: vec![OfRequest::default(); requests], ..Self::default() }
+        Self { requests: vec![RequestStats::default(); requests], ..Self::default() }
     }
 
     /// Counts the status of a response.
@@ -253,14 +253,14 @@ impl Record {
     }
 
     /// Successes per elapsed second.
-    pub fn answers_per_second(&self) -> f64 {
+    pub fn responses_per_second(&self) -> f64 {
         let elapsed = self.elapsed.as_secs_f64();
-        if elapsed > 0.0 { self.answers() as f64 / elapsed } else { 0.0 }
+        if elapsed > 0.0 { self.responses() as f64 / elapsed } else { 0.0 }
     }
 
     /// The share of requests that failed, from 0 to 1; 0 without requests.
     pub fn failure_share(&self) -> f64 {
-        self.failures() as f64 / (self.answers() + self.failures()).max(1) as f64
+        self.failures() as f64 / (self.responses() + self.failures()).max(1) as f64
     }
 
     /// The second of this time; earlier ones exist, too.
@@ -299,13 +299,13 @@ impl Record {
     }
 
     /// Counts a failed request.
-    pub(crate) fn failed(&mut self, when: Duration, trouble: Trouble) {
+    pub(crate) fn failed(&mut self, when: Duration, trouble: FailureReason) {
         *self.troubles.entry(trouble).or_default() += 1;
         self.second(when).failed += 1;
     }
 
     /// Number of responses.
-    pub fn answers(&self) -> u64 {
+    pub fn responses(&self) -> u64 {
         self.channels.values().sum()
     }
 
@@ -368,10 +368,10 @@ impl Record {
             *self.statuses.entry(status).or_default() += count;
         }
         if self.requests.len() < requests.len() {
-            self.requests.resize_with(requests.len(), OfRequest::default);
+            self.requests.resize_with(requests.len(), RequestStats::default);
         }
         for (ours, theirs) in self.requests.iter_mut().zip(requests) {
-            let OfRequest { answered, failed, intended } = theirs;
+            let RequestStats { answered, failed, intended } = theirs;
             ours.answered += answered;
             ours.failed += failed;
             ours.intended.add(intended).expect("all of them have the same bounds");
@@ -400,7 +400,7 @@ mod tests {
         for _ in 0..9 {
             whole.join(part(0));
         }
-        assert_eq!((whole.seconds[0].due, limit(&whole.seconds[0])), (10_000, Limit::Generator));
+        assert_eq!((whole.seconds[0].due, limit(&whole.seconds[0])), (10_000, Bottleneck::Generator));
     }
 
     #[test]
@@ -411,7 +411,7 @@ mod tests {
             record.answered(when, 1, Channel::TcpClient, Duration::ZERO, Duration::ZERO);
         }
         assert_eq!(record.seconds.len(), 6);
-        assert!((record.answers_per_second() - 3_999.2).abs() < 0.1, "{}", record.answers_per_second());
+        assert!((record.responses_per_second() - 3_999.2).abs() < 0.1, "{}", record.responses_per_second());
     }
 
     #[test]
@@ -421,12 +421,12 @@ mod tests {
             let (when, took) = (Duration::from_millis(millis), Duration::from_millis(millis));
             record.due(when, Duration::from_millis(millis / 1_000));
             record.answered(when, 10, Channel::Udp, took, took + took);
-            record.failed(when, Trouble::Timeout);
+            record.failed(when, FailureReason::Timeout);
             record
         };
         let mut whole = part(500);
         whole.merge(part(2_500));
-        assert_eq!((whole.answers(), whole.failures(), whole.seconds.len()), (2, 2, 3));
+        assert_eq!((whole.responses(), whole.failures(), whole.seconds.len()), (2, 2, 3));
         let answered: Vec<u64> = whole.seconds.iter().map(|second| second.answered).collect();
         assert_eq!(answered, [1, 0, 1]);
         assert_eq!(whole.seconds[2].late, 1);

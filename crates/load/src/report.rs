@@ -7,11 +7,11 @@
 //! | [`result`] | the results of a run |
 //! | [`view`] | a run in progress, in lines |
 //! | [`mod@page`] | runs as an HTML page |
-//! | [`limits`] | the bottleneck of each second, drawn for the page |
+//! | [`bottlenecks`] | the bottleneck of each second, drawn for the page |
 //! | [`fit`] | a plan's goodness of fit |
 
+mod bottlenecks;
 pub mod fit;
-mod limits;
 pub mod page;
 pub mod result;
 pub mod view;

@@ -38,7 +38,7 @@ pub struct Request {
 
 /// Why a request cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BadRequest {
+pub enum RequestError {
     /// The method is not one.
     Method(String),
     /// The path is not one.
@@ -55,7 +55,7 @@ pub enum BadRequest {
     Body(u64),
 }
 
-impl fmt::Display for BadRequest {
+impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use quantity::names::Quoted;
         match self {
@@ -86,7 +86,7 @@ impl fmt::Display for BadRequest {
     }
 }
 
-impl std::error::Error for BadRequest {}
+impl std::error::Error for RequestError {}
 
 /// Fields that frame a message or belong to a connection: protocols set them, or forbid them (RFC 9113, section 8.2.2).
 const RESERVED: [&str; 9] = [
@@ -105,15 +105,15 @@ impl Request {
     /// A request without header fields and body; `target` is a path with its query.
     ///
     /// # Errors
-    /// [`BadRequest`] if there is no such method, or the path is not one.
-    pub fn new(method: &str, target: &str) -> Result<Self, BadRequest> {
+    /// [`RequestError`] if there is no such method, or the path is not one.
+    pub fn new(method: &str, target: &str) -> Result<Self, RequestError> {
         let is_method = !method.is_empty()
             && method.len() <= 32
             && method.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'))
             && method != "CONNECT"
             && method != "TRACE";
         if !is_method {
-            return Err(BadRequest::Method(method.to_owned()));
+            return Err(RequestError::Method(method.to_owned()));
         }
         let is_target = target.starts_with('/')
             && target.len() <= MAX_LINE_BYTES
@@ -121,7 +121,7 @@ impl Request {
             // Every protocol must send the same path.
             && target.parse::<PathAndQuery>().is_ok_and(|parsed| parsed.as_str() == target);
         if !is_target {
-            return Err(BadRequest::Target(target.to_owned()));
+            return Err(RequestError::Target(target.to_owned()));
         }
         let method = Method::from_name(method);
         let (fields, body) = (Fields::new(), Bytes::new());
@@ -131,9 +131,9 @@ impl Request {
     /// Adds a header field, `Name: value`; `Host` replaces the URL's.
     ///
     /// # Errors
-    /// [`BadRequest`] if it is not one, or one that the generator sets.
-    pub fn add_field(&mut self, line: &str) -> Result<(), BadRequest> {
-        let bad = || BadRequest::Field(line.to_owned());
+    /// [`RequestError`] if it is not one, or one that the generator sets.
+    pub fn add_field(&mut self, line: &str) -> Result<(), RequestError> {
+        let bad = || RequestError::Field(line.to_owned());
         let (name, value) = line.split_once(':').filter(|_| line.len() <= MAX_LINE_BYTES).ok_or_else(bad)?;
         let value = value.trim_matches([' ', '\t']);
         let is_valid = HeaderName::from_bytes(name.as_bytes()).is_ok()
@@ -142,19 +142,19 @@ impl Request {
             return Err(bad());
         }
         if RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
-            return Err(BadRequest::Reserved(name.to_owned()));
+            return Err(RequestError::Reserved(name.to_owned()));
         }
         if name.eq_ignore_ascii_case("Host") {
             let is_host = value.parse::<Authority>().is_ok_and(|parsed| !parsed.as_str().contains('@'));
             if !is_host {
-                return Err(BadRequest::Host(value.to_owned()));
+                return Err(RequestError::Host(value.to_owned()));
             }
             self.host = Some(value.to_owned());
             return Ok(());
         }
         self.count += 1;
         if self.count > MAX_FIELDS {
-            return Err(BadRequest::TooManyFields);
+            return Err(RequestError::TooManyFields);
         }
         self.fields.push(name, value).map_err(|_| bad())
     }
@@ -162,11 +162,11 @@ impl Request {
     /// Gives it a body.
     ///
     /// # Errors
-    /// [`BadRequest::Body`] if it is too long.
-    pub fn set_body(&mut self, body: Bytes) -> Result<(), BadRequest> {
+    /// [`RequestError::Body`] if it is too long.
+    pub fn set_body(&mut self, body: Bytes) -> Result<(), RequestError> {
         let bytes = body.len() as u64;
         if bytes > MAX_BODY_BYTES {
-            return Err(BadRequest::Body(bytes));
+            return Err(RequestError::Body(bytes));
         }
         self.body = body;
         Ok(())
@@ -240,18 +240,18 @@ mod tests {
     #[test]
     fn a_request_that_some_protocol_could_not_send_is_refused() {
         for method in ["", "get", "GET ", "G\u{e9}T", "CONNECT"] {
-            assert_eq!(Request::new(method, "/"), Err(BadRequest::Method(method.to_owned())));
+            assert_eq!(Request::new(method, "/"), Err(RequestError::Method(method.to_owned())));
         }
         for target in ["", "a", "/a b", "/\u{e9}", "/a#b", "http://h/", "/a\r\nX: y"] {
-            assert_eq!(Request::new("GET", target), Err(BadRequest::Target(target.to_owned())));
+            assert_eq!(Request::new("GET", target), Err(RequestError::Target(target.to_owned())));
         }
         let mut request = Request::new("POST", "/a?b=c&d=%20").unwrap();
         for field in ["a", ": b", "a b: c", "a: b\r\nc: d", "\u{e9}: a"] {
-            assert_eq!(request.add_field(field), Err(BadRequest::Field(field.to_owned())), "{field}");
+            assert_eq!(request.add_field(field), Err(RequestError::Field(field.to_owned())), "{field}");
         }
         assert_eq!(
             request.add_field("content-length: 3"),
-            Err(BadRequest::Reserved("content-length".to_owned()))
+            Err(RequestError::Reserved("content-length".to_owned()))
         );
         assert!(request.add_field("Host: a b").is_err() && request.add_field("Host: u@h").is_err());
         assert_eq!(request.add_field("Host: example.com:81"), Ok(()));

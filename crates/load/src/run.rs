@@ -19,27 +19,27 @@ use wire::{Duration, Seed, Time};
 
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
+use crate::http1_connection::transport::Connector;
 use crate::job::{Job, Prepared, Requests, Turns};
-use crate::line::transport::Connector;
-use crate::live::{Progress, Stop, Teller};
-use crate::needs::{self, Short, users};
 use crate::ports::Ports;
+use crate::progress::{Progress, ProgressSender, Stop};
 use crate::record::Record;
-use crate::secure::Mistrust;
-use crate::streams::means::Means;
+use crate::resources::{self, MissingResource, users};
 use crate::streams::reactor::Reactor;
-use crate::user::{Common, heads};
+use crate::streams::streams_config::StreamsConfig;
+use crate::tls::TrustError;
+use crate::user::{ThreadContext, heads};
 use crate::worker::{Queue, Worker};
 
 /// Reason why a run did not begin.
 #[derive(Debug)]
 pub enum Error {
     /// This machine has too little of something.
-    Short(Short),
+    Short(MissingResource),
     /// The system gave no socket, port or thread.
     System(io::Error),
     /// Encrypted connections cannot be configured.
-    Mistrust(Mistrust),
+    Mistrust(TrustError),
 }
 
 impl fmt::Display for Error {
@@ -60,14 +60,14 @@ impl From<io::Error> for Error {
     }
 }
 
-impl From<Short> for Error {
-    fn from(short: Short) -> Self {
+impl From<MissingResource> for Error {
+    fn from(short: MissingResource) -> Self {
         Self::Short(short)
     }
 }
 
-impl From<Mistrust> for Error {
-    fn from(mistrust: Mistrust) -> Self {
+impl From<TrustError> for Error {
+    fn from(mistrust: TrustError) -> Self {
         Self::Mistrust(mistrust)
     }
 }
@@ -103,14 +103,14 @@ pub fn run_until<'a>(
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Record, Error> {
     let job = &job.into();
-    needs::check(job, config)?;
+    resources::check(job, config)?;
     let clock = Clock::start();
     let now = calendar();
-    let (tell, told) = channel();
+    let (tell, reported) = channel();
     let (seed, unchanged_since) = (secret()?, wire::calendar::http(now));
     let (heads, means) = (
         heads(config, target, &unchanged_since),
-        Means::new(target, config, &unchanged_since, &job.requests)?,
+        StreamsConfig::new(target, config, &unchanged_since, &job.requests)?,
     );
     let connector = Connector::new(target, config.fast_open)?;
     let list: Arc<[Prepared]> = match &job.requests {
@@ -129,7 +129,7 @@ pub fn run_until<'a>(
             | Protocol::Http2
             | Protocol::Http3 => None,
         };
-        let common = Common {
+        let common = ThreadContext {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             streams: match &means {
                 Some(means) => Some((means.clone(), Reactor::new()?)),
@@ -141,7 +141,7 @@ pub fn run_until<'a>(
             ports,
             heads: heads.clone(),
             list: Arc::clone(&list),
-            room: vec![0; ROOM],
+            buffer: vec![0; READ_BUFFER_BYTES],
             done: Vec::new(),
             outcomes: Vec::new(),
             open,
@@ -149,7 +149,7 @@ pub fn run_until<'a>(
             again: 0,
         };
         let ids = seed.stream("load-ids", thread);
-        let ear = (Teller::new(tell.clone()), stop.clone());
+        let ear = (ProgressSender::new(tell.clone()), stop.clone());
         parts.push(Worker::new(job, clock, common, pages, ids, ear)?);
     }
     descriptors::make_room();
@@ -185,8 +185,8 @@ pub fn run_until<'a>(
         loop {
             let second = begins + Duration::from_secs(over);
             let at = if is_told { second } else { second + SETTLED };
-            match told.recv_timeout(std::time::Duration::from_nanos(at.since(clock.now()).as_nanos())) {
-                Ok(told) => progress.add(told),
+            match reported.recv_timeout(std::time::Duration::from_nanos(at.since(clock.now()).as_nanos())) {
+                Ok(reported) => progress.add(reported),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if is_told => {
                     let (before, now) = (dropped.last().copied().unwrap_or(0), thrown_away());
@@ -226,7 +226,7 @@ const HEAD_START: Duration = Duration::from_millis(50);
 /// Time after a second in which all threads have reported it, unless they are overloaded.
 const SETTLED: Duration = Duration::from_millis(50);
 /// Size of a read buffer, in bytes.
-const ROOM: usize = 128 << 10;
+const READ_BUFFER_BYTES: usize = 128 << 10;
 
 /// The pages, by thread and by user.
 fn pages(job: &Job<'_>, config: &Config) -> Vec<Vec<Queue>> {
@@ -274,7 +274,7 @@ fn thrown_away() -> u64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use workload::plan::{Plan, Wanted};
+    use workload::plan::{Plan, PlanSpec};
     use workload::schedule::{Arrivals, Leg, Schedule};
 
     use super::*;
@@ -293,7 +293,7 @@ pub(crate) mod tests {
             keeps: None,
             threads,
             users,
-            patience: Duration::from_secs(1),
+            timeout: Duration::from_secs(1),
             at: None,
         }
     }
@@ -312,7 +312,7 @@ pub(crate) mod tests {
         let leg = Leg { lasts: Duration::from_secs(1), from: 100.0, to: 100.0 };
         let schedules = [Schedule::Users(7), Schedule::Rates(vec![leg], Arrivals::Constant)];
         for schedule in schedules {
-            let plan = Wanted { schedule, files: 20, ..Wanted::default() }.plan().unwrap();
+            let plan = PlanSpec { schedule, files: 20, ..PlanSpec::default() }.plan().unwrap();
             let pages = queues(&plan, &config(3, 5));
             assert_eq!(pages.len(), 3);
             assert!(pages.iter().flatten().all(|pages| pages.iter().is_sorted()));
@@ -324,7 +324,8 @@ pub(crate) mod tests {
 
     #[test]
     fn shards_of_a_plan_are_disjoint_and_complete() {
-        let plan = Wanted { schedule: Schedule::Users(7), files: 20, ..Wanted::default() }.plan().unwrap();
+        let plan =
+            PlanSpec { schedule: Schedule::Users(7), files: 20, ..PlanSpec::default() }.plan().unwrap();
         // More shards than users: some have nothing to do.
         let of = 9;
         let part = |number| Config { shard: Shard::new(number, of).unwrap(), ..config(2, 5) };
@@ -332,6 +333,9 @@ pub(crate) mod tests {
             (1..=of).flat_map(|number| queues(&plan, &part(number))).flatten().flatten().collect();
         all.sort_unstable();
         assert_eq!(all, (0..plan.pages.len()).collect::<Vec<_>>());
-        assert_eq!((1..=of).map(|number| needs::needs(&(&plan).into(), &part(number)).ports).sum::<u64>(), 7);
+        assert_eq!(
+            (1..=of).map(|number| resources::needs(&(&plan).into(), &part(number)).ports).sum::<u64>(),
+            7
+        );
     }
 }

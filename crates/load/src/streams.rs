@@ -5,18 +5,18 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`desk`] | a connection's task: orders and reports |
-//! | [`means`] | configuration of connections |
+//! | [`connection_task`] | a connection's task: orders and reports |
+//! | [`streams_config`] | configuration of connections |
 //! | [`http2`], [`http3`] | opening connections and sending requests, in each |
 //! | [`reactor`] | the thread's runtime, which runs all tasks |
 //!
 //! Not the protocols: those are h2's, h3's and quinn's.
 
-pub(crate) mod desk;
+pub(crate) mod connection_task;
 pub(crate) mod http2;
 pub(crate) mod http3;
-pub(crate) mod means;
 pub(crate) mod reactor;
+pub(crate) mod streams_config;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,31 +24,31 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use wire::{Duration, Time};
 
-use self::desk::{Came, Desk, Order, Report, Site};
-use self::means::{Means, Own};
+use self::connection_task::{ConnectionTask, Report, Site, StreamOutcome, StreamRequest};
 use self::reactor::Reactor;
+use self::streams_config::{StreamsConfig, UserStreamsConfig};
 use crate::gauge::Gauge;
-use crate::line::{Pending, Response};
-use crate::record::{Channel, Trouble};
+use crate::http1_connection::{Pending, Response};
+use crate::record::{Channel, FailureReason};
 
 /// A user's connections.
 #[derive(Debug)]
 pub(crate) struct Streams {
     number: u32,
     site: Arc<Site>,
-    own: Own,
+    own: UserStreamsConfig,
     connections: usize,
     keeps: Option<Duration>,
-    lines: BTreeMap<u64, Line>,
-    asked: BTreeMap<u64, Asked>,
+    lines: BTreeMap<u64, StreamConnection>,
+    requested: BTreeMap<u64, PendingStream>,
     /// Next number of a connection or a request.
     next: u64,
 }
 
 #[derive(Debug)]
-struct Line {
+struct StreamConnection {
     /// Sender of orders; `None`: it takes no more requests.
-    orders: Option<UnboundedSender<Order>>,
+    orders: Option<UnboundedSender<StreamRequest>>,
     under_way: u64,
     served: u64,
     /// Time since which it is idle.
@@ -56,29 +56,29 @@ struct Line {
 }
 
 #[derive(Debug)]
-struct Asked {
+struct PendingStream {
     pending: Pending,
     line: u64,
 }
 
 /// Result of a report.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum ReportOutcome {
     /// None that a user sees.
     Nothing,
     /// A request is finished.
-    Over(Pending, Result<Response, Trouble>, Channel),
+    Over(Pending, Result<Response, FailureReason>, Channel),
     /// To be retried on another connection.
     Again(Pending),
 }
 
 impl Streams {
     /// A user without connections.
-    pub(crate) fn new(number: u32, means: &Means) -> Self {
-        let Means { connections, keeps, .. } = *means;
+    pub(crate) fn new(number: u32, means: &StreamsConfig) -> Self {
+        let StreamsConfig { connections, keeps, .. } = *means;
         let site = Arc::clone(&means.site);
-        let (lines, asked) = (BTreeMap::new(), BTreeMap::new());
-        Self { number, site, own: means.own(), connections, keeps, lines, asked, next: 0 }
+        let (lines, requested) = (BTreeMap::new(), BTreeMap::new());
+        Self { number, site, own: means.own(), connections, keeps, lines, requested, next: 0 }
     }
 
     /// Sends a request; returns whether a connection was opened for it.
@@ -87,14 +87,16 @@ impl Streams {
         let line = free.unwrap_or_else(|| self.open(reactor, open, !pending.is_again));
         let number = self.number();
         let Pending { number: request, is_conditional, .. } = pending;
-        self.asked.insert(number, Asked { pending, line });
-        if let Some(Line { orders: Some(orders), under_way, idle, .. }) = self.lines.get_mut(&line) {
+        self.requested.insert(number, PendingStream { pending, line });
+        if let Some(StreamConnection { orders: Some(orders), under_way, idle, .. }) =
+            self.lines.get_mut(&line)
+        {
             *under_way += 1;
             *idle = None;
-            if let Err(unsent) = orders.send(Order { number, request, is_conditional }) {
+            if let Err(unsent) = orders.send(StreamRequest { number, request, is_conditional }) {
                 // Its task has ended, and has reported that.
-                let Order { number, .. } = unsent.0;
-                reactor.reporter(self.number).tell(Report::Came(number, Came::Broken(false)));
+                let StreamRequest { number, .. } = unsent.0;
+                reactor.reporter(self.number).tell(Report::Came(number, StreamOutcome::Broken(false)));
             }
         }
         free.is_none()
@@ -113,9 +115,10 @@ impl Streams {
         let number = self.number();
         let (orders, taken) = unbounded_channel();
         let (site, reporter, open) = (Arc::clone(&self.site), reactor.reporter(self.number), open.open());
-        let desk = Desk { number, site, orders: taken, reporter, open };
+        let desk = ConnectionTask { number, site, orders: taken, reporter, open };
         self.own.begin(desk, reactor.runtime(), may_early);
-        self.lines.insert(number, Line { orders: Some(orders), under_way: 0, served: 0, idle: None });
+        self.lines
+            .insert(number, StreamConnection { orders: Some(orders), under_way: 0, served: 0, idle: None });
         number
     }
 
@@ -125,52 +128,52 @@ impl Streams {
     }
 
     /// Handles a connection's report.
-    pub(crate) fn told(&mut self, now: Time, report: Report) -> Turn {
+    pub(crate) fn reported(&mut self, now: Time, report: Report) -> ReportOutcome {
         match report {
             Report::Over(line) => {
                 if let Some(over) = self.lines.get_mut(&line) {
                     over.orders = None;
                     self.forget(line);
                 }
-                Turn::Nothing
+                ReportOutcome::Nothing
             }
-            Report::Came(number, came) => match self.asked.remove(&number) {
-                Some(Asked { pending, line }) => self.came(now, pending, line, came),
+            Report::Came(number, came) => match self.requested.remove(&number) {
+                Some(PendingStream { pending, line }) => self.came(now, pending, line, came),
                 // It has timed out before.
-                None => Turn::Nothing,
+                None => ReportOutcome::Nothing,
             },
         }
     }
 
-    fn came(&mut self, now: Time, pending: Pending, number: u64, came: Came) -> Turn {
-        let Some(line) = self.lines.get_mut(&number) else { return Turn::Nothing };
+    fn came(&mut self, now: Time, pending: Pending, number: u64, came: StreamOutcome) -> ReportOutcome {
+        let Some(line) = self.lines.get_mut(&number) else { return ReportOutcome::Nothing };
         line.under_way = line.under_way.saturating_sub(1);
         if line.under_way == 0 {
             line.idle = Some(now);
         }
         let turn = match came {
-            Came::Answer(status, bytes, way) => {
+            StreamOutcome::Answer(status, bytes, way) => {
                 line.served += 1;
-                Turn::Over(pending, Ok(Response { status, bytes }), way)
+                ReportOutcome::Over(pending, Ok(Response { status, bytes }), way)
             }
-            Came::Broken(has_begun) => {
+            StreamOutcome::Broken(has_begun) => {
                 line.orders = None;
                 // On a connection without any response the close is the outcome; the same within a response.
                 if has_begun || line.served == 0 {
-                    Turn::Over(pending, Err(Trouble::Closed), Channel::TcpClient)
+                    ReportOutcome::Over(pending, Err(FailureReason::Closed), Channel::TcpClient)
                 } else {
                     again(pending)
                 }
             }
-            Came::Unseen => {
+            StreamOutcome::Unseen => {
                 line.orders = None;
                 // The server did not process it: it may be retried, whatever its method.
                 again(Pending { may_repeat: true, ..pending })
             }
-            Came::Trouble(trouble) => {
+            StreamOutcome::Trouble(trouble) => {
                 // A response that is late or missing may mean a dead path.
                 line.orders = None;
-                Turn::Over(pending, Err(trouble), Channel::TcpClient)
+                ReportOutcome::Over(pending, Err(trouble), Channel::TcpClient)
             }
         };
         if self.keeps == Some(Duration::ZERO) && line.under_way == 0 {
@@ -182,7 +185,7 @@ impl Streams {
 
     /// Removes a connection that takes no requests and has none in flight.
     fn forget(&mut self, number: u64) {
-        let is_over = |line: &Line| line.orders.is_none() && line.under_way == 0;
+        let is_over = |line: &StreamConnection| line.orders.is_none() && line.under_way == 0;
         if self.lines.get(&number).is_some_and(is_over) {
             self.lines.remove(&number);
         }
@@ -204,15 +207,15 @@ impl Streams {
             return Vec::new();
         }
         self.lines.clear();
-        std::mem::take(&mut self.asked).into_values().map(|asked| asked.pending).collect()
+        std::mem::take(&mut self.requested).into_values().map(|requested| requested.pending).collect()
     }
 }
 
 /// A retry, once.
-fn again(pending: Pending) -> Turn {
+fn again(pending: Pending) -> ReportOutcome {
     if pending.is_again || !pending.may_repeat {
-        Turn::Over(pending, Err(Trouble::Closed), Channel::TcpClient)
+        ReportOutcome::Over(pending, Err(FailureReason::Closed), Channel::TcpClient)
     } else {
-        Turn::Again(Pending { is_again: true, ..pending })
+        ReportOutcome::Again(Pending { is_again: true, ..pending })
     }
 }

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use quantity::ValueError;
-use quantity::names::Unknown;
+use quantity::names::UnknownName;
 use render::output::number;
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ const MEASURES: [Measure; 9] = [
 
 /// A threshold and the figure of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judged {
+pub struct CheckedThreshold {
     /// The threshold.
     pub name: &'static str,
     /// `ms`, `share` (from 0 to 1) or `per_second`.
@@ -87,25 +87,25 @@ impl Measure {
             Self::Mean => millis(record.intended.mean()),
             Self::Max => millis(record.intended.max() as f64),
             Self::ErrorRate | Self::MaxFailures => Some(record.failure_share()),
-            Self::Rate => Some(record.answers_per_second()),
+            Self::Rate => Some(record.responses_per_second()),
         }
     }
 }
 
 /// Error of a threshold's text.
 #[derive(Clone, Debug, PartialEq)]
-pub enum BadThreshold {
+pub enum ThresholdError {
     /// The text has no `=`.
     NoLimit(String),
     /// No figure has this name.
-    Unknown(Unknown),
+    Unknown(UnknownName),
     /// The limit is not a duration, or not a share.
     Limit(ValueError),
     /// The limit is not a rate.
     Rate(String),
 }
 
-impl fmt::Display for BadThreshold {
+impl fmt::Display for ThresholdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLimit(text) => {
@@ -120,7 +120,7 @@ impl fmt::Display for BadThreshold {
     }
 }
 
-impl std::error::Error for BadThreshold {}
+impl std::error::Error for ThresholdError {}
 
 impl Threshold {
     /// The maximum share of failures, as `1%` or `0.01`.
@@ -135,22 +135,22 @@ impl Threshold {
     ///
     /// # Errors
     /// If the figure is unknown, or the limit does not fit it.
-    pub fn parse(text: &str) -> Result<Self, BadThreshold> {
-        let (name, limit) = text.split_once('=').ok_or_else(|| BadThreshold::NoLimit(text.to_owned()))?;
+    pub fn parse(text: &str) -> Result<Self, ThresholdError> {
+        let (name, limit) = text.split_once('=').ok_or_else(|| ThresholdError::NoLimit(text.to_owned()))?;
         let measure = MEASURES.into_iter().find(|measure| measure.name() == name).ok_or_else(|| {
-            BadThreshold::Unknown(Unknown::new("threshold", name, MEASURES.map(Measure::name)))
+            ThresholdError::Unknown(UnknownName::new("threshold", name, MEASURES.map(Measure::name)))
         })?;
         let limit = match measure {
             Measure::Percentile(..) | Measure::Mean | Measure::Max => {
-                quantity::duration(limit).map_err(BadThreshold::Limit)?.as_millis_f64()
+                quantity::duration(limit).map_err(ThresholdError::Limit)?.as_millis_f64()
             }
             Measure::ErrorRate | Measure::MaxFailures => {
-                quantity::probability(limit).map_err(BadThreshold::Limit)?.get()
+                quantity::probability(limit).map_err(ThresholdError::Limit)?.get()
             }
             Measure::Rate => {
                 let number = limit.strip_suffix("/s").unwrap_or(limit);
                 let rate = number.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
-                rate.ok_or_else(|| BadThreshold::Rate(limit.to_owned()))?
+                rate.ok_or_else(|| ThresholdError::Rate(limit.to_owned()))?
             }
         };
         Ok(Self { measure, limit })
@@ -158,7 +158,7 @@ impl Threshold {
 }
 
 /// Judges a run.
-pub fn judge(thresholds: &[Threshold], record: &Record) -> Vec<Judged> {
+pub fn judge(thresholds: &[Threshold], record: &Record) -> Vec<CheckedThreshold> {
     let judged = |Threshold { measure, limit }: &Threshold| {
         let value = measure.of(record);
         let passed = value.is_some_and(|value| match measure {
@@ -169,19 +169,19 @@ pub fn judge(thresholds: &[Threshold], record: &Record) -> Vec<Judged> {
             | Measure::ErrorRate
             | Measure::MaxFailures => value <= *limit,
         });
-        Judged { name: measure.name(), unit: measure.unit(), limit: *limit, value, passed }
+        CheckedThreshold { name: measure.name(), unit: measure.unit(), limit: *limit, value, passed }
     };
     thresholds.iter().map(judged).collect()
 }
 
 /// The lines of a table; empty if only the default threshold was judged, and met.
-pub fn lines(judged: &[Judged]) -> String {
-    let is_quiet = |judged: &Judged| judged.name == Measure::MaxFailures.name() && judged.passed;
+pub fn lines(judged: &[CheckedThreshold]) -> String {
+    let is_quiet = |judged: &CheckedThreshold| judged.name == Measure::MaxFailures.name() && judged.passed;
     let shown: Vec<_> = judged.iter().filter(|judged| !is_quiet(judged)).collect();
     if shown.is_empty() {
         return String::new();
     }
-    let line = |Judged { name, unit, limit, value, passed }: &&Judged| {
+    let line = |CheckedThreshold { name, unit, limit, value, passed }: &&CheckedThreshold| {
         let figure = |value: f64| match *unit {
             "share" => format!("{}%", number::significant(100.0 * value)),
             "ms" => format!("{} ms", number::significant(value)),
@@ -199,7 +199,7 @@ pub fn lines(judged: &[Judged]) -> String {
 mod tests {
     use wire::Duration;
 
-    use crate::record::{Channel, Trouble};
+    use crate::record::{Channel, FailureReason};
 
     use super::*;
 
@@ -209,7 +209,7 @@ mod tests {
             record.intended.record(millis * 1_000_000).unwrap();
         }
         record.channels.insert(Channel::TcpClient, 98);
-        record.troubles.insert(Trouble::Status, 2);
+        record.troubles.insert(FailureReason::Status, 2);
         record
     }
 

@@ -14,23 +14,23 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::{Duration, Time};
 
 use crate::config::{Config, Protocol, Target};
+use crate::dhttp_user::{DhttpUser, TurnResults};
 use crate::gauge::Gauge;
+use crate::http1_connection::transport::Connector;
+use crate::http1_connection::{Http1Connection, Outcome, Pending, Response};
 use crate::job::{Prepared, closes, version};
-use crate::line::transport::Connector;
-use crate::line::{Line, Outcome, Pending, Response};
-use crate::pair::{Pair, Turn};
 use crate::ports::{self, Ports};
-use crate::record::{Channel, Trouble};
-use crate::streams::desk::Report;
-use crate::streams::means::Means;
+use crate::record::{Channel, FailureReason};
+use crate::streams::connection_task::Report;
 use crate::streams::reactor::Reactor;
+use crate::streams::streams_config::StreamsConfig;
 use crate::streams::{self, Streams};
 
 /// State that the users of a thread share.
-pub(crate) struct Common {
+pub(crate) struct ThreadContext {
     pub(crate) epoll: OwnedFd,
     /// For protocols whose connections carry concurrent requests.
-    pub(crate) streams: Option<(Means, Reactor)>,
+    pub(crate) streams: Option<(StreamsConfig, Reactor)>,
     pub(crate) config: Config,
     pub(crate) target: Target,
     /// Opens HTTP/1 connections.
@@ -42,9 +42,9 @@ pub(crate) struct Common {
     /// The requests of a list; empty for the files of a site.
     pub(crate) list: Arc<[Prepared]>,
     /// Read buffer.
-    pub(crate) room: Vec<u8>,
+    pub(crate) buffer: Vec<u8>,
     /// Finished requests.
-    pub(crate) done: Vec<Done>,
+    pub(crate) done: Vec<FinishedRequest>,
     /// Buffer for the results of a turn of DHTTP's state machine.
     pub(crate) outcomes: Vec<(Outcome, Channel)>,
     /// Number of open connections.
@@ -57,9 +57,9 @@ pub(crate) struct Common {
 
 /// A finished request.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct FinishedRequest {
     pub(crate) pending: Pending,
-    pub(crate) outcome: Result<Response, Trouble>,
+    pub(crate) outcome: Result<Response, FailureReason>,
     pub(crate) way: Channel,
 }
 
@@ -75,18 +75,18 @@ const DEPTH: usize = 64;
 pub(crate) struct User {
     number: u32,
     connector: Connector,
-    lines: Vec<Option<Line>>,
+    lines: Vec<Option<Http1Connection>>,
     waiting: VecDeque<Pending>,
-    pair: Option<Pair>,
+    pair: Option<DhttpUser>,
     streams: Option<Streams>,
 }
 
 impl User {
     /// A user without requests; `secret` is for DHTTP's tables.
-    pub(crate) fn new(number: u32, common: &Common, secret: [u8; 16]) -> io::Result<Self> {
+    pub(crate) fn new(number: u32, common: &ThreadContext, secret: [u8; 16]) -> io::Result<Self> {
         let mut pair = None;
         if common.config.protocol == Protocol::Dhttp {
-            let port = Pair::bind(number, common.target.address, common.config.dhttp, secret)?;
+            let port = DhttpUser::bind(number, common.target.address, common.config.dhttp, secret)?;
             epoll::add(&common.epoll, port.listener(), data(number, LISTENER), EventFlags::IN)?;
             pair = Some(port);
         }
@@ -101,7 +101,7 @@ impl User {
         now: Time,
         pending: Pending,
         drawn: u64,
-        common: &mut Common,
+        common: &mut ThreadContext,
     ) -> Option<Time> {
         if let Some(pair) = &mut self.pair {
             let id = ports::id(drawn, self.number);
@@ -119,7 +119,7 @@ impl User {
         None
     }
 
-    fn stream(&mut self, now: Time, pending: Pending, common: &mut Common) {
+    fn stream(&mut self, now: Time, pending: Pending, common: &mut ThreadContext) {
         if let (Some(streams), Some((_, reactor))) = (&mut self.streams, &common.streams) {
             let is_new = streams.ask(Pending { sent: now, ..pending }, reactor, &common.open);
             common.connections += u64::from(is_new);
@@ -127,12 +127,14 @@ impl User {
     }
 
     /// Handles a report of a connection with concurrent requests.
-    pub(crate) fn told(&mut self, now: Time, report: Report, common: &mut Common) {
+    pub(crate) fn reported(&mut self, now: Time, report: Report, common: &mut ThreadContext) {
         let Some(streams) = &mut self.streams else { return };
-        match streams.told(now, report) {
-            streams::Turn::Nothing => {}
-            streams::Turn::Over(pending, outcome, way) => common.done.push(Done { pending, outcome, way }),
-            streams::Turn::Again(pending) => {
+        match streams.reported(now, report) {
+            streams::ReportOutcome::Nothing => {}
+            streams::ReportOutcome::Over(pending, outcome, way) => {
+                common.done.push(FinishedRequest { pending, outcome, way })
+            }
+            streams::ReportOutcome::Again(pending) => {
                 common.again += 1;
                 self.stream(now, pending, common);
             }
@@ -140,25 +142,25 @@ impl User {
     }
 
     /// Runs DHTTP's state machine up to now.
-    pub(crate) fn wake(&mut self, now: Time, common: &mut Common) -> Option<Time> {
+    pub(crate) fn wake(&mut self, now: Time, common: &mut ThreadContext) -> Option<Time> {
         self.turn(now, common, |pair, turn| pair.poll(now, turn))?
     }
 
     /// Handles events of this slot.
-    pub(crate) fn ready(&mut self, now: Time, slot: u32, common: &mut Common) -> Option<Time> {
-        let mut room = std::mem::take(&mut common.room);
+    pub(crate) fn ready(&mut self, now: Time, slot: u32, common: &mut ThreadContext) -> Option<Time> {
+        let mut buffer = std::mem::take(&mut common.buffer);
         let wake = match slot {
             0..LISTENER => {
-                self.line(now, slot, &mut room, common);
+                self.line(now, slot, &mut buffer, common);
                 None
             }
             LISTENER => self.accept(now, common),
             slot => {
                 let number = u64::from(slot - OPENED);
-                self.turn(now, common, |pair, turn| pair.read(now, number, &mut room, turn))
+                self.turn(now, common, |pair, turn| pair.read(now, number, &mut buffer, turn))
             }
         };
-        common.room = room;
+        common.buffer = buffer;
         wake.and_then(|()| self.wake(now, common))
     }
 
@@ -168,20 +170,20 @@ impl User {
         now: Time,
         from: SocketAddr,
         datagram: &[u8],
-        common: &mut Common,
+        common: &mut ThreadContext,
     ) -> Option<Time> {
         self.turn(now, common, |pair, turn| pair.datagram(now, from, datagram, turn))?
     }
 
     /// Handles ICMP's report that the server accepts no datagrams of this user.
-    pub(crate) fn refused(&mut self, now: Time, common: &mut Common) -> Option<Time> {
+    pub(crate) fn refused(&mut self, now: Time, common: &mut ThreadContext) -> Option<Time> {
         self.turn(now, common, |pair, turn| pair.refused(now, turn))?
     }
 
     /// Closes idle connections.
     pub(crate) fn close(&mut self) {
         for line in &mut self.lines {
-            line.take_if(|line| line.asked() == 0);
+            line.take_if(|line| line.requested() == 0);
         }
         if let Some(streams) = &mut self.streams {
             streams.close();
@@ -199,7 +201,7 @@ impl User {
     }
 
     /// Times out requests sent before `long_ago`, and checks for free sockets.
-    pub(crate) fn give_up(&mut self, now: Time, long_ago: Time, common: &mut Common) {
+    pub(crate) fn give_up(&mut self, now: Time, long_ago: Time, common: &mut ThreadContext) {
         if let Some(pair) = self.pair.as_mut().filter(|pair| pair.is_short()) {
             pair.try_again();
             hear(pair, self.number, EventFlags::IN, common);
@@ -207,14 +209,15 @@ impl User {
         let mut outcomes = Vec::new();
         for line in &mut self.lines {
             if let Some(mut late) = line.take_if(|line| line.oldest().is_some_and(|sent| sent < long_ago)) {
-                late.fail(Trouble::Timeout, &mut outcomes);
+                late.fail(FailureReason::Timeout, &mut outcomes);
             }
         }
         let late = self.waiting.iter().take_while(|pending| pending.intended < long_ago).count();
-        outcomes
-            .extend(self.waiting.drain(..late).map(|pending| Outcome::Done(pending, Err(Trouble::Timeout))));
+        outcomes.extend(
+            self.waiting.drain(..late).map(|pending| Outcome::Done(pending, Err(FailureReason::Timeout))),
+        );
         let late = self.streams.as_mut().map(|streams| streams.give_up(long_ago)).unwrap_or_default();
-        outcomes.extend(late.into_iter().map(|pending| Outcome::Done(pending, Err(Trouble::Timeout))));
+        outcomes.extend(late.into_iter().map(|pending| Outcome::Done(pending, Err(FailureReason::Timeout))));
         self.settle(outcomes, Channel::TcpClient, common);
         self.turn(now, common, |pair, turn| pair.give_up(long_ago, turn));
         self.dispatch(now, common);
@@ -223,13 +226,14 @@ impl User {
     fn turn<T>(
         &mut self,
         now: Time,
-        common: &mut Common,
-        act: impl FnOnce(&mut Pair, &mut Turn<'_>) -> T,
+        common: &mut ThreadContext,
+        act: impl FnOnce(&mut DhttpUser, &mut TurnResults<'_>) -> T,
     ) -> Option<T> {
         let (pair, ports) = (self.pair.as_mut()?, common.ports.as_mut()?);
-        let mut turn = Turn { ports, outcomes: std::mem::take(&mut common.outcomes), plain: Vec::new() };
+        let mut turn =
+            TurnResults { ports, outcomes: std::mem::take(&mut common.outcomes), plain: Vec::new() };
         let acted = act(pair, &mut turn);
-        let Turn { ports: _, mut outcomes, plain } = turn;
+        let TurnResults { ports: _, mut outcomes, plain } = turn;
         for (outcome, way) in outcomes.drain(..) {
             self.settle([outcome], way, common);
         }
@@ -241,18 +245,19 @@ impl User {
         Some(acted)
     }
 
-    fn accept(&mut self, now: Time, common: &mut Common) -> Option<()> {
+    fn accept(&mut self, now: Time, common: &mut ThreadContext) -> Option<()> {
         loop {
             let (number, epoll, open) = (self.number, &common.epoll, &common.open);
-            let accepted = |pair: &mut Pair, turn: &mut Turn<'_>| {
+            let accepted = |pair: &mut DhttpUser, turn: &mut TurnResults<'_>| {
                 let (connection, fd) = pair.accept(now, open, turn)?;
                 // A user never has four thousand million connections.
                 let slot = OPENED.wrapping_add(u32::try_from(connection).unwrap_or(0));
                 epoll::add(epoll, fd, data(number, slot), EventFlags::IN).ok()
             };
-            let mut turn = Turn { ports: common.ports.as_mut()?, outcomes: Vec::new(), plain: Vec::new() };
+            let mut turn =
+                TurnResults { ports: common.ports.as_mut()?, outcomes: Vec::new(), plain: Vec::new() };
             let accepted = accepted(self.pair.as_mut()?, &mut turn);
-            let Turn { ports: _, outcomes, plain } = turn;
+            let TurnResults { ports: _, outcomes, plain } = turn;
             for (outcome, way) in outcomes {
                 self.settle([outcome], way, common);
             }
@@ -268,11 +273,11 @@ impl User {
         }
     }
 
-    fn line(&mut self, now: Time, slot: u32, room: &mut [u8], common: &mut Common) {
+    fn line(&mut self, now: Time, slot: u32, buffer: &mut [u8], common: &mut ThreadContext) {
         let Some(place) = self.lines.get_mut(slot as usize) else { return };
         let Some(line) = place else { return };
         let mut outcomes = Vec::new();
-        let is_there = line.ready(now, room, &mut outcomes);
+        let is_there = line.ready(now, buffer, &mut outcomes);
         if let (Some(pair), Some(token)) = (&mut self.pair, line.take_token()) {
             pair.learn_token(now, &token);
         }
@@ -289,11 +294,13 @@ impl User {
         &mut self,
         outcomes: impl IntoIterator<Item = Outcome, IntoIter: DoubleEndedIterator>,
         way: Channel,
-        common: &mut Common,
+        common: &mut ThreadContext,
     ) {
         for outcome in outcomes.into_iter().rev() {
             match outcome {
-                Outcome::Done(pending, outcome) => common.done.push(Done { pending, outcome, way }),
+                Outcome::Done(pending, outcome) => {
+                    common.done.push(FinishedRequest { pending, outcome, way })
+                }
                 Outcome::Again(pending) => {
                     common.again += 1;
                     self.waiting.push_front(pending);
@@ -303,14 +310,14 @@ impl User {
     }
 
     /// Sends waiting requests, as far as connections allow.
-    fn dispatch(&mut self, now: Time, common: &mut Common) {
+    fn dispatch(&mut self, now: Time, common: &mut ThreadContext) {
         let depth = if common.config.protocol == Protocol::Pipelined { DEPTH } else { 1 };
         while let Some(pending) = self.waiting.front().copied() {
             let Some(place) = self.place(depth, common.config.connections) else { return };
             self.waiting.pop_front();
             let pending = Pending { sent: now, ..pending };
             if self.lines[place].is_none() {
-                let opened = Line::open(&self.connector, &common.open).and_then(|line| {
+                let opened = Http1Connection::open(&self.connector, &common.open).and_then(|line| {
                     let data = data(self.number, place);
                     epoll::add(&common.epoll, &line, data, line.interest())?;
                     Ok(line)
@@ -321,14 +328,14 @@ impl User {
                         self.lines[place] = Some(line);
                     }
                     Err(_) => {
-                        let outcome = Err(Trouble::Exhausted);
-                        common.done.push(Done { pending, outcome, way: Channel::TcpClient });
+                        let outcome = Err(FailureReason::Exhausted);
+                        common.done.push(FinishedRequest { pending, outcome, way: Channel::TcpClient });
                         continue;
                     }
                 }
             }
             let Some(line) = self.lines[place].as_mut() else { continue };
-            let port = self.pair.as_ref().and_then(Pair::named_port);
+            let port = self.pair.as_ref().and_then(DhttpUser::named_port);
             if !line.ask(pending, |out| common.encode(&pending, port, out)) {
                 let mut outcomes = Vec::new();
                 line.broken(&mut outcomes);
@@ -341,9 +348,14 @@ impl User {
 
     /// The connection for the next request: an idle one, a new one, or with pipelining the one with the fewest requests.
     fn place(&mut self, depth: usize, connections: usize) -> Option<usize> {
-        let asked = |line: &Option<Line>| line.as_ref().map(Line::asked);
-        let best =
-            self.lines.iter().map(asked).enumerate().filter_map(|(place, asked)| Some((asked?, place))).min();
+        let requested = |line: &Option<Http1Connection>| line.as_ref().map(Http1Connection::requested);
+        let best = self
+            .lines
+            .iter()
+            .map(requested)
+            .enumerate()
+            .filter_map(|(place, requested)| Some((requested?, place)))
+            .min();
         if let Some((0, place)) = best {
             return Some(place);
         }
@@ -354,10 +366,10 @@ impl User {
             self.lines.push(None);
             return Some(self.lines.len() - 1);
         }
-        best.filter(|(asked, _)| *asked < depth).map(|(_, place)| place)
+        best.filter(|(requested, _)| *requested < depth).map(|(_, place)| place)
     }
 
-    fn listen(&mut self, place: usize, common: &Common) {
+    fn listen(&mut self, place: usize, common: &ThreadContext) {
         if let Some(Some(line)) = self.lines.get_mut(place)
             && let Some(interest) = line.new_interest()
         {
@@ -368,7 +380,7 @@ impl User {
 }
 
 /// Enables or disables events of the port that the server connects to.
-fn hear(pair: &Pair, user: u32, what: EventFlags, common: &Common) {
+fn hear(pair: &DhttpUser, user: u32, what: EventFlags, common: &ThreadContext) {
     // It is registered as long as its user exists.
     let _ = epoll::modify(&common.epoll, pair.listener(), data(user, LISTENER), what);
 }
@@ -378,7 +390,7 @@ fn data(user: u32, slot: impl TryInto<u32>) -> EventData {
     EventData::new_u64(u64::from(user) << 32 | u64::from(slot.try_into().unwrap_or(0)))
 }
 
-impl Common {
+impl ThreadContext {
     /// Writes a request of HTTP/1; one of DHTTP's user names the TCP port on which it accepts connections.
     fn encode(&mut self, pending: &Pending, port: Option<u16>, out: &mut Vec<u8>) {
         if let Some(port) = port {
@@ -402,7 +414,7 @@ impl Common {
         }
         let [changed, conditional] = &mut self.heads;
         let head = if pending.is_conditional { conditional } else { changed };
-        head.target.truncate(self.target.folder.len());
+        head.target.truncate(self.target.directory.len());
         head.target.push_str(&workload::plan::path(pending.number));
         head
     }
@@ -411,7 +423,7 @@ impl Common {
 /// The header sections of requests for a site, unconditional and conditional; `unchanged_since` is a time after every
 /// modification.
 pub(crate) fn heads(config: &Config, target: &Target, unchanged_since: &str) -> [RequestHead; 2] {
-    let Target { address: _, host, folder, security: _ } = target;
+    let Target { address: _, host, directory, security: _ } = target;
     [None, Some(unchanged_since)].map(|since| {
         let mut fields = Fields::new();
         // Both are validated before the run.
@@ -422,6 +434,11 @@ pub(crate) fn heads(config: &Config, target: &Target, unchanged_since: &str) -> 
         if let Some(since) = since {
             let _ = fields.push("If-Modified-Since", since);
         }
-        RequestHead { method: Method::Get, target: folder.clone(), version: version(config.protocol), fields }
+        RequestHead {
+            method: Method::Get,
+            target: directory.clone(),
+            version: version(config.protocol),
+            fields,
+        }
     })
 }

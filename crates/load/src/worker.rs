@@ -6,23 +6,23 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 
-use dhttp::batch::{Ends, Inbox};
+use dhttp::batch::{Endpoints, Inbox};
 use dhttp::clock::{Clock, timespec};
 use dhttp_proto::Id;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, poll};
 use wire::seed::Random;
 use wire::{Duration, Time};
-use workload::plan::{Ask, Begins};
+use workload::plan::{ObjectRequest, PageStart};
 
-use crate::audit::processor;
+use crate::bottleneck::processor;
+use crate::http1_connection::{Pending, Response};
 use crate::job::{Job, Turns};
-use crate::line::{Pending, Response};
-use crate::live::{GRACE, Stop, Teller};
 use crate::ports;
+use crate::progress::{GRACE, ProgressSender, Stop};
 use crate::record::Record;
-use crate::streams::desk::Report;
-use crate::user::{Common, Done, User};
+use crate::streams::connection_task::Report;
+use crate::user::{FinishedRequest, ThreadContext, User};
 
 /// A thread's part of the run.
 pub(crate) struct Worker<'a> {
@@ -32,8 +32,8 @@ pub(crate) struct Worker<'a> {
     begins: Time,
     /// Time after which nothing more is started.
     ends: Time,
-    common: Common,
-    users: Vec<Seat>,
+    common: ThreadContext,
+    users: Vec<UserSlot>,
     timers: BinaryHeap<Reverse<(Time, u32, Wake)>>,
     ids: Random,
     record: Record,
@@ -49,13 +49,13 @@ pub(crate) struct Worker<'a> {
     opened: u64,
     /// Start of this tick.
     ticked: Time,
-    teller: Teller,
+    teller: ProgressSender,
     stop: Stop,
 }
 
 /// A user, with its pages.
 #[derive(Debug)]
-struct Seat {
+struct UserSlot {
     user: User,
     pages: Queue,
     /// Objects of the page without a response.
@@ -123,16 +123,16 @@ impl<'a> Worker<'a> {
     pub(crate) fn new(
         job: &'a Job<'a>,
         clock: Clock,
-        common: Common,
+        common: ThreadContext,
         pages: Vec<Queue>,
         mut ids: Random,
-        (teller, stop): (Teller, Stop),
+        (teller, stop): (ProgressSender, Stop),
     ) -> io::Result<Self> {
         let mut users = Vec::with_capacity(pages.len());
         for (number, pages) in (0..).zip(pages) {
             let secret = (u128::from(ids.next_u64()) << 64 | u128::from(ids.next_u64())).to_be_bytes();
             let user = User::new(number, &common, secret)?;
-            users.push(Seat { user, pages, left: 0, closes: false, wakes: None });
+            users.push(UserSlot { user, pages, left: 0, closes: false, wakes: None });
         }
         for (slot, socket) in (0_u64..).zip(common.ports.iter().flat_map(|ports| ports.sockets())) {
             let data = EventData::new_u64(u64::from(PORTS) << 32 | slot);
@@ -174,7 +174,7 @@ impl<'a> Worker<'a> {
             };
             self.schedule(number, self.begins + apart);
         }
-        let mut patience = self.common.config.patience;
+        let mut timeout = self.common.config.timeout;
         let (mut events, mut reports) = (Vec::with_capacity(1_024), Vec::new());
         let mut inbox = Inbox::default();
         let (mut tick, mut busy) = (self.begins + TICK, processor());
@@ -189,9 +189,9 @@ impl<'a> Worker<'a> {
             if self.stop.is_said() && now < self.ends {
                 self.record.cut = Some(now.since(self.begins));
                 self.ends = now;
-                patience = patience.min(GRACE);
+                timeout = timeout.min(GRACE);
             }
-            if now >= self.ends && (self.under_way == 0 || now >= self.ends + patience) {
+            if now >= self.ends && (self.under_way == 0 || now >= self.ends + timeout) {
                 break;
             }
             self.send();
@@ -217,7 +217,7 @@ impl<'a> Worker<'a> {
                     self.due(now);
                 }
                 if let Some(seat) = self.users.get_mut(number) {
-                    seat.user.told(now, report, &mut self.common);
+                    seat.user.reported(now, report, &mut self.common);
                     self.settle(now, number, None);
                 }
             }
@@ -232,7 +232,7 @@ impl<'a> Worker<'a> {
             }
         }
         self.tick(now, &mut busy);
-        let Common { connections, again, streams, .. } = self.common;
+        let ThreadContext { connections, again, streams, .. } = self.common;
         if let Some((_, reactor)) = streams {
             reactor.finish();
         }
@@ -289,7 +289,7 @@ impl<'a> Worker<'a> {
             return;
         }
         for index in 0..inbox.len() {
-            let Some((Ends { peer, local: _ }, bytes)) = inbox.datagram(index) else { continue };
+            let Some((Endpoints { peer, local: _ }, bytes)) = inbox.datagram(index) else { continue };
             let Ok((id, _)) = Id::split(bytes) else { continue };
             let number = ports::user(id);
             if let Some(seat) = self.users.get_mut(number) {
@@ -351,15 +351,15 @@ impl<'a> Worker<'a> {
             // The number of users fits 32 bits.
             self.timers.push(Reverse((due, u32::try_from(number).unwrap_or(0), Wake::Object(page, object))));
         }
-        if let Begins::At(_) = self.job.pages[page].begins {
+        if let PageStart::At(_) = self.job.pages[page].begins {
             // Later pages do not wait for it.
             self.schedule(number, self.begins);
         }
         self.ask(now, at, number, objects[0]);
     }
 
-    fn ask(&mut self, now: Time, due: Time, number: usize, ask: Ask) {
-        let Ask { file: request, after: _, is_conditional } = ask;
+    fn ask(&mut self, now: Time, due: Time, number: usize, ask: ObjectRequest) {
+        let ObjectRequest { file: request, after: _, is_conditional } = ask;
         let now = if self.common.ports.is_some() {
             self.held.push(due);
             now
@@ -395,7 +395,7 @@ impl<'a> Worker<'a> {
             self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::Machine)));
         }
         let mut done = std::mem::take(&mut self.common.done);
-        for Done { pending, outcome, way } in done.drain(..) {
+        for FinishedRequest { pending, outcome, way } in done.drain(..) {
             self.under_way -= 1;
             let when = now.since(self.begins);
             let judged = outcome.and_then(|Response { status, bytes }| {
@@ -433,7 +433,7 @@ impl<'a> Worker<'a> {
     /// A page is complete: the next one follows after a pause, unless it has a time of its own.
     fn thinking(&mut self, number: usize, there: Time) {
         let next = self.users[number].pages.next().map(|page| self.job.pages[page].begins);
-        if let Some(Begins::After(_)) = next {
+        if let Some(PageStart::After(_)) = next {
             self.schedule(number, there);
         }
     }
@@ -442,8 +442,8 @@ impl<'a> Worker<'a> {
     fn schedule(&mut self, number: usize, from: Time) {
         let Some(page) = self.users[number].pages.pop() else { return };
         let at = match self.job.pages[page].begins {
-            Begins::After(after) => from + after,
-            Begins::At(at) => self.begins + at.since(Time::ZERO),
+            PageStart::After(after) => from + after,
+            PageStart::At(at) => self.begins + at.since(Time::ZERO),
         };
         self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::Page(page))));
     }
@@ -453,8 +453,8 @@ impl<'a> Worker<'a> {
         if now < self.sweeps {
             return;
         }
-        let (patience, keeps) = (self.common.config.patience, self.common.config.keeps);
-        let long_ago = Time::ZERO + now.since(Time::ZERO + patience);
+        let (timeout, keeps) = (self.common.config.timeout, self.common.config.keeps);
+        let long_ago = Time::ZERO + now.since(Time::ZERO + timeout);
         let until = (self.swept + SWEPT_AT_ONCE).min(self.users.len());
         for number in self.swept..until {
             if let Some(keeps) = keeps {

@@ -6,15 +6,15 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`client`] | the robot on its connections: fetches a page and measures its duration |
-//! | [`visitor`] | the same over DHTTP |
+//! | [`page_loader`] | the same over DHTTP |
 //! | [`server`] | the listener and its connections: responds to each request after the scenario's processing time |
-//! | [`desk`] | its DHTTP part |
+//! | [`dhttp_endpoint`] | its DHTTP part |
 //! | `wait` | waits for a socket or a deadline, to the microsecond |
 //!
 //! It knows no HTTP and no TCP: the state machines decide when to send, the kernel how.
 
 pub mod client;
-pub mod desk;
+pub mod dhttp_endpoint;
+pub mod page_loader;
 pub mod server;
-pub mod visitor;
 mod wait;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 
 use nix::errno::Errno;
-use scenario::serving::Unserved;
+use scenario::serving::ServingError;
 
 use crate::fidelity::Unreproducible;
 
@@ -59,9 +59,9 @@ impl From<Unreproducible> for Error {
     }
 }
 
-impl From<Unserved> for Error {
-    fn from(unserved: Unserved) -> Self {
-        let Unserved { what, remedy } = unserved;
+impl From<ServingError> for Error {
+    fn from(unserved: ServingError) -> Self {
+        let ServingError { what, remedy } = unserved;
         Self::Unsuited { part: what, remedy: remedy.to_owned() }
     }
 }

@@ -24,12 +24,12 @@ pub struct Unreproducible {
     /// Name of the stack profile.
     pub stack: &'static str,
     /// The part of it that would show.
-    pub part: Part,
+    pub part: StackPart,
 }
 
 /// A part of a stack profile that the kernel does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum StackPart {
     /// Nagle's algorithm in another form than Minshall's.
     Nagle(NagleRule),
     /// Acknowledgement policy of the receiver.
@@ -60,7 +60,7 @@ pub enum Part {
     MixedOpening,
 }
 
-impl Part {
+impl StackPart {
     /// Missing feature, as in "the kernel has no ...".
     const fn missing(self) -> &'static str {
         match self {
@@ -144,7 +144,7 @@ pub fn send_buffer_note(scenario: &Scenario) -> Option<String> {
 }
 
 /// The first part that shows in every scenario.
-fn missing_anywhere(stack: &Stack) -> Option<Part> {
+fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
     let Stack {
         name: _,
         // Set by route, option or sysctl: [`crate::profile`].
@@ -205,21 +205,21 @@ fn missing_anywhere(stack: &Stack) -> Option<Part> {
         Counting::Segments => !is_shimmed,
     };
     let rules = [
-        (has_acks, Part::Acks(*acks)),
-        (is_delay_known, Part::AckDelay),
-        (!is_shimmed || (*idle == Idle::Kept && !window_scaling), Part::Growth),
-        (has_counting, Part::Counting),
-        (is_shimmed || *validated, Part::UnusedGrowth),
-        (initial_threshold.is_none_or(|threshold| threshold.get() >= largest), Part::Threshold),
-        (has_idle, Part::Idle),
-        (fixed.is_none_or(|size| size <= UNSCALED && !window_scaling), Part::ReceiveBuffer),
-        (*sharing == Sharing::None, Part::Sharing),
+        (has_acks, StackPart::Acks(*acks)),
+        (is_delay_known, StackPart::AckDelay),
+        (!is_shimmed || (*idle == Idle::Kept && !window_scaling), StackPart::Growth),
+        (has_counting, StackPart::Counting),
+        (is_shimmed || *validated, StackPart::UnusedGrowth),
+        (initial_threshold.is_none_or(|threshold| threshold.get() >= largest), StackPart::Threshold),
+        (has_idle, StackPart::Idle),
+        (fixed.is_none_or(|size| size <= UNSCALED && !window_scaling), StackPart::ReceiveBuffer),
+        (*sharing == Sharing::None, StackPart::Sharing),
     ];
     rules.into_iter().find(|(is_reproduced, _)| !is_reproduced).map(|(_, part)| part)
 }
 
 /// The first part that shows in this scenario.
-fn missing_here(stack: &Stack, scenario: &Scenario, never_holds: bool) -> Option<Part> {
+fn missing_here(stack: &Stack, scenario: &Scenario, never_holds: bool) -> Option<StackPart> {
     let Packets { nagle, recovery, rto, unread_resets, reset_discards, .. } = &stack.packets;
     let linux = Stack::LINUX.packets.rto;
     let has_nagle = !stack.nagle || *nagle == NagleRule::Minshall || never_holds;
@@ -229,10 +229,10 @@ fn missing_here(stack: &Stack, scenario: &Scenario, never_holds: bool) -> Option
     let has_rto = *rto == linux || scenario.network.rtt + syn_waits(stack, scenario) < first;
     let has_reset = (*unread_resets && !reset_discards) || !closes_naively(&scenario.programs);
     let rules = [
-        (has_nagle, Part::Nagle(*nagle)),
-        (has_recovery || is_lossless(&scenario.network), Part::Recovery(*recovery)),
-        (has_rto, Part::Rto),
-        (has_reset, Part::Reset),
+        (has_nagle, StackPart::Nagle(*nagle)),
+        (has_recovery || is_lossless(&scenario.network), StackPart::Recovery(*recovery)),
+        (has_rto, StackPart::Rto),
+        (has_reset, StackPart::Reset),
     ];
     rules.into_iter().find(|(is_reproduced, _)| !is_reproduced).map(|(_, part)| part)
 }

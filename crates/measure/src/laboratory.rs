@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use scenario::Network;
 use testbed::advertised_window::AdvertisedWindow;
 use testbed::emulator::{Options, Running};
-use testbed::{End, Ends, Interface, Namespace, Topology};
+use testbed::{End, Interface, Namespace, PerEnd, Topology};
 use wire::{Bytes, Seed};
 
 use crate::Error;
@@ -23,7 +23,7 @@ const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
 /// Minimum MSS of the kernel (`net.ipv4.tcp_min_snd_mss`), apart from its minimum MTU.
-const LEAST_MSS: Bytes = Bytes::new(48);
+const MIN_MSS: Bytes = Bytes::new(48);
 
 /// A client's host, a server's host, and the link.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Laboratory {
         let mtu = mtu(network)?;
         let Shims { ack_heartbeat, largest_window, slow_start } = profile.shims;
         // An end's data in flight is limited by the window that the other end advertises.
-        let windows = Ends::of(|sender| {
+        let windows = PerEnd::of(|sender| {
             let slow_start = *slow_start.at(sender);
             (largest_window.is_some() || slow_start.is_some())
                 .then(|| AdvertisedWindow::new(largest_window.unwrap_or(u16::MAX), slow_start))
@@ -83,9 +83,9 @@ impl Laboratory {
 
 /// The MTU, if the kernel supports it.
 fn mtu(network: &Network) -> Result<u32, Error> {
-    let fitting = u32::try_from(network.mtu().get()).ok().filter(|_| network.mss >= LEAST_MSS);
+    let fitting = u32::try_from(network.mtu().get()).ok().filter(|_| network.mss >= MIN_MSS);
     fitting.ok_or_else(|| Error::Unsuited {
         part: format!("segments of {} on a Linux kernel", network.mss),
-        remedy: format!("use --mss {} or more, or another engine", LEAST_MSS.get()),
+        remedy: format!("use --mss {} or more, or another engine", MIN_MSS.get()),
     })
 }

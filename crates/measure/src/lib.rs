@@ -42,4 +42,4 @@ mod socket;
 
 pub use error::Error;
 pub use peers::Peers;
-pub use series::{Measured, Options, Progress, measure};
+pub use series::{Measurement, Options, Progress, measure};

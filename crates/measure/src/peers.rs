@@ -18,11 +18,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use quantity::names::{self, Unknown};
+use quantity::names::{self, UnknownName};
 
 use crate::Error;
 
-pub(crate) use process::Folder;
+pub(crate) use process::RunDirectory;
 
 /// Server program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct Peers {
 }
 
 /// Names of a program on the command line, on disk, and in Debian.
-struct Names {
+struct ProgramNames {
     name: &'static str,
     /// The first existing one is used.
     programs: &'static [&'static str],
@@ -76,7 +76,7 @@ impl ServerProgram {
     /// Every server.
     pub const ALL: [Self; 5] = [Self::Ours, Self::Nginx, Self::Apache, Self::Caddy, Self::Python];
 
-    const fn names(self) -> Names {
+    const fn names(self) -> ProgramNames {
         let (name, programs, version, package): (_, &[_], _, _) = match self {
             Self::Ours => ("ours", &[], "", ""),
             Self::Nginx => ("nginx", &["nginx"], "-v", "nginx-light"),
@@ -84,7 +84,7 @@ impl ServerProgram {
             Self::Caddy => ("caddy", &["caddy"], "version", "caddy"),
             Self::Python => ("python", &["python3"], "--version", "python3"),
         };
-        Names { name, programs, version, package }
+        ProgramNames { name, programs, version, package }
     }
 
     /// The name on the command line.
@@ -95,8 +95,8 @@ impl ServerProgram {
     /// The server of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("server", name, &Self::ALL, Self::name)
     }
 }
@@ -105,14 +105,14 @@ impl ClientProgram {
     /// Every client.
     pub const ALL: [Self; 4] = [Self::Ours, Self::Curl, Self::Wget, Self::Chromium];
 
-    const fn names(self) -> Names {
+    const fn names(self) -> ProgramNames {
         let (name, programs, version, package): (_, &[_], _, _) = match self {
             Self::Ours => ("ours", &[], "", ""),
             Self::Curl => ("curl", &["curl"], "--version", "curl"),
             Self::Wget => ("wget", &["wget"], "--version", "wget"),
             Self::Chromium => ("chromium", &["chromium", "chromium-browser"], "--version", "chromium"),
         };
-        Names { name, programs, version, package }
+        ProgramNames { name, programs, version, package }
     }
 
     /// The name on the command line.
@@ -123,39 +123,41 @@ impl ClientProgram {
     /// The client of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("client", name, &Self::ALL, Self::name)
     }
 }
 
 /// A program that was found, and its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct InstalledProgram {
     /// Path of the program.
     pub path: PathBuf,
     /// First line of its version output.
     pub version: String,
 }
 
-impl Names {
+impl ProgramNames {
     /// Searches the path, and Debian's directories of programs for root.
-    fn find(&self) -> Result<Found, Error> {
+    fn find(&self) -> Result<InstalledProgram, Error> {
         let paths = std::env::var_os("PATH").unwrap_or_default();
         let folders = || std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
         let path = self
             .programs
             .iter()
-            .find_map(|program| folders().map(|folder| folder.join(program)).find(|path| path.is_file()))
+            .find_map(|program| {
+                folders().map(|directory| directory.join(program)).find(|path| path.is_file())
+            })
             .ok_or_else(|| Error::Unsuited {
                 part: format!("with {}, which is not installed", self.name),
                 remedy: format!("install it (Debian's package is {}), or name another", self.package),
             })?;
-        let told = Command::new(&path).arg(self.version).output();
-        let told = told.map_err(Error::io(format!("ask {} for its version", self.name)))?;
-        let text = [told.stdout, told.stderr].concat();
+        let reported = Command::new(&path).arg(self.version).output();
+        let reported = reported.map_err(Error::io(format!("ask {} for its version", self.name)))?;
+        let text = [reported.stdout, reported.stderr].concat();
         let version = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned();
-        Ok(Found { path, version })
+        Ok(InstalledProgram { path, version })
     }
 }
 
@@ -177,8 +179,12 @@ mod tests {
 
     #[test]
     fn missing_program_is_named_with_its_package() {
-        let nobody =
-            Names { name: "nobody", programs: &["no-such-program"], version: "", package: "nobody-bin" };
+        let nobody = ProgramNames {
+            name: "nobody",
+            programs: &["no-such-program"],
+            version: "",
+            package: "nobody-bin",
+        };
         let sentence = nobody.find().unwrap_err().to_string();
         assert!(
             sentence.contains("nobody, which is not installed") && sentence.contains("nobody-bin"),

@@ -15,18 +15,18 @@ use tcp::stack::{Acks, Congestion, Growth, Idle};
 use testbed::advertised_window::SlowStart;
 use testbed::netlink::Metrics;
 use testbed::privilege::sysctl_path;
-use testbed::{End, Ends};
+use testbed::{End, PerEnd};
 use wire::Bytes;
 
 use crate::Error;
-use crate::fidelity::{Part, Unreproducible};
+use crate::fidelity::{StackPart, Unreproducible};
 
 /// A stack profile in the kernel's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     sysctls: Vec<Sysctl>,
     /// TCP metrics of each end's route.
-    pub metrics: Ends<Metrics>,
+    pub metrics: PerEnd<Metrics>,
     /// Whether programs disable Nagle's algorithm (TCP_NODELAY).
     pub nodelay: bool,
     /// Send buffer that programs request (SO_SNDBUF, which the kernel doubles); `None`: the kernel's default.
@@ -47,7 +47,7 @@ pub struct Shims {
     /// Maximum advertised window, bytes ([`testbed::advertised_window`]).
     pub largest_window: Option<u16>,
     /// The congestion window of each end opens by one segment per ACK (the same shim).
-    pub slow_start: Ends<Option<SlowStart>>,
+    pub slow_start: PerEnd<Option<SlowStart>>,
 }
 
 /// A setting in force during a run, published with the result.
@@ -97,16 +97,16 @@ impl Profile {
         // With this knob, the ACK of a server's SYN opens its window by one segment: the client begins with
         // one less.
         let by_handshake = u16::from(packets.handshake_opens);
-        let initial = Ends::of(|end| match end == opener {
+        let initial = PerEnd::of(|end| match end == opener {
             true => initial_window.saturating_sub(by_handshake).max(1),
             false => *initial_window,
         });
-        let slow_start = Ends::of(|end| match growth {
+        let slow_start = PerEnd::of(|end| match growth {
             Growth::PerSegment => None,
             Growth::PerAcknowledgement => Some(SlowStart { mss, initial: *initial.at(end) }),
         });
         let largest_window = receive_buffer
-            .map(|size| u16::try_from(size.get()).map_err(|_| refused(Part::ReceiveBuffer)))
+            .map(|size| u16::try_from(size.get()).map_err(|_| refused(StackPart::ReceiveBuffer)))
             .transpose()?;
         let mut sysctls = vec![
             on_or_off("net.ipv4.tcp_sack", *sack),
@@ -125,9 +125,9 @@ impl Profile {
             // The kernel acknowledges everything immediately, so that the shim alone decides.
             Acks::Heartbeat => (true, Some(true)),
             Acks::QuickThenDelayed => (false, None),
-            Acks::Timer | Acks::Delayed | Acks::NoDelayed => return Err(refused(Part::Acks(*acks))),
+            Acks::Timer | Acks::Delayed | Acks::NoDelayed => return Err(refused(StackPart::Acks(*acks))),
         };
-        let metrics = Ends::of(|end| Metrics {
+        let metrics = PerEnd::of(|end| Metrics {
             // It applies to the SYN; Linux raises it later, and the shim prevents that.
             window: largest_window.map(u32::from),
             advertised_mss: Some(mss),
@@ -253,7 +253,7 @@ mod tests {
     fn the_period_profile_leaves_acks_and_growth_to_the_link() {
         let profile = profile("period", End::Client);
         let slow_start =
-            Ends::of(|end| Some(SlowStart { mss: 512, initial: if end == End::Server { 2 } else { 1 } }));
+            PerEnd::of(|end| Some(SlowStart { mss: 512, initial: if end == End::Server { 2 } else { 1 } }));
         assert_eq!(profile.shims, Shims { ack_heartbeat: true, largest_window: Some(16_384), slow_start });
         assert_eq!(profile.metrics.server.window, Some(16_384));
         assert!(profile.nodelay);
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn the_end_that_opens_a_connection_begins_with_a_segment_less_under_bsd_alone() {
         let initial = |stack, opener| {
-            let Ends { client, server } = profile(stack, opener).metrics;
+            let PerEnd { client, server } = profile(stack, opener).metrics;
             (client.initial_window, server.initial_window)
         };
         assert_eq!(initial("period", End::Client), (Some(1), Some(2)));

@@ -7,29 +7,29 @@ mod plan;
 
 use std::sync::Arc;
 
-use http1::server::{Closing, Patience};
+use http1::server::{Closing, ConnectionTimeouts};
 use http1::site::Site;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use pageload::page_loader::TransportCounts;
 use pageload::robot::{Flush, Pipelining, Plan, Shape};
-use pageload::visitor::Counts;
-use scenario::dhttp::{Dhttp, DhttpWays};
+use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::{Network, Protocol, Scenario, Serving, Visit};
 use testbed::Namespace;
 use testbed::clock::Clock;
 use testbed::emulator::{Capture, Report, Scheduling};
 use testbed::lateness::Lateness;
 use testbed::reactions::Reactions;
-use testbed::{End, Ends};
+use testbed::{End, PerEnd};
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
-use crate::driver::client::Fetched;
-use crate::driver::desk::DhttpServer;
-use crate::driver::server::{Served, Server, Service};
-use crate::driver::visitor::DhttpClient;
-use crate::fidelity::{Part, Unreproducible};
+use crate::driver::client::FetchedPage;
+use crate::driver::dhttp_endpoint::DhttpServer;
+use crate::driver::page_loader::DhttpClient;
+use crate::driver::server::{Server, ServerResult, Service};
+use crate::fidelity::{StackPart, Unreproducible};
 use crate::laboratory::{Laboratory, SERVER};
-use crate::peers::server::{Running, Told};
-use crate::peers::{self, ClientProgram, Folder, Found, ServerProgram};
+use crate::peers::server::{RunningServer, ServerSettings};
+use crate::peers::{self, ClientProgram, InstalledProgram, RunDirectory, ServerProgram};
 use crate::profile::{Profile, Setting};
 use crate::{Error, Peers, driver, fidelity};
 use plan::{config, deadline, honoured, only_ours, plan, shape, validate};
@@ -54,16 +54,16 @@ pub struct Run {
     /// Lateness of the emulator.
     pub lateness: Lateness,
     /// Outcome of each object; `None` for a third-party client.
-    pub visit: Option<Visited>,
+    pub visit: Option<ClientRecord>,
     /// Transport of requests and responses, if by DHTTP.
-    pub channels: Option<Counts>,
+    pub channels: Option<TransportCounts>,
     /// Responses destroyed by a naive close, in sentences; any other missing response is an error.
     pub destroyed: Vec<String>,
 }
 
 /// Our client's record of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Visited {
+pub struct ClientRecord {
     /// Start time, by the emulator's clock.
     pub began: Time,
     /// Time at which each connection was opened, in order.
@@ -95,8 +95,8 @@ pub(crate) struct Experiment {
     dhttp: Option<Dhttp>,
     /// Whether the server takes processing time of its own for each response.
     is_busy: bool,
-    server: (ServerProgram, Option<Found>),
-    client: (ClientProgram, Option<Found>),
+    server: (ServerProgram, Option<InstalledProgram>),
+    client: (ClientProgram, Option<InstalledProgram>),
     /// Deviations of these engines from the scenario, in sentences.
     pub(crate) notes: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl Experiment {
             visit,
             protocol,
             stack,
-            client: asked,
+            client: requested,
             server: _,
             programs,
             runs: _,
@@ -124,11 +124,11 @@ impl Experiment {
         let mut profile = Profile::of(&programs.sockets(stack), network.mss, opener)?;
         profile.send_buffer = programs.send_buffer;
         let mut serving = Serving::of(scenario)?;
-        let shape = shape(*protocol, asked, programs.pipelining(Pipelining::default()))?;
+        let shape = shape(*protocol, requested, programs.pipelining(Pipelining::default()))?;
         serving.validate(scenario, shape.version(), programs.client_validation);
-        let (mut plan, mut notes) = plan(shape, &serving, asked)?;
+        let (mut plan, mut notes) = plan(shape, &serving, requested)?;
         notes.extend(fidelity::send_buffer_note(scenario));
-        notes.extend(programs.described().map(|said| format!("programs: {said}")));
+        notes.extend(programs.described().map(|reported| format!("programs: {reported}")));
         (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);
         if peers.server != ServerProgram::Ours {
             if !serving.accepted.is_empty() {
@@ -146,7 +146,7 @@ impl Experiment {
         for (program, found) in [(peers.server.name(), &server), (peers.client.name(), &client)] {
             notes.extend(found.as_ref().map(|found| format!("{program}: {}", found.version)));
         }
-        let ends = programs.dhttp.map_or_else(Dhttp::paper, DhttpWays::ends);
+        let ends = programs.dhttp.map_or_else(Dhttp::paper, DhttpProfile::ends);
         let dhttp = (*protocol == Protocol::Dhttp).then(|| ends.on(network));
         notes.extend(dhttp.iter().flat_map(|(_, note)| note.clone()));
         let dhttp = dhttp.map(|(dhttp, _)| dhttp);
@@ -173,16 +173,16 @@ impl Experiment {
         // The duration of a third-party client follows from its packets only.
         let capture = capture.or(asks.1.as_ref().map(|_| WATCHED));
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
-        let kept = asks.1.as_ref().map(|_| Folder::new().map(Arc::new)).transpose()?;
+        let retained = asks.1.as_ref().map(|_| RunDirectory::new().map(Arc::new)).transpose()?;
         if self.is_asked_about() {
-            self.visit_before(seed, kept.as_ref())?;
+            self.visit_before(seed, retained.as_ref())?;
         }
         let laboratory = Laboratory::build(&scenario.network, profile, seed, capture)?;
         let Laboratory { client, server, link, settings } = laboratory;
         let clock = link.clock();
         // The last FIN and its ACK are still in flight, and belong to the run.
         let settling = scenario.network.rtt + SETTLING;
-        let (fetched, served) = self.fetch(&client, &server, clock, settling, kept.as_ref())?;
+        let (fetched, served) = self.fetch(&client, &server, clock, settling, retained.as_ref())?;
         let mut report = link.stop()?;
         let watched = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
         let fetched = fetched.unwrap_or_else(watched);
@@ -217,21 +217,21 @@ impl Experiment {
 
     /// Refuses a run in which both ends opened connections, where the initial window depends on the opener.
     fn check_openings(&self, run: &Run) -> Result<(), Error> {
-        let Ends { client, server } = &self.profile.metrics;
+        let PerEnd { client, server } = &self.profile.metrics;
         let by_client = run.channels.is_some_and(|channels| channels.by_plain_http > 0);
         if by_client && client.initial_window != server.initial_window {
             let stack = self.scenario.stack.name;
-            return Err(Unreproducible { stack, part: Part::MixedOpening }.into());
+            return Err(Unreproducible { stack, part: StackPart::MixedOpening }.into());
         }
         Ok(())
     }
 
     /// Lets a third-party client fetch the page over a fast link, so that it has something to validate.
-    fn visit_before(&self, seed: Seed, kept: Option<&Arc<Folder>>) -> Result<(), Error> {
+    fn visit_before(&self, seed: Seed, retained: Option<&Arc<RunDirectory>>) -> Result<(), Error> {
         let network = Network::new("quick".to_owned(), QUICK_RTT, QUICK_RATE, self.scenario.network.mss);
         let Laboratory { client, server, link, settings: _ } =
             Laboratory::build(&network, &self.profile, seed, None)?;
-        self.fetch(&client, &server, link.clock(), QUICK_RTT, kept)?;
+        self.fetch(&client, &server, link.clock(), QUICK_RTT, retained)?;
         link.stop()?;
         Ok(())
     }
@@ -243,8 +243,8 @@ impl Experiment {
         server: &Namespace,
         clock: Clock,
         settling: Duration,
-        kept: Option<&Arc<Folder>>,
-    ) -> Result<(Option<Fetched>, Served), Error> {
+        retained: Option<&Arc<RunDirectory>>,
+    ) -> Result<(Option<FetchedPage>, ServerResult), Error> {
         let Self { scenario, profile, site, plan, dhttp, is_busy: _, server: serves, client: asks, notes: _ } =
             self;
         let page = peers::client::Page {
@@ -255,26 +255,32 @@ impl Experiment {
             parallel: scenario.client.parallel,
             deadline: plan.deadline,
         };
-        let (plan, kept, (program, found)) = (plan.clone(), kept.cloned(), asks.clone());
+        let (plan, retained, (program, found)) = (plan.clone(), retained.cloned(), asks.clone());
         let (patient, pinned) = (plan.deadline, profile.clone());
         let seed = scenario.seed;
         let dhttp_client = dhttp.map(|dhttp| DhttpClient { config: dhttp.client, seed });
-        let asking = move || match found.zip(kept) {
+        let asking = move || match found.zip(retained) {
             None => match dhttp_client {
                 None => driver::client::fetch(plan, SERVER, &pinned, clock).map(Some),
-                Some(dhttp) => driver::visitor::fetch(plan, SERVER, &pinned, clock, dhttp).map(Some),
+                Some(dhttp) => driver::page_loader::fetch(plan, SERVER, &pinned, clock, dhttp).map(Some),
             },
-            Some((found, kept)) => peers::client::fetch(program, &found, &page, &kept, clock).map(|()| None),
+            Some((found, retained)) => {
+                peers::client::fetch(program, &found, &page, &retained, clock).map(|()| None)
+            }
         };
         match serves {
             (_, None) => {
-                let patience =
-                    Patience { idle: patient, request: patient, linger: patient, ..Patience::default() };
+                let timeout = ConnectionTimeouts {
+                    idle: patient,
+                    request: patient,
+                    linger: patient,
+                    ..ConnectionTimeouts::default()
+                };
                 let service = Service {
                     address: SERVER,
                     site: site.clone(),
                     processing: scenario.server.processing,
-                    config: config(&scenario.programs, self.plan.shape, patience),
+                    config: config(&scenario.programs, self.plan.shape, timeout),
                     profile: profile.clone(),
                     dhttp: dhttp.map(|dhttp| DhttpServer { config: dhttp.server, seed }),
                 };
@@ -283,8 +289,8 @@ impl Experiment {
                 let stop = EventFd::from_value_and_flags(0, flags)
                     .map_err(Error::kernel("make an event descriptor"))?;
                 let stop = Arc::new(stop);
-                let told = Arc::clone(&stop);
-                let mut serving = server.start(move || open.serve(&told));
+                let reported = Arc::clone(&stop);
+                let mut serving = server.start(move || open.serve(&reported));
                 let fetched = client.run(asking);
                 serving.give(settling);
                 stop.write(1).map_err(Error::kernel("stop the server"))?;
@@ -293,12 +299,13 @@ impl Experiment {
             }
             (program, Some(found)) => {
                 let (program, found, site) = (*program, found.clone(), site.clone());
-                let told = Told { programs: scenario.programs, is_asked_about: self.is_asked_about() };
-                let serving =
-                    server.run(move || Running::start(program, &found, SERVER, &site, told, clock))?;
+                let reported =
+                    ServerSettings { programs: scenario.programs, is_asked_about: self.is_asked_about() };
+                let serving = server
+                    .run(move || RunningServer::start(program, &found, SERVER, &site, reported, clock))?;
                 let fetched = client.run(asking);
                 server.run(move || serving.stop(settling, clock))?;
-                Ok((fetched?, Served::default()))
+                Ok((fetched?, ServerResult::default()))
             }
         }
     }
@@ -314,7 +321,10 @@ const QUICK_RTT: Duration = Duration::from_millis(1);
 const QUICK_RATE: Rate = Rate::from_bits_per_second(100_000_000).expect("above zero");
 
 /// Finds the third-party programs, if any are used.
-fn found(scenario: &Scenario, peers: Peers) -> Result<(Option<Found>, Option<Found>), Error> {
+fn found(
+    scenario: &Scenario,
+    peers: Peers,
+) -> Result<(Option<InstalledProgram>, Option<InstalledProgram>), Error> {
     let Peers { server, client } = peers;
     if server != ServerProgram::Ours && scenario.protocol == Protocol::Dhttp {
         return Err(unsuited(&format!("dhttp with {server}"), "let our own server serve"));
@@ -372,7 +382,7 @@ fn void(report: &Report, processing: Option<Duration>, waits: Duration) -> Optio
     let slowest =
         |times: &[Duration], due: Duration| times.iter().map(|time| *time - due).max().unwrap_or_default();
     let (server, client) = (
-        processing.map(|due| slowest(&report.reactions.answers, due)),
+        processing.map(|due| slowest(&report.reactions.responses, due)),
         slowest(&report.reactions.thoughts, waits),
     );
     let late = |host: &str, late: Duration| {
@@ -408,14 +418,14 @@ const fn waits(shape: Shape) -> Duration {
 /// Observations of a run, or the reason why it failed.
 fn account(
     number: u32,
-    fetched: Fetched,
-    served: Served,
+    fetched: FetchedPage,
+    served: ServerResult,
     report: Report,
     may_lose: bool,
 ) -> Result<(Run, Option<Capture>), Error> {
-    let Fetched { began, ended, connections, opened, reports, channels, failures } = fetched;
-    let visit = began.filter(|_| !reports.is_empty()).map(|began| Visited { began, opened, reports });
-    let Served { connections: _, faults } = served;
+    let FetchedPage { began, ended, connections, opened, reports, channels, failures } = fetched;
+    let visit = began.filter(|_| !reports.is_empty()).map(|began| ClientRecord { began, opened, reports });
+    let ServerResult { connections: _, faults } = served;
     let failed = |what: String| Error::Run { number, what };
     let (destroyed, failures) = if may_lose { (failures, Vec::new()) } else { (Vec::new(), failures) };
     if let Some(first) = failures.into_iter().chain(faults).next() {

@@ -5,7 +5,7 @@
 //!
 //! Expected values are for `model`.
 
-use pageload::robot::Course;
+use pageload::robot::VisitStats;
 use scenario::Scenario;
 use testbed::emulator::{Capture, Scheduling};
 use testbed::lateness::Lateness;
@@ -43,7 +43,7 @@ pub struct Progress {
 
 /// Measurement of a scenario.
 #[derive(Debug)]
-pub struct Measured {
+pub struct Measurement {
     /// The scenario.
     pub scenario: Scenario,
     /// The runs that count, in order.
@@ -94,7 +94,7 @@ pub fn measure(
     scenario: &Scenario,
     options: &Options,
     mut progress: impl FnMut(Progress),
-) -> Result<Measured, Error> {
+) -> Result<Measurement, Error> {
     let experiment = Experiment::of(scenario, options.peers)?;
     let mut series = Series { of: scenario.runs, void: 0, why: None, given_up: 0, outcomes: Vec::new() };
     for number in 1..=scenario.runs {
@@ -147,7 +147,7 @@ impl Series {
         Progress { done, of: self.of, void: self.void, elapsed }
     }
 
-    fn conclude(self, scenario: &Scenario, mut notes: Vec<String>) -> Result<Measured, Error> {
+    fn conclude(self, scenario: &Scenario, mut notes: Vec<String>) -> Result<Measurement, Error> {
         let Self { of, void, why, given_up, outcomes } = self;
         let why = why.unwrap_or_default();
         let mut lateness = Lateness::new();
@@ -163,7 +163,7 @@ impl Series {
         };
         let elapsed_ms = milliseconds(&mut runs.iter().map(|run| run.elapsed));
         let processing_ms =
-            milliseconds(&mut runs.iter().flat_map(|run| run.reactions.answers.iter().copied()));
+            milliseconds(&mut runs.iter().flat_map(|run| run.reactions.responses.iter().copied()));
         let (Some(elapsed_ms), Some((settings, scheduling, capture, began))) = (elapsed_ms, around) else {
             let what = format!("it was void, and so was every repetition; of the first, {why}");
             return Err(Error::Run { number: 1, what });
@@ -180,11 +180,11 @@ impl Series {
         }
         notes.extend(destroyed(&runs));
         let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
-        notes.extend(scenario::dhttp::said(&channels));
+        notes.extend(scenario::dhttp::reported(&channels));
         let visits = runs.iter().filter_map(|run| run.visit.as_ref());
-        let visits: Vec<_> = visits.map(|visit| (visit.began, Course::of(&visit.reports))).collect();
+        let visits: Vec<_> = visits.map(|visit| (visit.began, VisitStats::of(&visit.reports))).collect();
         notes.extend(scenario::robot::notes(&visits));
-        Ok(Measured {
+        Ok(Measurement {
             scenario: scenario.clone(),
             runs,
             void,
@@ -208,7 +208,7 @@ fn destroyed(runs: &[Run]) -> Option<String> {
     Some(format!("naive closes destroyed {each:.1} responses a run that had begun to arrive ({first})"))
 }
 
-impl Measured {
+impl Measurement {
     /// The row of a table. `overhead` is set by the caller, who knows the minimum.
     pub fn row(&self) -> Row {
         let Scenario {
@@ -264,7 +264,7 @@ impl Measured {
         let reactions = || self.runs.iter().map(|run| &run.reactions);
         let client = mean(&mut reactions().flat_map(|reactions| reactions.thoughts.iter().copied()));
         let server =
-            mean(&mut reactions().flat_map(|reactions| reactions.answers.iter().map(|time| *time - due)));
+            mean(&mut reactions().flat_map(|reactions| reactions.responses.iter().map(|time| *time - due)));
         HostTimes { client, server }
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Connection {
 
 /// Result of a read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Arrived {
+pub(crate) enum ReadResult {
     /// Number of bytes in the buffer.
     Bytes(usize),
     /// End of the peer's data.
@@ -139,12 +139,12 @@ impl Connection {
     }
 
     /// Reads received data into `buffer`.
-    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Arrived> {
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<ReadResult> {
         loop {
             return match (&self.socket).read(buffer) {
-                Ok(0) => Ok(Arrived::End),
-                Ok(length) => Ok(Arrived::Bytes(length)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Arrived::Nothing),
+                Ok(0) => Ok(ReadResult::End),
+                Ok(length) => Ok(ReadResult::Bytes(length)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(ReadResult::Nothing),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => Err(error),
             };

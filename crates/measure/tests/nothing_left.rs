@@ -68,7 +68,7 @@ fn page(runs: u32) {
     }
 }
 
-fn interrupted_runs_leave_nothing(before: &World) {
+fn interrupted_runs_leave_nothing(before: &KernelState) {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
         let mut running = start(Command::new(this_program()).args(["page", "1000"]));
         let first: Vec<_> = lines(&mut running).take(2).collect();
@@ -82,37 +82,38 @@ fn interrupted_runs_leave_nothing(before: &World) {
     }
 }
 
-fn a_run_that_succeeds_leaves_nothing(before: &World) {
+fn a_run_that_succeeds_leaves_nothing(before: &KernelState) {
     let mut running = start(Command::new(this_program()).args(["page", "2"]));
     assert_eq!(lines(&mut running).collect::<Vec<_>>(), ["1", "2"]);
     assert!(running.wait().expect("it is our child").success());
     assert_gone(before, "success");
 }
 
-fn another_user_measures_or_is_told_what_is_missing(before: &World) {
+fn another_user_measures_or_is_told_what_is_missing(before: &KernelState) {
     const NOBODY: u32 = 65_534;
-    let program = Copy::of(&this_program());
+    let program = ProgramCopy::of(&this_program());
     let mut running =
         start(Command::new(&program.0).args(["page", "2"]).uid(NOBODY).gid(NOBODY).current_dir("/"));
-    let said: Vec<_> = lines(&mut running).collect();
+    let printed: Vec<_> = lines(&mut running).collect();
     let status: ExitStatus = running.wait().expect("it is our child");
     match status.code() {
-        Some(0) => assert_eq!(said, ["1", "2"]),
+        Some(0) => assert_eq!(printed, ["1", "2"]),
         // Without real-time priority on a busy host every run may remain void; that is reported, too.
         Some(2) => {
-            let is_told = said.iter().any(|line| line.starts_with("cannot measure") || line.contains("void"));
-            assert!(is_told, "{said:?}");
+            let is_told =
+                printed.iter().any(|line| line.starts_with("cannot measure") || line.contains("void"));
+            assert!(is_told, "{printed:?}");
         }
-        Some(_) | None => panic!("{status}: {said:?}"),
+        Some(_) | None => panic!("{status}: {printed:?}"),
     }
-    println!("as another user: {}", said.join(", "));
+    println!("as another user: {}", printed.join(", "));
     assert_gone(before, "another user's run");
 }
 
 /// The names of network devices here, and of named namespaces.
-type World = BTreeSet<String>;
+type KernelState = BTreeSet<String>;
 
-fn world() -> World {
+fn world() -> KernelState {
     let devices = fs::read_to_string("/proc/net/dev").expect("proc is mounted");
     let devices =
         devices.lines().skip(2).filter_map(|line| line.split(':').next()).map(|name| name.trim().to_owned());
@@ -128,7 +129,7 @@ fn networks_of(process: u32) -> usize {
 }
 
 /// Asserts that all new devices vanish: other programs may create some, which must be gone a moment later.
-fn assert_gone(before: &World, after: &str) {
+fn assert_gone(before: &KernelState, after: &str) {
     let new = || world().difference(before).cloned().collect::<Vec<_>>();
     assert!(comes_true(|| new().is_empty()), "after {after} there is more than before: {:?}", new());
 }
@@ -161,9 +162,9 @@ fn lines(child: &mut Child) -> impl Iterator<Item = String> {
 }
 
 /// Copy of the program that every user may read; removed on drop.
-struct Copy(PathBuf);
+struct ProgramCopy(PathBuf);
 
-impl Copy {
+impl ProgramCopy {
     fn of(program: &Path) -> Self {
         let copy = std::env::temp_dir().join(format!("roundtrip-nothing-left-{}", std::process::id()));
         fs::copy(program, &copy).expect("the temporary folder can be written");
@@ -172,7 +173,7 @@ impl Copy {
     }
 }
 
-impl Drop for Copy {
+impl Drop for ProgramCopy {
     fn drop(&mut self) {
         // A copy that remains in the temporary directory is no reason to fail.
         let _ = fs::remove_file(&self.0);

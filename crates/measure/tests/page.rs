@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use http1::server::Closing;
-use measure::fidelity::Part;
-use measure::{Error, Measured, Options, measure};
-use pageload::robot::{Flush, Report, What};
+use measure::fidelity::StackPart;
+use measure::{Error, Measurement, Options, measure};
+use pageload::robot::{Flush, PageEvent, Report};
 use scenario::page::contents::file;
 use scenario::programs::{HeadWrite, ProgramKey, Validation};
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use tcp::stack::packets::{NagleRule, Recovery};
-use testbed::emulator::{Seen, Way};
+use testbed::emulator::{Observation, PacketDirection};
 use wire::link::Loss;
 use wire::packet::Packet;
 use wire::{Bytes, Duration, Rate, Seed, Time};
@@ -39,11 +39,11 @@ fn scenario(protocol: Protocol, stack: &str) -> Scenario {
     }
 }
 
-fn measured_once(scenario: &Scenario) -> Measured {
+fn measured_once(scenario: &Scenario) -> Measurement {
     measure(&Scenario { runs: 1, ..scenario.clone() }, &Options::default(), |_| ()).unwrap()
 }
 
-fn measured(scenario: &Scenario) -> Measured {
+fn measured(scenario: &Scenario) -> Measurement {
     let options = Options { capture: Some(Bytes::new(1 << 20)), ..Options::default() };
     let mut steps = Vec::new();
     let measured = measure(scenario, &options, |progress| steps.push((progress.done, progress.of))).unwrap();
@@ -65,8 +65,8 @@ fn http10_opens_a_connection_for_each_object_and_takes_two_round_trips_for_it() 
         assert_eq!(run.lost, 0);
         // Every byte crossed the link: requests, headers and bodies.
         assert!(run.payload > Bytes::new(3 * 256 + OBJECTS.iter().sum::<u64>()));
-        assert!(run.reactions.answers.iter().all(|answer| *answer >= Duration::from_millis(1)));
-        assert_eq!(run.reactions.answers.len(), 3);
+        assert!(run.reactions.responses.iter().all(|response| *response >= Duration::from_millis(1)));
+        assert_eq!(run.reactions.responses.len(), 3);
     }
     let pinned =
         |name: &str| measured.provenance().into_iter().find(|pair| pair.name == name).map(|pair| pair.value);
@@ -162,24 +162,28 @@ fn paper_http10_robot_revalidates_by_head_and_fetches_the_document_again() {
     if !rights::granted() {
         return;
     }
-    let answers = |validation| {
+    let responses = |validation| {
         let mut again = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http10, "linux") };
         again.programs.client_validation = Some(validation);
         let run = measured_once(&again).runs.remove(0);
         let statuses: Vec<u16> = run.visit.unwrap().reports.iter().filter_map(status).collect();
         (statuses, run.payload)
     };
-    let (heads, heads_bytes) = answers(Validation::Heads);
-    let (dates, dates_bytes) = answers(Validation::Dates);
+    let (heads, heads_bytes) = responses(Validation::Heads);
+    let (dates, dates_bytes) = responses(Validation::Dates);
     assert_eq!((heads, dates), (vec![200; 3], vec![304; 3]));
-    assert_eq!(answers(Validation::EntityTags).0, [304; 3]);
+    assert_eq!(responses(Validation::EntityTags).0, [304; 3]);
     assert!(
         heads_bytes > dates_bytes + Bytes::new(OBJECTS[0]) && heads_bytes < Bytes::new(OBJECTS.iter().sum())
     );
 }
 
 fn status(report: &Report) -> Option<u16> {
-    if let What::ObjectComplete { object: _, status, body: _ } = report.what { Some(status) } else { None }
+    if let PageEvent::ObjectComplete { object: _, status, body: _ } = report.what {
+        Some(status)
+    } else {
+        None
+    }
 }
 
 #[test]
@@ -298,15 +302,18 @@ fn flights(scenario: &Scenario) -> Vec<u32> {
     for (at, way, seen, bytes) in capture.iter() {
         let has_data = Packet::read(bytes).is_ok_and(|packet| packet.payload_length() > Bytes::ZERO);
         match (way, seen) {
-            (Way::Up, Seen::Sent) if has_data => requests += 1,
-            (Way::Down, Seen::Sent) if has_data && requests == 1 => {
+            (PacketDirection::Up, Observation::Sent) if has_data => requests += 1,
+            (PacketDirection::Down, Observation::Sent) if has_data && requests == 1 => {
                 match flights.last_mut() {
                     Some(flight) if at.since(last) < RTT / 2 => *flight += 1,
                     Some(_) | None => flights.push(1),
                 }
                 last = at;
             }
-            (Way::Up | Way::Down, Seen::Sent | Seen::Dropped | Seen::Lost | Seen::Delivered) => {}
+            (
+                PacketDirection::Up | PacketDirection::Down,
+                Observation::Sent | Observation::Dropped | Observation::Lost | Observation::Delivered,
+            ) => {}
         }
     }
     flights
@@ -350,9 +357,9 @@ fn naive_close_destroys_responses_in_flight() {
     let lost = measured.runs.iter().filter(|run| !run.destroyed.is_empty()).count();
     assert!(lost >= 4, "a reset met answers that the client had not read, and none was lost in {lost} runs");
     let mut destroyed = measured.runs.iter().flat_map(|run| &run.destroyed);
-    assert!(destroyed.all(|said| said.contains("the connection was reset")));
-    let said = "naive closes destroyed";
-    assert!(measured.notes.iter().any(|note| note.starts_with(said)), "{:?}", measured.notes);
+    assert!(destroyed.all(|printed| printed.contains("the connection was reset")));
+    let printed = "naive closes destroyed";
+    assert!(measured.notes.iter().any(|note| note.starts_with(printed)), "{:?}", measured.notes);
 }
 
 /// Nine objects, pipelined to a server that serves two requests per connection. The link is slow, so that a
@@ -374,7 +381,7 @@ fn a_stack_is_refused_where_the_kernel_would_show_another() {
         other => panic!("{other}"),
     };
     let (part, sentence) = refusal(&scenario(Protocol::Http11, "sunos-4.1.3"));
-    assert_eq!(part, Part::Nagle(NagleRule::OnEntry));
+    assert_eq!(part, StackPart::Nagle(NagleRule::OnEntry));
     assert_eq!(
         sentence,
         "--stack sunos-4.1.3: the kernel has no Nagle's algorithm of 4.3BSD; measure with --stack linux or --nagle off, or \
@@ -388,10 +395,10 @@ fn a_stack_is_refused_where_the_kernel_would_show_another() {
     assert_eq!(refusal(&apart).0, part);
     let mut lossy = scenario(Protocol::Http11, "period");
     lossy.network.down.loss = Loss::Exactly(BTreeSet::from([4]));
-    assert_eq!(refusal(&lossy).0, Part::Recovery(Recovery::Tahoe));
+    assert_eq!(refusal(&lossy).0, StackPart::Recovery(Recovery::Tahoe));
     let mut far = scenario(Protocol::Http11, "period");
     far.network.rtt = Duration::from_secs(1);
-    assert_eq!(refusal(&far).0, Part::Rto);
+    assert_eq!(refusal(&far).0, StackPart::Rto);
     for stack in ["bsd-4.4", "linux-2.0", "solaris-2.5", "nt-4.0"] {
         let (_, sentence) = refusal(&scenario(Protocol::Http10, stack));
         assert!(sentence.starts_with(&format!("--stack {stack}: the kernel has no ")), "{sentence}");

@@ -8,7 +8,7 @@ extern crate roundtrip_measure as measure;
 mod rights;
 
 use measure::peers::{ClientProgram, Peers, ServerProgram};
-use measure::{Error, Measured, Options, measure};
+use measure::{Error, Measurement, Options, measure};
 use scenario::{Network, Page, Protocol, Scenario, Stack, Visit};
 use wire::{Bytes, Duration};
 
@@ -84,9 +84,9 @@ fn scenario(protocol: Protocol) -> Scenario {
 
 /// `None`, and a message, where a program is not installed. If the link was late in every run, it is
 /// repeated: that says nothing about the program.
-fn with(scenario: &Scenario, peers: Peers) -> Option<Measured> {
+fn with(scenario: &Scenario, peers: Peers) -> Option<Measurement> {
     let options = Options { peers, ..Options::default() };
-    let is_void = |measured: &Result<Measured, Error>| {
+    let is_void = |measured: &Result<Measurement, Error>| {
         measured
             .as_ref()
             .is_err_and(|error| error.to_string().contains("was void, and so was every repetition"))
@@ -116,7 +116,7 @@ fn with(scenario: &Scenario, peers: Peers) -> Option<Measured> {
 const CHANCES: usize = 4;
 
 /// Asserts that the page is no faster than its round trips, and complete.
-fn is_possible(measured: &Measured) {
+fn is_possible(measured: &Measurement) {
     let least = measured.scenario.network.rtt * 2;
     for run in &measured.runs {
         assert!(run.elapsed >= least, "{} {:?}", run.elapsed, measured.notes);

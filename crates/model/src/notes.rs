@@ -68,7 +68,7 @@ pub enum Note {
     /// CPU times, writes and closing of the programs at both ends; socket options too.
     Programs {
         /// The settings.
-        said: String,
+        sentence: String,
     },
     /// A modem compresses what the line carries.
     Modem,
@@ -156,8 +156,8 @@ impl fmt::Display for Note {
             ),
             Self::Loss => f.write_str("packets are lost here; the formulas lose none and are too low"),
             Self::Unsteady { what } => write!(f, "the formulas know no {what}"),
-            Self::Programs { said } => {
-                write!(f, "what programs and their sockets do is not in the formulas, and left out: {said}")
+            Self::Programs { sentence } => {
+                write!(f, "what programs and their sockets do is not in the formulas, and left out: {sentence}")
             }
             Self::Modem => f.write_str(
                 "the modem compresses what it can; the formulas count every byte of payload at the rate of the line",

@@ -105,7 +105,7 @@ impl SlowStart {
         let cwnd = start.initial_window.max(1);
         let first = (Period { cwnd, segs: cwnd, csegs: cwnd }, 0);
         iter::successors(Some(first), move |(period, before)| {
-            let (acks, unacked) = start.acks.answer(period.segs, *before);
+            let (acks, unacked) = start.acks.respond(period.segs, *before);
             let acknowledged = period.segs.saturating_add(*before).saturating_sub(unacked);
             let cwnd = period.cwnd.saturating_add(start.opened(acks, acknowledged));
             let segs = cwnd.saturating_sub(unacked);
@@ -124,7 +124,7 @@ impl SlowStart {
 
 impl Policy {
     /// `acks(i)` and `unacked(i)` for a period of `segs` segments with `unacked` waiting before it.
-    fn answer(self, segs: u64, unacked: u64) -> (u64, u64) {
+    fn respond(self, segs: u64, unacked: u64) -> (u64, u64) {
         match self {
             Self::EverySegment => (segs, 0),
             Self::Delayed => (segs.div_ceil(2), 0),

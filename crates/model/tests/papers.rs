@@ -15,7 +15,7 @@ use wire::{Bytes, Duration, Rate};
 
 /// A published table, limited to the parts used here.
 #[derive(Deserialize)]
-struct Published {
+struct PublishedTable {
     labels: Vec<String>,
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
@@ -35,7 +35,7 @@ macro_rules! published {
 
 /// Compares every printed cell for which `ours` has a value; returns their number.
 fn compare(published: &str, ours: impl Fn(&[String], &str) -> Option<f64>) -> usize {
-    let table: Published = toml::from_str(published).expect("the papers' data is TOML");
+    let table: PublishedTable = toml::from_str(published).expect("the papers' data is TOML");
     let mut compared = 0;
     for row in &table.rows {
         let (labels, cells) = row.split_at(table.labels.len());

@@ -298,9 +298,9 @@ fn every_broken_assumption_is_named_and_no_other() {
         let found = sentences(&broken);
         assert!(found.iter().any(|sentence| sentence.contains(part)), "{part}: {found:?}");
     }
-    let mut kept = scenario(Protocol::Http11Pipelined);
-    kept.network = Network::named("modem").unwrap();
-    assert_eq!(sentences(&kept), [] as [String; 0]);
+    let mut retained = scenario(Protocol::Http11Pipelined);
+    retained.network = Network::named("modem").unwrap();
+    assert_eq!(sentences(&retained), [] as [String; 0]);
 }
 
 #[test]

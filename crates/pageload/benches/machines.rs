@@ -54,14 +54,14 @@ fn serve(ahead: usize) {
     let site = Site::new(&[Bytes::new(1_024)], Seed::default()).expect("a kilobyte fits");
     let now = Time::ZERO;
     let mut server = ServerConnection::new(now, ServerConfig::default());
-    let (requests, mut asked) = (request().repeat(ahead), None);
+    let (requests, mut requested) = (request().repeat(ahead), None);
     for _ in 0..REQUESTS / ahead {
         server.handle(now, Input::Received(&requests));
         loop {
             match server.poll(now) {
-                Output::Request(_, head) => asked = Some(head),
+                Output::Request(_, head) => requested = Some(head),
                 Output::RequestEnd(id) => {
-                    let head = asked.take().expect("its head came before");
+                    let head = requested.take().expect("its head came before");
                     server.respond(now, id, site.respond(&head)).expect("it is awaited");
                 }
                 Output::Send(write) => drop(black_box(write)),
@@ -86,7 +86,7 @@ fn fetch(shape: Shape) {
         Robot::new(now, Plan::new("server", objects, shape)).expect("a plan that can be carried out");
     let config = ServerConfig { writes: WritePolicy::gathering(), ..ServerConfig::default() };
     let mut server = ServerConnection::new(now, config);
-    let (mut asked, mut up) = (None, VecDeque::new());
+    let (mut requested, mut up) = (None, VecDeque::new());
     while !robot.is_done() {
         match robot.poll(now) {
             robot::Output::Open(id) => connect(&mut robot, now, id),
@@ -96,7 +96,7 @@ fn fetch(shape: Shape) {
             robot::Output::Timeout(_) => {
                 let write = up.pop_front().expect("it waits for what is on its way");
                 server.handle(now, Input::Received(&write));
-                answer(&mut server, &site, &mut asked, &mut robot);
+                respond(&mut server, &site, &mut requested, &mut robot);
             }
         }
     }
@@ -108,13 +108,18 @@ fn connect(robot: &mut Robot, now: Time, id: ConnectionId) {
 }
 
 /// Passes the server's responses to the robot; it takes several writes before it is polled.
-fn answer(server: &mut ServerConnection, site: &Site, asked: &mut Option<RequestHead>, robot: &mut Robot) {
+fn respond(
+    server: &mut ServerConnection,
+    site: &Site,
+    requested: &mut Option<RequestHead>,
+    robot: &mut Robot,
+) {
     let now = Time::ZERO;
     loop {
         match server.poll(now) {
-            Output::Request(_, head) => *asked = Some(head),
+            Output::Request(_, head) => *requested = Some(head),
             Output::RequestEnd(id) => {
-                let head = asked.take().expect("its head came before");
+                let head = requested.take().expect("its head came before");
                 server.respond(now, id, site.respond(&head)).expect("it is awaited");
             }
             Output::Send(write) => robot.handle(now, robot::Input::Received(ConnectionId(0), &write)),

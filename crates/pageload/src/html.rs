@@ -199,7 +199,7 @@ mod tests {
                     discovery.take(&filling.repeat(1_000), |path| assert!(path.len() < 8_192));
                 }
             }
-            assert!(discovery.tokens.kept() <= 3 * 8_192, "{opening}: {}", discovery.tokens.kept());
+            assert!(discovery.tokens.retained() <= 3 * 8_192, "{opening}: {}", discovery.tokens.retained());
         }
         let long = format!("<img src={}><img src=a.gif>", "x".repeat(10_000));
         assert_eq!(found(long.as_bytes(), 7), ["/dir/a.gif"]);

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | [`html`] | references to embedded objects, found while a document arrives |
 //! | [`robot`] | a client that fetches a page over TCP connections |
-//! | [`visitor`] | the same client over DHTTP |
+//! | [`page_loader`] | the same client over DHTTP |
 //!
 //! ```
 //! use roundtrip_pageload::robot::{Output, Plan, PlannedObject, Robot, Shape};
@@ -24,7 +24,7 @@
 //! Not a browser: it runs no script and renders nothing. It builds for `wasm32-unknown-unknown`.
 
 pub mod html;
+pub mod page_loader;
 pub mod robot;
-pub mod visitor;
 
-pub use visitor::Visitor;
+pub use page_loader::PageLoader;

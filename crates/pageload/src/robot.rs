@@ -10,27 +10,27 @@
 
 mod arrivals;
 mod connection;
-mod course;
 mod document;
 mod parts;
 mod pipelining;
 mod plan;
 mod report;
+mod visit_stats;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use wire::{Bytes, Time};
 
 use connection::{Connection, Orphan};
-pub use course::Course;
 use document::Document;
 pub use document::named_at;
 use http1::message::Method;
-use parts::Parts;
-pub use parts::{Asking, FirstBytes};
+use parts::ReceivedParts;
+pub use parts::{FirstBytes, FirstBytesPolicy};
 pub use pipelining::{Flush, Pipelining};
-pub use plan::{Embedded, Plan, PlanError, PlannedObject, Release, Shape};
-pub use report::{Break, Failure, Report, What};
+pub use plan::{EmbeddedObjects, Plan, PlanError, PlannedObject, Release, Shape};
+pub use report::{Break, Failure, PageEvent, Report};
+pub use visit_stats::VisitStats;
 
 /// Input from the sockets. Events of a connection that the robot has closed are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct Robot {
     waiting: VecDeque<usize>,
     /// Objects whose rest is to be requested, after the first bytes of all others.
     rests: VecDeque<usize>,
-    parts: Parts,
+    parts: ReceivedParts,
     /// Number of objects in the plan; later ones were discovered.
     planned: usize,
     /// Whether each object has arrived or failed.
@@ -109,7 +109,7 @@ impl Robot {
     /// # Errors
     /// An invalid plan.
     pub fn new(now: Time, plan: Plan) -> Result<Self, PlanError> {
-        let parts = Parts::new(plan.first_bytes, plan.begins_at, plan.objects.len());
+        let parts = ReceivedParts::new(plan.first_bytes, plan.begins_at, plan.objects.len());
         let requests = plan.requests(&parts)?;
         let count = requests.len();
         let mut robot = Self {
@@ -193,7 +193,7 @@ impl Robot {
         let orphans = connection.into_orphans();
         self.is_cautious |= !orphans.is_empty();
         if let (true, Failure::Fault(fault)) = (orphans.is_empty(), failure) {
-            self.report(now, What::Fault { connection: id, fault });
+            self.report(now, PageEvent::Fault { connection: id, fault });
         }
         // The first request is the one that the server was processing when it ended.
         orphans.iter().skip(1).for_each(|orphan| self.tries[orphan.object] += 1);
@@ -233,21 +233,21 @@ impl Robot {
 
     fn fail(&mut self, now: Time, object: usize, failure: Failure) {
         self.failed += usize::from(failure != Failure::Missing);
-        self.resolve(now, object, What::ObjectFailed { object, failure });
+        self.resolve(now, object, PageEvent::ObjectFailed { object, failure });
     }
 
     /// Marks an object as arrived or failed.
-    fn resolve(&mut self, now: Time, object: usize, what: What) {
+    fn resolve(&mut self, now: Time, object: usize, what: PageEvent) {
         self.report(now, what);
         self.resolved[object] = true;
         self.unresolved -= 1;
         self.unresolved_before -= usize::from(object < self.plan.begins_at);
         if self.unresolved == 0 {
-            self.report(now, What::Finished { failed: self.failed });
+            self.report(now, PageEvent::Finished { failed: self.failed });
         }
     }
 
-    fn report(&mut self, at: Time, what: What) {
+    fn report(&mut self, at: Time, what: PageEvent) {
         self.outputs.push_back(Output::Report(Report { at, what }));
     }
 
@@ -295,7 +295,7 @@ impl Robot {
         for (&id, connection) in &mut self.connections {
             while let Some((write, objects)) = connection.take_write() {
                 self.outputs.push_back(Output::Send(id, write));
-                let sent = |object| What::RequestSent { object, connection: id };
+                let sent = |object| PageEvent::RequestSent { object, connection: id };
                 self.outputs.extend(
                     objects.into_iter().map(sent).map(|what| Report { at: now, what }).map(Output::Report),
                 );

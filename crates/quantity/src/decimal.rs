@@ -11,7 +11,7 @@ pub(super) struct Decimal {
 
 /// Reason why a text does not begin with a usable number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NotDecimal {
+pub(super) enum DecimalError {
     /// No digits, a sign, or two points.
     Malformed,
     /// More digits than any quantity here can have.
@@ -19,34 +19,34 @@ pub(super) enum NotDecimal {
 }
 
 /// Maximum number of digits: no quantity here reaches 10^19 in any unit.
-const MOST_DIGITS: usize = 19;
+const MAX_DIGITS: usize = 19;
 /// Maximum number of decimals: no quantity here is finer. With this bound, a value that overflows 128 bits
 /// exceeds 64 bits in its smallest unit, too.
-const MOST_DECIMALS: u32 = 18;
+const MAX_DECIMALS: u32 = 18;
 
 impl Decimal {
     /// Splits `text` into the number at its start and the rest, without the space between.
-    pub(super) fn split(text: &str) -> Result<(Self, &str), NotDecimal> {
+    pub(super) fn split(text: &str) -> Result<(Self, &str), DecimalError> {
         let text = text.trim();
         let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
         let (whole, fraction) = match number.split_once('.') {
             Some((_, fraction)) if fraction.is_empty() || fraction.contains('.') => {
-                return Err(NotDecimal::Malformed);
+                return Err(DecimalError::Malformed);
             }
             Some(parts) => parts,
             None => (number, ""),
         };
         if whole.is_empty() {
-            return Err(NotDecimal::Malformed);
+            return Err(DecimalError::Malformed);
         }
         let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
-        if whole.len() > MOST_DIGITS {
-            return Err(NotDecimal::Huge);
+        if whole.len() > MAX_DIGITS {
+            return Err(DecimalError::Huge);
         }
         let scale = match u32::try_from(fraction.len()) {
-            Ok(scale @ 0..=MOST_DECIMALS) => scale,
-            Ok(_) | Err(_) => return Err(NotDecimal::Malformed),
+            Ok(scale @ 0..=MAX_DECIMALS) => scale,
+            Ok(_) | Err(_) => return Err(DecimalError::Malformed),
         };
         let digits = whole
             .bytes()
@@ -106,9 +106,9 @@ mod tests {
         assert_eq!(Decimal::split(" 1.50 ms "), Ok((Decimal { digits: 15, scale: 1 }, "ms")));
         assert_eq!(Decimal::split("007"), Ok((Decimal { digits: 7, scale: 0 }, "")));
         for malformed in ["", "ms", ".5s", "5.s", "1.2.3s", "-1s", "+1s", "0.0000000000000000001s"] {
-            assert_eq!(Decimal::split(malformed), Err(NotDecimal::Malformed), "{malformed}");
+            assert_eq!(Decimal::split(malformed), Err(DecimalError::Malformed), "{malformed}");
         }
-        assert_eq!(Decimal::split("10000000000000000000ms"), Err(NotDecimal::Huge));
+        assert_eq!(Decimal::split("10000000000000000000ms"), Err(DecimalError::Huge));
     }
 
     #[test]

@@ -21,7 +21,7 @@
 //!     rate("10").unwrap_err().to_string(),
 //!     "`10`: a rate needs a unit; write 10Mbit"
 //! );
-//! let unknown = names::Unknown::new("network", "MODEM", ["isdn", "modem"]);
+//! let unknown = names::UnknownName::new("network", "MODEM", ["isdn", "modem"]);
 //! assert_eq!(unknown.nearest(), Some("modem"));
 //! ```
 //!
@@ -40,7 +40,7 @@ pub use scalar::{
 
 use std::fmt;
 
-use names::{Quoted, Unknown};
+use names::{Quoted, UnknownName};
 
 /// Reason why a text is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,11 +75,11 @@ pub enum ValueError {
         write: String,
     },
     /// An unknown name.
-    Unknown(Unknown),
+    Unknown(UnknownName),
 }
 
-impl From<Unknown> for ValueError {
-    fn from(unknown: Unknown) -> Self {
+impl From<UnknownName> for ValueError {
+    fn from(unknown: UnknownName) -> Self {
         Self::Unknown(unknown)
     }
 }

@@ -18,7 +18,7 @@ pub struct Listing {
 
 /// An unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownName {
     /// Kind of the named thing, in the singular: `network`, `page`, `key`.
     pub kind: &'static str,
     /// The given name.
@@ -27,7 +27,7 @@ pub struct Unknown {
     pub known: Vec<&'static str>,
 }
 
-impl Unknown {
+impl UnknownName {
     /// Error for `given`, which is none of `known`.
     pub fn new(kind: &'static str, given: &str, known: impl IntoIterator<Item = &'static str>) -> Self {
         Self { kind, given: given.to_owned(), known: known.into_iter().collect() }
@@ -35,7 +35,7 @@ impl Unknown {
 
     /// The known name most similar to `given`, if it is similar enough.
     pub fn nearest(&self) -> Option<&'static str> {
-        let given: String = self.given.chars().take(LONGEST_COMPARED).collect::<String>().to_lowercase();
+        let given: String = self.given.chars().take(MAX_COMPARED_CHARS).collect::<String>().to_lowercase();
         self.known
             .iter()
             .map(|known| (strsim::normalized_damerau_levenshtein(&given, known), *known))
@@ -48,24 +48,24 @@ impl Unknown {
 /// The value in `all` whose `name_of` is `given`.
 ///
 /// # Errors
-/// [`Unknown`] for any other name, with the nearest and all the others.
+/// [`UnknownName`] for any other name, with the nearest and all the others.
 pub fn find<T: Copy>(
     kind: &'static str,
     given: &str,
     all: &[T],
     name_of: fn(T) -> &'static str,
-) -> Result<T, Unknown> {
+) -> Result<T, UnknownName> {
     let found = all.iter().find(|one| name_of(**one) == given);
-    found.copied().ok_or_else(|| Unknown::new(kind, given, all.iter().map(|one| name_of(*one))))
+    found.copied().ok_or_else(|| UnknownName::new(kind, given, all.iter().map(|one| name_of(*one))))
 }
 
 /// Minimum similarity of a suggestion: below half of the letters it would distract.
 const LIKE_ENOUGH: f64 = 0.5;
 /// Maximum length of a compared name: comparing takes time in proportion to it, and no known name is nearly
 /// as long.
-const LONGEST_COMPARED: usize = 64;
+const MAX_COMPARED_CHARS: usize = 64;
 
-impl fmt::Display for Unknown {
+impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown {} {}", self.kind, Quoted(&self.given))?;
         match self.nearest() {
@@ -76,7 +76,7 @@ impl fmt::Display for Unknown {
     }
 }
 
-impl std::error::Error for Unknown {}
+impl std::error::Error for UnknownName {}
 
 /// A user's text as sentences show it: between back quotes, control characters escaped, truncated after 60.
 #[derive(Clone, Copy, Debug)]
@@ -103,18 +103,18 @@ mod tests {
 
     #[test]
     fn misspelt_name_suggests_the_nearest() {
-        let unknown = Unknown::new("network", "fast-internt", ["ethernet", "fast-internet"]);
+        let unknown = UnknownName::new("network", "fast-internt", ["ethernet", "fast-internet"]);
         assert_eq!(
             unknown.to_string(),
             "unknown network `fast-internt`; did you mean `fast-internet`? Known: ethernet, fast-internet"
         );
-        assert_eq!(Unknown::new("network", "MODEM", ["isdn", "modem"]).nearest(), Some("modem"));
+        assert_eq!(UnknownName::new("network", "MODEM", ["isdn", "modem"]).nearest(), Some("modem"));
     }
 
     #[test]
     fn dissimilar_name_gets_the_list_only() {
-        let unknown = Unknown::new("page", "zebra", ["small-page", "large-page"]);
+        let unknown = UnknownName::new("page", "zebra", ["small-page", "large-page"]);
         assert_eq!(unknown.to_string(), "unknown page `zebra`. Known: small-page, large-page");
-        assert_eq!(Unknown::new("page", &"x".repeat(1 << 20), ["small-page"]).nearest(), None);
+        assert_eq!(UnknownName::new("page", &"x".repeat(1 << 20), ["small-page"]).nearest(), None);
     }
 }

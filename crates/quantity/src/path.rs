@@ -53,7 +53,7 @@ pub fn loss(text: &str) -> Result<Loss, ValueError> {
         return Ok(Loss::None);
     }
     if let Some(packets) = text.strip_prefix("packets:") {
-        if packets.split('+').count() > PACKETS_MOST {
+        if packets.split('+').count() > MAX_PACKETS {
             return Err(not_a("a loss", text, "at most 1000 packets"));
         }
         let packets: Result<BTreeSet<u64>, _> = packets.split('+').map(scalar::packet_number).collect();
@@ -76,7 +76,7 @@ pub fn loss(text: &str) -> Result<Loss, ValueError> {
 }
 
 /// Maximum number of listed packets.
-const PACKETS_MOST: usize = 1_000;
+const MAX_PACKETS: usize = 1_000;
 
 /// Parses a jitter, uniform from zero to this.
 ///

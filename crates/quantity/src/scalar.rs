@@ -9,7 +9,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use wire::{Bytes, Duration, Probability, Rate};
 
 use crate::ValueError;
-use crate::decimal::{Decimal, NotDecimal};
+use crate::decimal::{Decimal, DecimalError};
 
 /// A duration, from 0 to 1 hour: `89ms`, `1.5s`, `200us`, `7ns`, `1min`.
 ///
@@ -157,15 +157,15 @@ pub fn seed(text: &str) -> Result<wire::Seed, ValueError> {
 pub fn probability(text: &str) -> Result<Probability, ValueError> {
     let what = "a probability";
     match Decimal::split(text) {
-        Ok((number, "%")) => Probability::new(number.percent()).ok_or(NotDecimal::Huge),
-        Ok(_) => Err(NotDecimal::Malformed),
+        Ok((number, "%")) => Probability::new(number.percent()).ok_or(DecimalError::Huge),
+        Ok(_) => Err(DecimalError::Malformed),
         Err(not_decimal) => Err(not_decimal),
     }
     .map_err(|not_decimal| match not_decimal {
-        NotDecimal::Malformed => {
+        DecimalError::Malformed => {
             ValueError::NotA { what, given: text.to_owned(), give: "a percentage, such as 0.1%" }
         }
-        NotDecimal::Huge => {
+        DecimalError::Huge => {
             ValueError::OutOfRange { what, given: text.to_owned(), least: "0%", most: "100%" }
         }
     })
@@ -188,8 +188,8 @@ impl Quantity {
         let out_of_range =
             || ValueError::OutOfRange { what, given: text.to_owned(), least: least.1, most: most.1 };
         let (number, unit) = Decimal::split(text).map_err(|not_decimal| match not_decimal {
-            NotDecimal::Malformed => not_a(),
-            NotDecimal::Huge => out_of_range(),
+            DecimalError::Malformed => not_a(),
+            DecimalError::Huge => out_of_range(),
         })?;
         let factor = match factor_of(unit) {
             Some(factor) => factor,

@@ -29,4 +29,4 @@ pub mod report;
 pub mod terminal;
 
 #[cfg(test)]
-mod predicted;
+mod test_outcomes;

@@ -25,7 +25,7 @@ pub struct Group {
 
 /// Facts about one of several results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct RunFacts {
     /// Name of the result.
     pub title: String,
     /// Place and time.
@@ -36,13 +36,13 @@ pub struct Known {
 
 impl Provenance {
     /// States facts that all results share once, and the others under each result's title.
-    pub fn of(results: &[Known], settings_title: &str) -> Self {
+    pub fn of(results: &[RunFacts], settings_title: &str) -> Self {
         let Some(first) = results.first() else { return Self::default() };
         let everywhere = |fact: &Fact| {
             results.iter().all(|known| known.circumstances.contains(fact) || known.settings.contains(fact))
         };
         let shared = |facts: &[Fact]| facts.iter().filter(|fact| everywhere(fact)).cloned().collect();
-        let own = results.iter().map(|Known { title, circumstances, settings }| {
+        let own = results.iter().map(|RunFacts { title, circumstances, settings }| {
             let facts = circumstances.iter().chain(settings).filter(|fact| !everywhere(fact));
             Group { title: title.clone(), facts: facts.cloned().collect() }
         });
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn shared_facts_are_stated_once_and_others_under_each_result() {
-        let known = |title: &str, date, window| Known {
+        let known = |title: &str, date, window| RunFacts {
             title: title.to_owned(),
             circumstances: facts(&[("kernel", "6.12"), ("date", date)]),
             settings: facts(&[("sack", "0"), ("window", window)]),

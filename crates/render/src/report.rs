@@ -157,13 +157,13 @@ mod tests {
     use scenario::spec::{Defaults, Key};
 
     use super::*;
-    use crate::predicted;
+    use crate::test_outcomes;
 
     /// Outcomes of a comparison, the measurement a little above its prediction.
     fn outcomes() -> Vec<Outcome> {
         let mut spec = Spec::default();
         spec.set(Key::Network, "fast-internet").unwrap();
-        let predicted = predicted::outcomes(&spec.plan(&Defaults::compare()).unwrap());
+        let predicted = test_outcomes::outcomes(&spec.plan(&Defaults::compare()).unwrap());
         let mut measured = predicted.clone();
         for Outcome { row, interval95_ms, .. } in &mut measured {
             *interval95_ms = Some(15.0);

@@ -20,13 +20,13 @@ use simulate::{Experiment, Hosts};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    let told = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    let reported = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [file] => written(file, &all(&SIMULATED.cells(), cpus(), simulated)),
         [file, "--measure"] => measure_into(file, ""),
         [file, "--measure", only] => measure_into(file, only),
         _ => Err("name a file for the cells".to_owned()),
     };
-    match told {
+    match reported {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("crossover: {sentence}");

@@ -2,11 +2,11 @@
 //!
 //! A table is added here with one line, its data in the `papers` directory, and a function in its paper's module.
 
-use quantity::names::Unknown;
+use quantity::names::UnknownName;
 
-use super::measured::{Bouts, CountedLogs, Measured};
+use super::laboratory::{BenchmarkResults, CountedLogs, Laboratory};
 use super::published::{Cell, Table};
-use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start, w3c};
+use super::{drawn_traces, figures, heidemann, p_http, rabinovich, slow_start, w3c};
 use crate::study::{Study, buffer_tuning, crossover, loss, model_against_simulator, restart};
 
 /// A table or a figure of a paper.
@@ -17,7 +17,7 @@ pub struct Entry {
     /// Published values, as TOML.
     published: &'static str,
     /// Computation of ours.
-    pub ours: Ours,
+    pub ours: Computation,
     /// The picture, for a figure.
     pub draw: Option<Draw>,
 }
@@ -30,14 +30,14 @@ pub enum Draw {
     /// Log counts; `None` where there are no logs.
     Counted(fn(&CountedLogs) -> Option<String>),
     /// Server benchmark runs; `None` where there were none.
-    Measured(fn(&Bouts) -> Option<String>),
+    Measured(fn(&BenchmarkResults) -> Option<String>),
 }
 
 /// Computation of our values; each kind may fail, as measurements can.
 #[derive(Clone, Copy, Debug)]
-pub enum Ours {
+pub enum Computation {
     /// Our value for a cell; `None` where there is nothing to test it with.
-    Cells(fn(&Cell, &mut Measured<'_>) -> Result<Option<f64>, String>),
+    Cells(fn(&Cell, &mut Laboratory<'_>) -> Result<Option<f64>, String>),
     /// Claims of the text, which the data evaluates from cells, quantities and runs.
     Claims,
     /// Both sides: neither is published.
@@ -59,13 +59,13 @@ macro_rules! published {
 
 macro_rules! table {
     ($key:literal, $ours:path) => {
-        Entry { key: $key, published: published!($key), ours: Ours::Cells($ours), draw: None }
+        Entry { key: $key, published: published!($key), ours: Computation::Cells($ours), draw: None }
     };
 }
 
 macro_rules! claims {
     ($key:literal) => {
-        Entry { key: $key, published: published!($key), ours: Ours::Claims, draw: None }
+        Entry { key: $key, published: published!($key), ours: Computation::Claims, draw: None }
     };
 }
 
@@ -74,7 +74,7 @@ macro_rules! figure {
         Entry {
             key: $key,
             published: published!($key),
-            ours: Ours::Cells($ours),
+            ours: Computation::Cells($ours),
             draw: Some(Draw::Alone($draw)),
         }
     };
@@ -85,7 +85,7 @@ macro_rules! counted {
         Entry {
             key: $key,
             published: published!($key),
-            ours: Ours::Cells($ours),
+            ours: Computation::Cells($ours),
             draw: Some(Draw::Counted($draw)),
         }
     };
@@ -96,7 +96,7 @@ macro_rules! measured {
         Entry {
             key: $key,
             published: published!($key),
-            ours: Ours::Cells($ours),
+            ours: Computation::Cells($ours),
             draw: Some(Draw::Measured($draw)),
         }
     };
@@ -107,7 +107,7 @@ macro_rules! study {
         Entry {
             key: concat!("roundtrip/", $name),
             published: include_str!(concat!("../../../studies/", $name, "/study.toml")),
-            ours: Ours::Study($study),
+            ours: Computation::Study($study),
             draw: $draw,
         }
     };
@@ -123,22 +123,22 @@ pub static ENTRIES: [Entry; 55] = [
     Entry {
         key: "heidemann-model/table-5-packets",
         published: published!("heidemann-model/table-5"),
-        ours: Ours::Cells(slow_start::table_5),
+        ours: Computation::Cells(slow_start::table_5),
         draw: None,
     },
     table!("heidemann-model/table-6", heidemann::table_6),
     table!("heidemann-model/table-7", heidemann::table_7),
     table!("heidemann-model/table-8", heidemann::table_8),
-    figure!("heidemann-model/figure-1", slow_start::figure_1, drawn::heidemann_figure_1),
+    figure!("heidemann-model/figure-1", slow_start::figure_1, drawn_traces::heidemann_figure_1),
     figure!("heidemann-model/figure-2", heidemann::figure_2, figures::figure_2),
-    figure!("heidemann-model/figure-3", slow_start::figure_3, drawn::heidemann_figure_3),
+    figure!("heidemann-model/figure-3", slow_start::figure_3, drawn_traces::heidemann_figure_3),
     figure!("heidemann-model/figure-4", heidemann::figure_4, figures::figure_4),
     figure!("heidemann-model/figure-5", heidemann::figure_5, figures::figure_5),
     claims!("heidemann-model/claims"),
     table!("p-http/table-1", p_http::table_1),
-    figure!("p-http/figure-1", p_http::figure_1, drawn::p_http_figure_1),
+    figure!("p-http/figure-1", p_http::figure_1, drawn_traces::p_http_figure_1),
     table!("p-http/figure-2", p_http::figure_2),
-    figure!("p-http/figure-3", p_http::figure_3, drawn::p_http_figure_3),
+    figure!("p-http/figure-3", p_http::figure_3, drawn_traces::p_http_figure_3),
     table!("p-http/figure-4", p_http::figure_4),
     claims!("p-http/claims"),
     table!("w3c/table-3", w3c::initial::table_3),
@@ -161,10 +161,10 @@ pub static ENTRIES: [Entry; 55] = [
     table!("dhttp/figure-4", rabinovich::drawings::figure_4),
     table!("dhttp/figure-5", rabinovich::drawings::figure_5),
     table!("dhttp/section-vi-a", rabinovich::shares),
-    counted!("dhttp/figure-6", rabinovich::figure_6, rabinovich::drawn::figure_6),
-    counted!("dhttp/figure-7", rabinovich::figure_7, rabinovich::drawn::figure_7),
-    counted!("dhttp/figure-8", rabinovich::figure_8, rabinovich::drawn::figure_8),
-    counted!("dhttp/figure-9", rabinovich::figure_9, rabinovich::drawn::figure_9),
+    counted!("dhttp/figure-6", rabinovich::figure_6, rabinovich::connection_figures::figure_6),
+    counted!("dhttp/figure-7", rabinovich::figure_7, rabinovich::connection_figures::figure_7),
+    counted!("dhttp/figure-8", rabinovich::figure_8, rabinovich::connection_figures::figure_8),
+    counted!("dhttp/figure-9", rabinovich::figure_9, rabinovich::connection_figures::figure_9),
     measured!("dhttp/figure-10", rabinovich::servers::figure_10, rabinovich::servers::draw_10),
     measured!("dhttp/figure-11", rabinovich::servers::figure_11, rabinovich::servers::draw_11),
     measured!("dhttp/figure-12", rabinovich::servers::figure_12, rabinovich::servers::draw_12),
@@ -197,7 +197,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// The first key that names neither a table, a figure, a row nor a paper.
-pub fn select(keys: &[String]) -> Result<Vec<Asked>, Unknown> {
+pub fn select(keys: &[String]) -> Result<Vec<Asked>, UnknownName> {
     let mut wanted: Vec<Asked> = Vec::new();
     for key in keys {
         let whole =
@@ -205,14 +205,14 @@ pub fn select(keys: &[String]) -> Result<Vec<Asked>, Unknown> {
         let whole: Vec<Asked> = whole.map(|entry| Asked { entry, row: None }).collect();
         let found = if whole.is_empty() { row_of(key).into_iter().collect() } else { whole };
         if found.is_empty() {
-            return Err(Unknown::new("key", key, ENTRIES.iter().map(|entry| entry.key)));
+            return Err(UnknownName::new("key", key, ENTRIES.iter().map(|entry| entry.key)));
         }
         wanted.extend(found);
     }
     if keys.is_empty() {
         wanted = ENTRIES.iter().map(|entry| Asked { entry, row: None }).collect();
     }
-    let place = |asked: &Asked| ENTRIES.iter().position(|entry| entry.key == asked.entry.key);
+    let place = |requested: &Asked| ENTRIES.iter().position(|entry| entry.key == requested.entry.key);
     wanted.sort_by(|one, other| place(one).cmp(&place(other)).then_with(|| one.row.cmp(&other.row)));
     // A whole table comes before its rows, and has them.
     wanted
@@ -251,7 +251,7 @@ mod tests {
     fn keys_select_in_the_catalogues_order_and_a_paper_selects_all_its_keys() {
         let keys = |given: &[&str]| -> Vec<_> {
             let given: Vec<_> = given.iter().map(|key| (*key).to_owned()).collect();
-            select(&given).unwrap().iter().map(|asked| asked.entry.key).collect()
+            select(&given).unwrap().iter().map(|requested| requested.entry.key).collect()
         };
         let both = ["heidemann-model/table-6", "heidemann-model/table-3", "heidemann-model/table-6"];
         assert_eq!(keys(&both), ["heidemann-model/table-3", "heidemann-model/table-6"]);
@@ -261,19 +261,20 @@ mod tests {
 
     #[test]
     fn a_key_that_goes_on_selects_rows() {
-        let asked = |keys: &[&str]| {
+        let requested = |keys: &[&str]| {
             let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
-            select(&keys)
-                .map(|found| found.into_iter().map(|asked| (asked.entry.key, asked.row)).collect::<Vec<_>>())
+            select(&keys).map(|found| {
+                found.into_iter().map(|requested| (requested.entry.key, requested.row)).collect::<Vec<_>>()
+            })
         };
         let row = |row: &str| ("w3c/table-4", Some(row.to_owned()));
-        assert_eq!(asked(&["w3c/table-4/http11"]), Ok(vec![row("http11")]));
+        assert_eq!(requested(&["w3c/table-4/http11"]), Ok(vec![row("http11")]));
         assert_eq!(
-            asked(&["w3c/table-4/http11", "w3c/table-4/http10"]),
+            requested(&["w3c/table-4/http11", "w3c/table-4/http10"]),
             Ok(vec![row("http10"), row("http11")])
         );
-        assert_eq!(asked(&["w3c/table-4/http11", "w3c/table-4"]), Ok(vec![("w3c/table-4", None)]));
-        assert!(asked(&["w3c/table-4/http"]).is_err() && asked(&["w3c/table-4/"]).is_err());
+        assert_eq!(requested(&["w3c/table-4/http11", "w3c/table-4"]), Ok(vec![("w3c/table-4", None)]));
+        assert!(requested(&["w3c/table-4/http"]).is_err() && requested(&["w3c/table-4/"]).is_err());
         let table = table("w3c/table-4").narrowed("http11");
         assert_eq!((table.rows.len(), table.cells().len()), (1, 8));
     }

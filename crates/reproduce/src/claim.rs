@@ -18,9 +18,9 @@ use scenario::{Defaults, Spec};
 use simulate::Hosts;
 use trace::Row;
 
-use super::catalogue::{ENTRIES, Ours};
+use super::catalogue::{Computation, ENTRIES};
 use super::digits::Digits;
-use super::measured::Measured;
+use super::laboratory::Laboratory;
 use super::published::{Claim, Run, Table};
 use super::verdict::{Judgement, Verdict};
 use super::{heidemann, rabinovich, w3c};
@@ -31,14 +31,14 @@ pub type Value = Result<Option<f64>, String>;
 /// Evaluates the claims of one table; each reference is computed once.
 pub struct Claims<'t, 'm, 'a> {
     table: &'t Table,
-    measured: &'m mut Measured<'a>,
+    measured: &'m mut Laboratory<'a>,
     known: BTreeMap<String, Option<f64>>,
     rows: BTreeMap<String, Row>,
 }
 
 impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
     /// Nothing computed.
-    pub const fn new(table: &'t Table, measured: &'m mut Measured<'a>) -> Self {
+    pub const fn new(table: &'t Table, measured: &'m mut Laboratory<'a>) -> Self {
         Self { table, measured, known: BTreeMap::new(), rows: BTreeMap::new() }
     }
 
@@ -85,8 +85,10 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
         let cells = entry.table().cells();
         let cell = cells.iter().find(|known| known.name() == cell);
         match (entry.ours, cell) {
-            (Ours::Cells(ours), Some(cell)) => ours(cell, self.measured),
-            (Ours::Cells(_) | Ours::Claims | Ours::Study(_), _) => Err(format!("[{name}] names no cell")),
+            (Computation::Cells(ours), Some(cell)) => ours(cell, self.measured),
+            (Computation::Cells(_) | Computation::Claims | Computation::Study(_), _) => {
+                Err(format!("[{name}] names no cell"))
+            }
         }
     }
 
@@ -301,7 +303,7 @@ mod tests {
 
     #[test]
     fn every_claim_refers_to_cells_quantities_and_runs_that_there_are() {
-        for entry in ENTRIES.iter().filter(|entry| matches!(entry.ours, Ours::Claims)) {
+        for entry in ENTRIES.iter().filter(|entry| matches!(entry.ours, Computation::Claims)) {
             let table = entry.table();
             for claim in &table.claims {
                 let Some(expression) = &claim.ours else {

@@ -24,7 +24,7 @@ pub fn figure_2() -> String {
     // The values change most at short round trips, so the grid is finer there.
     let (across, along) = (even(48).collect(), even(36).map(|place| place * place).collect());
     let field = Field::sample(across, along, |u, v| {
-        tcp_overhead(x.value(u), y.value(v).max(SHORTEST_MS), &page, &Assumptions::paper())
+        tcp_overhead(x.value(u), y.value(v).max(MIN_RTT_MS), &page, &Assumptions::paper())
     });
     Surface {
         title: "Overhead of HTTP over TCP",
@@ -84,7 +84,7 @@ fn map<'a>(
     key: Vec<(Stroke<'a>, &'a str)>,
     source: &'a str,
 ) -> String {
-    let (x, y) = (Scale::logarithmic(SLOWEST, FASTEST), Scale::linear(0.0, LONGEST_MS));
+    let (x, y) = (Scale::logarithmic(MIN_RATE_MBIT, MAX_RATE_MBIT), Scale::linear(0.0, MAX_RTT_MS));
     let marks = named([
         "ethernet",
         "fast-ethernet",
@@ -117,10 +117,10 @@ fn map<'a>(
 }
 
 /// Ranges of the maps, in Mb/s and ms.
-const SLOWEST: f64 = 0.015;
-const FASTEST: f64 = 200.0;
-const SHORTEST_MS: f64 = 0.2;
-const LONGEST_MS: f64 = 560.0;
+const MIN_RATE_MBIT: f64 = 0.015;
+const MAX_RATE_MBIT: f64 = 200.0;
+const MIN_RTT_MS: f64 = 0.2;
+const MAX_RTT_MS: f64 = 560.0;
 /// Grid points for each factor of ten.
 const PER_DECADE: u32 = 24;
 
@@ -146,7 +146,7 @@ fn by_ratio(mut value: impl FnMut(f64, f64) -> f64) -> Field {
         let step = 1.0 / f64::from(PER_DECADE);
         multiples(from.log10() - step, to.log10() + step, step)
     };
-    Field::sample(exponents(SLOWEST, FASTEST), exponents(SHORTEST_MS, LONGEST_MS), |rate, rtt| {
+    Field::sample(exponents(MIN_RATE_MBIT, MAX_RATE_MBIT), exponents(MIN_RTT_MS, MAX_RTT_MS), |rate, rtt| {
         value(10_f64.powf(rate), 10_f64.powf(rtt))
     })
 }

@@ -10,17 +10,17 @@ use tcp::stack::Growth;
 use trace::statistics::interval95;
 use wire::{Bytes, Duration, Rate};
 
-use super::measured::{Found, Measured};
+use super::laboratory::{KernelResult, Laboratory};
 use super::published::Cell;
 
 /// Our value, or why the laboratory failed.
-type Ours = Result<Option<f64>, String>;
+type ReproducedValue = Result<Option<f64>, String>;
 
 /// 2^20, the paper's Mb.
 const MEGABIT: f64 = 1_048_576.0;
 
 /// Networks: values derived from round trip, rate and segment size.
-pub fn table_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn table_2(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let path = Path::from(&network(cell.label(0))?);
     Ok(match cell.column.name.as_str() {
         "rtt" => Some(path.rtt.as_millis_f64()),
@@ -33,7 +33,7 @@ pub fn table_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// The bandwidth of a modem whose kilobits are of 1000 bits, in megabits of 2^20.
-pub fn decimal_kilobits(cell: &Cell) -> Ours {
+pub fn decimal_kilobits(cell: &Cell) -> ReproducedValue {
     let modem = network("modem")?;
     Ok((cell.column.name == "bw").then(|| Path::from(&modem).rate.bits_per_second_f64() / MEGABIT))
 }
@@ -43,10 +43,10 @@ pub fn decimal_kilobits(cell: &Cell) -> Ours {
 ///
 /// # Errors
 /// The name, if it is unknown.
-pub fn quantity(name: &str) -> Ours {
+pub fn quantity(name: &str) -> ReproducedValue {
     match name.split_once('/') {
         Some(("limit", name)) => {
-            let far = point(Network::RTT_MOST, FASTEST);
+            let far = point(Network::MAX_RTT, FASTEST);
             overhead(&basic(far, page(name)?, Protocol::Http10), &Assumptions::paper())
         }
         Some(("gain", name)) => gain(on_the_map(&network(name)?)).map(Some),
@@ -58,13 +58,13 @@ pub fn quantity(name: &str) -> Ours {
 }
 
 /// Minimal times.
-pub fn table_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn table_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let scenario = basic(network(cell.label(0))?, page(&cell.column.name)?, Protocol::Minimum);
     elapsed_ms(&scenario, &Assumptions::paper()).map(Some)
 }
 
 /// The simple ratio; a cluster's as separate connections or as a single one.
-pub fn table_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn table_4(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let path = Path::from(&network(cell.label(0))?);
     let (name, separate) = match cell.column.name.split_once('.') {
         Some((name, how)) => (name, how == "separate"),
@@ -76,7 +76,7 @@ pub fn table_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// Segments between stalls.
-pub fn table_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn table_5(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (name, cumulative) = match cell.column.name.strip_suffix(".cumulative") {
         Some(name) => (name, true),
         None => (cell.column.name.as_str(), false),
@@ -94,7 +94,7 @@ pub fn table_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// Overheads of three protocols.
-pub fn table_6(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn table_6(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let protocol = match cell.label(1) {
         "tcp" => Protocol::Http10,
         "caching" => Protocol::Http10KeepAlive,
@@ -106,7 +106,7 @@ pub fn table_6(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// The model against measurements: predictions with SunOS's acknowledgements, and our measurements.
-pub fn table_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn table_7(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let protocol = Protocol::named(cell.label(0)).map_err(|unknown| unknown.to_string())?;
     let basic = basic(network(cell.label(1))?, page("small-cluster")?, protocol);
     let adjusted = || adjusted(basic.clone());
@@ -115,7 +115,9 @@ pub fn table_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
         "basic" => predicted(&basic).map(Some),
         "adjusted" => predicted(&adjusted()).map(Some),
         column => {
-            let Some(Found { row, processing }) = measured.found(&adjusted())? else { return Ok(None) };
+            let Some(KernelResult { row, processing }) = measured.found(&adjusted())? else {
+                return Ok(None);
+            };
             Ok(match column {
                 "measured" => row.elapsed_ms,
                 "sd" => row.elapsed_ms_stddev,
@@ -148,7 +150,7 @@ fn adjusted(basic: Scenario) -> Scenario {
 
 /// The model against the W3C's measurements, and our measurements. Ours uses one server for both, which does not stall:
 /// there is nothing to correct.
-pub fn table_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn table_8(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let basic = basic(network(cell.label(0))?, page("w3c-page")?, Protocol::Http11Pipelined);
     let adjusted = Scenario { server: PROCESSING, ..basic.clone() };
     let predicted = |scenario: &Scenario| elapsed_ms(scenario, &Assumptions::paper());
@@ -158,7 +160,9 @@ pub fn table_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
         column => {
             // "Each run was repeated 5 times" (`papers/w3c#table-4`).
             let repeated = Scenario { runs: 5, ..adjusted.clone() };
-            let Some(Found { row, processing: _ }) = measured.found(&repeated)? else { return Ok(None) };
+            let Some(KernelResult { row, processing: _ }) = measured.found(&repeated)? else {
+                return Ok(None);
+            };
             Ok(match column {
                 "measured" | "corrected" => row.elapsed_ms,
                 // The server's real processing time of each response is not visible where responses share segments.
@@ -173,20 +177,20 @@ pub fn table_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 }
 
 /// Height of the surface at its far corner: Table II's longest round trip and highest bandwidth.
-pub fn figure_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_2(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let corner = point(Duration::from_millis(500), network("fast-ethernet")?.rate);
     overhead(&basic(corner, page(cell.label(0))?, Protocol::Http10), &Assumptions::paper())
 }
 
 /// Overhead of HTTP over TCP, as section VI computes it.
-pub fn figure_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let at = on_the_map(&network(cell.label(0))?);
     overhead(&basic(at, page("small-cluster")?, Protocol::Http10), &Assumptions::default())
 }
 
 /// Gain from connection caching, at named networks and in the limit.
-pub fn figure_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    let far = || point(Network::RTT_MOST, FASTEST);
+pub fn figure_5(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
+    let far = || point(Network::MAX_RTT, FASTEST);
     let (at, protocol) = match cell.label(0) {
         "limit" | "limit, noncaching" => (far(), Protocol::Http10),
         "limit, caching" => (far(), Protocol::Http10KeepAlive),
@@ -245,6 +249,6 @@ fn elapsed_ms(scenario: &Scenario, assumptions: &Assumptions) -> Result<f64, Str
 }
 
 /// `S / S_min`.
-pub fn overhead(scenario: &Scenario, assumptions: &Assumptions) -> Ours {
+pub fn overhead(scenario: &Scenario, assumptions: &Assumptions) -> ReproducedValue {
     prediction(scenario, assumptions).map(|prediction| prediction.overhead())
 }

@@ -17,13 +17,13 @@
 //! | [`rabinovich`] | ours for the DHTTP paper: its log simulation from two other logs, its packets simulated |
 //! | [`figures`] | its figures as pictures |
 //! | [`slow_start`] | its slow start again, in packets |
-//! | [`p_http`], [`printed`] | ours for the interactions of P-HTTP and TCP, and printed traces reproduced in packets |
+//! | [`p_http`], [`printed_trace`] | ours for the interactions of P-HTTP and TCP, and printed traces reproduced in packets |
 //! | [`w3c`] | ours for the W3C note: robot, servers and page, in packets |
-//! | [`drawn`] | traces as plots |
-//! | [`measured`] | a table's kernel measurements and log counts, each computed once |
+//! | [`drawn_traces`] | traces as plots |
+//! | [`laboratory`] | a table's kernel measurements and log counts, each computed once |
 //! | [`side_by_side`] | both, in the paper's own layout, for people |
 //! | [`study`] | our own comparisons, of one engine with another |
-//! | [`contest`] | servers of today under the same users |
+//! | [`server_benchmark`] | servers of today under the same users |
 //! | [`engine`] | the engines, called |
 //! | [`progress`] | how far a long measurement is |
 //!
@@ -40,20 +40,20 @@
 
 pub mod catalogue;
 pub mod claim;
-pub mod contest;
 pub mod digits;
-pub mod drawn;
+pub mod drawn_traces;
 pub mod engine;
 pub mod figures;
 pub mod heidemann;
-pub mod measured;
+pub mod laboratory;
 pub mod mechanism;
 pub mod p_http;
-pub mod printed;
+pub mod printed_trace;
 pub mod progress;
 pub mod published;
 pub mod rabinovich;
 pub mod record;
+pub mod server_benchmark;
 pub mod side_by_side;
 pub mod slow_start;
 pub mod study;
@@ -64,12 +64,12 @@ pub mod verdict;
 use std::fmt;
 use std::path::PathBuf;
 
-use quantity::names::Unknown;
+use quantity::names::UnknownName;
 use serde::Serialize;
 
-use catalogue::{Asked, Entry, Ours};
+use catalogue::{Asked, Computation, Entry};
 use claim::Claims;
-use measured::{Bouts, Contests, CountedLogs, Measure, Measured};
+use laboratory::{BenchmarkResults, Benchmarks, CountedLogs, Laboratory, Measure};
 use published::{Cell, Table};
 use verdict::{Judgement, Values, Verdict};
 
@@ -86,36 +86,36 @@ pub struct Options<'a> {
     /// Directory of access logs for tables that count one; without it these are not testable here.
     pub logs: Option<PathBuf>,
     /// Server benchmark for figures that need it; without it these are not testable here.
-    pub contests: Option<Contests<'a>>,
+    pub contests: Option<Benchmarks<'a>>,
 }
 
 /// Both sides of every requested table.
 #[derive(Debug)]
 pub struct Report {
     /// In the order of the catalogue.
-    pub tables: Vec<Reproduced>,
+    pub tables: Vec<ReproducedTable>,
     /// Log counts of these tables.
     pub counted: CountedLogs,
     /// Server benchmark runs of these tables.
-    pub bouts: Bouts,
+    pub bouts: BenchmarkResults,
 }
 
 /// One table with ours beside it.
 #[derive(Debug)]
-pub struct Reproduced {
+pub struct ReproducedTable {
     /// The table's key, with the code that draws it.
     pub entry: &'static Entry,
     /// The published table.
     pub table: Table,
     /// One for each printed cell, row by row.
-    pub judgements: Vec<Judged>,
+    pub judgements: Vec<JudgedCell>,
     /// Conclusion of one of our own studies.
     pub says: Option<String>,
 }
 
 /// A cell with its verdict.
 #[derive(Debug)]
-pub struct Judged {
+pub struct JudgedCell {
     /// The cell.
     pub cell: Cell,
     /// Its judgement.
@@ -151,7 +151,7 @@ pub struct VerdictRow {
 #[derive(Debug, PartialEq)]
 pub enum Error {
     /// No such table, figure or paper.
-    UnknownKey(Unknown),
+    UnknownKey(UnknownName),
     /// A measurement failed.
     Measure {
         /// The table that needed it.
@@ -167,16 +167,16 @@ pub enum Error {
 /// [`Error`] for an unknown key, and when a requested measurement fails.
 pub fn run(options: Options<'_>) -> Result<Report, Error> {
     let Options { keys, measure, logs, contests } = options;
-    let mut measured = Measured::new(measure, logs, contests);
+    let mut measured = Laboratory::new(measure, logs, contests);
     let entries = catalogue::select(&keys).map_err(Error::UnknownKey)?;
     let tables =
-        entries.into_iter().map(|asked| reproduce(asked, &mut measured)).collect::<Result<_, _>>()?;
+        entries.into_iter().map(|requested| reproduce(requested, &mut measured)).collect::<Result<_, _>>()?;
     let (counted, bouts) = measured.into_found();
     Ok(Report { tables, counted, bouts })
 }
 
-fn reproduce(asked: Asked, measured: &mut Measured<'_>) -> Result<Reproduced, Error> {
-    let Asked { entry, row } = asked;
+fn reproduce(requested: Asked, measured: &mut Laboratory<'_>) -> Result<ReproducedTable, Error> {
+    let Asked { entry, row } = requested;
     let failed = |sentence| Error::Measure { key: entry.key, sentence };
     let whole = entry.table();
     let table = match &row {
@@ -184,7 +184,7 @@ fn reproduce(asked: Asked, measured: &mut Measured<'_>) -> Result<Reproduced, Er
         None => whole,
     };
     let (table, judgements, says) = match entry.ours {
-        Ours::Study(study) => {
+        Computation::Study(study) => {
             let Study { table, mut judgements, says } = study(table).map_err(failed)?;
             for (cell, judgement) in table.cells().iter().zip(&mut judgements) {
                 if let Some(record) = record::of(entry.key, &cell.name()) {
@@ -193,7 +193,7 @@ fn reproduce(asked: Asked, measured: &mut Measured<'_>) -> Result<Reproduced, Er
             }
             (table, judgements, says)
         }
-        Ours::Cells(ours) => {
+        Computation::Cells(ours) => {
             let judge = |cell: &Cell| {
                 let value = ours(cell, measured).map_err(failed)?;
                 let named = table.exception(cell).and_then(|exception| exception.mechanism.as_ref());
@@ -209,14 +209,14 @@ fn reproduce(asked: Asked, measured: &mut Measured<'_>) -> Result<Reproduced, Er
             let judgements = table.cells().iter().map(judge).collect::<Result<_, Error>>()?;
             (table, judgements, None)
         }
-        Ours::Claims => (table.clone(), claims(entry.key, &table, measured).map_err(failed)?, None),
+        Computation::Claims => (table.clone(), claims(entry.key, &table, measured).map_err(failed)?, None),
     };
     let judged = table.cells().into_iter().zip(judgements);
-    let judgements = judged.map(|(cell, judgement)| Judged { cell, judgement }).collect();
-    Ok(Reproduced { entry, table, judgements, says })
+    let judgements = judged.map(|(cell, judgement)| JudgedCell { cell, judgement }).collect();
+    Ok(ReproducedTable { entry, table, judgements, says })
 }
 
-fn claims(key: &str, table: &Table, measured: &mut Measured<'_>) -> Result<Vec<Judgement>, String> {
+fn claims(key: &str, table: &Table, measured: &mut Laboratory<'_>) -> Result<Vec<Judgement>, String> {
     let mut claims = Claims::new(table, measured);
     let judge = |claim: &published::Claim| {
         let ours = match &claim.ours {
@@ -237,12 +237,12 @@ fn claims(key: &str, table: &Table, measured: &mut Measured<'_>) -> Result<Vec<J
 impl Report {
     /// Rows for programs.
     pub fn rows(&self) -> Vec<VerdictRow> {
-        self.tables.iter().flat_map(Reproduced::rows).collect()
+        self.tables.iter().flat_map(ReproducedTable::rows).collect()
     }
 
     /// Cells whose verdict is worse than the one recorded in the data, that went further from print than recorded, or
     /// whose comparison turned round.
-    pub fn worsened(&self) -> impl Iterator<Item = (&'static str, &Judged)> {
+    pub fn worsened(&self) -> impl Iterator<Item = (&'static str, &JudgedCell)> {
         self.tables.iter().flat_map(|table| {
             let worse = table.judgements.iter().filter(|judged| judged.judgement.worsened());
             worse.map(|judged| (table.entry.key, judged))
@@ -250,9 +250,9 @@ impl Report {
     }
 }
 
-impl Reproduced {
+impl ReproducedTable {
     fn rows(&self) -> impl Iterator<Item = VerdictRow> {
-        self.judgements.iter().map(|Judged { cell, judgement }| VerdictRow {
+        self.judgements.iter().map(|JudgedCell { cell, judgement }| VerdictRow {
             key: self.entry.key,
             cell: cell.name(),
             published: cell.published,
@@ -287,10 +287,10 @@ mod tests {
     use super::*;
 
     use super::catalogue::{Draw, ENTRIES};
-    use super::measured::Found;
-    use crate::contest::bout::{Bout, Outcome};
-    use crate::contest::crowd::Crowd;
-    use crate::contest::server::Kind;
+    use super::laboratory::KernelResult;
+    use crate::server_benchmark::benchmark_run::{BenchmarkRun, Outcome};
+    use crate::server_benchmark::population::Population;
+    use crate::server_benchmark::server::ServerKind;
 
     /// What the record should be: every cell that a run without measurements and logs can test.
     fn record_of(rows: &[VerdictRow]) -> String {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     /// A laboratory that measures what the paper measured.
-    fn paper_machines(scenario: &Scenario) -> Result<Option<Found>, String> {
+    fn paper_machines(scenario: &Scenario) -> Result<Option<KernelResult>, String> {
         let elapsed_ms = match (scenario.protocol, scenario.network.rtt.as_millis_f64() > 1.0) {
             (Protocol::Http10, true) => 1716.0,
             (Protocol::Http10, false) => 27.0,
@@ -343,20 +343,20 @@ mod tests {
         let row = model::predict(scenario, &assumptions).map_err(|refusal| refusal.to_string())?.row();
         let runs = scenario.runs;
         let row = Row { elapsed_ms: Some(elapsed_ms), elapsed_ms_stddev: Some(101.0), runs, ..row };
-        Ok(Some(Found { row, processing: scenario.server.processing }))
+        Ok(Some(KernelResult { row, processing: scenario.server.processing }))
     }
 
     #[test]
     fn each_scenario_is_measured_once_and_its_rows_are_judged() {
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         let mut laboratory = |scenario: &Scenario, _: Peers| {
-            asked.push((scenario.protocol, scenario.runs));
+            requested.push((scenario.protocol, scenario.runs));
             paper_machines(scenario)
         };
         let keys = vec!["heidemann-model/table-7".to_owned()];
         let report = run(Options { keys, measure: Some(&mut laboratory), ..Options::default() }).unwrap();
-        assert_eq!(asked.len(), 4);
-        assert!(asked.iter().all(|(_, runs)| *runs == 100));
+        assert_eq!(requested.len(), 4);
+        assert!(requested.iter().all(|(_, runs)| *runs == 100));
         assert_eq!(report.worsened().count(), 0);
         let verdict = |name: &str| report.rows().into_iter().find(|row| row.cell == name).unwrap().verdict;
         assert_eq!(verdict("http10/fast-internet/measured"), Verdict::Exact);
@@ -367,21 +367,21 @@ mod tests {
 
     #[test]
     fn each_server_is_benchmarked_once_and_failed_claims_differ() {
-        let mut asked = Vec::new();
-        let mut contest = |bouts: &[Bout]| {
-            asked.extend_from_slice(bouts);
+        let mut requested = Vec::new();
+        let mut contest = |bouts: &[BenchmarkRun]| {
+            requested.extend_from_slice(bouts);
             // A server that closes after each response, or is not Apache, is as fast as DHTTP.
-            let slow = |bout: &Bout| match (bout.kind, bout.idle_s, bout.closes_early) {
-                (Kind::Prefork, _, true) => Some((480.0, 3.0)),
-                (Kind::Prefork, 1, false) => Some((240.0, 2_000.0)),
-                (Kind::Prefork, 5 | 15, false) => Some((120.0, 5_000.0)),
-                (Kind::Event, 15, _) => Some((330.0, 100.0)),
+            let slow = |bout: &BenchmarkRun| match (bout.kind, bout.idle_s, bout.closes_early) {
+                (ServerKind::Prefork, _, true) => Some((480.0, 3.0)),
+                (ServerKind::Prefork, 1, false) => Some((240.0, 2_000.0)),
+                (ServerKind::Prefork, 5 | 15, false) => Some((120.0, 5_000.0)),
+                (ServerKind::Event, 15, _) => Some((330.0, 100.0)),
                 _ => None,
             };
-            let outcome = |bout: &Bout| {
+            let outcome = |bout: &BenchmarkRun| {
                 let (per_second, mean_ms) = slow(bout).unwrap_or((0.6 * f64::from(bout.users), 1.0));
                 // One run in which the generator could not keep up.
-                let is_void = bout.kind == Kind::Hyper;
+                let is_void = bout.kind == ServerKind::Hyper;
                 let [latency_is_void, throughput_is_void] = [is_void; 2];
                 let own_ms = if is_void { mean_ms } else { 0.0 };
                 Outcome {
@@ -395,8 +395,8 @@ mod tests {
             };
             Ok(Some(bouts.iter().map(outcome).collect()))
         };
-        let mut gather = |_: &[Crowd]| Ok(None);
-        let contests = Some(Contests { run: &mut contest, gather: &mut gather, users: &[200, 1_000] });
+        let mut gather = |_: &[Population]| Ok(None);
+        let contests = Some(Benchmarks { run: &mut contest, gather: &mut gather, users: &[200, 1_000] });
         let keys = ["dhttp/figure-10", "dhttp/figure-11", "dhttp/figure-12"].map(str::to_owned).to_vec();
         let report = run(Options { keys, contests, ..Options::default() }).unwrap();
         assert_eq!(report.worsened().count(), 0);
@@ -406,15 +406,15 @@ mod tests {
         assert_eq!(verdict("lower-latency/15-s"), Verdict::Holds);
         assert_eq!(verdict("lower-latency/none"), Verdict::Differs);
         assert_eq!(verdict("throughput/nginx"), Verdict::Differs);
-        let draw = |table: &Reproduced| match table.entry.draw {
+        let draw = |table: &ReproducedTable| match table.entry.draw {
             Some(Draw::Measured(draw)) => draw(&report.bouts).is_some(),
             Some(Draw::Alone(_) | Draw::Counted(_)) | None => false,
         };
         assert!(report.tables.iter().all(draw));
-        let count = asked.len();
-        asked.sort_unstable();
-        asked.dedup();
-        assert_eq!(asked.len(), count);
+        let count = requested.len();
+        requested.sort_unstable();
+        requested.dedup();
+        assert_eq!(requested.len(), count);
     }
 
     #[test]

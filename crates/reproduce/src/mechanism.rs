@@ -12,7 +12,7 @@
 //! | `printed-packets` | the printed number of packets, with our bytes |
 //! | `header-compression` | TCP/IP headers compressed on the telephone line (RFC 1144) |
 
-use super::measured::Measured;
+use super::laboratory::Laboratory;
 use super::published::Cell;
 use super::{heidemann, w3c};
 
@@ -20,7 +20,7 @@ use super::{heidemann, w3c};
 ///
 /// # Errors
 /// The error of an engine.
-pub fn ours(key: &str, mechanism: &str, cell: &Cell, _: &mut Measured<'_>) -> Result<Option<f64>, String> {
+pub fn ours(key: &str, mechanism: &str, cell: &Cell, _: &mut Laboratory<'_>) -> Result<Option<f64>, String> {
     match (key, mechanism) {
         ("heidemann-model/table-2", "decimal-kilobits") => heidemann::decimal_kilobits(cell),
         ("w3c/modem-compression", "header-compression") => w3c::header_compression(cell),

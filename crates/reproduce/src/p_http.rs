@@ -12,18 +12,18 @@ use scenario::{Client, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER as SERVER_HOST;
 use simulate::profile::Clocks;
 use simulate::web::{BrowserTimes, HeadSizes, ServerTimes};
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::{Experiment, Hosts, PageResult};
 use tcp::Segment;
 use trace::{Cause, Stall, Summary};
 use wire::{Bytes, Duration};
 
 use super::catalogue::table;
-use super::measured::Measured;
-use super::printed::{matched, value};
+use super::laboratory::Laboratory;
+use super::printed_trace::{matched, value};
 use super::published::Cell;
 
 /// Our value, or why the laboratory failed.
-type Ours = Result<Option<f64>, String>;
+type ReproducedValue = Result<Option<f64>, String>;
 
 // Host times, once for everything here. Figure 2 has "client_think_time: 0.650ms". From the request to the response
 // head are 2.175 ms, of which the path takes 0.5; from the head to the first write 1.626, of which the longer segment
@@ -58,7 +58,7 @@ struct Setting {
 }
 
 /// Results of 100 consecutive retrievals.
-struct Hundred {
+struct Retrievals {
     elapsed_ms: Vec<f64>,
     stalls: Vec<Vec<Stall>>,
 }
@@ -69,7 +69,7 @@ const FIRST_FIX: Setting = Setting { head_apart: false, ..UNMENDED };
 const BOTH_FIXES: Setting = Setting { nagle: false, ..FIRST_FIX };
 
 /// Means over 100 retrievals.
-pub fn table_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn table_1(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let setting = match cell.label(0) {
         "http" => HTTP,
         "p-http" => UNMENDED,
@@ -92,7 +92,7 @@ fn to_nanos(millis: f64) -> f64 {
 }
 
 /// The plot of a short first segment.
-pub fn figure_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_1(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = short_initial_segment();
     let ends = ends(&fetched, 1..=1 + HEAD + SIZES[0]);
     Ok(match cell.label(0) {
@@ -103,13 +103,13 @@ pub fn figure_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// The trace of a short first segment.
-pub fn figure_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_2(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = short_initial_segment();
     Ok(value(&matched(&table("p-http/figure-2"), &fetched.records), cell))
 }
 
 /// The plot of a short last segment.
-pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = short_final_segment();
     let mut ends = ends(&fetched, FIRST_ANSWER + 1..=FIRST_ANSWER + 1 + HEAD + SIZES[1]);
     Ok(match cell.label(0) {
@@ -120,7 +120,7 @@ pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// The trace of a short last segment.
-pub fn figure_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = short_final_segment();
     Ok(value(&matched(&table("p-http/figure-4"), &fetched.records), cell))
 }
@@ -138,14 +138,14 @@ fn spread(cell: &Cell, stalls: &[f64]) -> Option<f64> {
 const FIRST_ANSWER: u64 = 6_675;
 
 /// The run that Figures 1 and 2 show.
-pub fn short_initial_segment() -> (Experiment, Fetched) {
+pub fn short_initial_segment() -> (Experiment, PageResult) {
     // The client's heartbeat 189.201 ms after the SYN.
     let tick = CLIENT.connection + Duration::from_micros(189_201);
     retrieve(UNMENDED, SIZES, [tick, Duration::from_millis(77)])
 }
 
 /// The run that Figures 3 and 4 show.
-pub fn short_final_segment() -> (Experiment, Fetched) {
+pub fn short_final_segment() -> (Experiment, PageResult) {
     let sizes = [FIRST_ANSWER - HEAD, SIZES[1], SIZES[2]];
     // The client's heartbeat 189.262 ms after the SYN; the server's between the second request and its response.
     let ticks = [Duration::from_micros(189_262), Duration::from_micros(9_940)];
@@ -153,7 +153,7 @@ pub fn short_final_segment() -> (Experiment, Fetched) {
 }
 
 /// Ends of the server's segments within a range of sequence numbers, each once, in order.
-fn ends(fetched: &Fetched, range: std::ops::RangeInclusive<u64>) -> Vec<f64> {
+fn ends(fetched: &PageResult, range: std::ops::RangeInclusive<u64>) -> Vec<f64> {
     let segments =
         fetched.records.iter().filter(|record| record.from.host == SERVER_HOST).map(|record| &record.segment);
     let data = segments.filter(|segment| !segment.payload.is_empty() && range.contains(&segment.sequence));
@@ -169,14 +169,14 @@ fn stalls(setting: Setting, cause: Cause) -> Vec<f64> {
 }
 
 /// 100 consecutive retrievals; computed once.
-fn a_hundred(setting: Setting) -> &'static Hundred {
-    static ALL: LazyLock<BTreeMap<Setting, Hundred>> = LazyLock::new(|| {
-        [HTTP, UNMENDED, FIRST_FIX, BOTH_FIXES].map(|setting| (setting, Hundred::of(setting))).into()
+fn a_hundred(setting: Setting) -> &'static Retrievals {
+    static ALL: LazyLock<BTreeMap<Setting, Retrievals>> = LazyLock::new(|| {
+        [HTTP, UNMENDED, FIRST_FIX, BOTH_FIXES].map(|setting| (setting, Retrievals::of(setting))).into()
     });
     ALL.get(&setting).expect("there are no other settings")
 }
 
-impl Hundred {
+impl Retrievals {
     fn of(setting: Setting) -> Self {
         let (mut elapsed_ms, mut stalls) = (Vec::new(), Vec::new());
         let mut tick = Duration::from_millis(123);
@@ -193,7 +193,7 @@ impl Hundred {
 }
 
 /// One retrieval that begins this long before the next tick of the client's heartbeat, and of the server's.
-fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) -> (Experiment, Fetched) {
+fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) -> (Experiment, PageResult) {
     let Setting { protocol, head_apart, nagle } = setting;
     let mut stack = Stack::named("sunos-4.1.3").expect("a stack of the catalogue");
     stack.nagle = nagle;
@@ -226,7 +226,7 @@ fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) 
 #[cfg(test)]
 mod tests {
     use simulate::page::CLIENT as CLIENT_HOST;
-    use simulate::world::Seen;
+    use simulate::world::ObservationPoint;
 
     use super::*;
 
@@ -234,7 +234,9 @@ mod tests {
     fn paper_the_client_becomes_synchronized_with_its_heartbeat() {
         let (_, fetched) = retrieve(UNMENDED, SIZES, [Duration::from_millis(120), Duration::from_millis(77)]);
         let acks = fetched.records.iter().filter(|record| {
-            record.seen == Seen::Sent && record.from.host == CLIENT_HOST && record.segment.is_pure_ack()
+            record.seen == ObservationPoint::Sent
+                && record.from.host == CLIENT_HOST
+                && record.segment.is_pure_ack()
         });
         let on_tick = acks.map(|record| record.at.as_nanos()).filter(|at| at % 200_000_000 == 120_000_000);
         assert_eq!(on_tick.collect::<Vec<_>>(), [120_000_000, 320_000_000, 520_000_000]);

@@ -9,7 +9,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`logs`] | the logs, and their counts |
-//! | [`drawn`] | Figures 6 to 9 for them |
+//! | [`connection_figures`] | Figures 6 to 9 for them |
 //! | [`drawings`] | Figures 3 to 5: interception, the induced attack, the server's rules |
 //! | [`round_trips`] | Figure 1 in packets, and T/TCP alongside |
 //! | [`congestion`] | users behind a saturated bottleneck: Table I in packets and measured, and Figure 13 |
@@ -17,29 +17,29 @@
 //! | [`early`] | Figure 14: requests in a connection's first packet, by TCP Fast Open and HTTP/3 |
 
 pub mod congestion;
+pub mod connection_figures;
 pub mod drawings;
-pub mod drawn;
 pub mod early;
 pub mod logs;
 pub mod round_trips;
 pub mod servers;
 
-use accesslog::connections::{Counts, Opened, Stream};
+use accesslog::connections::{Counts, Stream, TimeoutCounts};
 use dhttp_proto::message::{Id, RequestHeader};
 use wire::{Bytes, Duration};
 
-use super::measured::Measured;
+use super::laboratory::Laboratory;
 use super::published::Cell;
 
 use logs::Log;
 
 /// Our value, or why the log could not be counted.
-type Ours = Result<Option<f64>, String>;
+type ReproducedValue = Result<Option<f64>, String>;
 
 const HTTP: Bytes = Bytes::ZERO;
 
 /// Share of responses that go by UDP.
-pub fn shares(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn shares(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     ours(cell, measured, |counts, threshold| {
         Some(1.0 - stream(counts, threshold)?.requests as f64 / counts.requests as f64)
     })
@@ -48,7 +48,7 @@ pub fn shares(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 /// Relative reduction of the maximum of simultaneous connections, at 15 s with three connections per client; and over
 /// the whole range of time-outs the least ratio of HTTP's maximum and total to DHTTP's, and the ratio of the totals'
 /// ratio at the shortest time-out to that at the longest.
-pub fn figure_6(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn figure_6(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     ours(cell, measured, |counts, threshold| match cell.column.name.as_str() {
         "reduction" | "first-created" => {
             Some(1.0 - peak(counts, threshold, 3, 15)? / peak(counts, HTTP, 3, 15)?)
@@ -58,13 +58,13 @@ pub fn figure_6(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 }
 
 /// Ratio of bytes per connection, at the shortest time-out with three connections per client.
-pub fn figure_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn figure_7(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     ours(cell, measured, |counts, threshold| gain(counts, threshold, 3, 1))
 }
 
 /// Ratio of HTTP's connections to DHTTP's, at 5 s with one connection per client; and over the whole range as for
 /// [`figure_6`].
-pub fn figure_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn figure_8(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     ours(cell, measured, |counts, threshold| match cell.column.name.as_str() {
         "gain" => Some(peak(counts, HTTP, 1, 5)? / peak(counts, threshold, 1, 5)?),
         "total-drop-short" => total_drop(counts, 1),
@@ -82,14 +82,16 @@ fn whole_range(counts: &Counts, threshold: Bytes, limit: usize, column: &str) ->
         Some(&line.opened)
     });
     let (http, dhttp) = (http?, dhttp?);
-    let totals: fn(&Opened) -> f64 = |opened| opened.total as f64;
-    let peaks: fn(&Opened) -> f64 = |opened| opened.peak.connections as f64;
-    let ratios = |of: fn(&Opened) -> f64| {
+    let totals: fn(&TimeoutCounts) -> f64 = |opened| opened.total as f64;
+    let peaks: fn(&TimeoutCounts) -> f64 = |opened| opened.peak.connections as f64;
+    let ratios = |of: fn(&TimeoutCounts) -> f64| {
         let ratios = http.iter().zip(dhttp).map(|(http, dhttp)| of(http) / of(dhttp));
         ratios.collect::<Vec<_>>()
     };
     let least = |ratios: Vec<f64>| ratios.into_iter().reduce(f64::min);
-    let saved = |place: Option<(&Opened, &Opened)>| place.map(|(http, dhttp)| peaks(http) - peaks(dhttp));
+    let saved = |place: Option<(&TimeoutCounts, &TimeoutCounts)>| {
+        place.map(|(http, dhttp)| peaks(http) - peaks(dhttp))
+    };
     match column {
         "least-peak" => least(ratios(peaks)),
         "least-total" => least(ratios(totals)),
@@ -114,7 +116,7 @@ fn total_drop(counts: &Counts, timeout_s: u64) -> Option<f64> {
 
 /// Gain in bytes with one connection per client as a share of that with three, at 1 s; or the ratio of the added gains,
 /// three to one, at 60 s.
-pub fn figure_9(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn figure_9(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let is_long = cell.column.name == "long";
     ours(cell, measured, |counts, threshold| {
         let gain = |limit, timeout_s| gain(counts, threshold, limit, timeout_s);
@@ -126,7 +128,11 @@ pub fn figure_9(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 }
 
 /// Our value. The first label is a log, the second a threshold; the column states how "oldest" is read.
-fn ours(cell: &Cell, measured: &mut Measured<'_>, value: impl Fn(&Counts, Bytes) -> Option<f64>) -> Ours {
+fn ours(
+    cell: &Cell,
+    measured: &mut Laboratory<'_>,
+    value: impl Fn(&Counts, Bytes) -> Option<f64>,
+) -> ReproducedValue {
     let log = Log::ALL.into_iter().find(|log| log.name() == cell.label(0));
     let Some(counted) = log.map(|log| measured.counts(log)).transpose()?.flatten() else { return Ok(None) };
     let counts = match cell.column.name.as_str() {
@@ -153,7 +159,7 @@ fn stream(counts: &Counts, threshold: Bytes) -> Option<&Stream> {
     counts.streams.iter().find(|stream| stream.threshold == threshold)
 }
 
-fn opened(stream: &Stream, limit: usize, timeout_s: u64) -> Option<&Opened> {
+fn opened(stream: &Stream, limit: usize, timeout_s: u64) -> Option<&TimeoutCounts> {
     let line = stream.lines.iter().find(|line| line.limit == limit)?;
     line.opened.iter().find(|opened| opened.timeout == Duration::from_secs(timeout_s))
 }
@@ -163,7 +169,7 @@ fn opened(stream: &Stream, limit: usize, timeout_s: u64) -> Option<&Opened> {
 ///
 /// # Errors
 /// The name, if it is unknown, and the reason why the log could not be counted.
-pub fn quantity(name: &str, measured: &mut Measured<'_>) -> Ours {
+pub fn quantity(name: &str, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let unknown = || format!("no quantity {name}");
     match name.split('/').collect::<Vec<_>>().as_slice() {
         ["request-overhead"] => Ok(Some(RequestHeader::BYTES as f64)),

@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 use render::output::grid::wrap;
 use render::terminal::Terminal;
 
-use super::catalogue::Ours;
+use super::catalogue::Computation;
 use super::published::Claim;
 use super::published::Column;
 use super::verdict::Verdict;
-use super::{Judged, Report, Reproduced};
+use super::{JudgedCell, Report, ReproducedTable};
 
 /// Every table with its notes and a summary line; then one line for all.
 pub fn render(report: &Report, terminal: Terminal) -> String {
     let tables: Vec<String> = report.tables.iter().map(|table| section(table, terminal)).collect();
-    let (studies, papers): (Vec<&Reproduced>, Vec<&Reproduced>) =
-        report.tables.iter().partition(|table| matches!(table.entry.ours, Ours::Study(_)));
-    let sum = |name: &str, tables: &[&Reproduced]| {
-        let all: Vec<&Judged> = tables.iter().flat_map(|table| &table.judgements).collect();
+    let (studies, papers): (Vec<&ReproducedTable>, Vec<&ReproducedTable>) =
+        report.tables.iter().partition(|table| matches!(table.entry.ours, Computation::Study(_)));
+    let sum = |name: &str, tables: &[&ReproducedTable]| {
+        let all: Vec<&JudgedCell> = tables.iter().flat_map(|table| &table.judgements).collect();
         if all.is_empty() { String::new() } else { format!("{name}: {} cells: {}\n", all.len(), tally(&all)) }
     };
     let sums = sum("the papers", &papers) + &sum("own studies", &studies);
@@ -29,7 +29,7 @@ pub fn render(report: &Report, terminal: Terminal) -> String {
     tables.join("\n") + if several.is_empty() { "" } else { "\n" } + &several
 }
 
-fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
+fn section(reproduced: &ReproducedTable, terminal: Terminal) -> String {
     let table = &reproduced.table;
     let mut text = terminal.bold(&format!("{}  {}", reproduced.entry.key, table.title));
     text.push('\n');
@@ -40,7 +40,7 @@ fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     if !table.claims.is_empty() {
         text.push('\n');
         text += &claims(reproduced, width);
-        let all: Vec<&Judged> = reproduced.judgements.iter().collect();
+        let all: Vec<&JudgedCell> = reproduced.judgements.iter().collect();
         text += &terminal.bold(&format!("  {}: {}", reproduced.entry.key, tally(&all)));
         text.push('\n');
         return text;
@@ -48,8 +48,8 @@ fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     let pairs = Layout::of(reproduced, Form::Pairs);
     if terminal.width.is_none_or(|width| pairs.width() <= width) {
         let sides = match reproduced.entry.ours {
-            Ours::Cells(_) | Ours::Claims => "what is published, then ours",
-            Ours::Study(_) => "the two sides, in that order",
+            Computation::Cells(_) | Computation::Claims => "what is published, then ours",
+            Computation::Study(_) => "the two sides, in that order",
         };
         text += &wrap("  In each cell: ", sides, width);
         text.push('\n');
@@ -63,16 +63,16 @@ fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     if let Some(says) = &reproduced.says {
         text += &wrap("  What it says: ", says, width);
     }
-    let all: Vec<&Judged> = reproduced.judgements.iter().collect();
+    let all: Vec<&JudgedCell> = reproduced.judgements.iter().collect();
     text += &terminal.bold(&format!("  {}: {}", reproduced.entry.key, tally(&all)));
     text.push('\n');
     text
 }
 
 /// Each claim with its number and ours, then its words.
-fn claims(reproduced: &Reproduced, width: usize) -> String {
-    let one = |(claim, judged): (&Claim, &Judged)| {
-        let Judged { cell, judgement } = judged;
+fn claims(reproduced: &ReproducedTable, width: usize) -> String {
+    let one = |(claim, judged): (&Claim, &JudgedCell)| {
+        let JudgedCell { cell, judgement } = judged;
         let digits = cell.column.digits;
         let ours = judgement.ours.map_or_else(|| "-".to_owned(), |ours| digits.print(ours));
         let worse = if judgement.worsened() { " (worse than on record)" } else { "" };
@@ -93,7 +93,7 @@ fn claims(reproduced: &Reproduced, width: usize) -> String {
 }
 
 /// `180 exact`, or `8 exact, 2 explained, 16 not-testable-here`.
-fn tally(all: &[&Judged]) -> String {
+fn tally(all: &[&JudgedCell]) -> String {
     let count = |verdict| all.iter().filter(|judged| judged.judgement.verdict == verdict).count();
     let counts = Verdict::ALL.map(|verdict| (count(verdict), verdict.name()));
     let some = counts.into_iter().filter(|(count, _)| *count > 0);
@@ -113,9 +113,9 @@ const fn mark(verdict: Verdict) -> char {
 }
 
 /// Each note once, after the verdict and its cells.
-fn notes(reproduced: &Reproduced, width: usize) -> String {
+fn notes(reproduced: &ReproducedTable, width: usize) -> String {
     let mut cells: BTreeMap<(Verdict, &str), Vec<String>> = BTreeMap::new();
-    for Judged { cell, judgement } in &reproduced.judgements {
+    for JudgedCell { cell, judgement } in &reproduced.judgements {
         let note = judgement.note.as_deref().unwrap_or_default();
         let worse = judgement.worsened().then(|| format!(" (on record: {})", judgement.expected.name()));
         if !note.is_empty() || judgement.verdict > Verdict::Exact {
@@ -152,7 +152,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(reproduced: &Reproduced, form: Form) -> Self {
+    fn of(reproduced: &ReproducedTable, form: Form) -> Self {
         let table = &reproduced.table;
         let rows = rows(reproduced);
         let columns = table.columns.len();
@@ -197,7 +197,7 @@ impl Layout {
         let (labels, sides) = (0..self.labels, cells..self.widths.len());
         let width_of = |column: usize| self.widths[column] + GAP.len();
         let fixed: usize = labels.clone().chain(sides.clone()).map(width_of).sum();
-        let room = terminal.width.unwrap_or(usize::MAX).saturating_sub(fixed);
+        let buffer = terminal.width.unwrap_or(usize::MAX).saturating_sub(fixed);
         let mut blocks: Vec<Vec<usize>> = Vec::new();
         let mut left = 0;
         for column in self.labels..cells {
@@ -206,7 +206,7 @@ impl Layout {
                 Some(block) if width <= left => block.push(column),
                 Some(_) | None => {
                     blocks.push(vec![column]);
-                    left = room;
+                    left = buffer;
                 }
             }
             left = left.saturating_sub(width);
@@ -235,7 +235,7 @@ struct Row {
 }
 
 /// The rows, a first label only where it changes, as papers print them.
-fn rows<'a>(reproduced: &'a Reproduced) -> Vec<Row> {
+fn rows<'a>(reproduced: &'a ReproducedTable) -> Vec<Row> {
     let table = &reproduced.table;
     let mut judged = reproduced.judgements.iter();
     let mut above: Option<&String> = None;
@@ -282,8 +282,8 @@ impl Row {
 }
 
 /// Published, and ours with its mark.
-fn both(judged: &Judged) -> [String; 2] {
-    let Judged { cell, judgement } = judged;
+fn both(judged: &JudgedCell) -> [String; 2] {
+    let JudgedCell { cell, judgement } = judged;
     let ours = judgement.ours.map_or_else(|| "-".to_owned(), |ours| cell.column.digits.print(ours));
     [cell.text.clone(), format!("{ours}{}", mark(judgement.verdict))]
 }

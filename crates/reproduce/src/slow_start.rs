@@ -9,20 +9,20 @@ use http1::message::WritePolicy;
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
 use simulate::web::HeadSizes;
-use simulate::world::{Record, Seen};
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::world::{ObservationPoint, Record};
+use simulate::{Experiment, Hosts, PageResult};
 use tcp::stack::{Acks, Idle};
 use wire::{Bytes, Duration, Rate};
 
 use super::heidemann::basic;
-use super::measured::Measured;
+use super::laboratory::Laboratory;
 use super::published::Cell;
 
 /// Our value, or why the laboratory failed.
-type Ours = Result<Option<f64>, String>;
+type ReproducedValue = Result<Option<f64>, String>;
 
 /// Segments between stalls, counted.
-pub fn table_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn table_5(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     static FLIGHTS: LazyLock<[Vec<usize>; 3]> =
         LazyLock::new(|| [Acks::NoDelayed, Acks::Delayed, Acks::EverySegment].map(endless_flights));
     let [no_delayed, delayed, every_segment] = &*FLIGHTS;
@@ -43,9 +43,9 @@ pub fn table_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// Round trips to set up, and the segments before the first and the second stall, where bandwidth is no limit.
-pub fn figure_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_1(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = idealised();
-    let data = |record: &&Record| record.seen == Seen::Sent && !record.segment.payload.is_empty();
+    let data = |record: &&Record| record.seen == ObservationPoint::Sent && !record.segment.payload.is_empty();
     let request = fetched.records.iter().find(data).map(|record| record.at.since(fetched.began));
     let flights = flights(&fetched.records, TRACE_RTT / 2);
     Ok(match cell.label(0) {
@@ -57,13 +57,13 @@ pub fn figure_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// The run of Fig. 1: twelve segments over a path that is no bottleneck, each of them acknowledged.
-pub fn idealised() -> (Experiment, Fetched) {
+pub fn idealised() -> (Experiment, PageResult) {
     let rate = Rate::from_bits_per_second(1_000_000_000).expect("above zero");
     run(&scenario(Acks::EverySegment, TRACE_RTT, rate, &[512 * 12]), Hosts::default())
 }
 
 /// Segments between stalls of the trace.
-pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = trace();
     let flights = flights(&fetched.records, TRACE_RTT / 2);
     let number: usize = cell.label(0).parse().unwrap_or(0);
@@ -71,7 +71,7 @@ pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// The run of Fig. 3: a response of 6,675 bytes with its head, so that 19 are left for a fourteenth segment, then two more.
-pub fn trace() -> (Experiment, Fetched) {
+pub fn trace() -> (Experiment, PageResult) {
     // 0.734 Mb/s, Mb = 2^20 (`papers/heidemann-model#section-v-c`).
     let rate = Rate::from_millibits_per_second(769_654_784).expect("above zero");
     let mut scenario = scenario(Acks::NoDelayed, TRACE_RTT, rate, &[6_675 - HEAD, 3_883, 1_866]);
@@ -115,7 +115,7 @@ fn scenario(acks: Acks, rtt: Duration, rate: Rate, sizes: &[u64]) -> Scenario {
     Scenario { stack, client, ..basic }
 }
 
-fn run(scenario: &Scenario, hosts: Hosts) -> (Experiment, Fetched) {
+fn run(scenario: &Scenario, hosts: Hosts) -> (Experiment, PageResult) {
     let experiment = Experiment::new(scenario, hosts).expect("the simulator has all of it");
     let fetched = experiment.run(0, true).expect("a plan that was checked");
     (experiment, fetched)
@@ -124,7 +124,9 @@ fn run(scenario: &Scenario, hosts: Hosts) -> (Experiment, Fetched) {
 /// Number of data segments that the server sends between pauses longer than `stall`.
 fn flights(records: &[Record], stall: Duration) -> Vec<usize> {
     let sent = records.iter().filter(|record| {
-        record.seen == Seen::Sent && record.from.host == SERVER && !record.segment.payload.is_empty()
+        record.seen == ObservationPoint::Sent
+            && record.from.host == SERVER
+            && !record.segment.payload.is_empty()
     });
     let sent: Vec<&Record> = sent.collect();
     sent.chunk_by(|one, next| next.at.since(one.at) < stall).map(<[_]>::len).collect()

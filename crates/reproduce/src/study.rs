@@ -12,7 +12,7 @@
 //! | [`crossover`] | conditions under which DHTTP is faster, and those under which HTTP over TCP is |
 //! | [`loss`] | cost of loss |
 //! | [`restart`] | the congestion window after an idle time between pages |
-//! | [`spent`] | components of a run's time, and explanations of differences |
+//! | [`run_means`] | components of a run's time, and explanations of differences |
 
 pub mod buffer_tuning;
 pub mod crossover;
@@ -20,7 +20,7 @@ pub mod loss;
 pub mod model_against_simulator;
 pub mod reasons;
 pub mod restart;
-pub mod spent;
+pub mod run_means;
 
 use crate::published::{Cell, Table};
 use crate::verdict::{Judgement, Verdict};

@@ -27,19 +27,19 @@ use simulate::{Experiment, Hosts};
 use wire::link::Loss;
 use wire::{Duration, modem};
 
-use super::measured::Measured;
+use super::laboratory::Laboratory;
 use super::published::Cell;
-use hosts::{Place, Software, Stacks};
-use microscape::Real;
+use hosts::{ClientLocation, Software, Stacks};
+use microscape::RealPage;
 
 /// Our value, or why it is not available.
-type Ours = Result<Option<f64>, String>;
+type ReproducedValue = Result<Option<f64>, String>;
 
 /// One half of a table's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Setting {
     software: Software,
-    place: Place,
+    place: ClientLocation,
     protocol: Protocol,
     visit: Visit,
 }
@@ -59,7 +59,7 @@ enum Twist {
 
 /// Values of the tables for a setting.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct SettingValues {
     packets: f64,
     bytes: f64,
     seconds: f64,
@@ -73,37 +73,37 @@ struct Found {
 const RUNS: u32 = 5;
 
 /// Jigsaw, LAN.
-pub fn table_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    of(Software::Jigsaw, Place::Lan, cell)
+pub fn table_4(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
+    of(Software::Jigsaw, ClientLocation::Lan, cell)
 }
 
 /// Apache, LAN.
-pub fn table_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    of(Software::Apache, Place::Lan, cell)
+pub fn table_5(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
+    of(Software::Apache, ClientLocation::Lan, cell)
 }
 
 /// Jigsaw, WAN.
-pub fn table_6(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    of(Software::Jigsaw, Place::Wan, cell)
+pub fn table_6(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
+    of(Software::Jigsaw, ClientLocation::Wan, cell)
 }
 
 /// Apache, WAN.
-pub fn table_7(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    of(Software::Apache, Place::Wan, cell)
+pub fn table_7(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
+    of(Software::Apache, ClientLocation::Wan, cell)
 }
 
 /// Jigsaw, PPP.
-pub fn table_8(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    of(Software::Jigsaw, Place::Ppp, cell)
+pub fn table_8(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
+    of(Software::Jigsaw, ClientLocation::Ppp, cell)
 }
 
 /// Apache, PPP.
-pub fn table_9(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    of(Software::Apache, Place::Ppp, cell)
+pub fn table_9(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
+    of(Software::Apache, ClientLocation::Ppp, cell)
 }
 
 /// The document alone over the modem, as it is and deflated, and what deflate saves.
-pub fn modem_compression(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn modem_compression(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let Some((software, what)) = cell.column.name.split_once('.') else { return Ok(None) };
     let software = if software == "jigsaw" { Software::Jigsaw } else { Software::Apache };
     match cell.label(0) {
@@ -122,7 +122,7 @@ pub fn modem_compression(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 ///
 /// # Errors
 /// When the simulator refuses it.
-pub fn header_compression(cell: &Cell) -> Ours {
+pub fn header_compression(cell: &Cell) -> ReproducedValue {
     let Some((software, what)) = cell.column.name.split_once('.') else { return Ok(None) };
     let software = if software == "jigsaw" { Software::Jigsaw } else { Software::Apache };
     let modem = modem::Config { compresses_headers: true, ..hosts::MODEM };
@@ -134,12 +134,13 @@ pub fn header_compression(cell: &Cell) -> Ours {
 }
 
 /// The document alone in one GET.
-fn document(software: Software, real: &Real, modem: modem::Config, what: &str) -> Ours {
+fn document(software: Software, real: &RealPage, modem: modem::Config, what: &str) -> ReproducedValue {
     let document = microscape::document(real);
-    let (mut scenario, hosts) = tuned(software, Place::Ppp, Protocol::Http11, Visit::First, &document);
+    let (mut scenario, hosts) =
+        tuned(software, ClientLocation::Ppp, Protocol::Http11, Visit::First, &document);
     scenario.network.modem = Some(modem);
     let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;
-    let Found { packets, seconds, .. } = run(&experiment)?;
+    let SettingValues { packets, seconds, .. } = run(&experiment)?;
     Ok(match what {
         "packets" => Some(packets),
         "seconds" => Some(seconds),
@@ -151,14 +152,14 @@ fn document(software: Software, real: &Real, modem: modem::Config, what: &str) -
 ///
 /// # Errors
 /// When the simulator refuses it.
-pub fn with_mechanism(key: &str, mechanism: &str, cell: &Cell) -> Ours {
+pub fn with_mechanism(key: &str, mechanism: &str, cell: &Cell) -> ReproducedValue {
     let Some((software, place)) = (match key {
-        "w3c/table-4" => Some((Software::Jigsaw, Place::Lan)),
-        "w3c/table-5" => Some((Software::Apache, Place::Lan)),
-        "w3c/table-6" => Some((Software::Jigsaw, Place::Wan)),
-        "w3c/table-7" => Some((Software::Apache, Place::Wan)),
-        "w3c/table-8" => Some((Software::Jigsaw, Place::Ppp)),
-        "w3c/table-9" => Some((Software::Apache, Place::Ppp)),
+        "w3c/table-4" => Some((Software::Jigsaw, ClientLocation::Lan)),
+        "w3c/table-5" => Some((Software::Apache, ClientLocation::Lan)),
+        "w3c/table-6" => Some((Software::Jigsaw, ClientLocation::Wan)),
+        "w3c/table-7" => Some((Software::Apache, ClientLocation::Wan)),
+        "w3c/table-8" => Some((Software::Jigsaw, ClientLocation::Ppp)),
+        "w3c/table-9" => Some((Software::Apache, ClientLocation::Ppp)),
         _ => None,
     }) else {
         return Ok(None);
@@ -186,7 +187,7 @@ pub fn with_mechanism(key: &str, mechanism: &str, cell: &Cell) -> Ours {
 ///
 /// # Errors
 /// The name, if it is unknown.
-pub fn quantity(name: &str) -> Ours {
+pub fn quantity(name: &str) -> ReproducedValue {
     if let Some(name) = name.strip_prefix("content/") {
         return content::quantity(name);
     }
@@ -203,14 +204,14 @@ pub fn quantity(name: &str) -> Ours {
         _ => return Err(unknown()),
     };
     let place = match *place {
-        "lan" => Place::Lan,
-        "wan" => Place::Wan,
-        "ppp" => Place::Ppp,
+        "lan" => ClientLocation::Lan,
+        "wan" => ClientLocation::Wan,
+        "ppp" => ClientLocation::Ppp,
         _ => return Err(unknown()),
     };
     let protocol = Protocol::named(protocol).map_err(|unknown| unknown.to_string())?;
     let visit = Visit::named(visit).map_err(|unknown| unknown.to_string())?;
-    let Found { packets, bytes, seconds, connections, down: _ } =
+    let SettingValues { packets, bytes, seconds, connections, down: _ } =
         found(Setting { software, place, protocol, visit }, Twist::No)?;
     Ok(Some(match *what {
         "packets" => packets,
@@ -222,13 +223,13 @@ pub fn quantity(name: &str) -> Ours {
 }
 
 /// A cell of Tables 4 to 9: its row is a protocol, its column `first.packets` or the like.
-fn of(software: Software, place: Place, cell: &Cell) -> Ours {
+fn of(software: Software, place: ClientLocation, cell: &Cell) -> ReproducedValue {
     twisted(software, place, Twist::No, cell)
 }
 
-fn twisted(software: Software, place: Place, twist: Twist, cell: &Cell) -> Ours {
+fn twisted(software: Software, place: ClientLocation, twist: Twist, cell: &Cell) -> ReproducedValue {
     let Some((setting, what)) = setting(software, place, cell)? else { return Ok(None) };
-    let Found { packets, bytes, seconds, .. } = found(setting, twist)?;
+    let SettingValues { packets, bytes, seconds, .. } = found(setting, twist)?;
     Ok(match what {
         "packets" => Some(packets),
         "bytes" => Some(bytes),
@@ -239,7 +240,11 @@ fn twisted(software: Software, place: Place, twist: Twist, cell: &Cell) -> Ours 
 }
 
 /// Setting of a cell, and the rest of its column's name.
-fn setting(software: Software, place: Place, cell: &Cell) -> Result<Option<(Setting, &str)>, String> {
+fn setting(
+    software: Software,
+    place: ClientLocation,
+    cell: &Cell,
+) -> Result<Option<(Setting, &str)>, String> {
     let protocol = Protocol::named(cell.label(0)).map_err(|unknown| unknown.to_string())?;
     let Some((visit, what)) = cell.column.name.split_once('.') else { return Ok(None) };
     let visit = Visit::named(visit).map_err(|unknown| unknown.to_string())?;
@@ -252,8 +257,8 @@ fn overhead(packets: f64, bytes: f64) -> f64 {
 }
 
 /// Each setting is run once, whatever the number of cells it fills.
-fn found(setting: Setting, twist: Twist) -> Result<Found, String> {
-    static KNOWN: Mutex<BTreeMap<(Setting, Twist), Found>> = Mutex::new(BTreeMap::new());
+fn found(setting: Setting, twist: Twist) -> Result<SettingValues, String> {
+    static KNOWN: Mutex<BTreeMap<(Setting, Twist), SettingValues>> = Mutex::new(BTreeMap::new());
     let key = (setting, twist);
     if let Some(found) = KNOWN.lock().ok().and_then(|known| known.get(&key).copied()) {
         return Ok(found);
@@ -273,7 +278,7 @@ fn found(setting: Setting, twist: Twist) -> Result<Found, String> {
 const LOSSES: u32 = 12;
 
 /// Means over the index of the server's packet that is lost, the SYN and the last ones among them.
-fn one_lost(setting: Setting, twist: Twist) -> Result<Found, String> {
+fn one_lost(setting: Setting, twist: Twist) -> Result<SettingValues, String> {
     let packets = found(setting, twist)?.down;
     let mut experiments = Vec::new();
     for place in 0..LOSSES {
@@ -285,12 +290,12 @@ fn one_lost(setting: Setting, twist: Twist) -> Result<Found, String> {
     mean(experiments.iter().map(|(experiment, number)| (experiment, *number)))
 }
 
-fn run(experiment: &Experiment) -> Result<Found, String> {
+fn run(experiment: &Experiment) -> Result<SettingValues, String> {
     mean((0..RUNS).map(|number| (experiment, number)))
 }
 
-fn mean<'a>(runs: impl Iterator<Item = (&'a Experiment, u32)>) -> Result<Found, String> {
-    let mut sums = Found { packets: 0.0, bytes: 0.0, seconds: 0.0, connections: 0.0, down: 0.0 };
+fn mean<'a>(runs: impl Iterator<Item = (&'a Experiment, u32)>) -> Result<SettingValues, String> {
+    let mut sums = SettingValues { packets: 0.0, bytes: 0.0, seconds: 0.0, connections: 0.0, down: 0.0 };
     let mut count = 0.0;
     for (experiment, number) in runs {
         let fetched = experiment.run(number, false).map_err(|error| error.to_string())?;
@@ -302,8 +307,8 @@ fn mean<'a>(runs: impl Iterator<Item = (&'a Experiment, u32)>) -> Result<Found, 
         sums.connections += fetched.up.connections as f64;
         sums.down += fetched.down.packets as f64;
     }
-    let Found { packets, bytes, seconds, connections, down } = sums;
-    Ok(Found {
+    let SettingValues { packets, bytes, seconds, connections, down } = sums;
+    Ok(SettingValues {
         packets: packets / count,
         bytes: bytes / count,
         seconds: seconds / count,
@@ -337,7 +342,7 @@ pub fn untuned(
     nagle: bool,
 ) -> Result<Experiment, String> {
     let (mut scenario, hosts) =
-        tuned(Software::Apache, Place::Wan, Protocol::Http11Pipelined, visit, microscape::plain());
+        tuned(Software::Apache, ClientLocation::Wan, Protocol::Http11Pipelined, visit, microscape::plain());
     scenario.programs = Programs {
         client_buffer: Some(buffer),
         client_flush: Some(flush_after),
@@ -350,10 +355,10 @@ pub fn untuned(
 /// Configuration of Tables 4 to 9.
 fn tuned(
     software: Software,
-    place: Place,
+    place: ClientLocation,
     protocol: Protocol,
     visit: Visit,
-    real: &Real,
+    real: &RealPage,
 ) -> (Scenario, Hosts) {
     let Stacks { client, server } = place.stacks();
     let is_http10 = protocol == Protocol::Http10;
@@ -394,7 +399,7 @@ mod tests {
             (Protocol::Http11Pipelined, Visit::Revalidate, 29.8),
         ];
         for (protocol, visit, printed) in cases {
-            let setting = Setting { software: Software::Apache, place: Place::Wan, protocol, visit };
+            let setting = Setting { software: Software::Apache, place: ClientLocation::Wan, protocol, visit };
             let packets = found(setting, Twist::OneLost).unwrap().packets;
             assert!((packets - printed).abs() < 0.05 * printed, "{protocol:?} {visit:?}: {packets}");
         }

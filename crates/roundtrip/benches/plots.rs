@@ -16,11 +16,11 @@ const CONNECTIONS: u32 = 1_000;
 const ROUNDS: usize = 5;
 
 fn main() {
-    let folder = std::env::temp_dir().join(format!("roundtrip-bench-plots-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("there is room for the benchmark");
-    let capture = folder.join("capture.pcap");
+    let directory = std::env::temp_dir().join(format!("roundtrip-bench-plots-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("there is room for the benchmark");
+    let capture = directory.join("capture.pcap");
     std::fs::write(&capture, pcap()).expect("there is room for the benchmark");
-    let plots = folder.join("plots");
+    let plots = directory.join("plots");
     let read = |drawn: &[&str]| {
         let words = ["diagnose", capture.to_str().expect("a plain name"), "--format", "csv"];
         run(&[&words[..], drawn].concat())
@@ -48,7 +48,7 @@ fn main() {
     }
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the kernel counts for everybody");
     println!("  {} MB at most", usage.max_rss() / 1_024);
-    let _ = std::fs::remove_dir_all(folder);
+    let _ = std::fs::remove_dir_all(directory);
 }
 
 /// Elapsed time and CPU time of one run of the program.
@@ -101,11 +101,11 @@ fn pcap() -> Vec<u8> {
         add(100, false, Flags::SYN | Flags::ACK, (0, 1), 0);
         add(100, true, Flags::ACK, (1, 1), 0);
         for place in 0..40 {
-            let (asked, answered) = (1 + place * 50, 1 + place * 105);
-            add(1_000, true, Flags::ACK, (asked, answered), 50);
-            add(1_000, false, Flags::ACK, (answered, asked + 50), 100);
-            add(45_000, true, Flags::ACK, (asked + 50, answered + 100), 0);
-            add(100, false, Flags::ACK, (answered + 100, asked + 50), 5);
+            let (requested, answered) = (1 + place * 50, 1 + place * 105);
+            add(1_000, true, Flags::ACK, (requested, answered), 50);
+            add(1_000, false, Flags::ACK, (answered, requested + 50), 100);
+            add(45_000, true, Flags::ACK, (requested + 50, answered + 100), 0);
+            add(100, false, Flags::ACK, (answered + 100, requested + 50), 5);
         }
     }
     file

@@ -358,7 +358,7 @@ pub struct Content {
 pub struct List {
     /// One kind of name
     #[arg(value_name = "KIND")]
-    pub kind: Option<Kind>,
+    pub kind: Option<NameKind>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: flags::Format,
@@ -366,7 +366,7 @@ pub struct List {
 
 /// Kinds of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum NameKind {
     /// Paths between client and server
     Networks,
     /// Web pages

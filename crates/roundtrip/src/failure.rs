@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use accesslog_io::error::Part;
 use capture::filter::FilterError;
 use clap::error::ErrorKind;
-use load::merge::NotMerged;
+use load::merge::MergeError;
 
 pub use quantity::names::shown;
 
@@ -147,8 +147,8 @@ impl From<FilterError> for Failure {
     }
 }
 
-impl From<NotMerged> for Failure {
-    fn from(error: NotMerged) -> Self {
+impl From<MergeError> for Failure {
+    fn from(error: MergeError) -> Self {
         Self::Value(error.to_string())
     }
 }

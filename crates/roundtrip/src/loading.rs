@@ -8,7 +8,7 @@
 //! | [`replay`] | access logs, read for a plan |
 //! | [`target`] | the server, and a preflight request |
 //! | [`traffic`] | requests and their schedule, from flags |
-//! | [`watch`] | a run in progress, drawn on the terminal, and signals |
+//! | [`run_display`] | a run in progress, drawn on the terminal, and signals |
 //!
 //! Not the load generator, the results or their reports: those are in the crate `load`.
 
@@ -16,9 +16,9 @@ pub mod emulated;
 pub mod log;
 pub mod plan;
 pub mod replay;
+pub mod run_display;
 pub mod target;
 pub mod traffic;
-pub mod watch;
 
 use std::fmt;
 

@@ -6,7 +6,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`cli`] | verbs and flags, with their help |
-//! | [`ask`] | flags and files, made into a plan |
+//! | [`plan_flags`] | flags and files, made into a plan |
 //! | [`verb`] | one module for each verb |
 //! | [`plots`] | plots of diagnosed connections, as files |
 //! | [`mod@connections`] | access logs, counted |
@@ -18,7 +18,6 @@
 
 #![expect(unreachable_pub, reason = "nothing imports a program: `pub` is what one module offers the others")]
 
-mod ask;
 mod cli;
 mod connections;
 mod failure;
@@ -26,6 +25,7 @@ mod feature;
 mod file;
 mod loading;
 mod output;
+mod plan_flags;
 mod plots;
 #[cfg(test)]
 #[path = "../tests/reference/mod.rs"]

@@ -3,14 +3,14 @@
 //!
 //! Not the server: that is the crate `dhttp`.
 
-pub mod keeping;
-pub mod known;
+pub mod cache_storage;
+pub mod known_servers;
 pub mod layers;
 pub mod limits;
 pub mod metrics;
 pub mod networks;
 pub mod privileges;
-pub mod served;
+pub mod response_source;
 pub mod settings;
 pub mod signals;
 pub mod tracing;

@@ -17,19 +17,19 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration as Real;
 
-use dhttp::client::Known;
+use dhttp::client::KnownServers;
 use dhttp::{ClientConfig, Files, Server, ServerConfig};
 use dhttp_proto::message::is_resend;
 use dhttp_proxy::{Gateway, GatewayConfig};
 use hosts::{Hosts, SERVER};
 use scenario::Network;
-use testbed::emulator::{Capture, Options, Seen, Way};
+use testbed::emulator::{Capture, Observation, Options, PacketDirection};
 use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};
 
 /// Path of the browser's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asks {
+enum RequestPath {
     Directly,
     /// Through a gateway that knows no server yet.
     Gateway,
@@ -37,10 +37,10 @@ enum Asks {
     GatewayThatKnows,
 }
 
-const ROWS: [(Asks, &str); 3] = [
-    (Asks::Directly, "HTTP/1.1, without a proxy"),
-    (Asks::Gateway, "the gateway, for the first time"),
-    (Asks::GatewayThatKnows, "the gateway, which knows the server"),
+const ROWS: [(RequestPath, &str); 3] = [
+    (RequestPath::Directly, "HTTP/1.1, without a proxy"),
+    (RequestPath::Gateway, "the gateway, for the first time"),
+    (RequestPath::GatewayThatKnows, "the gateway, which knows the server"),
 ];
 
 /// Name, network and number of runs of each link.
@@ -64,7 +64,7 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     if !hosts::can_be() {
         return;
     }
-    let www = Folder::new("www");
+    let www = TestDirectory::new("www");
     let program = env!("CARGO_BIN_EXE_roundtrip");
     let made = Command::new(program).args(["site", "microscape"]).arg(www.0.join("www")).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -98,7 +98,7 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     }
 }
 
-fn load(network: &Network, asks: Asks, www: &Path, run: usize) -> Page {
+fn load(network: &Network, asks: RequestPath, www: &Path, run: usize) -> Page {
     let links = network.links();
     let options = Options { capture: Some(Bytes::new(64 << 20)), ..Options::default() };
     let mtu = u32::try_from(network.mtu().get()).unwrap();
@@ -112,12 +112,12 @@ fn load(network: &Network, asks: Asks, www: &Path, run: usize) -> Page {
         })
         .wait()
         .unwrap();
-    let gateway = (asks != Asks::Directly).then(|| {
+    let gateway = (asks != RequestPath::Directly).then(|| {
         hosts
             .client
             .start(move || {
-                let mut known = Known::default();
-                if asks == Asks::GatewayThatKnows {
+                let mut known = KnownServers::default();
+                if asks == RequestPath::GatewayThatKnows {
                     known.hear(&SERVER.to_string(), b"dhttp=\":80\"");
                 }
                 let config = GatewayConfig::new(ClientConfig::internet());
@@ -133,16 +133,16 @@ fn load(network: &Network, asks: Asks, www: &Path, run: usize) -> Page {
     drop((gateway, server));
     let capture = hosts.link.stop().unwrap().capture.unwrap();
     assert_eq!(capture.missed(), 0, "the capture has room for all");
-    if let Some(folder) = std::env::var_os("ROUNDTRIP_BROWSER_CAPTURES") {
+    if let Some(directory) = std::env::var_os("ROUNDTRIP_BROWSER_CAPTURES") {
         let name = format!("{}-{asks:?}-{run}.pcapng", network.name);
-        capture.save(&Path::new(&folder).join(name), "Chromium loads Microscape").unwrap();
+        capture.save(&Path::new(&directory).join(name), "Chromium loads Microscape").unwrap();
     }
     account(&capture)
 }
 
 /// Lets Chromium load the page and exit; its output shows that the page was complete.
 fn browse(proxy: Option<String>) {
-    let profile = Folder::new("profile");
+    let profile = TestDirectory::new("profile");
     let mut command = Command::new("chromium");
     command.args([
         "--headless",
@@ -183,26 +183,31 @@ fn account(capture: &Capture) -> Page {
         let payload = match Packet::read(bytes).map(|packet| packet.transport) {
             Ok(Transport::Tcp(segment)) => {
                 if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
-                    connections.insert((way == Way::Up, segment.source_port, segment.destination_port));
+                    connections.insert((
+                        way == PacketDirection::Up,
+                        segment.source_port,
+                        segment.destination_port,
+                    ));
                 }
                 segment.payload_length
             }
             Ok(Transport::Udp(datagram)) => {
-                if seen != Seen::Delivered {
+                if seen != Observation::Delivered {
                     datagrams += 1.0;
-                    resends += if way == Way::Up && is_resend(datagram.payload) { 1.0 } else { 0.0 };
+                    resends +=
+                        if way == PacketDirection::Up && is_resend(datagram.payload) { 1.0 } else { 0.0 };
                 }
                 datagram.payload_length
             }
             Ok(Transport::Fragment | Transport::Other { .. }) | Err(_) => continue,
         };
-        if seen != Seen::Delivered {
+        if seen != Observation::Delivered {
             packets += 1.0;
         }
         match (way, seen) {
-            (Way::Up, Seen::Sent) => drop(began.get_or_insert(at)),
-            (Way::Down, Seen::Delivered) if payload > Bytes::ZERO => ended = at,
-            (Way::Up | Way::Down, _) => {}
+            (PacketDirection::Up, Observation::Sent) => drop(began.get_or_insert(at)),
+            (PacketDirection::Down, Observation::Delivered) if payload > Bytes::ZERO => ended = at,
+            (PacketDirection::Up | PacketDirection::Down, _) => {}
         }
     }
     let seconds = (ended - began.unwrap()).as_secs_f64();
@@ -212,9 +217,9 @@ fn account(capture: &Capture) -> Page {
 }
 
 /// Removed when dropped.
-struct Folder(PathBuf);
+struct TestDirectory(PathBuf);
 
-impl Folder {
+impl TestDirectory {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("roundtrip-browser-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -223,7 +228,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -35,15 +35,15 @@ fn in_namespace(script: &str) -> Option<Output> {
     "#;
     static SCRIPTS: AtomicUsize = AtomicUsize::new(0);
     let number = SCRIPTS.fetch_add(1, Ordering::Relaxed);
-    let said = std::env::temp_dir().join(format!("roundtrip-cache-{}-{number}", std::process::id()));
+    let printed = std::env::temp_dir().join(format!("roundtrip-cache-{}-{number}", std::process::id()));
     let output = Command::new("timeout")
         .args(["30", "unshare", "--net", "sh", "-c", &format!("{preamble}{script}")])
         .env("PATH", skip::path())
         .env("ROUNDTRIP", PROGRAM)
-        .env("SAID", &said)
+        .env("SAID", &printed)
         .output()
         .unwrap();
-    let _ = std::fs::remove_file(said);
+    let _ = std::fs::remove_file(printed);
     Some(output)
 }
 
@@ -149,7 +149,7 @@ fn rules_are_printed_without_being_installed() {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && text.contains("udp dport { 80, 8080 }"), "{text}");
-    for (flags, said) in [
+    for (flags, printed) in [
         (&["--intercept", "x"][..], "is not a list of ports"),
         (&["--intercept", "80", "--inside", "lan0", "--listen", "127.0.0.1:3129"], "0.0.0.0"),
         (&["--intercept", "80"], "--inside: name the network interfaces"),
@@ -160,7 +160,7 @@ fn rules_are_printed_without_being_installed() {
     ] {
         let output = Command::new(PROGRAM).arg("cache").args(flags).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && text.contains(said), "{flags:?}: {text}");
+        assert!(output.status.code() == Some(2) && text.contains(printed), "{flags:?}: {text}");
     }
 }
 
@@ -214,15 +214,15 @@ WRAPPER
 
 #[test]
 fn settings_that_need_a_restart_are_named_and_sizes_do_not_need_one() {
-    let files = Files::new("sizes", 20, 100_000);
-    let origin = Running::start(&["serve", &files.path("www")]);
+    let files = TestFiles::new("sizes", 20, 100_000);
+    let origin = RunningProgram::start(&["serve", &files.path("www")]);
     let write = |lines: &str| {
         let text = format!("origin = \"http://{}/\"\n{lines}", origin.1);
         std::fs::write(files.path("cache.toml"), text).unwrap();
     };
     write("listen = \"127.0.0.1:0\"\nmemory = \"64MiB\"\nthreads = 1\n");
     let config = files.path("cache.toml");
-    let mut cache = Told::start(&["--config", &config, "--metrics", "127.0.0.1:0"]);
+    let mut cache = ConfiguredCache::start(&["--config", &config, "--metrics", "127.0.0.1:0"]);
     let address = cache.running.1;
     (0..20).for_each(|number| assert_eq!(fetch(address, number).unwrap().1.len(), 100_000));
     let mut again = |lines: &str| {
@@ -251,19 +251,20 @@ fn settings_that_need_a_restart_are_named_and_sizes_do_not_need_one() {
     );
     drop(origin);
     // There is capacity for one response in each sixteenth of the store.
-    let kept = (0..20).filter(|number| fetch(address, *number).unwrap().0 == "200").count();
-    assert!((1..20).contains(&kept), "{kept}");
+    let retained = (0..20).filter(|number| fetch(address, *number).unwrap().0 == "200").count();
+    assert!((1..20).contains(&retained), "{retained}");
 }
 
 #[test]
 fn a_moved_origin_is_found_after_a_reload_and_the_cache_is_preserved() {
-    let files = Files::new("moved", 3, 100);
-    let [before, after] = [(); 2].map(|()| Running::start(&["serve", &files.path("www")]));
-    let write = |origin: &Running| {
+    let files = TestFiles::new("moved", 3, 100);
+    let [before, after] = [(); 2].map(|()| RunningProgram::start(&["serve", &files.path("www")]));
+    let write = |origin: &RunningProgram| {
         std::fs::write(files.path("cache.toml"), format!("origin = \"http://{}/\"\n", origin.1)).unwrap();
     };
     write(&before);
-    let mut cache = Told::start(&["--config", &files.path("cache.toml"), "--listen", "127.0.0.1:0"]);
+    let mut cache =
+        ConfiguredCache::start(&["--config", &files.path("cache.toml"), "--listen", "127.0.0.1:0"]);
     let address = cache.running.1;
     assert_eq!(fetch(address, 0).unwrap().1, content(0, 100));
     write(&after);
@@ -278,33 +279,33 @@ fn a_moved_origin_is_found_after_a_reload_and_the_cache_is_preserved() {
 }
 
 /// A cache that is configured by a file, with its output.
-struct Told {
-    running: Running,
-    said: Lines<BufReader<ChildStderr>>,
+struct ConfiguredCache {
+    running: RunningProgram,
+    printed: Lines<BufReader<ChildStderr>>,
 }
 
-impl Told {
+impl ConfiguredCache {
     fn start(arguments: &[&str]) -> Self {
         let command = Command::new(PROGRAM).arg("cache").args(arguments).stderr(Stdio::piped()).spawn();
         let mut child = command.unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = said.next().unwrap().unwrap();
+        let mut printed = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = printed.next().unwrap().unwrap();
         let address = first.split("dhttp://").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
-        Self { running: Running(child, address), said }
+        Self { running: RunningProgram(child, address), printed }
     }
 
     /// Makes it reload its file; returns its output about that.
     fn read_again(&mut self) -> String {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.running.0.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
-        self.said.next().unwrap().unwrap()
+        self.printed.next().unwrap().unwrap()
     }
 }
 
 /// A program that is killed after the test, with its listening address.
-struct Running(Child, SocketAddr);
+struct RunningProgram(Child, SocketAddr);
 
-impl Running {
+impl RunningProgram {
     fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(PROGRAM)
             .args(arguments)
@@ -321,7 +322,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         // As with `kill -9`.
         let _ = self.0.kill();
@@ -330,19 +331,19 @@ impl Drop for Running {
 }
 
 /// A directory of `count` files, old enough for heuristic freshness.
-struct Files(PathBuf);
+struct TestFiles(PathBuf);
 
-impl Files {
+impl TestFiles {
     fn new(name: &str, count: usize, bytes: usize) -> Self {
-        let folder = std::env::temp_dir().join(format!("roundtrip-cache-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("www")).unwrap();
+        let directory = std::env::temp_dir().join(format!("roundtrip-cache-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(directory.join("www")).unwrap();
         for number in 0..count {
-            let path = folder.join(format!("www/{number}.txt"));
+            let path = directory.join(format!("www/{number}.txt"));
             std::fs::write(&path, content(number, bytes)).unwrap();
             let old = std::time::UNIX_EPOCH + Duration::from_secs(1_500_000_000);
             std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
         }
-        Self(folder)
+        Self(directory)
     }
 
     fn path(&self, name: &str) -> String {
@@ -350,7 +351,7 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for TestFiles {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -375,12 +376,12 @@ fn fetch(address: SocketAddr, number: usize) -> Option<(String, Vec<u8>)> {
 #[test]
 fn a_cache_killed_while_writing_keeps_complete_responses_only() {
     const FILES: usize = 400;
-    let files = Files::new("killed", FILES, 3_000);
-    let origin = Running::start(&["serve", &files.path("www")]);
+    let files = TestFiles::new("killed", FILES, 3_000);
+    let origin = RunningProgram::start(&["serve", &files.path("www")]);
     let (url, disk) = (format!("http://{}", origin.1), files.path("answers"));
     let flags = ["cache", "--origin", &url, "--disk", &disk, "--threads", "1"];
     for part in 0..3 {
-        let mut cache = Running::start(&flags);
+        let mut cache = RunningProgram::start(&flags);
         for number in part * 100..(part + 1) * 100 {
             assert_eq!(fetch(cache.1, number), Some(("200".to_owned(), content(number, 3_000))));
         }
@@ -393,7 +394,7 @@ fn a_cache_killed_while_writing_keeps_complete_responses_only() {
         });
     }
     drop(origin);
-    let cache = Running::start(&flags);
+    let cache = RunningProgram::start(&flags);
     let mut known = 0;
     for number in 0..FILES {
         let (status, body) = fetch(cache.1, number).unwrap();
@@ -415,7 +416,7 @@ fn a_full_disk_is_reported_and_does_not_stop_the_cache() {
     if !skip::has_all(&["unshare", "mount", "grep", "cmp"]) {
         return;
     }
-    let files = Files::new("full", 60, 100_000);
+    let files = TestFiles::new("full", 60, 100_000);
     std::fs::create_dir_all(files.path("small")).unwrap();
     let script = r#"mount -t tmpfs -o size=4m tmpfs "$MOUNT" || exit 77
         address() { for _ in $(seq 200); do grep -o 'dhttp://[0-9.:]*' "$1" && return; sleep 0.05; done; }
@@ -447,7 +448,7 @@ fn a_full_disk_is_reported_and_does_not_stop_the_cache() {
 
 #[test]
 fn a_file_that_is_not_a_store_is_refused_in_a_sentence() {
-    let files = Files::new("strange", 1, 10);
+    let files = TestFiles::new("strange", 1, 10);
     let strange = files.path("www/0.txt");
     let flags = ["cache", "--origin", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--disk", &strange];
     let output = Command::new(PROGRAM).args(flags).output().unwrap();

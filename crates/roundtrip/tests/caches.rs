@@ -17,13 +17,13 @@ fn server_and_cache() -> SocketAddr {
     let cache = UdpSocket::bind("127.0.0.2:0").unwrap();
     let address = server.local_addr().unwrap();
     thread::spawn(move || {
-        let mut room = [0; 2_048];
+        let mut buffer = [0; 2_048];
         loop {
-            let (length, from) = server.recv_from(&mut room).unwrap();
+            let (length, from) = server.recv_from(&mut buffer).unwrap();
             assert!(length > 11);
-            let (who, body) = if room[10] == 0 { (&cache, "cache") } else { (&server, "whole") };
-            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{body}");
-            who.send_to(&[&room[..8], answer.as_bytes()].concat(), from).unwrap();
+            let (who, body) = if buffer[10] == 0 { (&cache, "cache") } else { (&server, "whole") };
+            let response = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{body}");
+            who.send_to(&[&buffer[..8], response.as_bytes()].concat(), from).unwrap();
         }
     });
     address
@@ -85,8 +85,8 @@ fn a_gateway_rejects_or_accepts_responses_of_caches_by_network() {
         let request =
             format!("GET http://{server}/_dhttp_/a HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.ends_with(from), "{caches}: {answer}");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert!(response.ends_with(from), "{caches}: {response}");
     }
 }

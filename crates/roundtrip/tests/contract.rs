@@ -20,9 +20,9 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A directory of this test's own, removed at its end.
-struct Folder(PathBuf);
+struct TestDirectory(PathBuf);
 
-impl Folder {
+impl TestDirectory {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -41,36 +41,36 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 /// Each field of a row: its name, and whether null is allowed.
-const FIELDS: [(&str, Kind); 18] = [
-    ("network", Kind::Text),
-    ("page", Kind::Text),
-    ("visit", Kind::Text),
-    ("protocol", Kind::Text),
-    ("engine", Kind::Text),
-    ("stack", Kind::Text),
-    ("elapsed_ms", Kind::NumberOrNull),
-    ("overhead", Kind::NumberOrNull),
-    ("round_trips", Kind::NumberOrNull),
-    ("packets_up", Kind::NumberOrNull),
-    ("packets_down", Kind::NumberOrNull),
-    ("payload_bytes", Kind::NumberOrNull),
-    ("overhead_percent", Kind::NumberOrNull),
-    ("connections", Kind::NumberOrNull),
-    ("runs", Kind::Number),
-    ("elapsed_ms_stddev", Kind::NumberOrNull),
-    ("stalls", Kind::List),
-    ("notes", Kind::List),
+const FIELDS: [(&str, FieldKind); 18] = [
+    ("network", FieldKind::Text),
+    ("page", FieldKind::Text),
+    ("visit", FieldKind::Text),
+    ("protocol", FieldKind::Text),
+    ("engine", FieldKind::Text),
+    ("stack", FieldKind::Text),
+    ("elapsed_ms", FieldKind::NumberOrNull),
+    ("overhead", FieldKind::NumberOrNull),
+    ("round_trips", FieldKind::NumberOrNull),
+    ("packets_up", FieldKind::NumberOrNull),
+    ("packets_down", FieldKind::NumberOrNull),
+    ("payload_bytes", FieldKind::NumberOrNull),
+    ("overhead_percent", FieldKind::NumberOrNull),
+    ("connections", FieldKind::NumberOrNull),
+    ("runs", FieldKind::Number),
+    ("elapsed_ms_stddev", FieldKind::NumberOrNull),
+    ("stalls", FieldKind::List),
+    ("notes", FieldKind::List),
 ];
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum FieldKind {
     Text,
     Number,
     NumberOrNull,
@@ -87,10 +87,10 @@ fn check_row(row: &Value) {
     for (name, kind) in FIELDS {
         let value = &row[name];
         let fits = match kind {
-            Kind::Text => value.is_string(),
-            Kind::Number => value.is_number(),
-            Kind::NumberOrNull => value.is_number() || value.is_null(),
-            Kind::List => value.is_array(),
+            FieldKind::Text => value.is_string(),
+            FieldKind::Number => value.is_number(),
+            FieldKind::NumberOrNull => value.is_number() || value.is_null(),
+            FieldKind::List => value.is_array(),
         };
         assert!(fits, "{name} is {value}");
     }
@@ -151,34 +151,34 @@ fn a_full_disk_is_reported_in_one_sentence() {
         .wait_with_output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = "roundtrip: cannot write to standard output: the disk is full; free some space or choose another path\n";
-    assert_eq!(text(&output.stderr), said);
+    let printed = "roundtrip: cannot write to standard output: the disk is full; free some space or choose another path\n";
+    assert_eq!(text(&output.stderr), printed);
 }
 
 #[test]
 fn a_page_is_written_whole_or_not_at_all() {
-    let folder = Folder::new("page");
-    let path = folder.file("page.html");
+    let directory = TestDirectory::new("page");
+    let path = directory.file("page.html");
     for _ in 0..2 {
         assert!(roundtrip(&["predict", "--report", &path]).status.success());
-        assert_eq!(folder.names(), ["page.html"]);
+        assert_eq!(directory.names(), ["page.html"]);
     }
     let page = fs::read_to_string(&path).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
     for remote in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!page.contains(remote), "a page must need nothing else, and this has {remote}");
     }
-    let missing = roundtrip(&["predict", "--report", &folder.file("no/such/folder.html")]);
+    let missing = roundtrip(&["predict", "--report", &directory.file("no/such/folder.html")]);
     assert_eq!(missing.status.code(), Some(2));
-    let onto_folder = roundtrip(&["predict", "--report", folder.0.to_str().unwrap()]);
-    assert_eq!(onto_folder.status.code(), Some(2));
-    assert_eq!(folder.names(), ["page.html"]);
+    let onto_directory = roundtrip(&["predict", "--report", directory.0.to_str().unwrap()]);
+    assert_eq!(onto_directory.status.code(), Some(2));
+    assert_eq!(directory.names(), ["page.html"]);
 }
 
 #[test]
 fn nothing_is_left_behind_on_a_full_disk() {
-    let folder = Folder::new("tiny");
-    let path = folder.0.to_str().unwrap();
+    let directory = TestDirectory::new("tiny");
+    let path = directory.0.to_str().unwrap();
     // In a mount namespace of its own: the small disk disappears with the script.
     let script = format!(
         "{} predict --report {path}/page.html; \
@@ -275,15 +275,15 @@ fn every_value_of_every_flag_gets_one_sentence_or_a_result() {
 }
 
 fn check_said(output: &Output, typed: &[&str]) {
-    let said = text(&output.stderr);
+    let printed = text(&output.stderr);
     match output.status.code() {
-        Some(0) => assert_eq!(said, "", "{typed:?}"),
+        Some(0) => assert_eq!(printed, "", "{typed:?}"),
         Some(2) => {
-            assert!(said.starts_with("roundtrip: ") && said.ends_with('\n'), "{typed:?}: {said}");
-            let sentence = said.trim_end_matches('\n');
-            assert!(!sentence.contains(char::is_control), "{typed:?}: {said:?}");
+            assert!(printed.starts_with("roundtrip: ") && printed.ends_with('\n'), "{typed:?}: {printed}");
+            let sentence = printed.trim_end_matches('\n');
+            assert!(!sentence.contains(char::is_control), "{typed:?}: {printed:?}");
             assert!(sentence.len() < 1_200, "{typed:?}: a sentence of {} bytes", sentence.len());
         }
-        other => panic!("{typed:?} ended with {other:?}: {said}"),
+        other => panic!("{typed:?} ended with {other:?}: {printed}"),
     }
 }

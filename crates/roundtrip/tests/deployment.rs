@@ -12,12 +12,12 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 
-use dhttp::client::Known;
-use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
-use dhttp_proto::client::{Answerers, Resend};
-use dhttp_proxy::cache::onward::Onward;
+use dhttp::client::KnownServers;
+use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig};
+use dhttp_proto::client::{Resend, Responders};
+use dhttp_proxy::cache::forward_upstream::ForwardUpstream;
 use dhttp_proxy::cache::rules::{Interception, rules};
-use dhttp_proxy::nft::{Family, Installed};
+use dhttp_proxy::nft::{Family, InstalledRules};
 use dhttp_proxy::{Cache, CacheConfig, Gateway, GatewayConfig};
 use hosts::{CLIENT, Hosts, SERVER};
 use testbed::clock::Clock;
@@ -34,7 +34,7 @@ const ROUND_TRIP: Duration = Duration::from_millis(200);
 const SIZES: [usize; 2] = [5, 8_000];
 
 #[derive(Clone, Copy, Debug)]
-enum Asks {
+enum ClientKind {
     OldClient,
     Gateway,
     GatewayAgain,
@@ -44,7 +44,7 @@ enum Asks {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Answers {
+enum ServerSideKind {
     OldServer,
     DhttpServer,
     /// With a cache close to the server, for clients that accept its responses.
@@ -54,21 +54,21 @@ enum Answers {
     OtherProgram,
 }
 
-const ROWS: [(Asks, &str); 6] = [
-    (Asks::OldClient, "an old client"),
-    (Asks::Gateway, "the gateway, for the first time"),
-    (Asks::GatewayAgain, "the gateway, after one small response"),
-    (Asks::GatewayThatMetTheCache, "the gateway, after two"),
-    (Asks::Client, "a DHTTP client, by `http://`"),
-    (Asks::ClientThatKnows, "a DHTTP client, by `dhttp://` or a path below `/_dhttp_/`"),
+const ROWS: [(ClientKind, &str); 6] = [
+    (ClientKind::OldClient, "an old client"),
+    (ClientKind::Gateway, "the gateway, for the first time"),
+    (ClientKind::GatewayAgain, "the gateway, after one small response"),
+    (ClientKind::GatewayThatMetTheCache, "the gateway, after two"),
+    (ClientKind::Client, "a DHTTP client, by `http://`"),
+    (ClientKind::ClientThatKnows, "a DHTTP client, by `dhttp://` or a path below `/_dhttp_/`"),
 ];
 
-const COLUMNS: [(Answers, &str); 5] = [
-    (Answers::OldServer, "old server"),
-    (Answers::DhttpServer, "DHTTP server"),
-    (Answers::BehindCache, "DHTTP server, behind a cache"),
-    (Answers::BehindUnwantedCache, "DHTTP server, behind a cache that is refused"),
-    (Answers::OtherProgram, "old server, another program at its UDP port"),
+const COLUMNS: [(ServerSideKind, &str); 5] = [
+    (ServerSideKind::OldServer, "old server"),
+    (ServerSideKind::DhttpServer, "DHTTP server"),
+    (ServerSideKind::BehindCache, "DHTTP server, behind a cache"),
+    (ServerSideKind::BehindUnwantedCache, "DHTTP server, behind a cache that is refused"),
+    (ServerSideKind::OtherProgram, "old server, another program at its UDP port"),
 ];
 
 #[test]
@@ -79,7 +79,7 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_from_every_server_in_as_
     let heads = COLUMNS.map(|(_, name)| name).join(" | ");
     let mut table = format!("| client | {heads} |\n| --- | --- | --- | --- | --- | --- |\n");
     let rows = ROWS.map(|(asks, name)| {
-        std::thread::spawn(move || (name, COLUMNS.map(|(answers, _)| cell(asks, answers))))
+        std::thread::spawn(move || (name, COLUMNS.map(|(responses, _)| cell(asks, responses))))
     });
     for row in rows {
         let (name, cells) = row.join().unwrap();
@@ -90,17 +90,17 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_from_every_server_in_as_
 }
 
 /// Round trips of a small and of a large response.
-fn cell(asks: Asks, answers: Answers) -> String {
-    if matches!((asks, answers), (Asks::ClientThatKnows, Answers::OtherProgram)) {
+fn cell(asks: ClientKind, responses: ServerSideKind) -> String {
+    if matches!((asks, responses), (ClientKind::ClientThatKnows, ServerSideKind::OtherProgram)) {
         for size in SIZES {
-            fetch(asks, answers, size);
+            fetch(asks, responses, size);
         }
         return "after the last resend".to_owned();
     }
     SIZES
         .map(|size| {
             // Load on the machine can add to a time, and never reduces it.
-            let tries = (0..3).map(|_| fetch(asks, answers, size));
+            let tries = (0..3).map(|_| fetch(asks, responses, size));
             let mut least = u64::MAX;
             for count in tries {
                 if count == least {
@@ -114,15 +114,16 @@ fn cell(asks: Asks, answers: Answers) -> String {
 }
 
 /// Whole round trips of one response.
-fn fetch(asks: Asks, answers: Answers, size: usize) -> u64 {
-    let (Hosts { client, server, link }, router) = hosts(answers);
-    let takes = match answers {
-        Answers::BehindCache => Answerers::Anybody,
-        Answers::OldServer | Answers::DhttpServer | Answers::BehindUnwantedCache | Answers::OtherProgram => {
-            Answerers::Server
-        }
+fn fetch(asks: ClientKind, responses: ServerSideKind, size: usize) -> u64 {
+    let (Hosts { client, server, link }, router) = hosts(responses);
+    let takes = match responses {
+        ServerSideKind::BehindCache => Responders::Anybody,
+        ServerSideKind::OldServer
+        | ServerSideKind::DhttpServer
+        | ServerSideKind::BehindUnwantedCache
+        | ServerSideKind::OtherProgram => Responders::Server,
     };
-    let _serving = server.start(move || serve(answers)).wait().unwrap();
+    let _serving = server.start(move || serve(responses)).wait().unwrap();
     let cache = router.as_ref().map(|(router, _)| router.start(cache).wait().unwrap());
     let (body, took) = client.start(move || ask(asks, takes, size)).wait().unwrap();
     if let (Some((router, next)), Some(cache)) = (router, cache) {
@@ -131,11 +132,11 @@ fn fetch(asks: Asks, answers: Answers, size: usize) -> u64 {
         next.stop().unwrap();
     }
     link.stop().unwrap();
-    assert!(body == vec![b'x'; size], "{asks:?} of {answers:?}: {} bytes", body.len());
+    assert!(body == vec![b'x'; size], "{asks:?} of {responses:?}: {} bytes", body.len());
     took.as_nanos() / ROUND_TRIP.as_nanos()
 }
 
-fn ask(asks: Asks, takes: Answerers, size: usize) -> (Vec<u8>, Duration) {
+fn ask(asks: ClientKind, takes: Responders, size: usize) -> (Vec<u8>, Duration) {
     let clock = Clock::start();
     let timed = |fetch: &dyn Fn() -> Vec<u8>| {
         let begun = clock.now();
@@ -143,24 +144,28 @@ fn ask(asks: Asks, takes: Answerers, size: usize) -> (Vec<u8>, Duration) {
         (body, clock.now().since(begun))
     };
     match asks {
-        Asks::OldClient => timed(&|| plain((SERVER, 80), "", size)),
-        Asks::Gateway | Asks::GatewayAgain | Asks::GatewayThatMetTheCache => {
+        ClientKind::OldClient => timed(&|| plain((SERVER, 80), "", size)),
+        ClientKind::Gateway | ClientKind::GatewayAgain | ClientKind::GatewayThatMetTheCache => {
             let config = GatewayConfig::new(client_config(takes));
             let gateway =
-                Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+                Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None)
+                    .unwrap();
             let address = gateway.address();
             let through = |size| plain((Ipv4Addr::LOCALHOST, address.port()), "http://10.9.0.2", size);
             let before = match asks {
-                Asks::GatewayAgain => 1,
-                Asks::GatewayThatMetTheCache => 2,
-                Asks::OldClient | Asks::Gateway | Asks::Client | Asks::ClientThatKnows => 0,
+                ClientKind::GatewayAgain => 1,
+                ClientKind::GatewayThatMetTheCache => 2,
+                ClientKind::OldClient
+                | ClientKind::Gateway
+                | ClientKind::Client
+                | ClientKind::ClientThatKnows => 0,
             };
             (0..before).for_each(|_| drop(through(1)));
             timed(&|| through(size))
         }
-        Asks::Client | Asks::ClientThatKnows => {
-            let client = Client::start(client_config(takes), Known::default(), None).unwrap();
-            let path = if matches!(asks, Asks::Client) { "" } else { "/_dhttp_" };
+        ClientKind::Client | ClientKind::ClientThatKnows => {
+            let client = Client::start(client_config(takes), KnownServers::default(), None).unwrap();
+            let path = if matches!(asks, ClientKind::Client) { "" } else { "/_dhttp_" };
             let url = format!("http://{SERVER}{path}/{size}").parse().unwrap();
             timed(&|| client.get(&url).unwrap().whole().unwrap().2)
         }
@@ -168,7 +173,7 @@ fn ask(asks: Asks, takes: Answerers, size: usize) -> (Vec<u8>, Duration) {
 }
 
 /// Three attempts, each after two and a half round trips: enough where anything comes back at all.
-fn client_config(takes: Answerers) -> ClientConfig {
+fn client_config(takes: Responders) -> ClientConfig {
     let mut config = ClientConfig::internet();
     config.dhttp.answerers = takes;
     config.dhttp.resend = Resend::Fixed { waits: [Duration::from_millis(500); 2] };
@@ -180,20 +185,20 @@ fn plain(to: (Ipv4Addr, u16), prefix: &str, size: usize) -> Vec<u8> {
     let mut stream = TcpStream::connect(to).unwrap();
     let request = format!("GET {prefix}/{size} HTTP/1.1\r\nHost: {SERVER}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     // The end of the body, not of the connection.
-    while body(&answer).is_none_or(|body| body.len() < size) {
-        let mut room = [0; 4_096];
-        let length = stream.read(&mut room).unwrap();
-        assert!(length > 0, "{}", String::from_utf8_lossy(&answer));
-        answer.extend_from_slice(&room[..length]);
+    while body(&response).is_none_or(|body| body.len() < size) {
+        let mut buffer = [0; 4_096];
+        let length = stream.read(&mut buffer).unwrap();
+        assert!(length > 0, "{}", String::from_utf8_lossy(&response));
+        response.extend_from_slice(&buffer[..length]);
     }
-    body(&answer).unwrap().to_vec()
+    body(&response).unwrap().to_vec()
 }
 
-fn body(answer: &[u8]) -> Option<&[u8]> {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
-    answer.get(end + 4..)
+fn body(response: &[u8]) -> Option<&[u8]> {
+    let end = response.windows(4).position(|four| four == b"\r\n\r\n")?;
+    response.get(end + 4..)
 }
 
 fn size_in(path: &str) -> usize {
@@ -201,30 +206,30 @@ fn size_in(path: &str) -> usize {
 }
 
 /// A response of the size in its path.
-type Sizes = fn(&Request<'_>) -> Answer;
+type Sizes = fn(&Request<'_>) -> Response;
 
 /// Values that must live as long as the server.
-struct Serving {
+struct ServerGuard {
     _server: Option<Server<Sizes>>,
     _other: Option<UdpSocket>,
 }
 
-fn serve(answers: Answers) -> Serving {
-    match answers {
-        Answers::DhttpServer | Answers::BehindCache | Answers::BehindUnwantedCache => {
+fn serve(responses: ServerSideKind) -> ServerGuard {
+    match responses {
+        ServerSideKind::DhttpServer | ServerSideKind::BehindCache | ServerSideKind::BehindUnwantedCache => {
             let handler: Sizes =
-                |request| Answer::whole(200, "text/plain", vec![b'x'; size_in(request.target)]);
+                |request| Response::whole(200, "text/plain", vec![b'x'; size_in(request.target)]);
             let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
             let server = Server::start((SERVER, 80).into(), config, handler, None).unwrap();
-            Serving { _server: Some(server), _other: None }
+            ServerGuard { _server: Some(server), _other: None }
         }
-        Answers::OldServer => {
+        ServerSideKind::OldServer => {
             serve_plain();
-            Serving { _server: None, _other: None }
+            ServerGuard { _server: None, _other: None }
         }
-        Answers::OtherProgram => {
+        ServerSideKind::OtherProgram => {
             serve_plain();
-            Serving { _server: None, _other: Some(UdpSocket::bind((SERVER, 80)).unwrap()) }
+            ServerGuard { _server: None, _other: Some(UdpSocket::bind((SERVER, 80)).unwrap()) }
         }
     }
 }
@@ -237,9 +242,9 @@ fn serve_plain() {
             let mut stream = stream.unwrap();
             std::thread::spawn(move || {
                 let mut request = Vec::new();
-                let mut room = [0; 4_096];
-                while let Ok(length @ 1..) = stream.read(&mut room) {
-                    request.extend_from_slice(&room[..length]);
+                let mut buffer = [0; 4_096];
+                while let Ok(length @ 1..) = stream.read(&mut buffer) {
+                    request.extend_from_slice(&buffer[..length]);
                     if request.ends_with(b"\r\n\r\n") {
                         let target = String::from_utf8_lossy(&request).split(' ').nth(1).unwrap().to_owned();
                         let body = "x".repeat(size_in(&target));
@@ -254,12 +259,12 @@ fn serve_plain() {
 }
 
 /// A cache that intercepts requests, with values that must live as long.
-type Caching = (Server<Cache<Onward>>, Installed, Runtime);
+type CacheGuard = (Server<Cache<ForwardUpstream>>, InstalledRules, Runtime);
 
-fn cache() -> Caching {
+fn cache() -> CacheGuard {
     fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let onward = Onward::start(ClientConfig::internet(), None).unwrap();
+    let onward = ForwardUpstream::start(ClientConfig::internet(), None).unwrap();
     let cache = Cache::new(onward, CacheConfig::default(), runtime.handle().clone()).unwrap();
     let config =
         ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet().reaching_anywhere() };
@@ -272,14 +277,14 @@ fn cache() -> Caching {
 
 /// A client and a server one round trip apart; and the router between them, if there is one, with its very fast link to
 /// the server.
-fn hosts(answers: Answers) -> (Hosts, Option<(Namespace, Running)>) {
+fn hosts(responses: ServerSideKind) -> (Hosts, Option<(Namespace, Running)>) {
     let way = Config { delay: Duration::from_nanos(ROUND_TRIP.as_nanos() / 2), ..Config::default() };
     let options = Options::default();
-    match answers {
-        Answers::OldServer | Answers::DhttpServer | Answers::OtherProgram => {
+    match responses {
+        ServerSideKind::OldServer | ServerSideKind::DhttpServer | ServerSideKind::OtherProgram => {
             (Hosts::new(&way, &way, 1_500, &options), None)
         }
-        Answers::BehindCache | Answers::BehindUnwantedCache => {
+        ServerSideKind::BehindCache | ServerSideKind::BehindUnwantedCache => {
             let router = |device| Interface::of("router", device).address(ROUTER).gso_max_segments(64);
             let ([client, server, router], [link, next]) = Topology::new()
                 .host("client")

@@ -14,22 +14,22 @@ use nix::unistd::Pid;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
 /// A server that is killed after the test, and the directory that it serves.
-struct Served {
+struct TestServer {
     child: Child,
     address: String,
-    folder: PathBuf,
+    directory: PathBuf,
     rest: BufReader<std::process::ChildStderr>,
 }
 
-impl Served {
+impl TestServer {
     fn start(name: &str, flags: &[&str]) -> Self {
-        let folder = std::env::temp_dir().join(format!("roundtrip-serve-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("index.html"), "<p>small</p>").unwrap();
-        std::fs::write(folder.join("large.bin"), vec![7; 100_000]).unwrap();
+        let directory = std::env::temp_dir().join(format!("roundtrip-serve-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("index.html"), "<p>small</p>").unwrap();
+        std::fs::write(directory.join("large.bin"), vec![7; 100_000]).unwrap();
         let mut child = Command::new(PROGRAM)
             .args(["serve", "--listen", "127.0.0.1:0"])
-            .arg(&folder)
+            .arg(&directory)
             .args(flags)
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
@@ -41,7 +41,7 @@ impl Served {
         while !line.contains("dhttp://") && rest.read_line(&mut line).unwrap() > 0 {}
         let address = line.split("dhttp://").nth(1).unwrap_or_else(|| panic!("{line}"));
         let address = address.split('/').next().unwrap().to_owned();
-        Self { child, address, folder, rest }
+        Self { child, address, directory, rest }
     }
 
     fn signal(&self, name: &str) {
@@ -54,18 +54,18 @@ impl Served {
         Command::new(PROGRAM)
             .arg("get")
             .args(arguments)
-            .env("XDG_CACHE_HOME", self.folder.with_extension("cache"))
+            .env("XDG_CACHE_HOME", self.directory.with_extension("cache"))
             .output()
             .unwrap()
     }
 }
 
-impl Drop for Served {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
-        let _ = std::fs::remove_dir_all(self.folder.with_extension("cache"));
+        let _ = std::fs::remove_dir_all(&self.directory);
+        let _ = std::fs::remove_dir_all(self.directory.with_extension("cache"));
     }
 }
 
@@ -75,7 +75,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn a_directory_is_served_and_fetched_and_the_channels_are_shown() {
-    let served = Served::start("channels", &[]);
+    let served = TestServer::start("channels", &[]);
     let small = served.get(&["-v", "dhttp://HERE/"]);
     assert_eq!((small.status.code(), &*small.stdout), (Some(0), &b"<p>small</p>"[..]));
     let shown = stderr(&small);
@@ -83,7 +83,7 @@ fn a_directory_is_served_and_fetched_and_the_channels_are_shown() {
         shown.contains("> udp ") && shown.contains("< udp ") && shown.contains("* 200 by udp"),
         "{shown}"
     );
-    let file = served.folder.join("got");
+    let file = served.directory.join("got");
     let large = served.get(&["-v", "-o", file.to_str().unwrap(), "dhttp://HERE/large.bin"]);
     let (shown, eight) = (stderr(&large), "fallback message, 8 bytes: use plain HTTP");
     assert!(shown.contains(eight) && shown.contains("* 200 by tcp-client"), "{shown}");
@@ -101,26 +101,26 @@ fn a_directory_is_served_and_fetched_and_the_channels_are_shown() {
 
 #[test]
 fn a_truncated_response_leaves_the_output_file_untouched() {
-    let served = Served::start("broken", &[]);
+    let served = TestServer::start("broken", &[]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let _ = stream.read(&mut [0; 4_096]);
-            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nhalf";
-            let _ = stream.write_all(answer);
+            let response = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nhalf";
+            let _ = stream.write_all(response);
         }
     });
-    let folder = served.folder.join("got");
-    std::fs::create_dir(&folder).unwrap();
-    let file = folder.join("file");
+    let directory = served.directory.join("got");
+    std::fs::create_dir(&directory).unwrap();
+    let file = directory.join("file");
     for before in [None, Some("before")] {
         before.inspect(|text| std::fs::write(&file, text).unwrap());
         let output = served.get(&["-o", file.to_str().unwrap(), &url]);
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         assert_eq!(std::fs::read_to_string(&file).ok().as_deref(), before);
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), usize::from(before.is_some()));
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), usize::from(before.is_some()));
     }
 }
 
@@ -131,9 +131,9 @@ fn extensions_of_the_paper_are_chosen_by_name() {
         Command::new(PROGRAM).args(["serve", ".", "--check"]).args(flags).output().unwrap()
     };
     let chosen = serve(&["--profile", "paper", "--with", "loss-by-prefix", "--without", "more-connections"]);
-    let said = String::from_utf8_lossy(&chosen.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&chosen.stdout).into_owned();
     let end = "with the paper profile, with loss-by-prefix, without more-connections\n";
-    assert!(said.ends_with(end), "{said}{}", stderr(&chosen));
+    assert!(printed.ends_with(end), "{printed}{}", stderr(&chosen));
     let both = serve(&["--with", "loss-by-prefix", "--without", "loss-by-prefix"]);
     assert!(stderr(&both).contains("choose one"), "{}", stderr(&both));
     let none = serve(&["--with", "loss"]);
@@ -143,25 +143,25 @@ fn extensions_of_the_paper_are_chosen_by_name() {
 
 #[test]
 fn parts_are_shown_one_by_one() {
-    let served = Served::start("parts", &["--with", "parts"]);
-    std::fs::write(served.folder.join("middle.txt"), vec![b'm'; 5_000]).unwrap();
+    let served = TestServer::start("parts", &["--with", "parts"]);
+    std::fs::write(served.directory.join("middle.txt"), vec![b'm'; 5_000]).unwrap();
     let got = served.get(&["-v", "--with", "parts", "dhttp://HERE/", "dhttp://HERE/middle.txt"]);
     assert!(got.stdout.ends_with(&[b'm'; 5_000]));
-    let told = stderr(&got);
-    assert_eq!(told.matches(": part of a response, ").count(), 5, "{told}");
-    assert!(told.contains("* 200 by udp"), "{told}");
+    let reported = stderr(&got);
+    assert_eq!(reported.matches(": part of a response, ").count(), 5, "{reported}");
+    assert!(reported.contains("* 200 by udp"), "{reported}");
 }
 
 #[test]
 fn a_known_dhttp_server_is_remembered_by_the_next_command() {
-    let served = Served::start("remembered", &[]);
+    let served = TestServer::start("remembered", &[]);
     assert!(stderr(&served.get(&["-v", "http://HERE/"])).contains("* 200 by tcp-client"));
     assert!(stderr(&served.get(&["-v", "http://HERE/"])).contains("* 200 by udp"));
 }
 
 #[test]
 fn only_ports_of_the_range_are_used() {
-    let served = Served::start("ports", &[]);
+    let served = TestServer::start("ports", &[]);
     let large = served.get(&["-v", "--ports", "41300-41349", "dhttp://HERE/large.bin"]);
     assert_eq!((large.status.code(), large.stdout.len()), (Some(0), 100_000), "{}", stderr(&large));
     let refused = served.get(&["--ports", "80-90", "dhttp://HERE/"]);
@@ -170,12 +170,12 @@ fn only_ports_of_the_range_are_used() {
 
 #[test]
 fn sigterm_stops_it_and_sighup_reopens_the_log() {
-    let folder = std::env::temp_dir().join(format!("roundtrip-logs-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let log = folder.join("access.log");
-    let mut served = Served::start("signals", &["--access-log", log.to_str().unwrap()]);
+    let directory = std::env::temp_dir().join(format!("roundtrip-logs-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let log = directory.join("access.log");
+    let mut served = TestServer::start("signals", &["--access-log", log.to_str().unwrap()]);
     served.get(&["dhttp://HERE/"]);
-    std::fs::rename(&log, folder.join("access.log.1")).unwrap();
+    std::fs::rename(&log, directory.join("access.log.1")).unwrap();
     served.signal("HUP");
     let mut line = String::new();
     served.rest.read_line(&mut line).unwrap();
@@ -183,10 +183,10 @@ fn sigterm_stops_it_and_sighup_reopens_the_log() {
     served.get(&["dhttp://HERE/", "dhttp://HERE/large.bin"]);
     served.signal("TERM");
     assert!(served.child.wait().unwrap().success());
-    let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
+    let read = |name| std::fs::read_to_string(directory.join(name)).unwrap();
     assert!(read("access.log.1").ends_with(" udp\n"), "{}", read("access.log.1"));
     assert!(read("access.log").ends_with(" tcp-opened\n"), "{}", read("access.log"));
-    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 /// A program that does not outlive its test.
@@ -201,29 +201,25 @@ impl Drop for Killed {
 
 #[test]
 fn a_server_reads_no_directory_but_those_that_it_was_started_with() {
-    let folder = std::env::temp_dir().join(format!("roundtrip-confined-serve-{}", std::process::id()));
+    let directory = std::env::temp_dir().join(format!("roundtrip-confined-serve-{}", std::process::id()));
     for name in ["etc", "www", "www/new", "outside"] {
-        std::fs::create_dir_all(folder.join(name)).unwrap();
-        std::fs::write(folder.join(name).join("index.html"), name).unwrap();
+        std::fs::create_dir_all(directory.join(name)).unwrap();
+        std::fs::write(directory.join(name).join("index.html"), name).unwrap();
     }
-    let config = folder.join("etc/serve.toml");
+    let config = directory.join("etc/serve.toml");
     let write = |served: &str| {
-        let lines = format!("folder = \"{}\"\nlisten = \"127.0.0.1:0\"\n", folder.join(served).display());
+        let lines = format!("folder = \"{}\"\nlisten = \"127.0.0.1:0\"\n", directory.join(served).display());
         // As editors and configuration management do.
         std::fs::write(config.with_extension("new"), lines).unwrap();
         std::fs::rename(config.with_extension("new"), &config).unwrap();
     };
     write("www");
-    let mut server = Command::new(PROGRAM)
-        .args(["serve", "--config"])
-        .arg(&config)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut told = BufReader::new(server.stderr.take().unwrap()).lines();
-    let first = told.next().unwrap().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--config"]).arg(&config).stderr(Stdio::piped());
+    let mut server = Killed(command.spawn().unwrap());
+    let mut reported = BufReader::new(server.0.stderr.take().unwrap()).lines();
+    let first = reported.next().unwrap().unwrap();
     if first.contains("Landlock") {
-        server.kill().unwrap();
         return skip::refused(&first);
     }
     let address = first.split("dhttp://").nth(1).unwrap().split('/').next().unwrap().to_owned();
@@ -235,43 +231,41 @@ fn a_server_reads_no_directory_but_those_that_it_was_started_with() {
         all.split("\r\n\r\n").nth(1).unwrap().to_owned()
     };
     assert_eq!(page(), "www");
-    let id = Pid::from_raw(server.id().cast_signed());
-    let mut server = Killed(server);
-    for (served, said, body) in [
+    let id = Pid::from_raw(server.0.id().cast_signed());
+    for (served, printed, body) in [
         ("outside", "permission denied", "www"),
         ("www/new", "read the configuration again", "www/new"),
         ("outside", "everything stays as it was", "www/new"),
     ] {
         write(served);
         kill(id, Signal::SIGHUP).unwrap();
-        let line = told.next().unwrap().unwrap();
-        assert!(line.contains(said), "{served}: {line}");
+        let line = reported.next().unwrap().unwrap();
+        assert!(line.contains(printed), "{served}: {line}");
         assert_eq!(page(), body, "{served}");
     }
-    server.0.kill().unwrap();
-    server.0.wait().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
+    drop(server);
+    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
 fn events_are_logged_if_requested() {
-    let mut served = Served::start("trace", &["--trace", "debug"]);
+    let mut served = TestServer::start("trace", &["--trace", "debug"]);
     served.get(&["dhttp://HERE/", "dhttp://HERE/large.bin"]);
     let mut plain = TcpStream::connect(&served.address).unwrap();
     plain.write_all(b"no request\r\n\r\n").unwrap();
     plain.read_to_end(&mut Vec::new()).unwrap();
     served.signal("TERM");
-    let mut told = String::new();
-    served.rest.read_to_string(&mut told).unwrap();
+    let mut reported = String::new();
+    served.rest.read_to_string(&mut reported).unwrap();
     for line in ["connecting to a client", "a client's fault", "ending when what was begun is finished"] {
-        assert!(told.contains(line), "{line} is not in: {told}");
+        assert!(reported.contains(line), "{line} is not in: {reported}");
     }
 }
 
 #[test]
 fn metrics_are_served_to_prometheus() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let served = Served::start("metrics", &["--metrics", &port]);
+    let served = TestServer::start("metrics", &["--metrics", &port]);
     served.get(&["dhttp://HERE/"]);
     let mut stream = TcpStream::connect(&port).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
@@ -282,9 +276,9 @@ fn metrics_are_served_to_prometheus() {
 
 #[test]
 fn a_configuration_is_checked_without_serving() {
-    let folder = std::env::temp_dir().join(format!("roundtrip-check-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("server.toml");
+    let directory = std::env::temp_dir().join(format!("roundtrip-check-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("server.toml");
     let check = |text: String, flags: &[&str]| {
         std::fs::write(&file, text).unwrap();
         let output = Command::new(PROGRAM)
@@ -296,7 +290,7 @@ fn a_configuration_is_checked_without_serving() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
         (output.status.code(), text)
     };
-    let shown = folder.display();
+    let shown = directory.display();
     let (status, text) = check(format!("folder = \"{shown}\"\nprofile = \"paper\"\n"), &[]);
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains("127.0.0.1:8080/ with the paper profile"), "{text}");
@@ -309,14 +303,14 @@ fn a_configuration_is_checked_without_serving() {
     assert!(status == Some(2) && text.contains("/nowhere"), "{text}");
     let (status, text) = check("\nfolders = \"x\"\n".to_owned(), &[]);
     assert!(status == Some(2) && text.contains("line 2"), "{text}");
-    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
 fn a_gateway_logs_the_channel_of_responses_and_remembers_dhttp_servers() {
-    let served = Served::start("gateway", &[]);
-    let cache = served.folder.with_extension("cache");
-    let log = served.folder.join("gateway.log");
+    let served = TestServer::start("gateway", &[]);
+    let cache = served.directory.with_extension("cache");
+    let log = served.directory.join("gateway.log");
     let mut gateway = Command::new(PROGRAM)
         .args(["gateway", "--listen", "127.0.0.1:0", "--access-log"])
         .arg(&log)
@@ -325,8 +319,8 @@ fn a_gateway_logs_the_channel_of_responses_and_remembers_dhttp_servers() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    let mut told = BufReader::new(gateway.stderr.take().unwrap());
-    told.read_line(&mut line).unwrap();
+    let mut reported = BufReader::new(gateway.stderr.take().unwrap());
+    reported.read_line(&mut line).unwrap();
     let at = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
     let id = Pid::from_raw(gateway.id().cast_signed());
     let signal = |signal| kill(id, signal).unwrap();
@@ -335,13 +329,16 @@ fn a_gateway_logs_the_channel_of_responses_and_remembers_dhttp_servers() {
         if turn == 1 {
             std::fs::rename(&log, &old).unwrap();
             signal(Signal::SIGHUP);
-            told.read_line(&mut String::new()).unwrap();
+            reported.read_line(&mut String::new()).unwrap();
         }
         let mut stream = TcpStream::connect(&at).unwrap();
         write!(stream, "GET http://{}/ HTTP/1.0\r\n\r\n", served.address).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("<p>small</p>"), "{answer}");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert!(
+            response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("<p>small</p>"),
+            "{response}"
+        );
     }
     signal(Signal::SIGTERM);
     assert!(gateway.wait().unwrap().success());
@@ -355,32 +352,32 @@ fn a_gateway_logs_the_channel_of_responses_and_remembers_dhttp_servers() {
 
 #[test]
 fn a_gateway_reloads_its_configuration_without_interrupting_responses() {
-    let folder = std::env::temp_dir().join(format!("roundtrip-gateway-reload-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let config = folder.join("gateway.toml");
+    let directory = std::env::temp_dir().join(format!("roundtrip-gateway-reload-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let config = directory.join("gateway.toml");
     let write =
         |profile: &str| std::fs::write(&config, format!("listen = \"127.0.0.1:0\"\nprofile = {profile}\n"));
     write("\"internet\"").unwrap();
     let mut gateway = Command::new(PROGRAM)
         .args(["gateway", "--config"])
         .arg(&config)
-        .env("XDG_CACHE_HOME", &folder)
+        .env("XDG_CACHE_HOME", &directory)
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut told = BufReader::new(gateway.stderr.take().unwrap());
+    let mut reported = BufReader::new(gateway.stderr.take().unwrap());
     let mut line = || {
         let mut line = String::new();
-        told.read_line(&mut line).unwrap();
+        reported.read_line(&mut line).unwrap();
         line
     };
     let at = line().split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
     let origin = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut begun = TcpStream::connect(&at).unwrap();
     write!(begun, "GET http://{}/ HTTP/1.0\r\n\r\n", origin.local_addr().unwrap()).unwrap();
-    let (mut asked, _) = origin.accept().unwrap();
+    let (mut requested, _) = origin.accept().unwrap();
     let id = Pid::from_raw(gateway.id().cast_signed());
-    for (profile, said) in [
+    for (profile, printed) in [
         ("\"paper\"", "read the configuration again"),
         ("\"neither\"", "everything stays as it was"),
         ("\"internet\"", "read the configuration again"),
@@ -388,16 +385,16 @@ fn a_gateway_reloads_its_configuration_without_interrupting_responses() {
         write(profile).unwrap();
         kill(id, Signal::SIGHUP).unwrap();
         let line = line();
-        assert!(line.contains(said), "{profile}: {line}");
+        assert!(line.contains(printed), "{profile}: {line}");
     }
-    let _ = asked.read(&mut [0; 1_024]).unwrap();
-    asked.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate").unwrap();
-    let mut answer = String::new();
-    begun.read_to_string(&mut answer).unwrap();
-    assert!(answer.ends_with("late"), "{answer}");
+    let _ = requested.read(&mut [0; 1_024]).unwrap();
+    requested.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate").unwrap();
+    let mut response = String::new();
+    begun.read_to_string(&mut response).unwrap();
+    assert!(response.ends_with("late"), "{response}");
     gateway.kill().unwrap();
     gateway.wait().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
@@ -505,7 +502,7 @@ fn small_fresh_responses_of_an_origin_are_cached() {
 
 #[test]
 fn responses_of_an_origin_are_served_instead_of_files() {
-    let origin = Served::start("origin", &[]);
+    let origin = TestServer::start("origin", &[]);
     let front = |flags: &[&str]| Command::new(PROGRAM).arg("serve").args(flags).output().unwrap();
     let refused = front(&["www", "--origin", "http://127.0.0.1:1"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -518,8 +515,8 @@ fn responses_of_an_origin_are_served_instead_of_files() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    let mut told = BufReader::new(child.stderr.take().unwrap());
-    told.read_line(&mut line).unwrap();
+    let mut reported = BufReader::new(child.stderr.take().unwrap());
+    reported.read_line(&mut line).unwrap();
     let at = line.split("dhttp://").nth(1).unwrap().split('/').next().unwrap();
     // Nothing is asked of the other server for a datagram without a token, which plain HTTP brings.
     let url = format!("dhttp://{at}/");

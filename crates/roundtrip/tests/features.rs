@@ -13,8 +13,8 @@ const FEATURES: [(&str, bool, &[&str]); 4] = [
     ("png", cfg!(feature = "png"), &["diagnose", "run.pcap", "--png", "plots"]),
 ];
 
-fn roundtrip(arguments: &[&str], folder: &std::path::Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).current_dir(folder).output().unwrap()
+fn roundtrip(arguments: &[&str], directory: &std::path::Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).current_dir(directory).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -37,19 +37,19 @@ fn the_version_lists_every_feature_only_if_verbose() {
 
 #[test]
 fn a_missing_feature_is_named_with_the_command_that_adds_it() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("access.parquet"), b"PAR1 and no more").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("access.parquet"), b"PAR1 and no more").unwrap();
     for (name, is_built, words) in FEATURES {
-        let output = roundtrip(words, folder.path());
-        let said = text(&output.stderr);
+        let output = roundtrip(words, directory.path());
+        let printed = text(&output.stderr);
         let command =
             format!("install with `cargo install --locked --path crates/roundtrip --features {name}`");
-        assert_eq!(said.contains(&command), !is_built, "{words:?}: {said}");
+        assert_eq!(printed.contains(&command), !is_built, "{words:?}: {printed}");
         if !is_built {
             assert_eq!(output.status.code(), Some(2), "{words:?}");
-            assert_eq!(said.lines().count(), 1, "{said}");
-            let culprit = words.iter().find(|word| said.starts_with(&format!("roundtrip: {word}: ")));
-            assert!(culprit.is_some(), "{said}");
+            assert_eq!(printed.lines().count(), 1, "{printed}");
+            let culprit = words.iter().find(|word| printed.starts_with(&format!("roundtrip: {word}: ")));
+            assert!(culprit.is_some(), "{printed}");
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Type of a field.
 #[derive(Clone, Copy, Debug)]
-enum Holds {
+enum FieldType {
     Text,
     /// ISO 8601 with a time zone.
     Date,
@@ -25,10 +25,10 @@ enum Holds {
     Is(&'static [Field]),
     ListOf(&'static [Field]),
 }
-use Holds::{Address, Amount, AmountOrNone, Date, Is, ListOf, Text};
+use FieldType::{Address, Amount, AmountOrNone, Date, Is, ListOf, Text};
 
 /// Name, type, and whether the field is mandatory.
-type Field = (&'static str, Holds, bool);
+type Field = (&'static str, FieldType, bool);
 
 const FILE: &[Field] = &[("log", Is(LOG), true)];
 const LOG: &[Field] = &[
@@ -100,7 +100,7 @@ const TIMINGS: &[Field] = &[
 ];
 
 /// Type errors in a value, each with its position.
-fn wrong(place: &str, value: &Value, holds: Holds) -> Vec<String> {
+fn wrong(place: &str, value: &Value, holds: FieldType) -> Vec<String> {
     let is_right = match holds {
         Text => value.is_string(),
         Date => value.as_str().is_some_and(is_date),
@@ -159,9 +159,9 @@ fn contradictions(file: &Value) -> Vec<String> {
 }
 
 /// A directory of this test's own, removed at its end.
-struct Folder(PathBuf);
+struct TestDirectory(PathBuf);
 
-impl Folder {
+impl TestDirectory {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -173,12 +173,12 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         let output =
             command.args(arguments).args(["--har", "run.har"]).current_dir(&self.0).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        if said.contains("cannot measure here") {
-            skip::refused(&said);
+        let printed = String::from_utf8_lossy(&output.stderr);
+        if printed.contains("cannot measure here") {
+            skip::refused(&printed);
             return None;
         }
-        assert!(output.status.success(), "{said}");
+        assert!(output.status.success(), "{printed}");
         Some(serde_json::from_slice(&fs::read(self.0.join("run.har")).unwrap()).unwrap())
     }
 
@@ -193,7 +193,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -208,7 +208,7 @@ const PAGE_SIZES: [&str; 2] = ["--page", "6651+3883+1866"];
 
 #[test]
 fn a_simulated_run_is_a_valid_archive_with_every_protocol() {
-    let folder = Folder::new("har-simulated");
+    let directory = TestDirectory::new("har-simulated");
     for (protocol, visit) in [
         ("http10", "first"),
         ("http10-keepalive", "first"),
@@ -221,42 +221,42 @@ fn a_simulated_run_is_a_valid_archive_with_every_protocol() {
     ] {
         let scenario =
             ["simulate", "--network", "modem", "--runs", "1", "--protocol", protocol, "--visit", visit];
-        let file = folder.recorded(&[&scenario[..], &PAGE_SIZES].concat()).unwrap();
+        let file = directory.recorded(&[&scenario[..], &PAGE_SIZES].concat()).unwrap();
         let found = [wrong("file", &file, Is(FILE)), contradictions(&file)].concat();
         assert!(found.is_empty(), "{protocol}, {visit}: {found:?}");
-        let (rows, said) = folder.read_again();
+        let (rows, printed) = directory.read_again();
         if visit == "first" {
             let mut sizes = sizes(&file);
             sizes.sort_unstable();
             assert_eq!(sizes, [1_866, 3_883, 6_651], "{protocol}");
-            assert!(rows[0]["elapsed_ms"].is_number(), "{protocol}: {said}");
+            assert!(rows[0]["elapsed_ms"].is_number(), "{protocol}: {printed}");
         } else {
-            assert!(said.contains("3 not modified (304)"), "{said}");
+            assert!(printed.contains("3 not modified (304)"), "{printed}");
         }
     }
 }
 
 #[test]
 fn a_measured_run_is_a_valid_archive_and_the_same_page_again() {
-    let folder = Folder::new("har-measured");
+    let directory = TestDirectory::new("har-measured");
     let scenario = ["measure", "--network", "fast-ethernet", "--runs", "1", "--protocol", "http11"];
-    let Some(file) = folder.recorded(&[&scenario[..], &PAGE_SIZES].concat()) else { return };
+    let Some(file) = directory.recorded(&[&scenario[..], &PAGE_SIZES].concat()) else { return };
     let found = [wrong("file", &file, Is(FILE)), contradictions(&file)].concat();
     assert!(found.is_empty(), "{found:?}");
     assert_eq!(sizes(&file), [6_651, 3_883, 1_866]);
-    let (rows, said) = folder.read_again();
+    let (rows, printed) = directory.read_again();
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
     let arguments = ["predict", "--network", "ethernet", "--protocol", "http11", "--format", "json"];
-    let asked = command.args(arguments).args(PAGE_SIZES).output().unwrap();
-    let asked: Value = serde_json::from_slice(&asked.stdout).unwrap();
-    assert_eq!(rows[0]["elapsed_ms"], asked[0]["elapsed_ms"], "{said}");
+    let requested = command.args(arguments).args(PAGE_SIZES).output().unwrap();
+    let requested: Value = serde_json::from_slice(&requested.stdout).unwrap();
+    assert_eq!(rows[0]["elapsed_ms"], requested[0]["elapsed_ms"], "{printed}");
 }
 
 #[test]
 fn violations_of_the_format_are_found() {
-    let folder = Folder::new("har-wrong");
+    let directory = TestDirectory::new("har-wrong");
     let scenario = ["simulate", "--network", "ethernet", "--runs", "1", "--protocol", "http11"];
-    let good = folder.recorded(&[&scenario[..], &PAGE_SIZES].concat()).unwrap();
+    let good = directory.recorded(&[&scenario[..], &PAGE_SIZES].concat()).unwrap();
     for (pointer, value) in [
         ("/log/entries/0/time", Value::Null),
         ("/log/entries/0/startedDateTime", "today".into()),

@@ -19,17 +19,17 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Result of `roundtrip get` from a server that sends these bytes on every connection and closes.
-fn got(answer: &[u8]) -> (Option<i32>, String, String) {
+fn got(response: &[u8]) -> (Option<i32>, String, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let answer = answer.to_vec();
+    let response = response.to_vec();
     // It ends with the test.
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
             let mut request = [0; 4_096];
             let _ = stream.read(&mut request);
-            let _ = stream.write_all(&answer);
+            let _ = stream.write_all(&response);
         }
     });
     let cache =
@@ -47,7 +47,7 @@ fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
     let conflict = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd";
     let both =
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
-    for (answer, says) in [
+    for (response, says) in [
         ("", "the server closed the connection without a response"),
         ("HTTP/1.1 200 OK\r\n", "the peer's stream ended inside a message"),
         ("SSH-2.0-server\r\n\r\n", "is it speaking HTTP?"),
@@ -64,7 +64,7 @@ fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
         (&endless_head, "a longer head than the limit allows"),
         (&endless_interim, "too many interim responses"),
     ] {
-        let (status, stdout, stderr) = got(answer.as_bytes());
+        let (status, stdout, stderr) = got(response.as_bytes());
         assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
         assert!(stderr.contains(says) && stderr.lines().count() == 1, "{stderr}");
     }
@@ -74,14 +74,14 @@ fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
 fn received_bytes_of_an_inconsistent_response_are_not_lost() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length:";
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\nde".to_owned();
-    for (answer, status, arrived) in [
+    for (response, status, arrived) in [
         (format!("{head} 100\r\n\r\n0123456789"), 2, "0123456789"),
         (chunked, 2, "abcde"),
         // More than announced, and the response twice: unsolicited data is not read.
         (format!("{head} 3\r\n\r\nabcdefg"), 0, "abc"),
         (format!("{head} 3\r\n\r\nabc{head} 3\r\n\r\ndef"), 0, "abc"),
     ] {
-        let (code, stdout, stderr) = got(answer.as_bytes());
+        let (code, stdout, stderr) = got(response.as_bytes());
         assert_eq!((code, stdout.as_str()), (Some(status), arrived), "{stderr}");
         assert_eq!(stderr.contains("stream ended inside a message"), status == 2, "{stderr}");
     }
@@ -89,19 +89,19 @@ fn received_bytes_of_an_inconsistent_response_are_not_lost() {
 
 /// Result of `roundtrip simulate` on a directory of these files: its row, and its warnings.
 fn simulated(name: &str, files: &[(&str, &[u8])]) -> (Output, Vec<serde_json::Value>) {
-    let folder: PathBuf =
+    let directory: PathBuf =
         std::env::temp_dir().join(format!("roundtrip-hostile-{name}-{}", std::process::id()));
     for (place, bytes) in files {
-        let path = folder.join(place);
+        let path = directory.join(place);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
     let output = Command::new(PROGRAM)
         .args(["simulate", "--protocol", "http11-pipelined", "--runs", "1", "--format", "json", "--page"])
-        .arg(&folder)
+        .arg(&directory)
         .output()
         .unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
     let rows = serde_json::from_slice(&output.stdout).unwrap_or_default();
     (output, rows)
 }
@@ -125,9 +125,12 @@ fn too_many_and_missing_objects_are_reported_and_the_page_is_fetched() {
     let html: String = (0..10_500).map(|index| format!("<img src=i/{index}>")).collect();
     let (output, rows) = simulated("many", &[("index.html", html.as_bytes())]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let said = text(&output.stderr);
-    assert!(said.contains("index.html references /i/0 and 9998 more, which the directory lacks"), "{said}");
-    assert!(said.contains("references more than 10000 objects; the others are left out"), "{said}");
+    let printed = text(&output.stderr);
+    assert!(
+        printed.contains("index.html references /i/0 and 9998 more, which the directory lacks"),
+        "{printed}"
+    );
+    assert!(printed.contains("references more than 10000 objects; the others are left out"), "{printed}");
     let notes = [
         "objects that the document names and the server does not have: 9999.0",
         "the document names more than 10000 objects; those beyond were not fetched",
@@ -150,13 +153,13 @@ fn diagnosed(name: &str, bytes: &[u8]) -> (Option<i32>, String, String) {
 fn capture(seconds: [u32; 5]) -> Vec<u8> {
     let (client, server) = (([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into());
     let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let response = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let packets = [
         (true, Flags::SYN, (0, 0), ""),
         (false, Flags::SYN | Flags::ACK, (0, 1), ""),
         (true, Flags::ACK, (1, 1), ""),
         (true, Flags::ACK, (1, 1), request),
-        (false, Flags::ACK, (1, 28), answer),
+        (false, Flags::ACK, (1, 28), response),
     ];
     let mut file = [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 0xffff, 101].map(u32::to_be_bytes).concat();
     for (second, (is_up, flags, (seq, ack), payload)) in seconds.into_iter().zip(packets) {
@@ -244,8 +247,8 @@ fn a_damaged_capture_is_read_as_far_as_possible_and_the_damage_reported() {
         // No finding is worth fixing, least of all a response that took 136 years.
         assert_eq!(status, Some(0), "{name}: {stdout}{stderr}");
         // The output wraps long lines.
-        let said = format!("{stdout}{stderr}").split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(says), "{name}: {said}");
+        let printed = format!("{stdout}{stderr}").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(printed.contains(says), "{name}: {printed}");
     }
 }
 
@@ -255,8 +258,8 @@ fn packets_of_a_file_are_not_stored_again() {
         [&["diagnose", "--write", "kept.pcapng"][..], &["diagnose", "a.pcap", "--write", "kept.pcapng"]]
     {
         let output = Command::new(PROGRAM).args(words).output().unwrap();
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("give --run, --port or --for instead of a file"), "{said}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains("give --run, --port or --for instead of a file"), "{printed}");
     }
 }

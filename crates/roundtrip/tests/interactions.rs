@@ -18,27 +18,27 @@ const HELD_MS: f64 = 20.0;
 
 #[test]
 fn paper_the_traces_of_figures_2_and_4_are_named_and_drawn_as_they_are_simulated() {
-    let folder = folder("interactions-simulated");
+    let directory = directory("interactions-simulated");
     for (scenario, cause) in FIGURES {
-        let capture = folder.join(format!("{scenario}.pcapng"));
+        let capture = directory.join(format!("{scenario}.pcapng"));
         let output = roundtrip(&["simulate", &file(scenario), "--pcap", text(&capture), "--pcap-at", "both"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let drawn = folder.join(scenario);
+        let drawn = directory.join(scenario);
         assert!(costs(&capture, cause, &["--svg", text(&drawn)]) > 90.0, "{scenario}");
         let mut pictures = fs::read_dir(&drawn).unwrap();
         let picture = fs::read_to_string(pictures.next().unwrap().unwrap().path()).unwrap();
         assert!(pictures.next().is_none(), "{scenario} is one connection");
         shown(&format!("{scenario}.svg"), &picture);
     }
-    let _ = fs::remove_dir_all(folder);
+    let _ = fs::remove_dir_all(directory);
 }
 
 #[test]
 fn paper_the_traces_of_figures_2_and_4_are_named_as_the_kernel_sends_them() {
-    let folder = folder("interactions-measured");
+    let directory = directory("interactions-measured");
     for (scenario, cause) in FIGURES {
         // The delay of the client's acknowledgement is random: less than a tenth of them are too short.
-        let seeds = (1..=8).map(|seed: u32| measured(&folder, scenario, seed));
+        let seeds = (1..=8).map(|seed: u32| measured(&directory, scenario, seed));
         let mut costs = seeds.flatten().map(|capture| costs(&capture, cause, &[])).peekable();
         if costs.peek().is_none() {
             skip::because(&format!("{scenario} over the kernel"));
@@ -46,20 +46,20 @@ fn paper_the_traces_of_figures_2_and_4_are_named_as_the_kernel_sends_them() {
             assert!(costs.any(|cost| cost >= HELD_MS), "{scenario} over the kernel");
         }
     }
-    let _ = fs::remove_dir_all(folder);
+    let _ = fs::remove_dir_all(directory);
 }
 
 /// A capture of one run over the kernel, if possible.
-fn measured(folder: &Path, scenario: &str, seed: u32) -> Option<PathBuf> {
-    let capture = folder.join(format!("{scenario}-{seed}.pcapng"));
+fn measured(directory: &Path, scenario: &str, seed: u32) -> Option<PathBuf> {
+    let capture = directory.join(format!("{scenario}-{seed}.pcapng"));
     let words = ["measure", &file(scenario), "--seed", &seed.to_string(), "--pcap", text(&capture)];
     let output = roundtrip(&words);
     if output.status.success() {
         return Some(capture);
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    if told.contains("cannot measure here") {
-        skip::refused(&told);
+    let reported = String::from_utf8_lossy(&output.stderr);
+    if reported.contains("cannot measure here") {
+        skip::refused(&reported);
     }
     None
 }
@@ -67,23 +67,23 @@ fn measured(folder: &Path, scenario: &str, seed: u32) -> Option<PathBuf> {
 /// Cost of a cause by `diagnose`, in milliseconds.
 fn costs(capture: &Path, cause: &str, more: &[&str]) -> f64 {
     let words = [&["diagnose", text(capture), "--format", "json"], more].concat();
-    let told: Value = serde_json::from_slice(&roundtrip(&words).stdout).unwrap();
-    let causes = told["flows"][0]["causes"].as_array().unwrap();
+    let reported: Value = serde_json::from_slice(&roundtrip(&words).stdout).unwrap();
+    let causes = reported["flows"][0]["causes"].as_array().unwrap();
     let found = causes.iter().find(|found| found["cause"] == cause);
     found.map_or(0.0, |found| found["lost_ms"].as_f64().unwrap())
 }
 
 /// Compares the picture in `docs/` with the one drawn now.
 fn shown(name: &str, picture: &str) {
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    let retained = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("ROUNDTRIP_BLESS").is_some() {
-        fs::write(&kept, picture).unwrap();
+        fs::write(&retained, picture).unwrap();
     }
-    let is_same = fs::read_to_string(&kept).is_ok_and(|kept| kept == picture);
+    let is_same = fs::read_to_string(&retained).is_ok_and(|retained| retained == picture);
     assert!(is_same, "docs/{name} is not what is drawn: look at it, then ROUNDTRIP_BLESS=1 keeps it");
 }
 
-fn folder(name: &str) -> PathBuf {
+fn directory(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     fs::create_dir_all(&path).unwrap();
     path

@@ -67,24 +67,25 @@ const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 #[test]
 fn a_measurement_writes_packets_and_a_page_and_reports_refused_scenarios() {
-    let folder =
+    let directory =
         std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pcap-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let [pcap, page] = ["run.pcapng", "page.html"].map(|name| folder.join(name).to_str().unwrap().to_owned());
+    std::fs::create_dir_all(&directory).unwrap();
+    let [pcap, page] =
+        ["run.pcapng", "page.html"].map(|name| directory.join(name).to_str().unwrap().to_owned());
     let ask = |protocols| {
         let scenario = ["measure", "--network", "fast-ethernet", "--page", "small-page", "--runs", "1"];
         let output = ["--protocol", protocols, "--pcap", &pcap, "--report", &page, "--format", "json"];
         measured(&[scenario.as_slice(), &output].concat())
     };
     let (one, two) = (ask("http11"), ask("http10,http11,ttcp"));
-    let mut names: Vec<String> = std::fs::read_dir(&folder)
+    let mut names: Vec<String> = std::fs::read_dir(&directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
     let packets = std::fs::read(&pcap).unwrap_or_default();
     let provenance = std::fs::read_to_string(&page).unwrap_or_default();
-    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
     let (Some(_), Some(two)) = (one, two) else { return };
     assert_eq!(names, ["page.html", "run.pcapng"]);
     // A section for each scenario that could be measured, in the one file.
@@ -120,8 +121,8 @@ fn without_a_laboratory_a_comparison_gives_the_model_and_the_missing_requirement
 
 #[test]
 fn data_lost_by_a_naive_close_is_found_in_its_packets_and_none_after_a_careful_one() {
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let pcap = folder.join(format!("close-{}.pcapng", std::process::id()));
+    let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let pcap = directory.join(format!("close-{}.pcapng", std::process::id()));
     let pcap = pcap.to_str().unwrap();
     for (close, is_destructive) in [("naive", true), ("careful", false)] {
         let scenario =
@@ -136,8 +137,8 @@ fn data_lost_by_a_naive_close_is_found_in_its_packets_and_none_after_a_careful_o
         let diagnosis = Command::new(PROGRAM).args(["diagnose", pcap]).output().unwrap();
         // Exit status 1: there are findings.
         assert_eq!(diagnosis.status.code(), Some(i32::from(is_destructive)), "{}", text(&diagnosis.stderr));
-        let said = text(&diagnosis.stdout);
-        assert_eq!(said.contains("reset-lost-data"), is_destructive, "{close}: {said}");
+        let printed = text(&diagnosis.stdout);
+        assert_eq!(printed.contains("reset-lost-data"), is_destructive, "{close}: {printed}");
     }
     std::fs::remove_file(pcap).unwrap();
 }

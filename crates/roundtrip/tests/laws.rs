@@ -7,25 +7,25 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use wire::Time;
-use workload::plan::{Begins, Plan};
-use workload::set::Laws;
+use workload::plan::{PageStart, Plan};
+use workload::set::PlanDistributions;
 use workload::text;
 
-fn roundtrip(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).current_dir(folder).output().unwrap()
+fn roundtrip(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).current_dir(directory).output().unwrap()
 }
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+fn directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).unwrap();
+    directory
 }
 
-fn plan(folder: &Path, arguments: &[&str]) -> Plan {
-    let said = roundtrip(folder, &[&["load", "plan", "-o", "plan.txt"], arguments].concat());
-    assert!(said.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&said.stderr));
-    text::read(&fs::read_to_string(folder.join("plan.txt")).unwrap()).unwrap()
+fn plan(directory: &Path, arguments: &[&str]) -> Plan {
+    let printed = roundtrip(directory, &[&["load", "plan", "-o", "plan.txt"], arguments].concat());
+    assert!(printed.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&printed.stderr));
+    text::read(&fs::read_to_string(directory.join("plan.txt")).unwrap()).unwrap()
 }
 
 /// The log of a plan at a server without queueing, in nginx's format as JSON.
@@ -36,8 +36,8 @@ fn log(plan: &Plan) -> String {
     for page in &plan.pages {
         let clock = &mut clocks[page.user as usize];
         *clock = match page.begins {
-            Begins::After(after) => *clock + after,
-            Begins::At(at) => at,
+            PageStart::After(after) => *clock + after,
+            PageStart::At(at) => at,
         };
         for ask in &page.objects {
             *clock += ask.after;
@@ -58,50 +58,51 @@ fn log(plan: &Plan) -> String {
 
 #[test]
 fn a_plan_follows_the_distributions_of_its_log() {
-    let folder = folder("laws-of-a-log");
-    let first = plan(&folder, &["--users", "150", "--for", "300s", "--files", "500", "--conditional", "10%"]);
-    fs::write(folder.join("access.log"), log(&first)).unwrap();
+    let directory = directory("laws-of-a-log");
+    let first =
+        plan(&directory, &["--users", "150", "--for", "300s", "--files", "500", "--conditional", "10%"]);
+    fs::write(directory.join("access.log"), log(&first)).unwrap();
     let of_log = ["--laws-of", "access.log", "--users", "20", "--for", "30s"];
-    let second = plan(&folder, &of_log);
-    let Laws::Site(set) = &second.wanted.set else { panic!("{:?}", second.wanted.set) };
+    let second = plan(&directory, &of_log);
+    let PlanDistributions::Site(set) = &second.wanted.set else { panic!("{:?}", second.wanted.set) };
     assert!((set.popularity - 1.0).abs() < 0.1, "{}", set.popularity);
     assert!((second.wanted.conditional.get() - 0.1).abs() < 0.01);
     assert_eq!(second.wanted.files, 500);
-    assert_eq!(plan(&folder, &of_log), second, "the same log and seed give another plan");
+    assert_eq!(plan(&directory, &of_log), second, "the same log and seed give another plan");
     let flags = ["--laws-of", "access.log", "--files", "99", "--conditional", "0%", "--for", "1s"];
     assert_eq!(
-        (plan(&folder, &flags).files.len(), plan(&folder, &flags).wanted.conditional.get()),
+        (plan(&directory, &flags).files.len(), plan(&directory, &flags).wanted.conditional.get()),
         (99, 0.0)
     );
 
-    let said = roundtrip(&folder, &[&["load", "plan", "--format", "json"], &of_log[..]].concat());
-    let rows: Vec<Value> = serde_json::from_slice(&said.stdout).unwrap();
+    let printed = roundtrip(&directory, &[&["load", "plan", "--format", "json"], &of_log[..]].concat());
+    let rows: Vec<Value> = serde_json::from_slice(&printed.stdout).unwrap();
     let of = |of: &str| rows.iter().filter(|row| row["of"] == of).count();
     // A log of five minutes has no sessions, and reports that.
     assert_eq!((of("log"), of("plan")), (7, 7), "{rows:?}");
     assert!(rows.iter().filter(|row| row["of"] == "log").all(|row| row["distance"].as_f64() < Some(0.2)));
     assert!(
-        String::from_utf8_lossy(&said.stderr)
+        String::from_utf8_lossy(&printed.stderr)
             .contains("the log has 0 sessions that both begin and end in it")
     );
 
-    let again = plan(&folder, &["--replay", "access.log"]);
+    let again = plan(&directory, &["--replay", "access.log"]);
     assert_eq!(again.requests(), first.requests());
     let mut sizes: Vec<u64> = again.files.clone();
-    let mut asked: Vec<u32> =
+    let mut requested: Vec<u32> =
         first.pages.iter().flat_map(|page| page.objects.iter().map(|ask| ask.file)).collect();
-    asked.sort_unstable();
-    asked.dedup();
-    assert_eq!(sizes.len(), asked.len(), "each path is a file");
+    requested.sort_unstable();
+    requested.dedup();
+    assert_eq!(sizes.len(), requested.len(), "each path is a file");
     sizes.retain(|size| !first.files.contains(size));
     assert!(sizes.iter().all(|size| *size == 0), "of the size it had, or never sent: {sizes:?}");
 }
 
 #[test]
 fn too_short_logs_and_conflicting_flags_are_refused() {
-    let folder = folder("laws-of-little");
+    let directory = directory("laws-of-little");
     let line = r#"192.0.2.1 - - [25/Oct/2015:04:11:25 +0100] "GET / HTTP/1.1" 200 24323 "-" "curl""#;
-    fs::write(folder.join("access.log"), format!("{line}\n").repeat(10)).unwrap();
+    fs::write(directory.join("access.log"), format!("{line}\n").repeat(10)).unwrap();
     for (arguments, sentence) in [
         (
             &["--laws-of", "access.log"][..],
@@ -111,9 +112,9 @@ fn too_short_logs_and_conflicting_flags_are_refused() {
         (&["--laws-of", "access.log", "--replay", "access.log"], "exclude each other"),
         (&["--laws-of", "nothing.log"], "nothing.log"),
     ] {
-        let said = roundtrip(&folder, &[&["load", "plan"], arguments].concat());
-        let stderr = String::from_utf8_lossy(&said.stderr).into_owned();
-        assert_eq!(said.status.code(), Some(2), "{arguments:?}: {stderr}");
+        let printed = roundtrip(&directory, &[&["load", "plan"], arguments].concat());
+        let stderr = String::from_utf8_lossy(&printed.stderr).into_owned();
+        assert_eq!(printed.status.code(), Some(2), "{arguments:?}: {stderr}");
         assert!(stderr.contains(sentence), "{arguments:?}: {stderr}");
     }
 }
@@ -124,28 +125,28 @@ fn distributions_fit_real_logs() {
         skip::because("ROUNDTRIP_LOGS names no folder of real logs");
         return;
     };
-    let folder = folder("laws-of-real-logs");
+    let directory = directory("laws-of-real-logs");
     for (name, users, files, pages, exponent) in [
         // Counted independently, by another program.
         ("nasa_19950801.clf", "2,352 users", 1_739, 19_953, 1.0748),
         ("elastic_apache_combined.log", "1,654 users", 1_387, 7_542, 1.036),
     ] {
         let log = logs.join(name).display().to_string();
-        let said = roundtrip(&folder, &["load", "plan", "--laws-of", &log, "--for", "5s"]);
-        assert!(String::from_utf8_lossy(&said.stdout).contains(users), "{name}");
-        let said =
-            roundtrip(&folder, &["load", "plan", "--laws-of", &log, "--format", "json", "--for", "5s"]);
-        let rows: Vec<Value> = serde_json::from_slice(&said.stdout).unwrap();
+        let printed = roundtrip(&directory, &["load", "plan", "--laws-of", &log, "--for", "5s"]);
+        assert!(String::from_utf8_lossy(&printed.stdout).contains(users), "{name}");
+        let printed =
+            roundtrip(&directory, &["load", "plan", "--laws-of", &log, "--format", "json", "--for", "5s"]);
+        let rows: Vec<Value> = serde_json::from_slice(&printed.stdout).unwrap();
         let of_log: Vec<&Value> = rows.iter().filter(|row| row["of"] == "log").collect();
         assert_eq!(of_log.len(), 7, "whole seconds hide one: {of_log:?}");
         assert!(of_log.iter().all(|row| row["distance"].as_f64() < Some(0.16)), "{of_log:?}");
         let row = |what: &str| of_log.iter().find(|row| row["what"] == what).unwrap();
         assert_eq!(row("objects of a page")["values"], pages, "{name}");
-        let drawn = plan(&folder, &["--laws-of", &log, "--for", "5s"]);
+        let drawn = plan(&directory, &["--laws-of", &log, "--for", "5s"]);
         assert_eq!(drawn.wanted.files, files, "{name}");
         assert!((drawn.wanted.set.set().popularity - exponent).abs() < 1e-3, "{name}");
     }
     let log = logs.join("hackers-access.log").display().to_string();
-    let said = roundtrip(&folder, &["load", "plan", "--laws-of", &log]);
-    assert!(String::from_utf8_lossy(&said.stderr).contains("the log has 37 files with different sizes"));
+    let printed = roundtrip(&directory, &["load", "plan", "--laws-of", &log]);
+    assert!(String::from_utf8_lossy(&printed.stderr).contains("the log has 37 files with different sizes"));
 }

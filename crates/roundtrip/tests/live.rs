@@ -26,9 +26,9 @@ sys.exit(7)
 #[test]
 fn pythons_server_is_found_delaying_responses_on_a_kept_alive_connection() {
     let Some(server) = Server::start() else { return };
-    let kept = server.folder.join("kept.pcapng");
+    let retained = server.directory.join("kept.pcapng");
     let port = server.port.to_string();
-    let kept_at = kept.to_str().unwrap();
+    let kept_at = retained.to_str().unwrap();
     let ask = ["diagnose", "--format", "json", "--write", kept_at, "--port", &port, "--run", "--"];
     let client = ["python3", "-c", CLIENT, &port];
     let Some(output) = captured(&[ask.as_slice(), &client].concat()) else { return };
@@ -139,14 +139,14 @@ fn connections_opened_before_the_command_are_left_out() {
 
 #[test]
 fn datagrams_and_the_connection_that_the_server_opens_are_one_dialogue_of_dhttp() {
-    let folder =
+    let directory =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("live-dhttp-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("small.txt"), "small").unwrap();
-    fs::write(folder.join("large.bin"), vec![7; 10_000]).unwrap();
-    let serve = ["serve", "--listen", "127.0.0.1:0", folder.to_str().unwrap()];
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("small.txt"), "small").unwrap();
+    fs::write(directory.join("large.bin"), vec![7; 10_000]).unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0", directory.to_str().unwrap()];
     let process = Command::new(PROGRAM).args(serve).stderr(Stdio::piped()).spawn().unwrap();
-    let mut server = Server { process, port: 0, folder };
+    let mut server = Server { process, port: 0, directory };
     let mut line = String::new();
     BufReader::new(server.process.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.split("dhttp://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
@@ -154,7 +154,7 @@ fn datagrams_and_the_connection_that_the_server_opens_are_one_dialogue_of_dhttp(
     let [small, large] = ["small.txt", "large.bin"].map(|name| format!("dhttp://{address}/{name}"));
     let ask = ["diagnose", "--format", "json", "--port", port, "--run", "--", PROGRAM, "get", &small, &large];
     // The client remembers servers in a directory of its own.
-    let output = Command::new(PROGRAM).args(ask).env("XDG_CACHE_HOME", &server.folder).output().unwrap();
+    let output = Command::new(PROGRAM).args(ask).env("XDG_CACHE_HOME", &server.directory).output().unwrap();
     let Some(output) = allowed(output) else { return };
     let live: Value = serde_json::from_slice(&output.stdout).unwrap();
     let flows = live["flows"].as_array().unwrap();
@@ -172,13 +172,13 @@ fn without_the_capability_to_capture_the_error_names_the_remedy() {
         return;
     }
     let output = Command::new("setpriv").args(without).output().unwrap();
-    let told = text(&output.stderr);
-    if told.contains("setpriv:") {
-        return skip::because(&told);
+    let reported = text(&output.stderr);
+    if reported.contains("setpriv:") {
+        return skip::because(&reported);
     }
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("CAP_NET_RAW") && told.contains("run as root"), "{told}");
-    assert_eq!(told.lines().count(), 1);
+    assert_eq!(output.status.code(), Some(2), "{reported}");
+    assert!(reported.contains("CAP_NET_RAW") && reported.contains("run as root"), "{reported}");
+    assert_eq!(reported.lines().count(), 1);
 }
 
 /// A live capture's output; `None`, with a message, where captures are not permitted.
@@ -187,9 +187,9 @@ fn captured(arguments: &[&str]) -> Option<Output> {
 }
 
 fn allowed(output: Output) -> Option<Output> {
-    let told = text(&output.stderr);
-    if told.contains("cannot capture here") {
-        skip::refused(&told);
+    let reported = text(&output.stderr);
+    if reported.contains("cannot capture here") {
+        skip::refused(&reported);
         return None;
     }
     Some(output)
@@ -203,7 +203,7 @@ fn text(bytes: &[u8]) -> String {
 struct Server {
     process: Child,
     port: u16,
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Server {
@@ -212,18 +212,18 @@ impl Server {
         if !skip::has("python3") {
             return None;
         }
-        let folder = folder();
-        fs::write(folder.join("small.txt"), "small").unwrap();
+        let directory = directory();
+        fs::write(directory.join("small.txt"), "small").unwrap();
         let words = ["-u", "-m", "http.server", "--protocol", "HTTP/1.1", "--bind", "127.0.0.1", "0"];
         let mut command = Command::new("python3");
-        command.args(words).current_dir(&folder).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(words).current_dir(&directory).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         // Serving HTTP on 127.0.0.1 port 40001 ...
         let port = line.split_whitespace().skip_while(|word| *word != "port").nth(1);
         let port = port.and_then(|port| port.parse().ok());
-        let mut server = Self { process, port: 0, folder };
+        let mut server = Self { process, port: 0, directory };
         server.port = port.unwrap_or_else(|| panic!("python3 -m http.server says: {line}"));
         Some(server)
     }
@@ -233,24 +233,24 @@ impl Server {
         if !skip::has("nginx") {
             return None;
         }
-        let folder = folder();
-        let place = folder.display();
-        fs::write(folder.join("large.bin"), vec![7; 10_000]).unwrap();
+        let directory = directory();
+        let place = directory.display();
+        fs::write(directory.join("large.bin"), vec![7; 10_000]).unwrap();
         // Bound and released: nginx cannot report a port that the kernel chose.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let temporary = temporary.map(|kind| format!("{kind}_temp_path {place}/{kind}; ")).concat();
-        let told = format!(
+        let reported = format!(
             "daemon off; master_process off; pid {place}/pid; error_log {place}/error.log; events {{}}\n\
              http {{ access_log off; {temporary} keepalive_requests 5; {more}\n\
              server {{ listen 127.0.0.1:{port}; root {place}; }} }}\n"
         );
-        let file = folder.join("nginx.conf");
-        fs::write(&file, told).unwrap();
+        let file = directory.join("nginx.conf");
+        fs::write(&file, reported).unwrap();
         let mut command = Command::new("nginx");
         command.arg("-c").arg(&file).env("PATH", skip::path()).stderr(Stdio::null());
         let process = command.spawn().unwrap();
-        let server = Self { process, port, folder };
+        let server = Self { process, port, directory };
         let is_there = |_| {
             Command::new("sleep").arg("0.02").status().unwrap();
             std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
@@ -261,19 +261,19 @@ impl Server {
 }
 
 /// A directory of this test.
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let folder = folder.join(format!("live-{}-{number}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let directory = directory.join(format!("live-{}-{number}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    directory
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.directory);
     }
 }

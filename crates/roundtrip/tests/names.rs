@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::{Cause, Diagnosis, Finding, Options, Seen, Severity};
+use diagnose::{Cause, Diagnosis, Finding, Options, PacketPosition, Severity};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts};
 use trace::Stall;
@@ -129,7 +129,11 @@ fn diagnosed(capture: &[u8]) -> Vec<Stall> {
     while let Some(frame) = reader.read().unwrap() {
         let packet = frame.ip().map(Packet::read).unwrap().unwrap();
         began.get_or_insert(frame.at);
-        diagnosis.handle(frame.at, Seen { frame: frame.number, interface: frame.interface }, &packet);
+        diagnosis.handle(
+            frame.at,
+            PacketPosition { frame: frame.number, interface: frame.interface },
+            &packet,
+        );
     }
     diagnosis.end();
     let flows = std::iter::from_fn(|| diagnosis.poll());

@@ -9,9 +9,9 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// A directory of one test's own, the current one of the command, removed at its end.
-struct Folder(PathBuf);
+struct TestDirectory(PathBuf);
 
-impl Folder {
+impl TestDirectory {
     fn new(name: &str) -> Self {
         let path =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reproduce-{name}-{}", std::process::id()));
@@ -28,8 +28,8 @@ impl Folder {
         command.args(arguments).current_dir(&self.0).output().unwrap()
     }
 
-    fn names(&self, folder: &str) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.0.join(folder)) else { return Vec::new() };
+    fn names(&self, directory: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.0.join(directory)) else { return Vec::new() };
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -37,7 +37,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -50,8 +50,8 @@ fn text(bytes: &[u8]) -> String {
 /// One run of everything, as it takes long without optimisation: its JSON, its figures, its exit status.
 #[test]
 fn everything_has_a_row_for_every_published_number_and_writes_every_figure() {
-    let folder = Folder::new("everything");
-    let output = folder.reproduce(&["--format", "json"]);
+    let directory = TestDirectory::new("everything");
+    let output = directory.reproduce(&["--format", "json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     assert!(rows.len() > 500, "{}", rows.len());
@@ -72,7 +72,7 @@ fn everything_has_a_row_for_every_published_number_and_writes_every_figure() {
         assert!(!is_explained || (row["mechanism"].is_string() && row["bound"].is_number()), "{row:?}");
     }
     // Figures 10 to 14 of the DHTTP paper are measured.
-    assert_eq!(folder.names("figures").len(), 15);
+    assert_eq!(directory.names("figures").len(), 15);
 }
 
 /// The commands of `papers/coverage.md`, in the order of its rows.
@@ -98,7 +98,7 @@ fn every_row_of_the_coverage_holds() {
     let mut commands = coverage();
     commands.sort();
     commands.dedup();
-    let folder = Folder::new("coverage");
+    let directory = TestDirectory::new("coverage");
     for command in commands.iter().filter(|command| !command.ends_with("--measure")) {
         let Some(arguments) = command.strip_prefix("roundtrip ") else { continue };
         let arguments: Vec<&str> = arguments.split(' ').collect();
@@ -113,7 +113,7 @@ fn every_row_of_the_coverage_holds() {
             assert!(reproduce::catalogue::select(&keys).is_ok(), "{command}");
             continue;
         }
-        let output = folder.run(&arguments);
+        let output = directory.run(&arguments);
         assert_eq!(output.status.code(), Some(0), "{command}: {}", text(&output.stderr));
     }
 }
@@ -128,15 +128,15 @@ fn every_test_that_the_coverage_names_is_there() {
         let (target, rest) = command.split_once(" -- ").unwrap();
         let (package, target) = target.split_once(" --").unwrap();
         let package = package.strip_prefix('-').unwrap_or("roundtrip");
-        let folder = crates.join(package).join(if target == "lib" { "src" } else { "tests" });
+        let directory = crates.join(package).join(if target == "lib" { "src" } else { "tests" });
         let name = rest.split(' ').next().unwrap();
-        assert!(!name.is_empty() && is_named(&folder, name), "{command}");
+        assert!(!name.is_empty() && is_named(&directory, name), "{command}");
     }
 }
 
 /// Whether a test whose name begins so, or a module, is below this directory.
-fn is_named(folder: &Path, name: &str) -> bool {
-    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| match path.is_dir() {
+fn is_named(directory: &Path, name: &str) -> bool {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).any(|path| match path.is_dir() {
         true => is_named(&path, name),
         false => {
             let text = fs::read_to_string(&path).unwrap_or_default();
@@ -148,7 +148,7 @@ fn is_named(folder: &Path, name: &str) -> bool {
 
 #[test]
 fn a_row_is_selected_by_its_labels() {
-    let output = Folder::new("row").reproduce(&["heidemann-model/table-3/adsl", "--format", "csv"]);
+    let output = TestDirectory::new("row").reproduce(&["heidemann-model/table-3/adsl", "--format", "csv"]);
     let lines: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 7);
     assert!(lines[1..].iter().all(|line| line.starts_with("heidemann-model/table-3,adsl/")), "{lines:?}");
@@ -156,20 +156,20 @@ fn a_row_is_selected_by_its_labels() {
 
 #[test]
 fn figures_are_written_to_the_given_directory_and_listed_on_stderr() {
-    let folder = Folder::new("figures");
-    let output = folder.reproduce(&["heidemann-model/figure-4", "--figures", "plots/new"]);
+    let directory = TestDirectory::new("figures");
+    let output = directory.reproduce(&["heidemann-model/figure-4", "--figures", "plots/new"]);
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(folder.names("plots/new"), ["heidemann-model-figure-4.svg"]);
+    assert_eq!(directory.names("plots/new"), ["heidemann-model-figure-4.svg"]);
     assert_eq!(text(&output.stderr), "wrote plots/new/heidemann-model-figure-4.svg\n");
-    let svg = fs::read_to_string(folder.0.join("plots/new/heidemann-model-figure-4.svg")).unwrap();
+    let svg = fs::read_to_string(directory.0.join("plots/new/heidemann-model-figure-4.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.contains("fast-internet"));
 }
 
 #[test]
 fn a_directory_that_cannot_be_created_is_one_sentence_and_exit_2() {
-    let folder = Folder::new("blocked");
-    fs::write(folder.0.join("figures"), "a file").unwrap();
-    let output = folder.reproduce(&["heidemann-model/figure-2"]);
+    let directory = TestDirectory::new("blocked");
+    fs::write(directory.0.join("figures"), "a file").unwrap();
+    let output = directory.reproduce(&["heidemann-model/figure-2"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
     let sentence = text(&output.stderr);

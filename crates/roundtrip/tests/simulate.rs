@@ -11,9 +11,9 @@ use std::process::{Command, Output};
 use wire::packet::{Packet, Transport};
 
 /// A directory of this test's own, removed at its end.
-struct Folder(PathBuf);
+struct TestDirectory(PathBuf);
 
-impl Folder {
+impl TestDirectory {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -30,7 +30,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -52,28 +52,28 @@ const LOSSY: [&str; 10] = [
 
 #[test]
 fn the_same_command_twice_gives_the_same_bytes() {
-    let folder = Folder::new("twice");
+    let directory = TestDirectory::new("twice");
     let mut before: Option<Vec<Vec<u8>>> = None;
     for _ in 0..2 {
         let files = ["--pcap", "run.pcapng", "--plot", "run.svg", "--format", "json", "--seed", "5"];
-        let output = folder.simulate(&[LOSSY.as_slice(), &files].concat());
+        let output = directory.simulate(&[LOSSY.as_slice(), &files].concat());
         assert!(output.status.success());
-        let plot = folder.simulate(&[LOSSY.as_slice(), &["--plot", "run.xpl"]].concat());
+        let plot = directory.simulate(&[LOSSY.as_slice(), &["--plot", "run.xpl"]].concat());
         assert!(plot.status.success());
-        let files = ["run.pcapng", "run.svg", "run.xpl"].map(|name| folder.read(name));
+        let files = ["run.pcapng", "run.svg", "run.xpl"].map(|name| directory.read(name));
         let now = [vec![output.stdout], files.to_vec()].concat();
         assert!(before.replace(now.clone()).is_none_or(|before| before == now));
     }
-    let other = folder.simulate(&[LOSSY.as_slice(), &["--format", "json", "--seed", "6"]].concat());
+    let other = directory.simulate(&[LOSSY.as_slice(), &["--format", "json", "--seed", "6"]].concat());
     assert_ne!(Some(other.stdout), before.map(|before| before[0].clone()), "the seed changes nothing");
 }
 
 #[test]
 fn a_plot_equals_the_last_reviewed_one() {
-    let folder = Folder::new("golden");
-    assert!(folder.simulate(&[LOSSY.as_slice(), &["--plot", "run.svg"]].concat()).status.success());
+    let directory = TestDirectory::new("golden");
+    assert!(directory.simulate(&[LOSSY.as_slice(), &["--plot", "run.svg"]].concat()).status.success());
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/time_sequence.svg");
-    let now = String::from_utf8(folder.read("run.svg")).unwrap();
+    let now = String::from_utf8(directory.read("run.svg")).unwrap();
     if std::env::var_os("ROUNDTRIP_BLESS").is_some() {
         fs::write(&golden, &now).unwrap();
     }
@@ -85,10 +85,10 @@ fn a_plot_equals_the_last_reviewed_one() {
 
 #[test]
 fn a_probe_has_every_change_of_both_ends_in_order_of_time() {
-    let folder = Folder::new("probe");
+    let directory = TestDirectory::new("probe");
     let arguments = ["--protocol", "http10-keepalive", "--page", "20000", "--probe", "run.csv"];
-    assert!(folder.simulate(&arguments).status.success());
-    let text = String::from_utf8(folder.read("run.csv")).unwrap();
+    assert!(directory.simulate(&arguments).status.success());
+    let text = String::from_utf8(directory.read("run.csv")).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     let column = |name: &str| lines[0].iter().position(|heading| *heading == name).unwrap();
     let (at, end, state) = (column("at_ms"), column("end"), column("state"));
@@ -103,10 +103,10 @@ fn a_probe_has_every_change_of_both_ends_in_order_of_time() {
 
 #[test]
 fn a_capture_has_every_packet_at_both_ends_with_right_checksums() {
-    let folder = Folder::new("capture");
+    let directory = TestDirectory::new("capture");
     let scenario = ["--protocol", "http10,http10-keepalive", "--stack", "linux", "--pcap", "run.pcapng"];
-    assert!(folder.simulate(&[&scenario[..], &["--pcap-at", "both"]].concat()).status.success());
-    let capture = folder.read("run.pcapng");
+    assert!(directory.simulate(&[&scenario[..], &["--pcap-at", "both"]].concat()).status.success());
+    let capture = directory.read("run.pcapng");
     let blocks = blocks(&capture);
     let sections = blocks.iter().filter(|(kind, _)| *kind == 0x0a0d_0d0a).count();
     assert_eq!(sections, 2, "one section for each protocol");
@@ -117,10 +117,10 @@ fn a_capture_has_every_packet_at_both_ends_with_right_checksums() {
         check(&body[20..20 + word(12)]);
     }
     assert!(seen[0] == seen[1] && seen[0] > 50, "{seen:?}");
-    tcpdump(&folder.0.join("run.pcapng"), seen[0] + seen[1]);
+    tcpdump(&directory.0.join("run.pcapng"), seen[0] + seen[1]);
     // By default one end is captured, where nothing appears twice.
-    assert!(folder.simulate(&scenario).status.success());
-    let capture = folder.read("run.pcapng");
+    assert!(directory.simulate(&scenario).status.success());
+    let capture = directory.read("run.pcapng");
     let one = self::blocks(&capture).iter().filter(|(kind, _)| *kind == 6).count();
     assert_eq!(one, seen[0]);
 }
@@ -168,8 +168,8 @@ fn tcpdump(path: &Path, packets: usize) {
 
 #[test]
 fn an_impossible_plot_is_refused_in_a_sentence() {
-    let folder = Folder::new("refused");
-    for (arguments, said) in [
+    let directory = TestDirectory::new("refused");
+    for (arguments, printed) in [
         (["--plot", "run.xpl", "--protocol", "http10,http11"], "xplot shows one run; name one network"),
         (["--plot", "run.svg", "--page", "all"], ""),
         (["--plot", "run.svg", "--network", "all"], ""),
@@ -179,12 +179,12 @@ fn an_impossible_plot_is_refused_in_a_sentence() {
             "--plot run.pdf: not a format of plots; give FILE.svg, FILE.png",
         ),
     ] {
-        let output = folder.simulate(&arguments);
+        let output = directory.simulate(&arguments);
         let text = String::from_utf8(output.stderr).unwrap();
-        assert!(text.contains(said), "{text}");
-        assert_eq!(output.status.success(), said.is_empty(), "{text}");
+        assert!(text.contains(printed), "{text}");
+        assert_eq!(output.status.success(), printed.is_empty(), "{text}");
     }
-    let output = folder.simulate(&["--plot", "run.svg", "--network", "all", "--page", "all"]);
+    let output = directory.simulate(&["--plot", "run.svg", "--network", "all", "--page", "all"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.starts_with("roundtrip: --plot run.svg: more than 20 runs are too many"), "{text}");
@@ -192,28 +192,28 @@ fn an_impossible_plot_is_refused_in_a_sentence() {
 
 #[test]
 fn the_extension_selects_the_plot_format() {
-    let folder = Folder::new("formats");
+    let directory = TestDirectory::new("formats");
     for (name, begins) in [("run.svg", "<svg"), ("RUN.PNG", "\u{89}PNG"), ("run.xpl", "timeval")] {
         if begins.ends_with("PNG") && cfg!(not(feature = "png")) {
             skip::because("a plot as PNG, for want of the feature png");
             continue;
         }
         let plot = ["--plot", name, "--protocol", "http11", "--runs", "1"];
-        assert!(folder.simulate(&plot).status.success(), "{name}");
-        let file: String = fs::read(folder.0.join(name)).unwrap().into_iter().map(char::from).collect();
+        assert!(directory.simulate(&plot).status.success(), "{name}");
+        let file: String = fs::read(directory.0.join(name)).unwrap().into_iter().map(char::from).collect();
         assert!(file.trim_start().starts_with(begins), "{name}: {:?}", file.get(..20));
     }
 }
 
 #[test]
 fn a_run_written_as_har_is_read_back_as_the_same_page() {
-    let folder = Folder::new("har");
+    let directory = TestDirectory::new("har");
     let written = ["--protocol", "http11", "--page", "6651+3883+1866", "--runs", "1", "--har", "run.har"];
-    assert!(folder.simulate(&written).status.success());
+    assert!(directory.simulate(&written).status.success());
     let json = ["--page", "run.har", "--protocol", "http11", "--runs", "1", "--format", "json"];
-    let read = folder.simulate(&json);
+    let read = directory.simulate(&json);
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
-    let again = folder.simulate(&[
+    let again = directory.simulate(&[
         "--page",
         "6651+3883+1866",
         "--protocol",

@@ -10,24 +10,25 @@ use std::process::Command;
 
 #[test]
 fn every_transcript_equals_the_output() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     if !cfg!(feature = "image-codecs") {
         skip::because("content.txt, for want of the feature image-codecs");
         files.retain(|path| !path.ends_with("content.txt"));
     }
     files.sort();
-    assert!(!files.is_empty(), "no transcripts in {}", folder.display());
-    let differences: Vec<String> = files.iter().filter_map(|path| difference(path, &folder)).collect();
+    assert!(!files.is_empty(), "no transcripts in {}", directory.display());
+    let differences: Vec<String> = files.iter().filter_map(|path| difference(path, &directory)).collect();
     assert!(differences.is_empty(), "\n{}", differences.join("\n"));
 }
 
 /// Difference of a transcript from the current output; writes the transcript again if requested.
-fn difference(path: &Path, folder: &Path) -> Option<String> {
+fn difference(path: &Path, directory: &Path) -> Option<String> {
     let before = fs::read_to_string(path).unwrap();
     let commands = before.lines().filter_map(|line| line.strip_prefix("$ "));
-    let now: Vec<String> = commands.map(|command| run(command, folder)).collect();
+    let now: Vec<String> = commands.map(|command| run(command, directory)).collect();
     let now = now.join("\n");
     if now == before {
         return None;
@@ -45,12 +46,12 @@ fn difference(path: &Path, folder: &Path) -> Option<String> {
 }
 
 /// One command with all of its output.
-fn run(typed: &str, folder: &Path) -> String {
+fn run(typed: &str, directory: &Path) -> String {
     let arguments = words(typed);
     assert_eq!(arguments[0], "roundtrip", "only roundtrip is run here: {typed}");
     let output = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
         .args(&arguments[1..])
-        .current_dir(folder)
+        .current_dir(directory)
         .env_remove("COLUMNS")
         .output()
         .unwrap();

@@ -33,30 +33,30 @@ fn here(text: &str) -> String {
 
 #[test]
 fn each_unit_runs_a_verb_with_a_file_that_it_accepts() {
-    let folder = std::env::temp_dir().join(format!("roundtrip-units-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let directory = std::env::temp_dir().join(format!("roundtrip-units-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
     for name in ["serve", "gateway", "cache", "intercept", "nat"] {
         let verb = if name == "intercept" { "cache" } else { name };
         let unit = root().join(format!("packaging/systemd/roundtrip-{name}.service"));
         let unit = std::fs::read_to_string(unit).unwrap();
         let file = format!("/etc/roundtrip/{name}.toml");
         assert!(unit.contains(&format!("ExecStart=/usr/bin/roundtrip {verb} --config {file}\n")), "{verb}");
-        let config = folder.join(format!("{name}.toml"));
+        let config = directory.join(format!("{name}.toml"));
         std::fs::write(&config, here(&shown(name))).unwrap();
         // The kernel must judge what `nat` would install; the file is parsed before.
         let last = if verb == "nat" { "--print-rules" } else { "--check" };
         let output = Command::new(PROGRAM).args([verb, "--config"]).arg(&config).arg(last).output().unwrap();
         assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
         // systemd requires the program of a unit to exist.
-        let copy = folder.join(format!("roundtrip-{name}.service"));
+        let copy = directory.join(format!("roundtrip-{name}.service"));
         std::fs::write(&copy, unit.replace("/usr/bin/roundtrip", PROGRAM)).unwrap();
         if skip::has("systemd-analyze") {
             let output =
                 Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&copy).output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            let about_it: Vec<&str> = said.lines().filter(|line| line.contains("roundtrip-")).collect();
+            let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+            let about_it: Vec<&str> = printed.lines().filter(|line| line.contains("roundtrip-")).collect();
             assert!(about_it.is_empty(), "{name}: {about_it:?}");
         }
     }
-    std::fs::remove_dir_all(folder).unwrap();
+    std::fs::remove_dir_all(directory).unwrap();
 }

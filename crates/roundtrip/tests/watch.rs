@@ -29,9 +29,9 @@ fn watch(way: &str, requests: u32, flags: &str) -> Option<Output> {
         "--inh-caps=-all",
     ]);
     let output = command.args(["sh", "-c", &script]).output().unwrap();
-    let told = text(&output.stderr);
-    if told.contains("setpriv:") {
-        skip::because(&told);
+    let reported = text(&output.stderr);
+    if reported.contains("setpriv:") {
+        skip::because(&reported);
         return None;
     }
     Some(output)
@@ -61,17 +61,23 @@ fn an_ordinary_user_sees_the_stall_with_its_program_and_fix() {
 #[test]
 fn a_server_without_the_fault_is_silent() {
     let Some(output) = watch("whole", 5_000, "") else { return };
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("No stalls were found."), "{told}");
+    let reported = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{reported}");
+    assert!(reported.contains("No stalls were found."), "{reported}");
 }
 
 #[test]
 fn the_table_names_cause_program_and_fix() {
     let Some(output) = watch("apart", 60, "") else { return };
-    let told = text(&output.stdout);
-    assert!(told.contains("\n1. nagle-delayed-ack: ") && told.contains("python3 (pid "), "{told}");
-    assert!(told.contains("- server application: set TCP_NODELAY") && !told.contains('\x1b'), "{told}");
+    let reported = text(&output.stdout);
+    assert!(
+        reported.contains("\n1. nagle-delayed-ack: ") && reported.contains("python3 (pid "),
+        "{reported}"
+    );
+    assert!(
+        reported.contains("- server application: set TCP_NODELAY") && !reported.contains('\x1b'),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -83,9 +89,9 @@ fn a_command_is_watched_until_it_ends() {
         let flags =
             ["watch", "--interval", "1ms", "--format", "json", "--", "python3", EXCHANGE, way, "20", "7"];
         let output = Command::new(PROGRAM).args(flags).output().unwrap();
-        let told = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(expected), "{told}");
-        let end: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+        let reported = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(expected), "{reported}");
+        let end: Value = serde_json::from_str(reported.lines().last().unwrap()).unwrap();
         assert_eq!((&end["event"], &end["command_status"]), (&"end".into(), &7.into()), "{end}");
     }
     let output = Command::new(PROGRAM).args(["watch", "--", "no-such-program"]).output().unwrap();
@@ -128,8 +134,8 @@ fn misuse_is_one_sentence_and_status_2() {
         (&["--port", "80", "--all"], "--all"),
     ] {
         let output = Command::new(PROGRAM).arg("watch").args(flags).output().unwrap();
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{flags:?}: {told}");
-        assert!(told.contains(says) && told.lines().count() == 1, "{flags:?}: {told}");
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {reported}");
+        assert!(reported.contains(says) && reported.lines().count() == 1, "{flags:?}: {reported}");
     }
 }

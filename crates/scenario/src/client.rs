@@ -2,7 +2,7 @@
 //!
 //! The messages are the protocol's.
 
-use quantity::names::{self, Unknown};
+use quantity::names::{self, UnknownName};
 use wire::Bytes;
 
 use crate::Protocol;
@@ -71,8 +71,8 @@ impl Visit {
     /// The visit of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("visit", name, &Self::ALL, Self::name)
     }
 }
@@ -103,8 +103,8 @@ impl Requests {
     /// The order of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("order of requests", name, &Self::ALL, Self::name)
     }
 }
@@ -134,8 +134,8 @@ impl Connection {
     /// The state of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("connection", name, &Self::ALL, Self::name)
     }
 }

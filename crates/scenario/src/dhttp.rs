@@ -7,7 +7,7 @@ use std::fmt;
 
 use dhttp_proto::address::Reach;
 use dhttp_proto::{ClientConfig, Extension, ServerConfig};
-use pageload::visitor::Counts;
+use pageload::page_loader::TransportCounts;
 use quantity::ValueError;
 use quantity::names;
 use wire::Bytes;
@@ -58,13 +58,13 @@ impl Dhttp {
 /// DHTTP settings in their textual form: `paper`, `internet`, or either with extensions beyond the paper
 /// appended: `internet+parts`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DhttpWays {
+pub struct DhttpProfile {
     profile: &'static str,
     /// In the order of [`Extension::ALL`].
     beyond: [bool; Extension::ALL.len()],
 }
 
-impl DhttpWays {
+impl DhttpProfile {
     /// Parses the textual form.
     ///
     /// # Errors
@@ -76,8 +76,8 @@ impl DhttpWays {
         let mut beyond = [false; Extension::ALL.len()];
         for word in words {
             let extension = names::find("extension", word, &Extension::ALL, Extension::name)?;
-            let said = Extension::ALL.into_iter().zip(&mut beyond).filter(|(one, _)| *one == extension);
-            said.for_each(|(_, is_on)| *is_on = true);
+            let reported = Extension::ALL.into_iter().zip(&mut beyond).filter(|(one, _)| *one == extension);
+            reported.for_each(|(_, is_on)| *is_on = true);
         }
         Ok(Self { profile, beyond })
     }
@@ -85,19 +85,19 @@ impl DhttpWays {
     /// Settings of both ends.
     pub fn ends(self) -> Dhttp {
         let begun = if self.profile == "paper" { Dhttp::paper() } else { Dhttp::internet() };
-        self.said().fold(begun, |ends, extension| ends.with(extension, true))
+        self.reported().fold(begun, |ends, extension| ends.with(extension, true))
     }
 
-    fn said(self) -> impl Iterator<Item = Extension> {
+    fn reported(self) -> impl Iterator<Item = Extension> {
         let all = Extension::ALL.into_iter().zip(self.beyond);
         all.filter(|(_, is_on)| *is_on).map(|(extension, _)| extension)
     }
 }
 
-impl fmt::Display for DhttpWays {
+impl fmt::Display for DhttpProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.profile)?;
-        self.said().try_for_each(|extension| write!(f, "+{extension}"))
+        self.reported().try_for_each(|extension| write!(f, "+{extension}"))
     }
 }
 
@@ -108,8 +108,8 @@ pub fn datagram_most(network: &Network) -> Bytes {
 }
 
 /// Sentence on the transport of responses, averaged over runs.
-pub fn said(runs: &[Counts]) -> Option<String> {
-    let mean = |part: fn(&Counts) -> u64| {
+pub fn reported(runs: &[TransportCounts]) -> Option<String> {
+    let mean = |part: fn(&TransportCounts) -> u64| {
         let sum: u64 = runs.iter().map(part).sum();
         sum as f64 / runs.len().max(1) as f64
     };
@@ -120,12 +120,12 @@ pub fn said(runs: &[Counts]) -> Option<String> {
     ];
     let ways =
         named.iter().filter(|(mean, _)| *mean > 0.0).map(|(mean, way)| format!("{} {way}", figure(*mean)));
-    let mut said = Vec::from_iter(ways).join(", ");
+    let mut reported = Vec::from_iter(ways).join(", ");
     let resends = mean(|counts| counts.resends);
     if resends > 0.0 {
-        said += &format!("; {} requests resent", figure(resends));
+        reported += &format!("; {} requests resent", figure(resends));
     }
-    (!said.is_empty()).then(|| format!("responses: {said}"))
+    (!reported.is_empty()).then(|| format!("responses: {reported}"))
 }
 
 /// A mean as text: whole numbers as such, others to a tenth.
@@ -156,23 +156,24 @@ mod tests {
                 Dhttp::paper().with(Extension::Parts, true).with(Extension::LossByPrefix, true)
             }),
         ] {
-            let ways = DhttpWays::read(text).unwrap();
+            let ways = DhttpProfile::read(text).unwrap();
             assert_eq!((ways.to_string().as_str(), ways.ends()), (text, ends));
         }
         for (text, known) in
             [("interned", "internet"), ("paper+part", "parts"), ("", "paper"), ("paper+", "parts")]
         {
-            let error = DhttpWays::read(text).unwrap_err().to_string();
+            let error = DhttpProfile::read(text).unwrap_err().to_string();
             assert!(error.contains(known), "{text}: {error}");
         }
     }
 
     #[test]
     fn transport_of_responses_is_averaged() {
-        let counts = |by_datagram, resends| Counts { by_datagram, resends, ..Counts::default() };
-        assert_eq!(said(&[counts(3, 0), counts(3, 0)]).unwrap(), "responses: 3 in one datagram");
-        let sometimes = said(&[counts(3, 1), counts(2, 0)]).unwrap();
+        let counts =
+            |by_datagram, resends| TransportCounts { by_datagram, resends, ..TransportCounts::default() };
+        assert_eq!(reported(&[counts(3, 0), counts(3, 0)]).unwrap(), "responses: 3 in one datagram");
+        let sometimes = reported(&[counts(3, 1), counts(2, 0)]).unwrap();
         assert_eq!(sometimes, "responses: 2.5 in one datagram; 0.5 requests resent");
-        assert_eq!(said(&[]), None);
+        assert_eq!(reported(&[]), None);
     }
 }

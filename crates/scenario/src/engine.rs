@@ -2,7 +2,7 @@
 //!
 //! No engine is imported here.
 
-use quantity::names::{self, Listing, Unknown};
+use quantity::names::{self, Listing, UnknownName};
 
 /// Method to compute a result from a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,8 +27,8 @@ impl Engine {
     /// The engine of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name, with the nearest and all the others.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name, with the nearest and all the others.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("engine", name, &Self::ALL, Self::name)
     }
 

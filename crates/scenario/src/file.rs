@@ -27,7 +27,7 @@ mod write;
 use std::fmt;
 
 use quantity::ValueError;
-use quantity::names::{Quoted, Unknown};
+use quantity::names::{Quoted, UnknownName};
 
 use crate::network::NetworkError;
 use crate::page::PageError;
@@ -54,7 +54,7 @@ pub enum Problem {
     /// Invalid TOML; the parser's message.
     Syntax(String),
     /// An unknown key.
-    UnknownKey(Unknown),
+    UnknownKey(UnknownName),
     /// A value of another type than the key's.
     Type {
         /// The key.

@@ -61,7 +61,7 @@ pub enum HarError {
 
 /// Maximum number of entries, above that of any visit; about a hundred bytes are stored for each while the
 /// file is read.
-pub const ENTRIES_MOST: usize = 200_000;
+pub const MAX_ENTRIES: usize = 200_000;
 
 /// Reads the sizes of the first page in a HAR: the responses that came over the network from the document's
 /// host, in the order of the file. The page's notes name the entries left out.
@@ -69,10 +69,10 @@ pub const ENTRIES_MOST: usize = 200_000;
 /// # Errors
 /// [`HarError`]: not a HAR, no usable entry, or too many.
 pub fn read(name: &str, from: impl io::Read) -> Result<Page, HarError> {
-    let Visit { answers, left_out } = visit(from, Bodies::PassedOver)?;
-    let objects = answers.iter().map(|(_, _, sent)| Object::sized(Bytes::new(*sent))).collect();
+    let Visit { responses, left_out } = visit(from, Bodies::PassedOver)?;
+    let objects = responses.iter().map(|(_, _, sent)| Object::sized(Bytes::new(*sent))).collect();
     let page = Page::new(name, objects).map_err(HarError::Page)?;
-    let notes = [left_out, coded(&answers), requests(&answers)].into_iter().flatten().collect();
+    let notes = [left_out, coded(&responses), requests(&responses)].into_iter().flatten().collect();
     Ok(Page { notes, ..page })
 }
 
@@ -81,26 +81,26 @@ pub fn read(name: &str, from: impl io::Read) -> Result<Page, HarError> {
 /// # Errors
 /// As [`read`].
 pub fn files(from: impl io::Read) -> Result<(Vec<File>, Option<String>), HarError> {
-    let Visit { answers, left_out } = visit(from, Bodies::Kept)?;
+    let Visit { responses, left_out } = visit(from, Bodies::Kept)?;
     let file = |(entry, path, sent): (Entry, String, u64)| File {
         path: path.replace(char::is_control, "?"),
         mime: entry.mime(),
         sent: Bytes::new(sent),
         body: entry.body,
     };
-    Ok((answers.into_iter().map(file).collect(), left_out))
+    Ok((responses.into_iter().map(file).collect(), left_out))
 }
 
 /// The page's responses, each with its path and its size on the wire, and a sentence on the others.
 struct Visit {
-    answers: Vec<(Entry, String, u64)>,
+    responses: Vec<(Entry, String, u64)>,
     left_out: Option<String>,
 }
 
 fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
     let Archive { first_page, entries, odd } = archive::read(from, bodies)?;
     let mut left_out = LeftOut { odd, ..LeftOut::default() };
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     let mut host = None;
     for entry in entries {
         if entry.is_transferred() {
@@ -124,23 +124,23 @@ fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
         }
         match entry.on_wire() {
             0 => left_out.empty += 1,
-            sent => answers.push((entry, path, sent)),
+            sent => responses.push((entry, path, sent)),
         }
     }
-    let fetched = answers.iter().fold(0_u64, |sum, (_, _, sent)| sum.saturating_add(*sent));
+    let fetched = responses.iter().fold(0_u64, |sum, (_, _, sent)| sum.saturating_add(*sent));
     left_out.bytes = left_out.bytes.saturating_sub(fetched);
-    let left_out = left_out.sentence(answers.len(), fetched);
-    match answers.is_empty() {
+    let left_out = left_out.sentence(responses.len(), fetched);
+    match responses.is_empty() {
         true => Err(HarError::Empty(left_out)),
-        false => Ok(Visit { answers, left_out }),
+        false => Ok(Visit { responses, left_out }),
     }
 }
 
 /// Sentence on the savings by content codings during the visit.
-fn coded(answers: &[(Entry, String, u64)]) -> Option<String> {
+fn coded(responses: &[(Entry, String, u64)]) -> Option<String> {
     let decoded =
         |(entry, _, sent): &(Entry, String, u64)| entry.size.filter(|size| size > sent).zip(Some(*sent));
-    let coded: Vec<(u64, u64)> = answers.iter().filter_map(decoded).collect();
+    let coded: Vec<(u64, u64)> = responses.iter().filter_map(decoded).collect();
     let (decoded, sent) = coded.iter().fold((0_u64, 0_u64), |(decoded, sent), (one, other)| {
         (decoded.saturating_add(*one), sent.saturating_add(*other))
     });
@@ -151,9 +151,9 @@ fn coded(answers: &[(Entry, String, u64)]) -> Option<String> {
     })
 }
 
-fn requests(answers: &[(Entry, String, u64)]) -> Option<String> {
+fn requests(responses: &[(Entry, String, u64)]) -> Option<String> {
     let sizes: Vec<u64> =
-        answers.iter().filter_map(|(entry, ..)| entry.request).filter(|size| *size > 0).collect();
+        responses.iter().filter_map(|(entry, ..)| entry.request).filter(|size| *size > 0).collect();
     let sum = sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(*size));
     let mean = sum.checked_div(sizes.len() as u64)?;
     Some(format!(

@@ -11,7 +11,7 @@
 
 mod catalogue;
 pub mod changes;
-mod today;
+mod modern;
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub struct Network {
     pub name: String,
     /// The named network that it is, or was derived from.
     pub like: Option<&'static str>,
-    /// Round trip time without transmission time; at most [`Network::RTT_MOST`].
+    /// Round trip time without transmission time; at most [`Network::MAX_RTT`].
     pub rtt: Duration,
     /// Payload bits per second towards the client, and towards the server unless `rate_up` is set; from 1
     /// bit/s to 1 Tbit/s.
@@ -37,7 +37,7 @@ pub struct Network {
     pub rate_up: Option<Rate>,
     /// One-way delay towards the server, a part of `rtt`; `None`: half of it.
     pub delay_up: Option<Duration>,
-    /// Maximum payload of a segment; from 1 byte to [`Network::MSS_MOST`].
+    /// Maximum payload of a segment; from 1 byte to [`Network::MAX_MSS`].
     pub mss: Bytes,
     /// Maximum packet size, where full segments do not fill it.
     pub mtu: Option<Bytes>,
@@ -77,13 +77,13 @@ pub struct Links {
 /// IPv4's header and TCP's without options, 20 bytes each (RFC 791, RFC 9293).
 const HEADERS: u16 = 40;
 /// Maximum IPv4 packet (RFC 791).
-const PACKET_MOST: Bytes = Bytes::new(65_535);
+const MAX_PACKET_BYTES: Bytes = Bytes::new(65_535);
 
 impl Network {
     /// One hour.
-    pub const RTT_MOST: Duration = Duration::from_secs(3_600);
+    pub const MAX_RTT: Duration = Duration::from_secs(3_600);
     /// Maximum payload of an IPv4 packet of 65,535 bytes without its headers.
-    pub const MSS_MOST: Bytes = Bytes::new(65_495);
+    pub const MAX_MSS: Bytes = Bytes::new(65_495);
     /// Payload of segments that fill Ethernet's packets of 1,500 bytes (RFC 894; RFC 9293, section 3.7.1).
     pub const MSS_DEFAULT: Bytes = Bytes::new(1_460);
 
@@ -130,10 +130,10 @@ impl Network {
     /// The first invalid value, and its remedy.
     pub fn check(&self) -> Result<(), NetworkError> {
         let Self { name, like: _, rtt, rate, rate_up, delay_up, mss, mtu, modem: _, up: _, down: _ } = self;
-        if name.is_empty() || name.len() > NAME_LONGEST {
+        if name.is_empty() || name.len() > MAX_NAME_CHARS {
             return Err(NetworkError::Name(name.clone()));
         }
-        if *rtt > Self::RTT_MOST {
+        if *rtt > Self::MAX_RTT {
             return Err(NetworkError::Rtt(*rtt));
         }
         if let Some(slow_or_fast) =
@@ -144,11 +144,11 @@ impl Network {
         if let Some(delay_up) = delay_up.filter(|delay_up| delay_up > rtt) {
             return Err(NetworkError::DelayUp { delay_up, rtt: *rtt });
         }
-        if *mss == Bytes::ZERO || *mss > Self::MSS_MOST {
+        if *mss == Bytes::ZERO || *mss > Self::MAX_MSS {
             return Err(NetworkError::Mss(*mss));
         }
         if let Some(mtu) =
-            mtu.filter(|mtu| *mtu > PACKET_MOST || *mtu < *mss + Bytes::new(u64::from(HEADERS)))
+            mtu.filter(|mtu| *mtu > MAX_PACKET_BYTES || *mtu < *mss + Bytes::new(u64::from(HEADERS)))
         {
             return Err(NetworkError::Mtu { mss: *mss, mtu });
         }
@@ -175,7 +175,7 @@ impl Direction {
 }
 
 /// Maximum length of a name; enough for a name that lists every change.
-const NAME_LONGEST: usize = 1_000;
+const MAX_NAME_CHARS: usize = 1_000;
 
 /// Whether a rate is from 1 bit/s to 1 Tbit/s.
 fn is_usable(rate: Rate) -> bool {
@@ -215,7 +215,11 @@ impl fmt::Display for NetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => {
-                write!(f, "a network's name has 1 to {NAME_LONGEST} letters, not {}; shorten it", name.len())
+                write!(
+                    f,
+                    "a network's name has 1 to {MAX_NAME_CHARS} letters, not {}; shorten it",
+                    name.len()
+                )
             }
             Self::Rtt(rtt) => write!(f, "a round trip of {rtt} is too long; give 0ms to 1h"),
             Self::Rate(rate) => write!(f, "a rate of {rate} is out of range; give 1bit to 1tbit"),

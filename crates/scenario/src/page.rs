@@ -45,9 +45,9 @@ impl Object {
 
 impl Page {
     /// Maximum number of objects, above that of any real page; catches typing errors.
-    pub const OBJECTS_MOST: usize = 10_000;
+    pub const MAX_OBJECTS: usize = 10_000;
     /// Maximum size of an object: 1 TiB.
-    pub const OBJECT_LARGEST: Bytes = Bytes::new(1 << 40);
+    pub const MAX_OBJECT_BYTES: Bytes = Bytes::new(1 << 40);
 
     /// A custom page of known sizes: a recorded visit.
     ///
@@ -96,11 +96,11 @@ impl Page {
     /// The first invalid value, and its remedy.
     pub fn check(&self) -> Result<(), PageError> {
         let Self { name: _, objects, contents: _, notes: _ } = self;
-        if objects.is_empty() || objects.len() > Self::OBJECTS_MOST {
+        if objects.is_empty() || objects.len() > Self::MAX_OBJECTS {
             return Err(PageError::Objects(objects.len()));
         }
         let sizes = objects.iter().flat_map(|object| [Some(object.size), object.deflated]).flatten();
-        match sizes.into_iter().find(|size| *size == Bytes::ZERO || *size > Self::OBJECT_LARGEST) {
+        match sizes.into_iter().find(|size| *size == Bytes::ZERO || *size > Self::MAX_OBJECT_BYTES) {
             Some(size) => Err(PageError::Size(size)),
             None => Ok(()),
         }
@@ -129,7 +129,7 @@ impl fmt::Display for PageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Objects(count) => {
-                write!(f, "a page of {count} objects is out of range; give 1 to {}", Page::OBJECTS_MOST)
+                write!(f, "a page of {count} objects is out of range; give 1 to {}", Page::MAX_OBJECTS)
             }
             Self::Size(size) => write!(f, "an object of {size} is out of range; give 1 byte to 1 TiB"),
         }

@@ -5,7 +5,7 @@
 //! message in one call, and leaves its sockets as the stack makes them.
 
 mod codings;
-mod ways;
+mod named_settings;
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -18,11 +18,11 @@ use quantity::ValueError;
 use wire::{Bytes, Duration};
 
 use crate::Stack;
-use crate::dhttp::DhttpWays;
+use crate::dhttp::DhttpProfile;
 use crate::robot;
 pub use codings::Codings;
-pub use ways::{HeadWrite, Validation};
-use ways::{Switch, Way, named};
+pub use named_settings::{HeadWrite, Validation};
+use named_settings::{NamedSetting, Switch, named};
 
 /// Declares each setting once: its field, its key, and its flag. Of a flag: name, value, help; then an example in a file,
 /// the parser of a value, and its printer.
@@ -92,7 +92,7 @@ macro_rules! programs {
             }
 
             /// The values that are set, key by key, as flags.
-            pub fn said(&self) -> impl Iterator<Item = (ProgramKey, String)> {
+            pub fn reported(&self) -> impl Iterator<Item = (ProgramKey, String)> {
                 let values = [$({
                     let print: fn($type) -> String = $print;
                     (ProgramKey::$key, self.$field.map(print))
@@ -210,11 +210,11 @@ programs! {
         "\"naive\"", named, word
     }
     /// DHTTP settings of client and server; default: as in the paper.
-    dhttp: DhttpWays = Dhttp {
+    dhttp: DhttpProfile = Dhttp {
         "dhttp", "HOW",
         "DHTTP profile of client and server: paper (default) or internet, and extensions of the paper: \
          internet+parts",
-        "\"internet+parts\"", DhttpWays::read, text
+        "\"internet+parts\"", DhttpProfile::read, text
     }
     /// Whether Nagle's algorithm is on, at both ends (`TCP_NODELAY` turns it off); default: the stack's.
     nagle: bool = Nagle {
@@ -264,8 +264,8 @@ impl Programs {
     /// The values that are set, for a reader of results: `client-think 2ms, nagle off`; `None` if there are
     /// none.
     pub fn described(&self) -> Option<String> {
-        let said: Vec<String> = self.said().map(|(key, value)| format!("{key} {value}")).collect();
-        (!said.is_empty()).then(|| said.join(", "))
+        let reported: Vec<String> = self.reported().map(|(key, value)| format!("{key} {value}")).collect();
+        (!reported.is_empty()).then(|| reported.join(", "))
     }
 }
 
@@ -273,7 +273,7 @@ fn text(value: impl ToString) -> String {
     value.to_string()
 }
 
-fn word(way: impl Way) -> String {
+fn word(way: impl NamedSetting) -> String {
     way.name().to_owned()
 }
 
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn set_values_hold_and_others_stay_default() {
-        let mut said = Programs::default();
+        let mut reported = Programs::default();
         for (key, text) in [
             (ProgramKey::ServerHead, "apart"),
             (ProgramKey::ServerBuffer, "4kib"),
@@ -299,16 +299,16 @@ mod tests {
             (ProgramKey::ServerClose, "naive"),
             (ProgramKey::Nagle, "off"),
         ] {
-            said.set(key, text).unwrap();
+            reported.set(key, text).unwrap();
         }
-        let writes = said.writes(WritePolicy::gathering());
+        let writes = reported.writes(WritePolicy::gathering());
         assert_eq!(writes.buffer, NonZeroUsize::new(4_096));
         assert!(writes.head_apart && writes.gather == WritePolicy::gathering().gather);
-        let pipelining = said.pipelining(Pipelining::default());
+        let pipelining = reported.pipelining(Pipelining::default());
         assert_eq!(pipelining.flush_after, Duration::from_secs(1));
         assert_eq!((pipelining.buffer, pipelining.flush), (Pipelining::default().buffer, Flush::First));
         let described = "client-flush 1s, client-flush-explicit first, client-validation heads, server-head apart, server-buffer 4096, server-close naive, nagle off";
-        assert_eq!(said.described().as_deref(), Some(described));
+        assert_eq!(reported.described().as_deref(), Some(described));
         assert_eq!(Programs::default().described(), None);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The state machines are in `pageload` and `dhttp-proto`, the formulas in `model`.
 
-use quantity::names::{self, Listing, Unknown};
+use quantity::names::{self, Listing, UnknownName};
 
 /// A protocol that fetches a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,8 +47,8 @@ impl Protocol {
     /// The protocol of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name, with the nearest and all the others.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name, with the nearest and all the others.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("protocol", name, &Self::ALL, Self::name)
     }
 

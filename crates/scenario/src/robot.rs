@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU32;
 
-use pageload::robot::{Asking, Course, FirstBytes, Release, Shape};
+use pageload::robot::{FirstBytes, FirstBytesPolicy, Release, Shape, VisitStats};
 use quantity::ValueError;
 use wire::{Duration, Time};
 
@@ -45,8 +45,8 @@ impl Requests {
 /// Another text, or a size outside 1 byte to 1 MiB.
 pub(crate) fn first_bytes(text: &str) -> Result<FirstBytes, ValueError> {
     let (size, asking) = match text.strip_suffix(TOGETHER) {
-        Some(size) => (size, Asking::Together),
-        None => (text, Asking::First),
+        Some(size) => (size, FirstBytesPolicy::Together),
+        None => (text, FirstBytesPolicy::First),
     };
     let bytes = u32::try_from(quantity::buffer(size)?.get()).ok().and_then(NonZeroU32::new);
     Ok(FirstBytes { bytes: bytes.expect("the range is within 1 and 2^20"), asking })
@@ -58,13 +58,13 @@ const TOGETHER: &str = "/together";
 pub(crate) fn first_bytes_said(first: FirstBytes) -> String {
     let FirstBytes { bytes, asking } = first;
     match asking {
-        Asking::Together => format!("{bytes}{TOGETHER}"),
-        Asking::First => bytes.to_string(),
+        FirstBytesPolicy::Together => format!("{bytes}{TOGETHER}"),
+        FirstBytesPolicy::First => bytes.to_string(),
     }
 }
 
 /// Notes on visits beside their duration; each visit has its start time.
-pub fn notes(visits: &[(Time, Course)]) -> Vec<String> {
+pub fn notes(visits: &[(Time, VisitStats)]) -> Vec<String> {
     let mean = |sum: f64| sum / visits.len() as f64;
     let known: Vec<Duration> =
         visits.iter().filter_map(|(began, course)| Some(course.first_bytes?.since(*began))).collect();
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn notes_are_means_and_omit_zeros() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
-        let course = |asked_again, known| Course {
+        let course = |asked_again, known| VisitStats {
             asked_again,
             first_bytes: Some(at(known)),
             missing: asked_again,
@@ -122,7 +122,7 @@ mod tests {
             "the document names more than 9 objects; those beyond were not fetched",
         ];
         assert_eq!(notes(&visits), expected);
-        assert_eq!(notes(&[(at(0), Course::default())]), Vec::<String>::new());
+        assert_eq!(notes(&[(at(0), VisitStats::default())]), Vec::<String>::new());
     }
 
     #[test]

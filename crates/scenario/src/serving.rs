@@ -4,10 +4,10 @@
 //! Of a page with real contents the client knows the document and discovers the rest in it; of a page of
 //! which only sizes are known it knows everything.
 
-use http1::content::{Accepted, Coding};
+use http1::content::{AcceptedCodings, Coding};
 use http1::message::{Method, Version};
 use http1::site::{Compression, Site};
-use pageload::robot::{Embedded, PlannedObject, Release};
+use pageload::robot::{EmbeddedObjects, PlannedObject, Release};
 use wire::Bytes;
 
 use crate::page::Contents;
@@ -22,7 +22,7 @@ pub struct Serving {
     /// Every object of the page, in order, the document first.
     pub objects: Vec<PlannedObject>,
     /// Whether the client knows them, or discovers them in the document.
-    pub embedded: Embedded,
+    pub embedded: EmbeddedObjects,
     /// Content codings that the client accepts.
     pub accepted: Vec<Coding>,
     /// Whether the server compresses on the fly: then the processing time of a response is unpredictable.
@@ -30,11 +30,11 @@ pub struct Serving {
 }
 
 /// Maximum size of a page: its bytes are held in memory.
-pub const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
+pub const MAX_PAGE_BYTES: Bytes = Bytes::new(1 << 28);
 
 /// Part of a scenario that cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unserved {
+pub struct ServingError {
     /// The part.
     pub what: String,
     /// Alternative for the user.
@@ -48,11 +48,11 @@ impl Serving {
     /// # Errors
     /// A page that is too large, deflate without sizes after it, codings of unknown contents, or compression
     /// that no client accepts.
-    pub fn of(scenario: &Scenario) -> Result<Self, Unserved> {
+    pub fn of(scenario: &Scenario) -> Result<Self, ServingError> {
         let (page, protocol, programs) = (&scenario.page, scenario.protocol, &scenario.programs);
-        if page.size() > LARGEST_PAGE {
+        if page.size() > MAX_PAGE_BYTES {
             let what = format!("a page of {}", page.size());
-            return Err(Unserved { what, remedy: "use one of at most 256 MiB" });
+            return Err(ServingError { what, remedy: "use one of at most 256 MiB" });
         }
         let codings = programs.client_codings;
         match &page.contents {
@@ -62,7 +62,7 @@ impl Serving {
                     None if protocol == Protocol::Http11PipelinedDeflate => vec![Coding::Deflate],
                     None => Vec::new(),
                 };
-                let unasked = Unserved {
+                let unasked = ServingError {
                     what: "a compression that no client asks for".to_owned(),
                     remedy: "say what it takes, as client-codings = \"gzip\"",
                 };
@@ -76,7 +76,7 @@ impl Serving {
                 };
                 Ok(Self::real(contents, scenario.visit, accepted, compression))
             }
-            None if codings.is_some() || programs.server_compression.is_some() => Err(Unserved {
+            None if codings.is_some() || programs.server_compression.is_some() => Err(ServingError {
                 what: format!("codings of {}, of which only sizes are known", page.name),
                 remedy: "name microscape, or a folder",
             }),
@@ -88,23 +88,23 @@ impl Serving {
         let known = |body: &[u8]| accepted.is_empty().then(|| Bytes::new(body.len() as u64));
         let objects = contents.files.iter().map(|file| PlannedObject::get(&file.path, known(&file.body)));
         let embedded = match visit {
-            Visit::First if contents.is_html() => Embedded::DISCOVERED,
+            Visit::First if contents.is_html() => EmbeddedObjects::DISCOVERED,
             // A client with a cached copy knows the page's objects.
-            Visit::First | Visit::Revalidate => Embedded::Planned,
+            Visit::First | Visit::Revalidate => EmbeddedObjects::Planned,
         };
         let site = Site::of_files(contents.files.iter().cloned()).with_compression(compression, &accepted);
         let is_busy = compression == Compression::WhileAsked;
         Self { objects: objects.collect(), site, embedded, accepted, is_busy }
     }
 
-    fn sized(sizes: &[Bytes], scenario: &Scenario) -> Result<Self, Unserved> {
+    fn sized(sizes: &[Bytes], scenario: &Scenario) -> Result<Self, ServingError> {
         let objects =
             sizes.iter().enumerate().map(|(index, size)| PlannedObject::get(&Site::path(index), Some(*size)));
-        let site = Site::new(sizes, scenario.seed).ok_or_else(|| Unserved {
+        let site = Site::new(sizes, scenario.seed).ok_or_else(|| ServingError {
             what: format!("a page of {} on this machine", scenario.page.size()),
             remedy: "use a smaller one",
         })?;
-        let (embedded, accepted) = (Embedded::Planned, Vec::new());
+        let (embedded, accepted) = (EmbeddedObjects::Planned, Vec::new());
         Ok(Self { site, objects: objects.collect(), embedded, accepted, is_busy: false })
     }
 
@@ -125,7 +125,7 @@ impl Serving {
                 return;
             }
         };
-        let accepted = Accepted::any_of(&self.accepted);
+        let accepted = AcceptedCodings::any_of(&self.accepted);
         for (index, object) in self.objects.iter_mut().enumerate() {
             object.validator = self.site.validator(index, version, &accepted);
         }
@@ -134,8 +134,8 @@ impl Serving {
     /// Objects that the client knows when it begins.
     pub fn known(&self) -> &[PlannedObject] {
         match self.embedded {
-            Embedded::Planned => &self.objects,
-            Embedded::Discovered { most: _ } => self.objects.get(..1).unwrap_or_default(),
+            EmbeddedObjects::Planned => &self.objects,
+            EmbeddedObjects::Discovered { most: _ } => self.objects.get(..1).unwrap_or_default(),
         }
     }
 
@@ -143,9 +143,11 @@ impl Serving {
     /// requested.
     pub const fn release(&self, release: Release) -> Release {
         match (self.embedded, release) {
-            (Embedded::Planned, _) | (Embedded::Discovered { most: _ }, Release::Dependent) => release,
+            (EmbeddedObjects::Planned, _) | (EmbeddedObjects::Discovered { most: _ }, Release::Dependent) => {
+                release
+            }
             (
-                Embedded::Discovered { most: _ },
+                EmbeddedObjects::Discovered { most: _ },
                 Release::Independent | Release::AfterFirst | Release::AsNamed,
             ) => Release::AsNamed,
         }
@@ -153,11 +155,11 @@ impl Serving {
 }
 
 /// Sizes of the bodies sent of a page of which only sizes are known.
-fn sizes(page: &Page, protocol: Protocol) -> Result<Vec<Bytes>, Unserved> {
+fn sizes(page: &Page, protocol: Protocol) -> Result<Vec<Bytes>, ServingError> {
     let sizes = |page: &Page| page.objects.iter().map(|object| object.size).collect();
     match protocol {
         Protocol::Http11PipelinedDeflate => {
-            let deflated = page.deflated().ok_or_else(|| Unserved {
+            let deflated = page.deflated().ok_or_else(|| ServingError {
                 what: format!(
                     "{} for {}, of which no object has a known size after deflate",
                     protocol.name(),

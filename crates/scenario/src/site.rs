@@ -15,7 +15,7 @@ mod picture;
 
 use wire::Seed;
 
-use quantity::names::{self, Listing, Unknown};
+use quantity::names::{self, Listing, UnknownName};
 
 /// A file of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +40,8 @@ impl Site {
     /// The site of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("site", name, &Self::ALL, Self::name)
     }
 

@@ -122,7 +122,7 @@ fn one_or_other<T>(above: Vec<T>, below: Vec<T>) -> Vec<T> {
 mod tests {
     use super::*;
 
-    fn said(pieces: &[(&str, &str)]) -> Spec {
+    fn reported(pieces: &[(&str, &str)]) -> Spec {
         let mut spec = Spec::default();
         for (key, value) in pieces {
             spec.set(Key::named(key).unwrap(), value).unwrap();
@@ -132,9 +132,9 @@ mod tests {
 
     #[test]
     fn flags_override_a_file_key_by_key() {
-        let file = said(&[("network", "modem"), ("page", "small-page"), ("runs", "5"), ("loss", "1%")]);
-        let flags = said(&[("page", "large-page"), ("rtt", "1s"), ("seed", "7")]);
-        let both = said(&[
+        let file = reported(&[("network", "modem"), ("page", "small-page"), ("runs", "5"), ("loss", "1%")]);
+        let flags = reported(&[("page", "large-page"), ("rtt", "1s"), ("seed", "7")]);
+        let both = reported(&[
             ("network", "modem"),
             ("page", "large-page"),
             ("runs", "5"),
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn a_whole_path_by_flags_replaces_the_networks_of_a_file_and_their_changes() {
-        let file = said(&[("network", "modem"), ("loss", "1%")]);
-        let merged = said(&[("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")]).over(file);
+        let file = reported(&[("network", "modem"), ("loss", "1%")]);
+        let merged = reported(&[("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")]).over(file);
         assert_eq!(merged.networks.len(), 1);
         assert_eq!(merged.networks[0].name, "custom");
         assert!(merged.path.is_empty() && merged.rtts.is_empty() && merged.rates.is_empty());

@@ -8,8 +8,9 @@ use scenario::{Defaults, Plan, Protocol, Spec};
 use wire::{Duration, Rate};
 
 fn example(file: &str) -> Plan {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let text = std::fs::read_to_string(folder.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let text =
+        std::fs::read_to_string(directory.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let spec = Spec::from_toml(&text, file).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(Spec::from_toml(&spec.to_toml(), "printed").as_ref(), Ok(&spec));
     spec.plan(&Defaults::laboratory()).unwrap_or_else(|error| panic!("{file}: {error}"))
@@ -17,8 +18,8 @@ fn example(file: &str) -> Plan {
 
 #[test]
 fn every_file_in_the_directory_is_parsed_and_tested_here() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut files: Vec<_> = std::fs::read_dir(folder)
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files: Vec<_> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();

@@ -60,8 +60,8 @@ fn a_har_of_200_megabytes_is_read_an_entry_at_a_time() {
 
 #[test]
 fn rejects_more_entries_than_the_maximum() {
-    let read = har::read("long", Generated::new(har::ENTRIES_MOST + 1, 1));
-    assert!(matches!(read, Err(HarError::TooMany { most: har::ENTRIES_MOST })), "{read:?}");
+    let read = har::read("long", Generated::new(har::MAX_ENTRIES + 1, 1));
+    assert!(matches!(read, Err(HarError::TooMany { most: har::MAX_ENTRIES })), "{read:?}");
 }
 
 proptest! {
@@ -69,8 +69,8 @@ proptest! {
     fn truncated_har_is_rejected_with_its_position(cut in 0_usize..400) {
         let mut whole = Vec::new();
         Generated::new(3, 50).read_to_end(&mut whole).unwrap();
-        let said = har::read("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
-        prop_assert!(said.starts_with("not a HAR: EOF while parsing") && said.contains("column"), "{}", said);
+        let printed = har::read("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
+        prop_assert!(printed.starts_with("not a HAR: EOF while parsing") && printed.contains("column"), "{}", printed);
     }
 
     /// A small fuzzer: the stored inputs, with some bytes changed, or with parts of one another.

@@ -148,11 +148,11 @@ fn every_sentence_is_as_agreed() {
 fn sentences() -> String {
     let mut text = String::new();
     for (key, value) in FLAGS {
-        let error = said(&[(key, value)]).expect_err(value);
+        let error = printed(&[(key, value)]).expect_err(value);
         writeln!(text, "--{key} {}\n    --{key}: {error}", value.escape_debug()).unwrap();
     }
     for pieces in TOGETHER {
-        let spec = said(pieces).unwrap();
+        let spec = printed(pieces).unwrap();
         let flags: Vec<_> = pieces.iter().map(|(key, value)| format!("--{key} {value}")).collect();
         let error = spec.plan(&Defaults::predict()).expect_err(&flags.join(" "));
         writeln!(text, "{}\n    {error}", flags.join(" ")).unwrap();
@@ -168,7 +168,7 @@ fn sentences() -> String {
     text
 }
 
-fn said(pieces: &[(&str, &str)]) -> Result<Spec, quantity::ValueError> {
+fn printed(pieces: &[(&str, &str)]) -> Result<Spec, quantity::ValueError> {
     let mut spec = Spec::default();
     for (key, value) in pieces {
         spec.set(Key::named(key).unwrap(), value)?;

@@ -14,7 +14,7 @@ use wire::Time;
 use wire::packet::{Flags, TcpBuilder, TcpOption, UdpBuilder};
 
 use crate::page::CLIENT;
-use crate::world::{Address, Record, Seen};
+use crate::world::{Address, ObservationPoint, Record};
 
 /// Where packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +50,10 @@ pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &st
     let mut bytes = Vec::new();
     for (index, record) in records.iter().enumerate() {
         let end = match record.seen {
-            Seen::Sent => record.from,
-            Seen::Received => record.to,
+            ObservationPoint::Sent => record.from,
+            ObservationPoint::Received => record.to,
             // The comment stands on the packet as it was sent.
-            Seen::Lost => continue,
+            ObservationPoint::Lost => continue,
         };
         let Some(interface) = (if end.host == CLIENT { client } else { server }) else { continue };
         let comment = lost.contains(&index).then_some(LOST);
@@ -68,9 +68,11 @@ pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &st
 /// Indices of the lost packets' records of sending.
 fn lost(records: &[Record]) -> BTreeSet<usize> {
     let mut lost = BTreeSet::new();
-    for (index, record) in records.iter().enumerate().filter(|(_, record)| record.seen == Seen::Lost) {
+    for (index, record) in
+        records.iter().enumerate().filter(|(_, record)| record.seen == ObservationPoint::Lost)
+    {
         let is_it = |sent: &Record| {
-            sent.seen == Seen::Sent
+            sent.seen == ObservationPoint::Sent
                 && (sent.from, sent.to) == (record.from, record.to)
                 && sent.segment == record.segment
         };
@@ -293,7 +295,13 @@ mod tests {
             to: BOTH[1],
             segment: segment(Options::default()),
         };
-        let records = [Seen::Sent, Seen::Received, Seen::Sent, Seen::Lost].map(record);
+        let records = [
+            ObservationPoint::Sent,
+            ObservationPoint::Received,
+            ObservationPoint::Sent,
+            ObservationPoint::Lost,
+        ]
+        .map(record);
         let counted = |at| {
             let mut file = Vec::new();
             write(&records, at, &mut file, "a run").unwrap();

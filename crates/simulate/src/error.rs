@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use scenario::serving::Unserved;
+use scenario::serving::ServingError;
 
 use tcp::config::ConfigError;
 
@@ -32,9 +32,9 @@ impl Error {
     }
 }
 
-impl From<Unserved> for Error {
-    fn from(unserved: Unserved) -> Self {
-        let Unserved { what, remedy } = unserved;
+impl From<ServingError> for Error {
+    fn from(unserved: ServingError) -> Self {
+        let ServingError { what, remedy } = unserved;
         Self::unsuited(&what, remedy)
     }
 }

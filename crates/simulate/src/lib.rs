@@ -9,7 +9,7 @@
 //! | [`web`] | `pageload`'s robot and `http1`'s server on hosts, and the time their work takes |
 //! | [`profile`] | a stack profile translated into TCP's configuration |
 //! | [`page`] | a scenario as two hosts and a link |
-//! | [`town`] | dumbbell topology: client populations and one server behind a bottleneck |
+//! | [`dumbbell`] | dumbbell topology: client populations and one server behind a bottleneck |
 //! | [`stalls`] | attribution of a run's time to stall causes |
 //! | [`row`] | runs as a row |
 //! | [`capture`] | the packets of a run as a file for Wireshark |
@@ -31,15 +31,15 @@
 //! ```
 
 pub mod capture;
+pub mod dumbbell;
 pub mod error;
 pub mod page;
 pub mod profile;
 pub mod row;
 pub mod stalls;
-pub mod town;
 pub mod web;
 pub mod world;
 
 pub use error::Error;
-pub use page::{Experiment, Fetched, Hosts};
+pub use page::{Experiment, Hosts, PageResult};
 pub use row::simulate;

@@ -10,11 +10,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use http1::message::{Limits, WritePolicy};
-use http1::server::{Closing, Patience, ServerConfig};
+use http1::server::{Closing, ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
-use pageload::robot::{Course, Pipelining, Plan, Report, Shape};
-use pageload::visitor::Counts;
-use scenario::dhttp::{Dhttp, DhttpWays};
+use pageload::page_loader::TransportCounts;
+use pageload::robot::{Pipelining, Plan, Report, Shape, VisitStats};
+use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::programs::Validation;
 use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
 use tcp::config::{Sharing, Shortcut};
@@ -23,13 +23,13 @@ use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
 use crate::profile::{self, Clocks};
-use crate::stalls::{self, Known, Spent};
+use crate::stalls::{self, PathFacts, TimeAccount};
 use crate::web::server::PORT;
 use crate::web::{
     Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ServerTimes, WarmUp, Web,
     WebServer,
 };
-use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Probe, Record, World};
+use crate::world::{Address, Bounds, Counters, HostConfig, HostId, Probe, Record, RunEnd, World};
 pub use flow::Flow;
 
 /// The client host.
@@ -118,7 +118,7 @@ impl Hosts {
             requests: server_requests.or(self.requests),
             closing: server_close.unwrap_or(self.closing),
             validation: client_validation.or(self.validation),
-            dhttp: dhttp.map(DhttpWays::ends).or(self.dhttp),
+            dhttp: dhttp.map(DhttpProfile::ends).or(self.dhttp),
             ..self
         }
     }
@@ -135,7 +135,7 @@ pub struct Contents {
 
 /// Result of one run.
 #[derive(Clone, Debug)]
-pub struct Fetched {
+pub struct PageResult {
     /// Time at which the page was requested; later than zero if another page was fetched before it.
     pub began: Time,
     /// Time from the first packet of the first request to the last byte of the last response; `None` if
@@ -147,25 +147,25 @@ pub struct Fetched {
     pub down: Counters,
     /// Packets lost on the link or dropped by its queue, both ways.
     pub lost: u64,
-    /// Reason why the run ended; [`Ended::Quiet`] if no event was left.
-    pub ended: Ended,
+    /// Reason why the run ended; [`RunEnd::Quiet`] if no event was left.
+    pub ended: RunEnd,
     /// Number of events.
     pub events: u64,
     /// The robot's reports.
     pub reports: Vec<Report>,
     /// Transport of requests and responses, if by DHTTP; includes a preceding page.
-    pub channels: Option<Counts>,
+    pub channels: Option<TransportCounts>,
     /// Every packet, if packets were recorded.
     pub records: Vec<Record>,
     /// State of the connections at either end, each change in order of time, if packets were recorded.
     pub probes: Vec<Probe>,
 }
 
-impl Fetched {
+impl PageResult {
     /// Statistics of the visit, without the preceding page.
-    pub fn course(&self) -> Course {
+    pub fn course(&self) -> VisitStats {
         let before = self.reports.partition_point(|report| report.at < self.began);
-        Course::of(self.reports.get(before..).unwrap_or_default())
+        VisitStats::of(self.reports.get(before..).unwrap_or_default())
     }
 }
 
@@ -186,7 +186,7 @@ pub struct Experiment {
 }
 
 /// Maximum number of events; more than a page of 10,000 objects takes, each of which is lost a few times.
-const EVENTS_MOST: u64 = 100_000_000;
+const MAX_EVENTS: u64 = 100_000_000;
 
 impl Experiment {
     /// Checks that this engine can run the scenario.
@@ -206,7 +206,7 @@ impl Experiment {
         serving.validate(scenario, shape.version(), hosts.validation);
         let (mut plan, mut notes) = plan::plan(shape, &serving, client);
         plan.first_bytes = programs.client_first_bytes;
-        notes.extend(programs.described().map(|said| format!("programs: {said}")));
+        notes.extend(programs.described().map(|reported| format!("programs: {reported}")));
         notes.extend(shared(stack.packets.sharing).map(str::to_owned));
         plan::name(&mut plan, hosts.contents.as_ref());
         let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think };
@@ -258,7 +258,7 @@ impl Experiment {
     ///
     /// # Errors
     /// If link or plan are not possible.
-    pub fn run(&self, number: u32, keeps_packets: bool) -> Result<Fetched, Error> {
+    pub fn run(&self, number: u32, keeps_packets: bool) -> Result<PageResult, Error> {
         let seed = Seed::new(self.seed.stream("run", u64::from(number)).next_u64());
         let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
         let [client_clocks, server_clocks] = clocks;
@@ -273,14 +273,14 @@ impl Experiment {
         let dhttp = self.dhttp.map(|Dhttp { client, server: _ }| DhttpClient { config: client, seed });
         let config = BrowserConfig { times, is_transaction, warm_up, dhttp };
         let browser = Browser::new(Time::ZERO, self.plan.clone(), address, config).map_err(Error::Plan)?;
-        let patience = Patience {
+        let timeout = ConnectionTimeouts {
             idle: self.plan.deadline,
             request: self.plan.deadline,
             linger: self.plan.deadline,
-            ..Patience::default()
+            ..ConnectionTimeouts::default()
         };
         let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
-        let config = ServerConfig { limits: Limits::default(), writes, requests, closing, patience };
+        let config = ServerConfig { limits: Limits::default(), writes, requests, closing, timeout };
         let server =
             WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, is_transaction);
         let server = match self.dhttp {
@@ -296,13 +296,13 @@ impl Experiment {
         let down = world.add_link(&links.down).map_err(Error::Link)?;
         world.add_route(client, server, &[up]);
         world.add_route(server, client, &[down]);
-        let bounds = Bounds { until: Time::MAX, events: EVENTS_MOST };
+        let bounds = Bounds { until: Time::MAX, events: MAX_EVENTS };
         let lost = |world: &World<Web>| {
             let counters = [up, down].map(|link| *world.link(link));
             counters.iter().map(|link| link.lost.packets + link.dropped.packets).sum::<u64>()
         };
         let (mut before, mut lost_before) = ([Counters::default(); 2], 0);
-        if self.warm_up.objects > 0 && world.run(bounds) == Ended::Finished {
+        if self.warm_up.objects > 0 && world.run(bounds) == RunEnd::Finished {
             before = [client, server].map(|host| *world.counters(host));
             lost_before = lost(&world);
         }
@@ -317,13 +317,14 @@ impl Experiment {
     }
 
     /// Account of a run's time, if its packets were recorded.
-    pub fn spent(&self, fetched: &Fetched) -> Spent {
+    pub fn spent(&self, fetched: &PageResult) -> TimeAccount {
         let network = &self.network;
         // Timestamps take 12 bytes of a full segment's payload (RFC 7323).
         let is_stamped = self.stacks().iter().all(|stack| stack.timestamps);
         let mss = Bytes::new(network.mss.get().saturating_sub(12 * u64::from(is_stamped)));
         let wake_up = self.stacks().iter().map(|stack| stack.packets.wake_up).max().unwrap_or_default();
-        let known = Known { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss, wake_up };
+        let known =
+            PathFacts { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss, wake_up };
         // Packets sent after everything has arrived cost no time.
         let end = fetched.elapsed.map_or(Time::MAX, |elapsed| fetched.began + elapsed);
         let until = fetched.records.partition_point(|record| record.at <= end);
@@ -406,9 +407,9 @@ fn account(
     world: &World<Web>,
     [client, server]: [HostId; 2],
     before: [Counters; 2],
-    ended: Ended,
+    ended: RunEnd,
     lost: u64,
-) -> Fetched {
+) -> PageResult {
     let (reports, began, elapsed, channels) = match world.application(client) {
         Web::Browser(browser) => {
             let began = browser.began();
@@ -420,7 +421,7 @@ fn account(
     let since = |host, before| world.counters(host).since(before);
     let mut probes = [world.probes(client), world.probes(server)].concat();
     probes.sort_by_key(|probe| probe.at);
-    Fetched {
+    PageResult {
         began,
         elapsed,
         up: since(client, &before[0]),

@@ -6,7 +6,7 @@
 use scenario::Stack;
 use tcp::config::{
     Acks, Avoidance, Config, Congestion, Counting, Ending, Estimator, Growth, Holding, Idle, IdleSince,
-    Nagle, Odd, ReceiveBuffer, Recovery, Rto, Sharing, Shortcut, Ticks,
+    Nagle, OddSegmentAck, ReceiveBuffer, Recovery, Rto, Sharing, Shortcut, Ticks,
 };
 use tcp::stack;
 use tcp::stack::packets::{self, AckDelay, Packets};
@@ -156,15 +156,15 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
 /// the time of one segment.
 fn acknowledging(acks: stack::Acks, delay: AckDelay, segment_time: Duration, clocks: Clocks) -> Acks {
     let (period, timer) = match delay {
-        AckDelay::Fixed(delay) => (delay, Odd::After(delay)),
-        AckDelay::Estimated => (HEARTBEAT, Odd::Estimated),
+        AckDelay::Fixed(delay) => (delay, OddSegmentAck::After(delay)),
+        AckDelay::Estimated => (HEARTBEAT, OddSegmentAck::Estimated),
     };
     let heartbeat = Ticks { period, phase: clocks.heartbeat };
     match acks {
         stack::Acks::EverySegment => Acks::EverySegment,
-        stack::Acks::Delayed => Acks::Counted { segments: 2, odd: Odd::After(segment_time * 2) },
-        stack::Acks::NoDelayed => Acks::Counted { segments: 2, odd: Odd::Never },
-        stack::Acks::Heartbeat => Acks::ReadBytes { odd: Odd::OnTick(heartbeat) },
+        stack::Acks::Delayed => Acks::Counted { segments: 2, odd: OddSegmentAck::After(segment_time * 2) },
+        stack::Acks::NoDelayed => Acks::Counted { segments: 2, odd: OddSegmentAck::Never },
+        stack::Acks::Heartbeat => Acks::ReadBytes { odd: OddSegmentAck::OnTick(heartbeat) },
         stack::Acks::Timer => Acks::Counted { segments: 2, odd: timer },
         stack::Acks::QuickThenDelayed => Acks::Linux,
     }

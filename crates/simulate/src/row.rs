@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use pageload::robot::What;
+use pageload::robot::PageEvent;
 use scenario::Scenario;
 use trace::{Cause, Row, Stall, Summary};
 use wire::Duration;
 
 use crate::error::Error;
-use crate::page::{Experiment, Fetched, Hosts};
-use crate::stalls::Spent;
-use crate::world::Ended;
+use crate::page::{Experiment, Hosts, PageResult};
+use crate::stalls::TimeAccount;
+use crate::world::RunEnd;
 
 /// Runs a scenario for its number of runs. `overhead` is set by the caller, who knows the minimum.
 ///
@@ -20,7 +20,7 @@ use crate::world::Ended;
 /// The part of the scenario that this engine cannot honour, and the alternative.
 pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
     let experiment = Experiment::new(scenario, hosts)?;
-    let (runs, spent): (Vec<Fetched>, Vec<Spent>) = (0..scenario.runs)
+    let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) = (0..scenario.runs)
         .map(|number| {
             let mut fetched = experiment.run(number, true)?;
             let spent = experiment.spent(&fetched);
@@ -33,12 +33,12 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
     let mut notes = Vec::from_iter(failures(&runs));
     notes.extend(experiment.notes().to_vec());
     let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
-    notes.extend(scenario::dhttp::said(&channels));
+    notes.extend(scenario::dhttp::reported(&channels));
     let visits: Vec<_> = runs.iter().map(|run| (run.began, run.course())).collect();
     notes.extend(scenario::robot::notes(&visits));
     // Runs that failed say nothing about a page's duration; they count only if every run failed.
     let came = runs.iter().any(|run| run.elapsed.is_some());
-    let (runs, spent): (Vec<Fetched>, Vec<Spent>) =
+    let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) =
         runs.into_iter().zip(spent).filter(|(run, _)| run.elapsed.is_some() == came).unzip();
     let elapsed: Vec<f64> = runs.iter().filter_map(|run| run.elapsed).map(Duration::as_millis_f64).collect();
     let elapsed = Summary::of(&elapsed);
@@ -71,7 +71,7 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
 }
 
 /// Time in which the path sent no useful data, in round trips.
-fn round_trips(scenario: &Scenario, runs: &[Fetched], spent: &[Spent]) -> Option<f64> {
+fn round_trips(scenario: &Scenario, runs: &[PageResult], spent: &[TimeAccount]) -> Option<f64> {
     let rtt = scenario.network.rtt.as_secs_f64();
     let idle = runs
         .iter()
@@ -83,9 +83,9 @@ fn round_trips(scenario: &Scenario, runs: &[Fetched], spent: &[Spent]) -> Option
 
 /// Means over the runs: the first stall of a cause is averaged with the first of that cause in every other
 /// run, and so on. They add up to the mean cost of a run's stalls.
-fn stalls(spent: &[Spent]) -> Vec<Stall> {
+fn stalls(spent: &[TimeAccount]) -> Vec<Stall> {
     let mut sums: BTreeMap<(Cause, usize), (f64, f64, f64)> = BTreeMap::new();
-    for Spent { working: _, stalls, repairs: _ } in spent {
+    for TimeAccount { working: _, stalls, repairs: _ } in spent {
         let mut seen: BTreeMap<Cause, usize> = BTreeMap::new();
         for Stall { cause, at_ms, lost_ms } in stalls {
             let number = seen.entry(*cause).or_default();
@@ -110,27 +110,27 @@ fn stalls(spent: &[Spent]) -> Vec<Stall> {
 }
 
 /// Summary of failed runs: their number, and the first failure's reason.
-fn failures(runs: &[Fetched]) -> Option<String> {
-    let failed: Vec<&Fetched> = runs.iter().filter(|run| run.elapsed.is_none()).collect();
+fn failures(runs: &[PageResult]) -> Option<String> {
+    let failed: Vec<&PageResult> = runs.iter().filter(|run| run.elapsed.is_none()).collect();
     let first = failed.first()?;
     let why = match first.ended {
-        Ended::OutOfTime | Ended::OutOfEvents => format!("after {} events", first.events),
-        Ended::Finished | Ended::Quiet => first
+        RunEnd::OutOfTime | RunEnd::OutOfEvents => format!("after {} events", first.events),
+        RunEnd::Finished | RunEnd::Quiet => first
             .reports
             .iter()
             .find_map(|report| match report.what {
-                What::ObjectFailed { object, failure } => {
+                PageEvent::ObjectFailed { object, failure } => {
                     let after = report.at.since(first.began).as_secs_f64();
                     Some(format!("after {after:.0} s: object {} did not come: {failure}", object + 1))
                 }
-                What::RequestSent { .. }
-                | What::HeadReceived { .. }
-                | What::ObjectFound { .. }
-                | What::TooManyObjects { .. }
-                | What::FirstBytesReceived { .. }
-                | What::ObjectComplete { .. }
-                | What::Fault { .. }
-                | What::Finished { .. } => None,
+                PageEvent::RequestSent { .. }
+                | PageEvent::HeadReceived { .. }
+                | PageEvent::ObjectFound { .. }
+                | PageEvent::TooManyObjects { .. }
+                | PageEvent::FirstBytesReceived { .. }
+                | PageEvent::ObjectComplete { .. }
+                | PageEvent::Fault { .. }
+                | PageEvent::Finished { .. } => None,
             })
             .unwrap_or_else(|| "with nothing left to do".to_owned()),
     };

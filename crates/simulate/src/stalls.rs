@@ -11,11 +11,11 @@ use trace::{Cause, Stall};
 use wire::{Bytes, Duration, Rate, Time};
 
 use crate::page::{CLIENT, Flow};
-use crate::world::{Probe, Record, Seen};
+use crate::world::{ObservationPoint, Probe, Record};
 
 /// Facts about path and hosts beside the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct PathFacts {
     /// Towards the server.
     pub up: Rate,
     /// Towards the client.
@@ -28,7 +28,7 @@ pub struct Known {
 
 /// Account of a run's time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spent {
+pub struct TimeAccount {
     /// Time in which the path sent useful data, in either direction.
     pub working: Duration,
     /// Avoidable pauses, in order. Propagation of a request or a response is not one.
@@ -41,8 +41,8 @@ pub struct Spent {
 /// Accounts for the time since `began` between a client and a server on one path.
 ///
 /// `probes` must be in order of time, as the records are.
-pub fn spent(records: &[Record], probes: &[Probe], began: Time, known: &Known) -> Spent {
-    let mut watch = Watch::new(began, *known);
+pub fn spent(records: &[Record], probes: &[Probe], began: Time, known: &PathFacts) -> TimeAccount {
+    let mut watch = StallObserver::new(began, *known);
     let mut probes = probes.iter().peekable();
     for record in records {
         // State before this packet: the packet's own event has changed it already.
@@ -55,11 +55,11 @@ pub fn spent(records: &[Record], probes: &[Probe], began: Time, known: &Known) -
 }
 
 /// Observer of both ends.
-struct Watch {
+struct StallObserver {
     began: Time,
-    known: Known,
-    spent: Spent,
-    lines: BTreeMap<Flow, Line>,
+    known: PathFacts,
+    spent: TimeAccount,
+    lines: BTreeMap<Flow, ConnectionState>,
     /// Time until which each direction is sending: up, down.
     busy: [Time; 2],
     /// End of the useful data so far.
@@ -67,19 +67,19 @@ struct Watch {
     /// When the client last received data.
     received: Time,
     /// When the server last received a request in a datagram.
-    asked: Time,
+    requested: Time,
 }
 
 /// State of a connection.
 #[derive(Debug, Default)]
-struct Line {
+struct ConnectionState {
     syn_sent: Option<Time>,
     /// Whether a SYN or its SYN-ACK was lost, and when the client retransmitted its SYN for that.
     was_syn_lost: bool,
     syn_again: Option<Time>,
     opened: Option<Time>,
     /// The number after the last that the client has sent; 0 before its first request.
-    asked: u64,
+    requested: u64,
     /// When the server last received a request, and when it last sent data.
     request_received: Time,
     sent: Option<Time>,
@@ -139,17 +139,17 @@ impl Pause {
 /// Bytes of IPv4's and TCP's headers, without options.
 const HEADERS: u64 = 40;
 
-impl Watch {
-    fn new(began: Time, known: Known) -> Self {
+impl StallObserver {
+    fn new(began: Time, known: PathFacts) -> Self {
         Self {
             began,
             known,
-            spent: Spent::default(),
+            spent: TimeAccount::default(),
             lines: BTreeMap::new(),
             busy: [Time::ZERO; 2],
             useful_until: began,
             received: began,
-            asked: began,
+            requested: began,
         }
     }
 
@@ -159,12 +159,12 @@ impl Watch {
             return self.see_datagram(record, is_client);
         }
         match (record.seen, is_client) {
-            (Seen::Sent, true) => self.client_sends(record),
-            (Seen::Sent, false) => self.server_sends(record),
-            (Seen::Received, true) => self.server_receives(record),
-            (Seen::Received, false) => self.client_receives(record),
+            (ObservationPoint::Sent, true) => self.client_sends(record),
+            (ObservationPoint::Sent, false) => self.server_sends(record),
+            (ObservationPoint::Received, true) => self.server_receives(record),
+            (ObservationPoint::Received, false) => self.client_receives(record),
             // No host knows of the loss yet; a SYN that is retransmitted for it is needed.
-            (Seen::Lost, _) => self.line(record).was_syn_lost |= record.segment.flags.syn,
+            (ObservationPoint::Lost, _) => self.line(record).was_syn_lost |= record.segment.flags.syn,
         }
     }
 
@@ -180,14 +180,14 @@ impl Watch {
         }
     }
 
-    fn line(&mut self, record: &Record) -> &mut Line {
+    fn line(&mut self, record: &Record) -> &mut ConnectionState {
         self.lines.entry(Flow::of(record)).or_default()
     }
 
     /// A request or a response of DHTTP. Only the client's timeout reveals a lost one.
     fn see_datagram(&mut self, record: &Record, is_client: bool) {
         match (record.seen, is_client) {
-            (Seen::Sent, true) => {
+            (ObservationPoint::Sent, true) => {
                 let received = self.received;
                 let Some(pause) = self.transmit(record, 0, self.known.up) else { return };
                 match is_resend(&record.segment.payload) {
@@ -195,15 +195,15 @@ impl Watch {
                     false => self.think(&pause, Cause::ClientThink, received, pause.sent),
                 }
             }
-            (Seen::Sent, false) => {
-                let asked = self.asked;
+            (ObservationPoint::Sent, false) => {
+                let requested = self.requested;
                 if let Some(pause) = self.transmit(record, 1, self.known.down) {
-                    self.think(&pause, Cause::ServerThink, asked, pause.sent);
+                    self.think(&pause, Cause::ServerThink, requested, pause.sent);
                 }
             }
-            (Seen::Received, true) => self.asked = record.at,
-            (Seen::Received, false) => self.received = record.at,
-            (Seen::Lost, _) => {}
+            (ObservationPoint::Received, true) => self.requested = record.at,
+            (ObservationPoint::Received, false) => self.received = record.at,
+            (ObservationPoint::Lost, _) => {}
         }
     }
 
@@ -241,11 +241,11 @@ impl Watch {
         if segment.payload.is_empty() {
             return;
         }
-        let handshake = line.syn_sent.zip(line.opened).filter(|_| line.asked == 0);
+        let handshake = line.syn_sent.zip(line.opened).filter(|_| line.requested == 0);
         let syn_again = line.syn_again;
-        let is_again = segment.sequence < line.asked;
+        let is_again = segment.sequence < line.requested;
         let [held, _] = line.limits;
-        line.asked = line.asked.max(segment.end());
+        line.requested = line.requested.max(segment.end());
         let Some(pause) = pause else { return };
         if is_again {
             self.stall(&pause, Cause::RetransmissionTimeout, pause.from, pause.until);
@@ -276,10 +276,10 @@ impl Watch {
 
     fn server_receives(&mut self, record: &Record) {
         let segment = &record.segment;
-        let is_answer = Flow::of(record).is_opened_by_server() && segment.flags.syn;
+        let is_response = Flow::of(record).is_opened_by_server() && segment.flags.syn;
         let line = self.line(record);
         line.heard = record.at;
-        if is_answer {
+        if is_response {
             line.opened.get_or_insert(record.at);
         }
         if !segment.payload.is_empty() {
@@ -302,12 +302,12 @@ impl Watch {
     fn server_sends(&mut self, record: &Record) {
         let pause = self.transmit(record, 1, self.known.down);
         let left = self.busy[1];
-        let (known, asked) = (self.known, self.asked);
+        let (known, requested) = (self.known, self.requested);
         let segment = &record.segment;
         let is_ours = Flow::of(record).is_opened_by_server();
         let line = self.line(record);
         if is_ours {
-            line.request_received = asked;
+            line.request_received = requested;
             if segment.flags.syn {
                 line.syn_sent.get_or_insert(record.at);
             }
@@ -323,8 +323,10 @@ impl Watch {
         }
         let repair = line.repair(record);
         let named = pause.map(|pause| {
-            let cause = repair
-                .map_or_else(|| line.cause(record, known.wake_up), |mended| Reason::Named(mended.waited_for));
+            let cause = repair.map_or_else(
+                || line.cause(record, known.wake_up),
+                |mended| PauseReason::Named(mended.waited_for),
+            );
             (cause, pause)
         });
         line.has_short |= bytes < known.mss.get();
@@ -334,22 +336,22 @@ impl Watch {
         line.next = line.next.max(segment.end());
         line.sent = Some(record.at);
         if let Some(((syn, opened), (_, pause))) = handshake.zip(named.as_ref()) {
-            self.think(pause, Cause::ServerThink, asked, syn);
+            self.think(pause, Cause::ServerThink, requested, syn);
             self.stall(pause, Cause::ConnectionSetup, syn, opened);
             self.think(pause, Cause::ServerThink, opened, pause.sent);
             return;
         }
         match named {
-            Some((Reason::Request(received), pause)) => {
+            Some((PauseReason::Request(received), pause)) => {
                 self.think(&pause, Cause::ServerThink, received, pause.sent);
             }
             // A pause in which not even this packet would have fitted is none.
-            Some((Reason::Named(cause), pause)) if pause.length() > pause.packet => {
+            Some((PauseReason::Named(cause), pause)) if pause.length() > pause.packet => {
                 self.stall(&pause, cause, pause.from, pause.until);
             }
-            Some((Reason::Named(_), _)) | None => {}
+            Some((PauseReason::Named(_), _)) | None => {}
         }
-        if let Some(Mended { cause, first_sent, waited_for: _ }) = repair {
+        if let Some(Retransmission { cause, first_sent, waited_for: _ }) = repair {
             let at_ms = first_sent.since(self.began).as_millis_f64();
             let lost_ms = left.since(first_sent).as_millis_f64();
             self.spent.repairs.push(Stall { cause, at_ms, lost_ms });
@@ -385,7 +387,7 @@ impl Watch {
 }
 
 /// Why the server's data comes after a pause.
-enum Reason {
+enum PauseReason {
     /// A request was in flight; it arrived at this time.
     Request(Time),
     /// By its name.
@@ -394,7 +396,7 @@ enum Reason {
 
 /// A retransmission.
 #[derive(Clone, Copy)]
-struct Mended {
+struct Retransmission {
     /// Cause by which the loss was detected.
     cause: Cause,
     first_sent: Time,
@@ -402,10 +404,10 @@ struct Mended {
     waited_for: Cause,
 }
 
-impl Line {
+impl ConnectionState {
     /// Classifies data that is retransmitted: how its loss was detected, and when it was first sent. `None` for
     /// new data.
-    fn repair(&mut self, record: &Record) -> Option<Mended> {
+    fn repair(&mut self, record: &Record) -> Option<Retransmission> {
         let start = record.segment.sequence;
         if start >= self.next {
             return None;
@@ -422,7 +424,7 @@ impl Line {
             self.repairing = Some((cause, self.next));
         }
         let first = self.first_sent.range(..=start).next_back();
-        Some(Mended {
+        Some(Retransmission {
             cause,
             first_sent: first.map_or(record.at, |(_, at)| *at),
             // What follows in a recovery leaves as acknowledgements let it.
@@ -435,7 +437,7 @@ impl Line {
     }
 
     /// Reason why data that leaves now did not leave before.
-    fn cause(&self, record: &Record, wake_up: Duration) -> Reason {
+    fn cause(&self, record: &Record, wake_up: Duration) -> PauseReason {
         let [_, limit] = self.limits;
         let has_answered = self.sent.is_some_and(|sent| sent >= self.request_received);
         let ack = self.last_ack.filter(|ack| ack.received == record.at);
@@ -443,9 +445,9 @@ impl Line {
         let delayed = || {
             if ack.is_some_and(|ack| ack.had_short) { Cause::ShortInitialSegment } else { Cause::DelayedAck }
         };
-        Reason::Named(match (limit, is_delayed) {
+        PauseReason::Named(match (limit, is_delayed) {
             (Limit::Nothing, _) if has_answered => Cause::ServerThink,
-            (Limit::Nothing, _) => return Reason::Request(self.request_received),
+            (Limit::Nothing, _) => return PauseReason::Request(self.request_received),
             (Limit::Nagle, true) => Cause::NagleDelayedAck,
             (Limit::Nagle, false) => Cause::Nagle,
             (Limit::ReceiveWindow, _) => Cause::ReceiveWindowLimited,

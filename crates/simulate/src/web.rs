@@ -6,19 +6,19 @@
 //! | [`browser`] | a client that fetches a page |
 //! | [`fetcher`] | its state machine: HTTP over its own connections, or DHTTP |
 //! | [`server`] | a server that holds the page |
-//! | [`desk`] | the part of the server that speaks DHTTP |
+//! | [`dhttp_service`] | the part of the server that speaks DHTTP |
 //!
 //! HTTP is spoken by `http1`, `pageload` and `dhttp-proto`, the same code that runs over kernel sockets.
 
 pub mod browser;
-pub mod desk;
+pub mod dhttp_service;
 pub mod fetcher;
 pub mod server;
 
 use wire::Time;
 
 pub use browser::{Browser, BrowserConfig, BrowserTimes, WarmUp};
-pub use desk::{DhttpCounts, DhttpServer};
+pub use dhttp_service::{DhttpCounts, DhttpServer};
 pub use fetcher::DhttpClient;
 pub use server::{HeadSizes, ServerTimes, WebServer};
 

@@ -32,8 +32,8 @@ use wire::{Bytes, Seed, Time};
 use crate::capture;
 pub use application::{Action, Application, Datagram, Input, SocketId};
 pub use host::{Address, Counters, HostConfig};
-use host::{Host, Step};
-pub use recorder::{Probe, Record, Recorder, Seen};
+use host::{Host, HostOutput};
+pub use recorder::{ObservationPoint, Probe, Record, Recorder};
 use schedule::{Schedule, Wake};
 
 /// Hosts, links and time.
@@ -83,7 +83,7 @@ pub struct Bounds {
 
 /// Reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunEnd {
     /// An application ended it.
     Finished,
     /// No event is left.
@@ -150,15 +150,15 @@ impl<A: Application> World<A> {
 
     /// Runs until one of `bounds` is reached, an application ends the run, or no event is left. May be called
     /// again to continue.
-    pub fn run(&mut self, bounds: Bounds) -> Ended {
+    pub fn run(&mut self, bounds: Bounds) -> RunEnd {
         while let Some((at, wake)) = self.schedule.pop() {
             if at > bounds.until {
                 self.schedule.push(at, wake);
-                return Ended::OutOfTime;
+                return RunEnd::OutOfTime;
             }
             if self.events >= bounds.events {
                 self.schedule.push(at, wake);
-                return Ended::OutOfEvents;
+                return RunEnd::OutOfEvents;
             }
             self.now = at;
             self.events += 1;
@@ -168,10 +168,10 @@ impl<A: Application> World<A> {
                 Wake::Application(host) => self.work(host, |host, now| host.take_turn(now)),
             };
             if is_finished {
-                return Ended::Finished;
+                return RunEnd::Finished;
             }
         }
-        Ended::Quiet
+        RunEnd::Quiet
     }
 
     /// The time now.
@@ -276,7 +276,7 @@ impl<A: Application> World<A> {
         }
         let Packet { from, to, hops: _, segment } = packet;
         if let Some(recorder) = &mut self.recorder {
-            recorder.note(self.now, Seen::Received, from, to, &segment);
+            recorder.note(self.now, ObservationPoint::Received, from, to, &segment);
         }
         self.work(to.host, |host, now| host.receive(now, from, to, segment))
     }
@@ -288,21 +288,21 @@ impl<A: Application> World<A> {
         begin(host, now);
         loop {
             match self.hosts[usize::from(id.0)].step(now) {
-                Step::Transmit { from, to, segment } => self.transmit(from, to, segment),
-                Step::Schedule(at, wake) => self.schedule.push(at, wake),
-                Step::Finished => {
+                HostOutput::Transmit { from, to, segment } => self.transmit(from, to, segment),
+                HostOutput::Schedule(at, wake) => self.schedule.push(at, wake),
+                HostOutput::Finished => {
                     // If there is another run, the host continues in it.
                     self.schedule.push(now, Wake::Application(id));
                     return true;
                 }
-                Step::Rest => return false,
+                HostOutput::Rest => return false,
             }
         }
     }
 
     fn transmit(&mut self, from: Address, to: Address, segment: Segment) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.note(self.now, Seen::Sent, from, to, &segment);
+            recorder.note(self.now, ObservationPoint::Sent, from, to, &segment);
         }
         let first = self.routes.get(&(from.host, to.host)).and_then(|route| route.first().copied());
         if let Some(link) = first {
@@ -322,7 +322,7 @@ impl<A: Application> World<A> {
             Fate::Accepted => {}
             Fate::Dropped(packet) | Fate::Lost(packet) => {
                 if let Some(recorder) = &mut self.recorder {
-                    recorder.note(self.now, Seen::Lost, packet.from, packet.to, &packet.segment);
+                    recorder.note(self.now, ObservationPoint::Lost, packet.from, packet.to, &packet.segment);
                 }
             }
         }

@@ -5,12 +5,12 @@ extern crate roundtrip_simulate as simulate;
 
 use std::sync::Arc;
 
-use pageload::robot::{What, named_at};
+use pageload::robot::{PageEvent, named_at};
 use scenario::page::contents::{HOST, file};
 use scenario::programs::ProgramKey;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
 use simulate::page::Contents;
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::{Experiment, Hosts, PageResult};
 use wire::{Bytes, Duration};
 
 fn scenario(page: Page, protocol: Protocol) -> Scenario {
@@ -22,17 +22,17 @@ fn microscape(protocol: Protocol) -> Scenario {
     scenario(Page::named("microscape").unwrap(), protocol)
 }
 
-fn run(scenario: &Scenario) -> Fetched {
+fn run(scenario: &Scenario) -> PageResult {
     Experiment::new(scenario, Hosts::default()).unwrap().run(0, false).unwrap()
 }
 
-fn said(mut scenario: Scenario, said: &[(ProgramKey, &str)]) -> Scenario {
-    said.iter().for_each(|(key, text)| scenario.programs.set(*key, text).unwrap());
+fn printed(mut scenario: Scenario, printed: &[(ProgramKey, &str)]) -> Scenario {
+    printed.iter().for_each(|(key, text)| scenario.programs.set(*key, text).unwrap());
     scenario
 }
 
-fn found(fetched: &Fetched) -> usize {
-    fetched.reports.iter().filter(|report| matches!(report.what, What::ObjectFound { .. })).count()
+fn found(fetched: &PageResult) -> usize {
+    fetched.reports.iter().filter(|report| matches!(report.what, PageEvent::ObjectFound { .. })).count()
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn bodies_coded_in_advance_or_on_the_fly_are_decoded_as_they_arrive() {
     for coding in ["deflate", "gzip", "br", "zstd", "gzip+br"] {
         let ways = ["beforehand", "on-the-fly"].map(|when| {
             let keys = [(ProgramKey::ClientCodings, coding), (ProgramKey::ServerCompression, when)];
-            run(&said(microscape(Protocol::Http11Pipelined), &keys))
+            run(&printed(microscape(Protocol::Http11Pipelined), &keys))
         });
         assert!(
             ways.iter().all(|fetched| found(fetched) == 42 && fetched.elapsed < plain.elapsed),
@@ -96,10 +96,11 @@ fn bodies_coded_in_advance_or_on_the_fly_are_decoded_as_they_arrive() {
         assert!(ways[0].down.payload_bytes + 25_000 < plain.down.payload_bytes, "{coding}");
     }
     let named = run(&microscape(Protocol::Http11PipelinedDeflate));
-    let asked = run(&said(microscape(Protocol::Http11Pipelined), &[(ProgramKey::ClientCodings, "deflate")]));
-    assert_eq!(named.down, asked.down);
+    let requested =
+        run(&printed(microscape(Protocol::Http11Pipelined), &[(ProgramKey::ClientCodings, "deflate")]));
+    assert_eq!(named.down, requested.down);
     let none = [(ProgramKey::ClientCodings, "gzip"), (ProgramKey::ServerCompression, "none")];
-    let none = run(&said(microscape(Protocol::Http11Pipelined), &none));
+    let none = run(&printed(microscape(Protocol::Http11Pipelined), &none));
     assert_eq!(none.down.payload_bytes, plain.down.payload_bytes);
 }
 
@@ -108,8 +109,9 @@ fn revalidation_works_for_coded_and_plain_objects() {
     for keys in [&[][..], &[(ProgramKey::ClientCodings, "br")]] {
         for validation in ["entity-tags", "dates"] {
             let again = Scenario { visit: Visit::Revalidate, ..microscape(Protocol::Http11Pipelined) };
-            let fetched = run(&said(said(again, keys), &[(ProgramKey::ClientValidation, validation)]));
-            let is_unchanged = |what: &What| matches!(what, What::ObjectComplete { status: 304, .. });
+            let fetched = run(&printed(printed(again, keys), &[(ProgramKey::ClientValidation, validation)]));
+            let is_unchanged =
+                |what: &PageEvent| matches!(what, PageEvent::ObjectComplete { status: 304, .. });
             let unchanged = fetched.reports.iter().filter(|report| is_unchanged(&report.what)).count();
             assert_eq!(unchanged, 43, "{keys:?} {validation}");
         }
@@ -150,11 +152,11 @@ fn rejects_codings_of_unknown_contents_and_unrequested_compression() {
     let sized = scenario(Page::named("w3c-page").unwrap(), Protocol::Http11);
     let refusal = |scenario| Experiment::new(&scenario, Hosts::default()).unwrap_err().to_string();
     assert_eq!(
-        refusal(said(sized, &[(ProgramKey::ClientCodings, "gzip")])),
+        refusal(printed(sized, &[(ProgramKey::ClientCodings, "gzip")])),
         "the simulator cannot do codings of w3c-page, of which only sizes are known; name microscape, or a folder"
     );
     assert_eq!(
-        refusal(said(microscape(Protocol::Http11), &[(ProgramKey::ServerCompression, "on-the-fly")])),
+        refusal(printed(microscape(Protocol::Http11), &[(ProgramKey::ServerCompression, "on-the-fly")])),
         "the simulator cannot do a compression that no client asks for; say what it takes, as client-codings = \"gzip\""
     );
 }

@@ -71,7 +71,7 @@ pub fn path() -> String {
 }
 
 fn find(program: &str) -> Option<PathBuf> {
-    env::split_paths(&path()).map(|folder| folder.join(program)).find(|path| path.is_file())
+    env::split_paths(&path()).map(|directory| directory.join(program)).find(|path| path.is_file())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use wire::{Duration, Time};
 
-use crate::config::{Acks, Odd};
+use crate::config::{Acks, OddSegmentAck};
 use crate::receive::Receiver;
 
 /// Data not acknowledged yet, and the deadline of its acknowledgement.
@@ -40,21 +40,21 @@ struct Linux {
 }
 
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
-const LINUX_LEAST: Duration = Duration::from_millis(40);
+const LINUX_MIN_DELAY: Duration = Duration::from_millis(40);
 /// `TCP_DELACK_MAX`.
-const LINUX_MOST: Duration = Duration::from_millis(200);
+const LINUX_MAX_DELAY: Duration = Duration::from_millis(200);
 /// Linux 2.0: the first estimate and the maximum, a third and a half of `HZ`; and a jiffy.
 const LINUX_2_0_FIRST: Duration = Duration::from_millis(330);
-const LINUX_2_0_MOST: Duration = Duration::from_millis(500);
+const LINUX_2_0_MAX_DELAY: Duration = Duration::from_millis(500);
 const LINUX_2_0_JIFFY: Duration = Duration::from_millis(10);
 /// `TCP_MAX_QUICKACKS`.
 const LINUX_QUICK: u8 = 16;
 /// `TCP_MIN_MSS + sizeof(struct tcphdr)` less the header: the initial `rcv_mss`.
-const LINUX_FIRST_LARGEST: u64 = 536;
+const LINUX_FIRST_MAX_SEGMENT: u64 = 536;
 
 /// Facts about arrived data that acknowledging depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrived {
+pub(super) struct ArrivedData {
     /// Bytes.
     pub bytes: u64,
     /// Whether the sender pushed.
@@ -72,7 +72,7 @@ impl Acknowledger {
             is_interactive: false,
             delay: Duration::ZERO,
             last_arrival: Time::ZERO,
-            largest: if mss < LINUX_FIRST_LARGEST { mss } else { LINUX_FIRST_LARGEST },
+            largest: if mss < LINUX_FIRST_MAX_SEGMENT { mss } else { LINUX_FIRST_MAX_SEGMENT },
             pushed: 0,
         };
         Self { policy, mss, is_due: false, deadline: None, segments: 0, bytes: 0, linux }
@@ -81,7 +81,7 @@ impl Acknowledger {
     /// Sets the negotiated segment size.
     pub(super) fn set_mss(&mut self, mss: u64) {
         self.mss = mss;
-        self.linux.largest = mss.min(LINUX_FIRST_LARGEST);
+        self.linux.largest = mss.min(LINUX_FIRST_MAX_SEGMENT);
     }
 
     /// Whether an acknowledgement must leave now.
@@ -105,7 +105,7 @@ impl Acknowledger {
         let delay = match self.policy {
             Acks::EverySegment => return,
             Acks::Counted { segments: _, odd } | Acks::ReadBytes { odd } => odd,
-            Acks::Linux => Odd::After(LINUX_LEAST),
+            Acks::Linux => OddSegmentAck::After(LINUX_MIN_DELAY),
         };
         self.is_due = false;
         self.wait(now, delay);
@@ -118,10 +118,10 @@ impl Acknowledger {
     }
 
     /// Notes data that arrived in order, with no gap before or after it.
-    pub(super) fn arrive(&mut self, now: Time, arrived: Arrived, receiver: &Receiver) {
+    pub(super) fn arrive(&mut self, now: Time, arrived: ArrivedData, receiver: &Receiver) {
         self.segments = self.segments.saturating_add(1);
         self.bytes += arrived.bytes;
-        if let Acks::Counted { segments: _, odd: Odd::Estimated } = self.policy {
+        if let Acks::Counted { segments: _, odd: OddSegmentAck::Estimated } = self.policy {
             self.linux.estimate(now, arrived.rto);
         }
         match self.policy {
@@ -140,14 +140,14 @@ impl Acknowledger {
 
     /// Notes that the application has read; `opened` is the window's growth since it was last advertised.
     pub(super) fn read(&mut self, opened: u64, receiver: &Receiver) {
-        let told = receiver.edge().saturating_sub(receiver.next());
+        let reported = receiver.edge().saturating_sub(receiver.next());
         let is_wide_open = match self.policy {
             // Only a sender that may be stuck needs an update (RFC 1122, section 4.2.3.3).
             Acks::EverySegment | Acks::Counted { segments: _, odd: _ } => {
-                2 * opened >= receiver.size() || (told < self.mss && opened >= self.mss)
+                2 * opened >= receiver.size() || (reported < self.mss && opened >= self.mss)
             }
             Acks::ReadBytes { odd: _ } => opened >= 2 * self.mss || 2 * opened >= receiver.size(),
-            Acks::Linux => 2 * told <= receiver.size() && receiver.space() >= 2 * told.max(self.mss),
+            Acks::Linux => 2 * reported <= receiver.size() && receiver.space() >= 2 * reported.max(self.mss),
         };
         if is_wide_open || (self.policy == Acks::Linux && self.is_read_enough(receiver)) {
             self.is_due = true;
@@ -159,7 +159,7 @@ impl Acknowledger {
         if self.linux.quick > 0 && self.bytes > 0 {
             self.linux.quick -= 1;
             if self.linux.quick == 0 {
-                self.linux.delay = LINUX_LEAST;
+                self.linux.delay = LINUX_MIN_DELAY;
             }
         }
         self.is_due = false;
@@ -180,24 +180,24 @@ impl Acknowledger {
         self.is_due = true;
         if self.linux.is_interactive {
             self.linux.is_interactive = false;
-            self.linux.delay = LINUX_LEAST;
+            self.linux.delay = LINUX_MIN_DELAY;
         } else {
             self.linux.delay = (self.linux.delay * 2).min(rto);
         }
     }
 
-    fn wait(&mut self, now: Time, odd: Odd) {
+    fn wait(&mut self, now: Time, odd: OddSegmentAck) {
         if self.deadline.is_none() {
             self.deadline = match odd {
-                Odd::Never => None,
-                Odd::After(delay) => Some(now + delay),
-                Odd::Estimated => Some(now + self.linux.delay.min(LINUX_2_0_MOST)),
-                Odd::OnTick(ticks) => Some(ticks.after(now)),
+                OddSegmentAck::Never => None,
+                OddSegmentAck::After(delay) => Some(now + delay),
+                OddSegmentAck::Estimated => Some(now + self.linux.delay.min(LINUX_2_0_MAX_DELAY)),
+                OddSegmentAck::OnTick(ticks) => Some(ticks.after(now)),
             };
         }
     }
 
-    fn arrive_linux(&mut self, now: Time, arrived: Arrived, receiver: &Receiver) {
+    fn arrive_linux(&mut self, now: Time, arrived: ArrivedData, receiver: &Receiver) {
         let linux = &mut self.linux;
         if arrived.bytes >= linux.largest {
             linux.largest = arrived.bytes.min(self.mss);
@@ -231,9 +231,9 @@ impl Linux {
         self.last_arrival = now;
         if self.delay == Duration::ZERO {
             self.quick = quick;
-            self.delay = LINUX_LEAST;
-        } else if pause <= LINUX_LEAST / 2 {
-            self.delay = self.delay / 2 + LINUX_LEAST / 2;
+            self.delay = LINUX_MIN_DELAY;
+        } else if pause <= LINUX_MIN_DELAY / 2 {
+            self.delay = self.delay / 2 + LINUX_MIN_DELAY / 2;
         } else if pause < self.delay {
             self.delay = (self.delay / 2 + pause).min(rto);
         } else if pause > rto {
@@ -256,12 +256,12 @@ impl Linux {
 
     /// `tcp_send_delayed_ack`.
     fn delay_now(&self, round_trip: Option<Duration>) -> Duration {
-        if self.delay <= LINUX_LEAST {
+        if self.delay <= LINUX_MIN_DELAY {
             return self.delay;
         }
         let is_talk = self.is_interactive || self.pushed > 0;
-        let most = if is_talk { LINUX_MOST } else { Duration::from_millis(500) };
-        let most = round_trip.map_or(most, |round_trip| most.min(round_trip.max(LINUX_LEAST)));
-        self.delay.min(most).min(LINUX_MOST)
+        let most = if is_talk { LINUX_MAX_DELAY } else { Duration::from_millis(500) };
+        let most = round_trip.map_or(most, |round_trip| most.min(round_trip.max(LINUX_MIN_DELAY)));
+        self.delay.min(most).min(LINUX_MAX_DELAY)
     }
 }

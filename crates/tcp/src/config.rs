@@ -92,14 +92,14 @@ pub enum Acks {
         /// Usually 2.
         segments: u8,
         /// The odd one.
-        odd: Odd,
+        odd: OddSegmentAck,
     },
     /// BSD's: when reading has freed two segments' worth of *bytes* (or half the buffer), so that a short and a
     /// full segment are not enough; the odd one as `odd` says. (`tcp_output`'s window update, Stevens vol. 2,
     /// section 26.3.)
     ReadBytes {
         /// The odd one.
-        odd: Odd,
+        odd: OddSegmentAck,
     },
     /// Linux's: immediately while the connection is young, then beyond one segment's worth, or when the
     /// application has read pushed data; else after 40 to 200 ms, adapted to the time between arrivals.
@@ -108,7 +108,7 @@ pub enum Acks {
 
 /// Acknowledgement of a segment that no other follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Odd {
+pub enum OddSegmentAck {
     /// Never by itself: the lower bound of `papers/heidemann-model#table-5`.
     Never,
     /// After this long: a timer per connection.

@@ -23,7 +23,7 @@ pub(super) struct Window {
 
 /// Facts about an acknowledgement that the window depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Acknowledged {
+pub(super) struct AckFacts {
     /// Bytes newly acknowledged.
     pub bytes: u64,
     /// Segments newly acknowledged.
@@ -92,7 +92,7 @@ impl Window {
     }
 
     /// Grows at a new acknowledgement, if the window limited sending.
-    pub(super) fn grow(&mut self, now: Time, ack: Acknowledged) {
+    pub(super) fn grow(&mut self, now: Time, ack: AckFacts) {
         if self.is_slow_start() {
             if let (Some(hystart), Some(round_trip)) = (&mut self.hystart, ack.round_trip)
                 && hystart.is_enough(now, &ack, round_trip, self.cwnd / self.mss)
@@ -148,7 +148,7 @@ impl Window {
     }
 
     /// Slow start. Returns the bytes beyond its end, which count for congestion avoidance.
-    fn grow_slowly(&mut self, ack: &Acknowledged) -> u64 {
+    fn grow_slowly(&mut self, ack: &AckFacts) -> u64 {
         let worth = match self.config.growth {
             Growth::PerAck => {
                 self.cwnd += self.mss;
@@ -166,7 +166,7 @@ impl Window {
         worth - used
     }
 
-    fn avoid(&mut self, now: Time, bytes: u64, ack: &Acknowledged) {
+    fn avoid(&mut self, now: Time, bytes: u64, ack: &AckFacts) {
         match (self.config.avoidance, self.config.growth) {
             (Avoidance::Reno, Growth::PerAck) => self.cwnd += (self.mss * self.mss / self.cwnd).max(1),
             (Avoidance::Reno, Growth::PerByte { most: _ }) => {
@@ -213,7 +213,7 @@ mod tests {
 
     fn acknowledge(window: &mut Window, segments: u64) {
         let bytes = segments * 100;
-        let ack = Acknowledged { bytes, segments, number: 0, next: 0, round_trip: None };
+        let ack = AckFacts { bytes, segments, number: 0, next: 0, round_trip: None };
         window.grow(Time::ZERO, ack);
     }
 

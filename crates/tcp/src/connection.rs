@@ -27,7 +27,7 @@ pub struct Connection {
     pub(super) config: Config,
     pub(super) state: State,
     pub(super) is_server: bool,
-    pub(super) agreed: Agreed,
+    pub(super) agreed: NegotiatedParameters,
     pub(super) introduction: Introduction,
     /// The connection count in the peer's SYN, and whether it requested a cookie.
     pub(super) peer_count: Option<u32>,
@@ -46,7 +46,7 @@ pub struct Connection {
     pub(super) loss: Loss,
     pub(super) rack: Rack,
     pub(super) timer: RetransmissionTimer,
-    pub(super) timed: Option<Timed>,
+    pub(super) timed: Option<TimedSegment>,
     pub(super) usage: Usage,
     pub(super) pacer: Pacer,
     pub(super) persist: Persist,
@@ -57,7 +57,7 @@ pub struct Connection {
     /// The timeout that was returned last: no timer expires before it.
     wakes: Time,
     pub(super) events: Events,
-    pub(super) wants: Wants,
+    pub(super) wants: PendingSegments,
     /// End of TIME_WAIT, or of FIN_WAIT_2 without an application.
     pub(super) forget_at: Option<Time>,
     pub(super) last_sent: Time,
@@ -78,7 +78,7 @@ pub struct Connection {
 
 /// Parameters negotiated by both ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Agreed {
+pub(super) struct NegotiatedParameters {
     /// Payload of a full segment, without options.
     pub mss: u64,
     pub timestamps: bool,
@@ -104,7 +104,7 @@ pub(super) struct PeerWindow {
 
 /// The one segment whose round trip is measured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timed {
+pub(super) struct TimedSegment {
     /// Number after its last.
     pub end: u64,
     pub at: Time,
@@ -115,7 +115,7 @@ pub(super) struct Timed {
 /// Segments to send as soon as it is polled.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a segment that waits, independent of the others")]
-pub(super) struct Wants {
+pub(super) struct PendingSegments {
     pub syn: bool,
     pub reset: bool,
     /// A retransmission that no window limits.
@@ -155,7 +155,14 @@ impl Connection {
     fn new(config: Config, state: State) -> Result<Self, ConfigError> {
         config.check()?;
         let mss = u64::from(config.mss);
-        let agreed = Agreed { mss, timestamps: false, sack: false, scales: false, scale: 0, peer_scale: 0 };
+        let agreed = NegotiatedParameters {
+            mss,
+            timestamps: false,
+            sack: false,
+            scales: false,
+            scale: 0,
+            peer_scale: 0,
+        };
         Ok(Self {
             state,
             is_server: state == State::Listen,
@@ -181,7 +188,7 @@ impl Connection {
             acks: Acknowledger::new(config.acks, mss),
             wakes: Time::MAX,
             events: Events::default(),
-            wants: Wants::default(),
+            wants: PendingSegments::default(),
             forget_at: None,
             last_sent: Time::ZERO,
             limit: Limit::Nothing,
@@ -360,7 +367,7 @@ impl Connection {
         self.pacer.stop();
         self.rack.stop();
         let reset = self.wants.reset;
-        self.wants = Wants { reset, ..Wants::default() };
+        self.wants = PendingSegments { reset, ..PendingSegments::default() };
     }
 
     /// Whether the connection has ended.

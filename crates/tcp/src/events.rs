@@ -52,9 +52,9 @@ mod tests {
         let mut events =
             Events { failed: Some(Failure::Reset), readable: true, connected: true, ..Events::default() };
         events.peer_finished = true;
-        let told: Vec<Event> = std::iter::from_fn(|| events.next()).collect();
+        let reported: Vec<Event> = std::iter::from_fn(|| events.next()).collect();
         let expected =
             [Event::Connected, Event::Readable, Event::PeerFinished, Event::Failed(Failure::Reset)];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }

@@ -12,7 +12,7 @@ use crate::config::Counting;
 /// Segments outstanding, oldest first.
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentSegment>,
     counting: Counting,
     mss: u64,
     /// Weights: of all segments, of those SACKed, of those lost and waiting for retransmission.
@@ -23,12 +23,12 @@ pub(super) struct Flight {
     search_from: usize,
     /// End of the furthest SACKed range.
     furthest_sacked: u64,
-    delivered: Delivered,
+    delivered: DeliveredSegments,
 }
 
 /// One segment outstanding.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentSegment {
     start: u64,
     end: u64,
     at: Time,
@@ -49,7 +49,7 @@ enum Fate {
 
 /// The latest-sent segments among those that arrived since the last call: when each left, and its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Delivered {
+pub(super) struct DeliveredSegments {
     /// Of segments sent once.
     pub once: Option<(Time, u64)>,
     /// Of retransmitted segments.
@@ -58,7 +58,7 @@ pub(super) struct Delivered {
 
 /// Result of a cumulative acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct AckResult {
     /// When the last segment that was sent only once left: a round trip may be measured from it.
     pub sent: Option<Time>,
     /// Number of segments.
@@ -76,7 +76,7 @@ impl Flight {
             lost: 0,
             search_from: 0,
             furthest_sacked: 0,
-            delivered: Delivered { once: None, again: None },
+            delivered: DeliveredSegments { once: None, again: None },
         }
     }
 
@@ -122,18 +122,18 @@ impl Flight {
     /// Notes that a segment left.
     pub(super) fn push(&mut self, start: u64, end: u64, at: Time) {
         self.all += self.weigh(start, end);
-        self.sent.push_back(Sent { start, end, at, fate: Fate::Unknown, resent: false });
+        self.sent.push_back(SentSegment { start, end, at, fate: Fate::Unknown, resent: false });
     }
 
     /// Removes everything before `number`, which has arrived.
-    pub(super) fn acknowledge(&mut self, number: u64) -> Taken {
-        let mut taken = Taken { sent: None, segments: 0 };
+    pub(super) fn acknowledge(&mut self, number: u64) -> AckResult {
+        let mut taken = AckResult { sent: None, segments: 0 };
         while let Some(first) = self.sent.front().copied()
             && first.start < number
         {
             self.unweigh(&first);
             if first.end > number {
-                let rest = Sent { start: number, ..first };
+                let rest = SentSegment { start: number, ..first };
                 self.weigh_in(&rest);
                 if let Some(front) = self.sent.front_mut() {
                     *front = rest;
@@ -201,7 +201,7 @@ impl Flight {
         &mut self,
         now: Time,
         newest: (Time, u64),
-        patience: Duration,
+        timeout: Duration,
     ) -> (bool, Option<Time>) {
         let (mut any, mut later) = (false, None);
         for place in 0..self.sent.len() {
@@ -209,7 +209,7 @@ impl Flight {
             if sent.fate != Fate::Unknown || (sent.at, sent.end) >= newest {
                 continue;
             }
-            let due = sent.at + patience;
+            let due = sent.at + timeout;
             if due <= now {
                 self.set_fate(place, Fate::Lost);
                 any = true;
@@ -221,7 +221,7 @@ impl Flight {
     }
 
     /// Takes the segments that arrived since the last call.
-    pub(super) fn take_delivered(&mut self) -> Delivered {
+    pub(super) fn take_delivered(&mut self) -> DeliveredSegments {
         std::mem::take(&mut self.delivered)
     }
 
@@ -280,7 +280,7 @@ impl Flight {
     fn set_fate(&mut self, place: usize, fate: Fate) {
         let before = self.sent[place];
         self.unweigh(&before);
-        let after = Sent { fate, ..before };
+        let after = SentSegment { fate, ..before };
         self.weigh_in(&after);
         self.sent[place] = after;
         if fate == Fate::Lost {
@@ -295,7 +295,7 @@ impl Flight {
         }
     }
 
-    fn weigh_in(&mut self, sent: &Sent) {
+    fn weigh_in(&mut self, sent: &SentSegment) {
         let weight = self.weigh(sent.start, sent.end);
         self.all += weight;
         match sent.fate {
@@ -305,7 +305,7 @@ impl Flight {
         }
     }
 
-    fn unweigh(&mut self, sent: &Sent) {
+    fn unweigh(&mut self, sent: &SentSegment) {
         let weight = self.weigh(sent.start, sent.end);
         self.all -= weight;
         match sent.fate {
@@ -316,8 +316,8 @@ impl Flight {
     }
 }
 
-impl Delivered {
-    fn note(&mut self, sent: &Sent) {
+impl DeliveredSegments {
+    fn note(&mut self, sent: &SentSegment) {
         let newest = if sent.resent { &mut self.again } else { &mut self.once };
         *newest = (*newest).max(Some((sent.at, sent.end)));
     }
@@ -336,9 +336,9 @@ mod tests {
     #[test]
     fn acknowledgement_removes_whole_segments_and_parts() {
         let mut flight = flight_of(4);
-        assert_eq!(flight.acknowledge(25), Taken { sent: Some(Time::from_nanos(1)), segments: 2 });
+        assert_eq!(flight.acknowledge(25), AckResult { sent: Some(Time::from_nanos(1)), segments: 2 });
         assert_eq!(flight.weight(), 15);
-        assert_eq!(flight.acknowledge(40), Taken { sent: Some(Time::from_nanos(3)), segments: 2 });
+        assert_eq!(flight.acknowledge(40), AckResult { sent: Some(Time::from_nanos(3)), segments: 2 });
         assert!(flight.is_empty());
     }
 
@@ -365,7 +365,7 @@ mod tests {
         flight.lose_all();
         assert_eq!(flight.weight(), 0);
         assert_eq!(flight.resend(Time::from_nanos(9)), Some((0, 10)));
-        assert_eq!(flight.acknowledge(10), Taken { sent: None, segments: 1 });
+        assert_eq!(flight.acknowledge(10), AckResult { sent: None, segments: 1 });
         assert!(flight.has_lost());
     }
 

@@ -4,14 +4,14 @@
 
 use wire::{Duration, Time};
 
-use crate::congestion::Acknowledged;
+use crate::congestion::AckFacts;
 
 /// Minimum window in segments for the tests (`hystart_low_window`).
-const LEAST_WINDOW: u64 = 16;
+const MIN_WINDOW: u64 = 16;
 /// Acknowledgements no further apart than this are one train (`hystart_ack_delta_us`).
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 /// Minimum round trip samples (`HYSTART_MIN_SAMPLES`).
-const LEAST_SAMPLES: u8 = 8;
+const MIN_SAMPLES: u8 = 8;
 
 /// State of HyStart.
 #[derive(Clone, Debug, Default)]
@@ -35,13 +35,7 @@ struct Round {
 
 impl HyStart {
     /// Whether slow start should end with this acknowledgement. `window` is in segments.
-    pub(super) fn is_enough(
-        &mut self,
-        now: Time,
-        ack: &Acknowledged,
-        round_trip: Duration,
-        window: u64,
-    ) -> bool {
+    pub(super) fn is_enough(&mut self, now: Time, ack: &AckFacts, round_trip: Duration, window: u64) -> bool {
         if self.is_over {
             return false;
         }
@@ -52,7 +46,7 @@ impl HyStart {
             Some(round) if ack.number <= round.end => round,
             Some(_) | None => self.round.insert(fresh),
         };
-        if window < LEAST_WINDOW {
+        if window < MIN_WINDOW {
             return false;
         }
         self.is_over = round.is_long_train(now, least) | round.is_slower(round_trip, least);
@@ -71,7 +65,7 @@ impl Round {
 
     fn is_slower(&mut self, round_trip: Duration, least: Duration) -> bool {
         self.least = self.least.min(round_trip);
-        if self.samples < LEAST_SAMPLES {
+        if self.samples < MIN_SAMPLES {
             self.samples += 1;
             return false;
         }
@@ -90,7 +84,7 @@ mod tests {
     fn enough_at(gap: Duration, round_trip: Duration) -> Option<u64> {
         let mut hystart = HyStart { least: Some(Duration::from_millis(40)), ..HyStart::default() };
         (1..=20).find(|n| {
-            let ack = Acknowledged { bytes: 1, segments: 1, number: *n, next: 20, round_trip: None };
+            let ack = AckFacts { bytes: 1, segments: 1, number: *n, next: 20, round_trip: None };
             hystart.is_enough(Time::ZERO + gap * *n, &ack, round_trip, 20)
         })
     }

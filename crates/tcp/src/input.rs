@@ -4,9 +4,9 @@
 
 use wire::{Duration, Time};
 
-use crate::acks::Arrived;
+use crate::acks::ArrivedData;
 use crate::config::Estimator;
-use crate::congestion::Acknowledged;
+use crate::congestion::AckFacts;
 use crate::connection::Connection;
 use crate::interface::{Failure, State};
 use crate::receive::Arrival;
@@ -48,7 +48,7 @@ impl Connection {
         // Data of a trusted SYN lies in the window, though none was advertised.
         self.receiver.advertised(self.receiver.window(self.agreed.mss));
         self.take_data(now, segment);
-        if self.answers_late() {
+        if self.responses_late() {
             self.acks.postpone(now);
         } else {
             self.wants.syn = true;
@@ -56,14 +56,14 @@ impl Connection {
     }
 
     fn arrive_in_syn_sent(&mut self, now: Time, segment: &Segment) {
-        let is_answer = segment.flags.ack && (1..=self.next.max(1)).contains(&segment.acknowledgement);
+        let is_response = segment.flags.ack && (1..=self.next.max(1)).contains(&segment.acknowledgement);
         if segment.flags.rst {
-            if is_answer {
+            if is_response {
                 self.fail(Failure::Refused);
             }
             return;
         }
-        if !segment.flags.syn || !is_answer {
+        if !segment.flags.syn || !is_response {
             return;
         }
         self.begin(now, segment);
@@ -251,7 +251,7 @@ impl Connection {
             || self.usage.allows_growth(self.window.cwnd(), self.window.is_slow_start());
         if may_grow && is_used {
             let segments = taken.segments;
-            self.window.grow(now, Acknowledged { bytes, segments, number, next: self.next, round_trip });
+            self.window.grow(now, AckFacts { bytes, segments, number, next: self.next, round_trip });
         }
         if self.flight.is_empty() {
             self.timer.stop();
@@ -351,7 +351,7 @@ impl Connection {
         let before = self.receiver.next();
         match self.receiver.take(start, &segment.payload) {
             Arrival::InOrder => {
-                let arrived = Arrived {
+                let arrived = ArrivedData {
                     bytes: self.receiver.next() - before,
                     is_pushed: segment.flags.psh,
                     rto: self.timer.timeout(),

@@ -110,7 +110,7 @@ impl Connection {
     }
 
     /// Whether the SYN-ACK to a trusted SYN may wait for data that it can carry.
-    pub(super) const fn answers_late(&self) -> bool {
+    pub(super) const fn responses_late(&self) -> bool {
         match self.config.shortcut {
             Shortcut::None | Shortcut::FastOpen => false,
             Shortcut::Ttcp | Shortcut::Ardp => true,
@@ -118,9 +118,9 @@ impl Connection {
     }
 
     /// Options for a shortened handshake in a SYN of this end.
-    pub(super) fn shortcut_options(&self, is_answer: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
+    pub(super) fn shortcut_options(&self, is_response: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
         let Introduction { memory, count, cookie } = self.introduction;
-        match (self.config.shortcut, is_answer) {
+        match (self.config.shortcut, is_response) {
             (Shortcut::None | Shortcut::Ardp, _) => (None, None),
             (Shortcut::Ttcp, false) if memory.is_count_known => (Some(ConnectionCount::Current(count)), None),
             (Shortcut::Ttcp, false) => (Some(ConnectionCount::New(count)), None),

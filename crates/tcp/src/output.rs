@@ -7,7 +7,7 @@ use wire::Time;
 
 use crate::Payload;
 use crate::config::{Counting, Idle, Nagle, Recovery};
-use crate::connection::{Connection, Timed};
+use crate::connection::{Connection, TimedSegment};
 use crate::interface::{Failure, Limit, State};
 use crate::segment::{Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
 
@@ -33,7 +33,7 @@ impl Connection {
             | State::TimeWait => {}
         }
         if self.next == 0 {
-            return self.late_answer(now);
+            return self.late_response(now);
         }
         if self.wants.tail_probe
             && let Some(segment) = self.tail_probe(now)
@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// The delayed SYN-ACK to a trusted SYN, once there is data that it can carry or it can wait no longer.
-    fn late_answer(&mut self, now: Time) -> Option<Segment> {
+    fn late_response(&mut self, now: Time) -> Option<Segment> {
         let has_data = self.send.end() > 1 || self.wants.fin;
         (has_data || self.acks.is_due()).then(|| self.syn(now))
     }
@@ -71,23 +71,23 @@ impl Connection {
         let is_first = self.next == 0;
         self.next = self.next.max(1);
         if is_first {
-            self.timed = Some(Timed { end: 1, at: now, segments: 1 });
+            self.timed = Some(TimedSegment { end: 1, at: now, segments: 1 });
         }
         if self.timer.deadline().is_none() {
             self.timer.start(now);
         }
-        let is_answer = self.is_server;
+        let is_response = self.is_server;
         let (payload, fin) =
             if is_first && self.is_early { self.early_data(now) } else { (Payload::EMPTY, false) };
-        let flags = Flags { syn: true, ack: is_answer, fin, ..Flags::default() };
+        let flags = Flags { syn: true, ack: is_response, fin, ..Flags::default() };
         let mut syn = self.segment(now, 0, payload, flags);
-        let wants_timestamps = if is_answer { self.agreed.timestamps } else { self.config.timestamps };
-        let scales = if is_answer { self.agreed.scales } else { self.config.window_scaling };
-        let (connection_count, fast_open) = self.shortcut_options(is_answer);
+        let wants_timestamps = if is_response { self.agreed.timestamps } else { self.config.timestamps };
+        let scales = if is_response { self.agreed.scales } else { self.config.window_scaling };
+        let (connection_count, fast_open) = self.shortcut_options(is_response);
         let options = SynOptions {
             mss: Some(self.config.mss),
             window_scale: scales.then(|| self.config.receive_buffer.scale()),
-            sack_permitted: if is_answer { self.agreed.sack } else { self.wants_sack() },
+            sack_permitted: if is_response { self.agreed.sack } else { self.wants_sack() },
             connection_count,
             fast_open,
         };
@@ -146,7 +146,7 @@ impl Connection {
         self.wake_from_idle(now);
         let open = self.peer.edge.saturating_sub(self.next);
         let wanted = waiting.min(self.agreed.mss);
-        let allowed = wanted.min(open).min(self.room());
+        let allowed = wanted.min(open).min(self.capacity());
         let is_last = wants_fin && allowed == waiting;
         if !self.may_send(allowed, waiting, is_last) {
             self.limit = self.limit_of(wanted, open);
@@ -173,7 +173,7 @@ impl Connection {
     fn limit_of(&self, wanted: u64, open: u64) -> Limit {
         if open < wanted {
             Limit::ReceiveWindow
-        } else if self.room() < wanted {
+        } else if self.capacity() < wanted {
             Limit::CongestionWindow
         } else if self.send.is_blocked() {
             // Short, and more data would follow if the buffer had room for it.
@@ -184,13 +184,13 @@ impl Connection {
     }
 
     /// Bytes that the congestion window still allows.
-    fn room(&self) -> u64 {
-        let room = self.window.cwnd().saturating_sub(self.in_flight());
+    fn capacity(&self) -> u64 {
+        let capacity = self.window.cwnd().saturating_sub(self.in_flight());
         match self.config.congestion.counting {
-            Counting::Bytes => room,
+            Counting::Bytes => capacity,
             // A segment may leave if the window allows a full one.
             Counting::Segments => {
-                if room >= self.agreed.mss {
+                if capacity >= self.agreed.mss {
                     self.agreed.mss
                 } else {
                     0
@@ -235,7 +235,7 @@ impl Connection {
         }
         match &mut self.timed {
             Some(timed) => timed.segments += 1,
-            None => self.timed = Some(Timed { end, at: now, segments: 1 }),
+            None => self.timed = Some(TimedSegment { end, at: now, segments: 1 }),
         }
         if self.timer.deadline().is_none() {
             self.timer.start(now);
@@ -294,7 +294,7 @@ impl Connection {
     /// Notes after sending whether the congestion window is full, as Linux's `tcp_write_xmit` does after it
     /// has sent something (the data may have filled the window by chance).
     fn note_usage(&mut self) {
-        let is_limited = self.room() < self.agreed.mss;
+        let is_limited = self.capacity() < self.agreed.mss;
         let has_sent = std::mem::take(&mut self.has_sent);
         if self.config.congestion.validated && (has_sent || (is_limited && self.next < self.send.end())) {
             self.usage.note(self.in_flight(), self.unacknowledged, self.next, is_limited);
@@ -368,9 +368,9 @@ impl Connection {
     fn advertise(&mut self, is_syn: bool) -> u16 {
         let scale = if is_syn { 0 } else { self.agreed.scale };
         let window = self.receiver.window(self.agreed.mss) >> scale;
-        let told = u16::try_from(window).unwrap_or(u16::MAX);
-        self.receiver.advertised(u64::from(told) << scale);
-        told
+        let reported = u16::try_from(window).unwrap_or(u16::MAX);
+        self.receiver.advertised(u64::from(reported) << scale);
+        reported
     }
 
     fn timestamps(&self, now: Time) -> Timestamps {

@@ -9,7 +9,7 @@ use wire::{Duration, Time};
 
 use crate::config::Recovery;
 use crate::connection::Connection;
-use crate::flight::Delivered;
+use crate::flight::DeliveredSegments;
 use crate::recovery::Phase;
 use crate::segment::Segment;
 
@@ -33,7 +33,7 @@ pub(super) struct Rack {
 /// Linux's `TCP_RTO_MIN`: the time for which a receiver may delay the acknowledgement of a single segment.
 const SINGLE: Duration = Duration::from_millis(200);
 /// Linux's `TCP_TIMEOUT_MIN`: two jiffies of 4 ms.
-const LEAST: Duration = Duration::from_millis(8);
+const MIN_TIMEOUT: Duration = Duration::from_millis(8);
 
 impl Rack {
     /// Earlier of its two timers.
@@ -47,8 +47,8 @@ impl Rack {
         self.probe_at = None;
     }
 
-    fn note(&mut self, now: Time, delivered: Delivered) {
-        let Delivered { once, again } = delivered;
+    fn note(&mut self, now: Time, delivered: DeliveredSegments) {
+        let DeliveredSegments { once, again } = delivered;
         if let Some((at, _)) = once {
             let round_trip = now.since(at);
             self.least = Some(self.least.map_or(round_trip, |least| least.min(round_trip)));
@@ -93,8 +93,8 @@ impl Connection {
             return;
         }
         let is_sure = self.loss.phase != Phase::Open || self.flight.sacked_segments() >= 3;
-        let patience = if is_sure { Duration::ZERO } else { self.rack.least.unwrap_or_default() / 4 };
-        let (is_any_lost, late_at) = self.flight.lose_by_time(now, newest, self.rack.round_trip + patience);
+        let timeout = if is_sure { Duration::ZERO } else { self.rack.least.unwrap_or_default() / 4 };
+        let (is_any_lost, late_at) = self.flight.lose_by_time(now, newest, self.rack.round_trip + timeout);
         self.rack.late_at = late_at;
         if is_any_lost {
             self.enter_recovery_by_time();
@@ -113,7 +113,7 @@ impl Connection {
         if let (true, Some(round_trip), Some(timeout)) =
             (may_probe, self.timer.smoothed(), self.timer.deadline())
         {
-            let slack = if self.flight.is_single() { SINGLE } else { LEAST };
+            let slack = if self.flight.is_single() { SINGLE } else { MIN_TIMEOUT };
             self.rack.probe_at = Some(timeout.min(now + round_trip * 2 + slack));
         }
     }

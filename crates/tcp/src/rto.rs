@@ -10,7 +10,7 @@ use crate::config::{Estimator, Rto};
 #[derive(Clone, Debug)]
 pub(super) struct RetransmissionTimer {
     config: Rto,
-    learnt: Option<Learnt>,
+    learnt: Option<RttEstimate>,
     /// Number of expiries since the last new acknowledgement.
     backoff: u8,
     /// Number of expiries since a round trip was last measured: the timeout stays doubled until then, since
@@ -22,7 +22,7 @@ pub(super) struct RetransmissionTimer {
 /// Smoothed round trip and its variation, each in the estimator's own unit: nanoseconds; or ticks, times
 /// eight and times four, as BSD stores them.
 #[derive(Clone, Copy, Debug)]
-struct Learnt {
+struct RttEstimate {
     smoothed: u64,
     variation: u64,
 }
@@ -53,7 +53,7 @@ impl RetransmissionTimer {
 
     /// The timeout before any backoff.
     pub(super) fn timeout(&self) -> Duration {
-        let Some(Learnt { smoothed, variation }) = self.learnt else { return self.config.initial };
+        let Some(RttEstimate { smoothed, variation }) = self.learnt else { return self.config.initial };
         let least = self.config.least;
         let timeout = match self.config.estimator {
             Estimator::Coarse(ticks) => (ticks.period * (smoothed / 8 + variation)).max(least),
@@ -107,10 +107,10 @@ impl RetransmissionTimer {
 }
 
 /// RFC 6298, section 2, in nanoseconds: an eighth and a quarter.
-fn learn(before: Option<Learnt>, round_trip: u64) -> Learnt {
+fn learn(before: Option<RttEstimate>, round_trip: u64) -> RttEstimate {
     match before {
-        None => Learnt { smoothed: round_trip, variation: round_trip / 2 },
-        Some(Learnt { smoothed, variation }) => Learnt {
+        None => RttEstimate { smoothed: round_trip, variation: round_trip / 2 },
+        Some(RttEstimate { smoothed, variation }) => RttEstimate {
             smoothed: smoothed - smoothed / 8 + round_trip / 8,
             variation: variation - variation / 4 + smoothed.abs_diff(round_trip) / 4,
         },
@@ -119,13 +119,13 @@ fn learn(before: Option<Learnt>, round_trip: u64) -> Learnt {
 
 /// BSD's integers (Stevens vol. 2, figure 25.23): a round trip within one tick counts as one at first, as
 /// zero later.
-fn learn_ticks(before: Option<Learnt>, ticks: u64) -> Learnt {
+fn learn_ticks(before: Option<RttEstimate>, ticks: u64) -> RttEstimate {
     match before {
-        None => Learnt { smoothed: (ticks + 1) * 8, variation: (ticks + 1) * 2 },
-        Some(Learnt { smoothed, variation }) => {
+        None => RttEstimate { smoothed: (ticks + 1) * 8, variation: (ticks + 1) * 2 },
+        Some(RttEstimate { smoothed, variation }) => {
             let before = smoothed / 8;
             let error = ticks.abs_diff(before);
-            Learnt {
+            RttEstimate {
                 smoothed: (smoothed + ticks).saturating_sub(before).max(1),
                 variation: (variation + error).saturating_sub(variation / 4).max(1),
             }

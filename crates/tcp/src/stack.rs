@@ -9,7 +9,7 @@ pub mod packets;
 use wire::Bytes;
 
 pub use packets::Packets;
-use quantity::names::{self, Unknown};
+use quantity::names::{self, UnknownName};
 
 /// TCP profile; the same at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,8 +77,8 @@ impl Acks {
     /// The policy among [`Acks::ASSUMED`] of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name.
-    pub fn assumed(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name.
+    pub fn assumed(name: &str) -> Result<Self, UnknownName> {
         names::find("acknowledgement policy", name, &Self::ASSUMED, Self::name)
     }
 }

@@ -21,7 +21,7 @@ use nix::sys::time::TimeValLike;
 use testbed::Error;
 use testbed::clock::Clock;
 use testbed::emulator::{Options, Report};
-use testbed::probe::{self, Journeys, Stream};
+use testbed::probe::{self, Stream, StreamResult};
 use two_hosts::{PORT, SERVER, TwoHosts};
 use wire::link::{Config, QueueLimit};
 use wire::{Duration, Rate};
@@ -34,16 +34,16 @@ fn main() -> Result<(), Error> {
         return Ok(());
     }
     println!("{:<34} {:>8} {:>8} {:>19}   wanted", "", "", "ours", "least to most");
-    let mut patience = Duration::from_secs(60);
-    section(&mut patience, "the machine itself", 5, FLOOR, floor)?;
+    let mut timeout = Duration::from_secs(60);
+    section(&mut timeout, "the machine itself", 5, FLOOR, floor)?;
     for packets_per_second in [1_000, 5_000, 20_000] {
         let title = format!("{packets_per_second} packets/s, 15 ms");
-        section(&mut patience, &title, 5, PACED, || paced(packets_per_second))?;
+        section(&mut timeout, &title, 5, PACED, || paced(packets_per_second))?;
     }
-    section(&mut patience, "150,000 packets/s, 15 ms", 5, FLOOD, flood)?;
-    section(&mut patience, "as fast as it goes, no delay", 5, RELAY, relay)?;
-    section(&mut patience, "TCP over an unlimited link", 5, TCP, tcp)?;
-    section(&mut patience, "10^6 packets at 50 Mbit/s", 1, RATE, exact_rate)?;
+    section(&mut timeout, "150,000 packets/s, 15 ms", 5, FLOOD, flood)?;
+    section(&mut timeout, "as fast as it goes, no delay", 5, RELAY, relay)?;
+    section(&mut timeout, "TCP over an unlimited link", 5, TCP, tcp)?;
+    section(&mut timeout, "10^6 packets at 50 Mbit/s", 1, RATE, exact_rate)?;
     println!("elsewhere, on a shared machine of 2 processors, Linux 6.18:");
     ANCHORS.iter().for_each(|line| println!("  {line}"));
     Ok(())
@@ -62,7 +62,7 @@ type Row = (&'static str, &'static str, &'static str);
 
 /// Runs a section several times and prints a row for each of its figures.
 fn section<const N: usize>(
-    patience: &mut Duration,
+    timeout: &mut Duration,
     title: &str,
     tries: usize,
     rows: [Row; N],
@@ -75,7 +75,7 @@ fn section<const N: usize>(
     let mut figures: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
     let mut others = Vec::new();
     for _ in 0..tries {
-        wait_for_quiet(patience);
+        wait_for_quiet(timeout);
         let before = Processors::now();
         let results = once()?;
         others.push(Processors::now().busy_with_others_since(&before));
@@ -91,15 +91,15 @@ fn section<const N: usize>(
 }
 
 /// Waits until other load is below half a CPU, or `patience` is used up.
-fn wait_for_quiet(patience: &mut Duration) {
+fn wait_for_quiet(timeout: &mut Duration) {
     const GLANCE: Duration = Duration::from_millis(200);
-    while *patience > Duration::ZERO {
+    while *timeout > Duration::ZERO {
         let before = Processors::now();
         pause(GLANCE);
         if Processors::now().busy_with_others_since(&before) < 0.5 {
             return;
         }
-        *patience = *patience - GLANCE;
+        *timeout = *timeout - GLANCE;
     }
 }
 
@@ -166,8 +166,8 @@ fn flood() -> Result<[f64; 3], Error> {
 fn driven(up: &Config, send: impl FnOnce(&UdpSocket, Clock) -> Result<(), Error>) -> Result<Report, Error> {
     let (hosts, running) = TwoHosts::joined(up, &Config::default(), &Options::default())?;
     let [client, server] = hosts.sockets()?;
-    let patience = std::time::Duration::from_millis(50);
-    server.set_read_timeout(Some(patience)).expect("50 ms is a valid time-out");
+    let timeout = std::time::Duration::from_millis(50);
+    server.set_read_timeout(Some(timeout)).expect("50 ms is a valid time-out");
     let is_over = AtomicBool::new(false);
     let receive = || {
         while !is_over.load(Ordering::Relaxed) {
@@ -184,7 +184,7 @@ fn driven(up: &Config, send: impl FnOnce(&UdpSocket, Clock) -> Result<(), Error>
     running.stop()
 }
 
-fn journey(delay: Duration, stream: Stream) -> Result<(Report, Journeys), Error> {
+fn journey(delay: Duration, stream: Stream) -> Result<(Report, StreamResult), Error> {
     let up = Config { delay, ..Config::default() };
     let (hosts, running) = TwoHosts::joined(&up, &Config::default(), &Options::default())?;
     let [client, server] = hosts.sockets()?;

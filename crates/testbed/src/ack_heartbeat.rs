@@ -24,14 +24,14 @@ use wire::link::Output;
 use wire::packet::Packet;
 use wire::{Duration, Seed, Time};
 
-use connection::{Act, Connection};
+use connection::{Connection, PacketAction};
 
 /// The heartbeat of one host. `P` is the type that holds a packet's bytes.
 #[derive(Debug)]
 pub struct AckHeartbeat<P> {
     /// The first tick; the others follow every [`PERIOD`].
     phase: Duration,
-    connections: BTreeMap<Ends, Connection<P>>,
+    connections: BTreeMap<SocketPair, Connection<P>>,
     /// Packets that need not wait, and the time from which they could leave.
     ready: VecDeque<(P, Time)>,
     /// Time at which held acknowledgements leave; `None`: none is held.
@@ -44,10 +44,10 @@ const PERIOD: Duration = Duration::from_millis(200);
 
 /// Maximum number of connections, above that of any client of a page; beyond it the one idle longest is
 /// dropped.
-const CONNECTIONS_AT_MOST: usize = 1_024;
+const MAX_CONNECTIONS: usize = 1_024;
 
 /// The host's end and the peer's.
-type Ends = (SocketAddr, SocketAddr);
+type SocketPair = (SocketAddr, SocketAddr);
 
 impl<P: AsRef<[u8]>> AckHeartbeat<P> {
     /// A host whose clock has a random phase, derived from the seed and `host`.
@@ -65,11 +65,11 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
         // `judge` has just looked it up; without it, the packet would leave immediately.
         let connection = self.connections.get_mut(&ends);
         let superseded = match (act, connection) {
-            (Act::Hold, Some(connection)) => {
+            (PacketAction::Hold, Some(connection)) => {
                 self.tick.get_or_insert(next_tick(self.phase, now));
                 connection.held.replace(packet)
             }
-            (Act::Hold | Act::Pass, connection) => {
+            (PacketAction::Hold | PacketAction::Pass, connection) => {
                 self.ready.push_back((packet, now));
                 connection.and_then(|connection| connection.held.take())
             }
@@ -111,7 +111,7 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
     }
 
     /// Connection of a packet, and whether it may leave; `None` if it is not a TCP segment.
-    fn judge(&mut self, now: Time, packet: &[u8]) -> Option<(Ends, Act)> {
+    fn judge(&mut self, now: Time, packet: &[u8]) -> Option<(SocketPair, PacketAction)> {
         let packet = Packet::read(packet).ok()?;
         let (segment, ends) = (packet.tcp()?, packet.sockets()?);
         if !self.connections.contains_key(&ends) {
@@ -123,7 +123,7 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
     }
 
     fn make_room(&mut self, now: Time) {
-        if self.connections.len() < CONNECTIONS_AT_MOST {
+        if self.connections.len() < MAX_CONNECTIONS {
             return;
         }
         let silent = self.connections.iter().min_by_key(|(_, connection)| connection.last_heard);
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    fn ends(port: u16) -> Ends {
+    fn ends(port: u16) -> SocketPair {
         (SocketAddr::from(([10, 0, 0, 1], port)), SocketAddr::from(([10, 0, 0, 2], 80)))
     }
 
@@ -372,7 +372,7 @@ mod tests {
         }
         client.now += Duration::from_nanos(1);
         assert_eq!(client.sends(1_025, Flags::SYN, 0, 16_384, &[], b""), 2, "the silent one's, and the SYN");
-        assert_eq!(client.shim.connections.len(), CONNECTIONS_AT_MOST);
+        assert_eq!(client.shim.connections.len(), MAX_CONNECTIONS);
     }
 
     #[test]

@@ -124,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     const BSD: Option<SlowStart> = Some(SlowStart { mss: 512, initial: 2 });
-    const LARGEST: u16 = 16_384;
+    const MAX_WINDOW: u16 = 16_384;
     const ADVERTISED: u16 = 20_000;
 
     /// A bare segment with a correct checksum over its own header (addresses are zero, so the pseudo-header
@@ -177,11 +177,11 @@ mod tests {
     fn sequence_numbers_wrap_and_a_new_connection_on_old_ports_begins_anew() {
         let mut window = AdvertisedWindow::new(16_384, BSD);
         let start = u32::MAX - 100;
-        assert_eq!(window_after(&mut window, ACK, start), LARGEST);
+        assert_eq!(window_after(&mut window, ACK, start), MAX_WINDOW);
         assert_eq!(window_after(&mut window, ACK, start.wrapping_add(1_024)), 3 * 512);
         assert_eq!(window_after(&mut window, ACK, start), 3 * 512, "an old ACK opens nothing");
-        assert_eq!(window_after(&mut window, SYN, 0), LARGEST);
-        assert_eq!(window_after(&mut window, ACK, 7), LARGEST);
+        assert_eq!(window_after(&mut window, SYN, 0), MAX_WINDOW);
+        assert_eq!(window_after(&mut window, ACK, 7), MAX_WINDOW);
     }
 
     #[test]
@@ -189,14 +189,14 @@ mod tests {
         let mut window = AdvertisedWindow::new(16_384, BSD);
         let windows = [(SYN | ACK, 1), (ACK, 1_025), (ACK, 2_049)]
             .map(|(flags, acknowledged)| window_after(&mut window, flags, acknowledged));
-        assert_eq!(windows, [LARGEST, 3 * 512, 4 * 512]);
+        assert_eq!(windows, [MAX_WINDOW, 3 * 512, 4 * 512]);
     }
 
     #[test]
     fn the_window_never_grows_beyond_the_largest() {
         let mut window = AdvertisedWindow::new(16_384, BSD);
         let windows: Vec<_> = (0..100).map(|n| window_after(&mut window, ACK, n * 1_024)).collect();
-        assert_eq!(windows.last(), Some(&LARGEST));
+        assert_eq!(windows.last(), Some(&MAX_WINDOW));
         assert!(windows[1..].is_sorted());
     }
 

@@ -31,14 +31,14 @@ use wire::link::{Config, Pipe};
 use wire::{Bytes, Duration, Seed};
 
 pub use priority::Scheduling;
-pub use report::{Report, Traffic, Void};
-pub use tap::{Capture, Seen, Way};
+pub use report::{Report, Traffic, VoidReason};
+pub use tap::{Capture, Observation, PacketDirection};
 
 use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
 use crate::clock::Clock;
-use crate::ends::Ends;
+use crate::ends::PerEnd;
 use crate::reactions::Reactions;
 use crate::tun::Tun;
 use priority::{Priority, Rank};
@@ -53,7 +53,7 @@ pub struct Options {
     /// Whether both hosts acknowledge as BSD did, on the ticks of a 200 ms clock ([`AckHeartbeat`]).
     pub ack_heartbeat: bool,
     /// Window limits of each sender, where the other end's kernel would advertise another window.
-    pub windows: Ends<Option<AdvertisedWindow>>,
+    pub windows: PerEnd<Option<AdvertisedWindow>>,
     /// Whether to record the reaction time of each host ([`Reactions`]).
     pub reactions: bool,
     /// Time before a packet is due at which the thread stops sleeping and polls the clock. Must exceed the
@@ -75,7 +75,7 @@ impl Default for Options {
         Self {
             seed: Seed::default(),
             ack_heartbeat: false,
-            windows: Ends::default(),
+            windows: PerEnd::default(),
             reactions: false,
             // Waking up takes 15 to 30 us at the median, 50 to 110 at the 99th percentile, on a virtual
             // machine.

@@ -13,14 +13,14 @@ pub enum End {
 
 /// A value for each end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ends<T> {
+pub struct PerEnd<T> {
     /// The client's.
     pub client: T,
     /// The server's.
     pub server: T,
 }
 
-impl<T> Ends<T> {
+impl<T> PerEnd<T> {
     /// Calls `value` for each end.
     pub fn of(mut value: impl FnMut(End) -> T) -> Self {
         Self { client: value(End::Client), server: value(End::Server) }

@@ -55,7 +55,7 @@ pub mod topology;
 pub mod tun;
 
 pub use emulator::Emulator;
-pub use ends::{End, Ends};
+pub use ends::{End, PerEnd};
 pub use error::Error;
 pub use namespace::Namespace;
 pub use privilege::{available, prepare};

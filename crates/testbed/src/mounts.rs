@@ -27,12 +27,12 @@ pub fn apart<T: Send>(job: impl FnOnce() -> Result<T, Error> + Send) -> Result<T
 ///
 /// # Errors
 /// The kernel's error.
-pub fn mount(kind: &str, folder: &str, options: &str) -> Result<(), Error> {
-    change(kind, folder, MsFlags::empty(), Some((kind, options)))
+pub fn mount(kind: &str, directory: &str, options: &str) -> Result<(), Error> {
+    change(kind, directory, MsFlags::empty(), Some((kind, options)))
 }
 
-fn change(source: &str, folder: &str, flags: MsFlags, kind: Option<(&str, &str)>) -> Result<(), Error> {
+fn change(source: &str, directory: &str, flags: MsFlags, kind: Option<(&str, &str)>) -> Result<(), Error> {
     let (kind, options) = kind.unzip();
-    nix::mount::mount(Some(source), folder, kind, flags, options)
-        .map_err(Error::kernel(format!("mount {source} at {folder}")))
+    nix::mount::mount(Some(source), directory, kind, flags, options)
+        .map_err(Error::kernel(format!("mount {source} at {directory}")))
 }

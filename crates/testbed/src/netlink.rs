@@ -250,16 +250,16 @@ impl Netlink {
 
     /// Number of packets that a link dropped before the emulator could read them.
     pub fn dropped(&mut self, name: &str) -> Result<u64, Error> {
-        let answer = self.ask_for_link(name)?;
-        let statistics = attribute(&answer, LINK_HEADER, IFLA_STATS64).unwrap_or_default();
+        let response = self.ask_for_link(name)?;
+        let statistics = attribute(&response, LINK_HEADER, IFLA_STATS64).unwrap_or_default();
         // rtnl_link_stats64: rx and tx packets, bytes, errors, then rx_dropped, tx_dropped; 8 bytes each.
         let tx_dropped = statistics.get(7 * 8..8 * 8).and_then(|bytes| bytes.try_into().ok());
         tx_dropped.map(u64::from_ne_bytes).ok_or_else(|| incomplete(name, "statistics"))
     }
 
     fn link(&mut self, name: &str) -> Result<Link, Error> {
-        let answer = self.ask_for_link(name)?;
-        let number = |kind, what| number(&answer, LINK_HEADER, kind).ok_or_else(|| incomplete(name, what));
+        let response = self.ask_for_link(name)?;
+        let number = |kind, what| number(&response, LINK_HEADER, kind).ok_or_else(|| incomplete(name, what));
         Ok(Link {
             mtu: number(IFLA_MTU, "MTU")?,
             tx_queue_length: number(IFLA_TXQLEN, "queue length")?,
@@ -268,8 +268,8 @@ impl Netlink {
     }
 
     fn index(&mut self, name: &str) -> Result<u32, Error> {
-        let answer = self.ask_for_link(name)?;
-        let index = answer.get(4..8).and_then(|bytes| bytes.try_into().ok());
+        let response = self.ask_for_link(name)?;
+        let index = response.get(4..8).and_then(|bytes| bytes.try_into().ok());
         index.map(u32::from_ne_bytes).ok_or_else(|| incomplete(name, "index"))
     }
 
@@ -277,26 +277,27 @@ impl Netlink {
         let mut message = Message::new(RTM_GETLINK, 0);
         message.put(&link_header(0));
         message.text(IFLA_IFNAME, name);
-        let answers = self.ask(message, &format!("look at link {name}"))?;
-        answers.into_iter().next().ok_or_else(|| incomplete(name, "description"))
+        let responses = self.ask(message, &format!("look at link {name}"))?;
+        responses.into_iter().next().ok_or_else(|| incomplete(name, "description"))
     }
 
     /// The kernel's metrics of the route to `destination`, limited to those in [`Metrics`].
     fn metrics(&mut self, destination: Subnet, wanted: Option<&'static str>) -> Result<Metrics, Error> {
         let mut message = Message::new(RTM_GETROUTE, NLM_F_DUMP);
         message.put(&route_header(destination, false));
-        let answers = self.ask(message, "list the routes")?;
+        let responses = self.ask(message, "list the routes")?;
         let is_there = |listed: Option<&[u8]>| match destination.address {
             _ if destination.bits == 0 => listed.is_none(),
             IpAddr::V4(address) => listed == Some(&address.octets()),
             IpAddr::V6(address) => listed == Some(&address.octets()),
         };
-        let ours = answers.iter().find(|answer| {
-            is_there(attribute(answer, ROUTE_HEADER, RTA_DST))
-                && answer.get(1) == Some(&destination.bits)
-                && number(answer, ROUTE_HEADER, RTA_TABLE) == Some(u32::from(RT_TABLE_MAIN))
+        let ours = responses.iter().find(|response| {
+            is_there(attribute(response, ROUTE_HEADER, RTA_DST))
+                && response.get(1) == Some(&destination.bits)
+                && number(response, ROUTE_HEADER, RTA_TABLE) == Some(u32::from(RT_TABLE_MAIN))
         });
-        let nested = ours.and_then(|answer| attribute(answer, ROUTE_HEADER, RTA_METRICS)).unwrap_or_default();
+        let nested =
+            ours.and_then(|response| attribute(response, ROUTE_HEADER, RTA_METRICS)).unwrap_or_default();
         let congestion = attribute(nested, 0, RTAX_CC_ALGO).map(without_nul);
         Ok(Metrics {
             window: number(nested, 0, RTAX_WINDOW),
@@ -316,21 +317,21 @@ impl Netlink {
         let bytes = message.finish(self.sequence);
         let kernel = NetlinkAddr::new(0, 0);
         sendto(self.socket.as_raw_fd(), &bytes, &kernel, MsgFlags::empty()).map_err(refused)?;
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         loop {
             let mut buffer = [0; 65_536];
             let length = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()).map_err(refused)?;
             let received = buffer.get(..length).unwrap_or_default();
-            for answer in messages(received).filter(|answer| answer.sequence == self.sequence) {
-                match answer.kind {
-                    NLMSG_DONE => return Ok(answers),
+            for response in messages(received).filter(|response| response.sequence == self.sequence) {
+                match response.kind {
+                    NLMSG_DONE => return Ok(responses),
                     NLMSG_ERROR => {
-                        return match answer.error() {
-                            0 => Ok(answers),
+                        return match response.error() {
+                            0 => Ok(responses),
                             code => Err(refused(Errno::from_raw(-code))),
                         };
                     }
-                    _another_message => answers.push(answer.body.to_vec()),
+                    _another_message => responses.push(response.body.to_vec()),
                 }
             }
         }

@@ -78,7 +78,7 @@ impl Message {
 
 /// One message received.
 #[derive(Debug, PartialEq)]
-pub struct Answer<'a> {
+pub struct ReceivedMessage<'a> {
     /// Type of the message (`nlmsg_type`).
     pub kind: u16,
     /// Sequence number of the request that it responds to.
@@ -87,7 +87,7 @@ pub struct Answer<'a> {
     pub body: &'a [u8],
 }
 
-impl Answer<'_> {
+impl ReceivedMessage<'_> {
     /// Error of an NLMSG_ERROR: 0, or a negative error number.
     pub fn error(&self) -> i32 {
         self.body.first_chunk().map_or(0, |code| i32::from_ne_bytes(*code))
@@ -95,13 +95,13 @@ impl Answer<'_> {
 }
 
 /// Messages in the bytes of one read; stops at the first truncated one.
-pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = ReceivedMessage<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32::from_ne_bytes(*bytes.first_chunk()?)).ok()?;
         let message = bytes.get(..length)?;
         let (header, body) = message.split_at_checked(HEADER)?;
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(Answer {
+        Some(ReceivedMessage {
             kind: u16::from_ne_bytes([header[4], header[5]]),
             sequence: u32::from_ne_bytes([header[8], header[9], header[10], header[11]]),
             body,

@@ -30,7 +30,7 @@ pub struct Stream {
 
 /// Result of a stream.
 #[derive(Clone, Debug)]
-pub struct Journeys {
+pub struct StreamResult {
     /// Time received minus time sent minus `delay`, of each datagram that arrived.
     pub excess: Lateness,
     /// Number of datagrams that did not arrive.
@@ -51,7 +51,7 @@ impl Stream {
     ///
     /// # Errors
     /// If a socket fails, or a thread cannot be started.
-    pub fn run(self, sockets: [&UdpSocket; 2], clock: Clock, delay: Duration) -> Result<Journeys, Error> {
+    pub fn run(self, sockets: [&UdpSocket; 2], clock: Clock, delay: Duration) -> Result<StreamResult, Error> {
         let [sender, receiver] = sockets;
         let begin = clock.now() + HEAD_START;
         let end = begin + self.interval * u64::from(self.datagrams) + delay + PATIENCE;
@@ -82,14 +82,21 @@ impl Stream {
         Ok(())
     }
 
-    fn receive(self, socket: &UdpSocket, clock: Clock, delay: Duration, end: Time) -> io::Result<Journeys> {
-        let mut journeys = Journeys { excess: Lateness::new(), missing: u64::from(self.datagrams), early: 0 };
+    fn receive(
+        self,
+        socket: &UdpSocket,
+        clock: Clock,
+        delay: Duration,
+        end: Time,
+    ) -> io::Result<StreamResult> {
+        let mut journeys =
+            StreamResult { excess: Lateness::new(), missing: u64::from(self.datagrams), early: 0 };
         // Sleeps between datagrams, so that it takes no CPU from the measured host.
         let _priority = Priority::take(Some(Rank::Host), clock.now());
         let mut buffer = [0; 65_536];
         while journeys.missing > 0 {
-            let patience = end.since(clock.now()).as_nanos().max(1);
-            socket.set_read_timeout(Some(std::time::Duration::from_nanos(patience)))?;
+            let timeout = end.since(clock.now()).as_nanos().max(1);
+            socket.set_read_timeout(Some(std::time::Duration::from_nanos(timeout)))?;
             match socket.recv(&mut buffer) {
                 Ok(length) => journeys.count(&buffer[..length], clock.now(), delay),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -132,7 +139,7 @@ pub fn floor(clock: Clock, times: u32, interval: Duration) -> Result<Lateness, E
     thread::spawn(watch).join().map_err(|_| Error::Died { thread: "watching" })
 }
 
-impl Journeys {
+impl StreamResult {
     fn count(&mut self, payload: &[u8], now: Time, delay: Duration) {
         let Some(stamp) = payload.first_chunk() else { return };
         let took = now.since(Time::from_nanos(u64::from_ne_bytes(*stamp)));

@@ -17,17 +17,17 @@ use std::net::SocketAddr;
 use wire::packet::{Flags, Packet};
 use wire::{Duration, Time};
 
-use crate::emulator::Way;
+use crate::emulator::PacketDirection;
 
 /// Reaction times, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reactions {
     /// Of the server, one for each response.
-    pub answers: Vec<Duration>,
+    pub responses: Vec<Duration>,
     /// Of the client, one for each request or SYN except the first, and one for the end of the page.
     pub thoughts: Vec<Duration>,
     /// Time at which the last packet of a request arrived, by client's and server's end.
-    asked: BTreeMap<(SocketAddr, SocketAddr), Time>,
+    requested: BTreeMap<(SocketAddr, SocketAddr), Time>,
     /// Connections that the server opens, by client's and server's end: the time until the SYN, and the arrival of the SYN-ACK.
     opening: BTreeMap<(SocketAddr, SocketAddr), (Duration, Option<Time>)>,
     /// Time at which the last SYN-ACK or packet of a response arrived, if nothing from the client followed.
@@ -35,23 +35,23 @@ pub struct Reactions {
 }
 
 /// Maximum number of times; a download without end must not fill the memory.
-const AT_MOST: usize = 1 << 20;
+const MAX_REACTIONS: usize = 1 << 20;
 
 impl Reactions {
     /// Notes a packet that has just been delivered to its receiver.
-    pub(crate) fn delivered(&mut self, now: Time, way: Way, packet: &[u8]) {
-        let Some(seen) = Seen::of(packet) else { return };
+    pub(crate) fn delivered(&mut self, now: Time, way: PacketDirection, packet: &[u8]) {
+        let Some(seen) = PacketFields::of(packet) else { return };
         match way {
-            Way::Up if seen.has_data => {
-                self.asked.insert(seen.ends, now);
+            PacketDirection::Up if seen.has_data => {
+                self.requested.insert(seen.ends, now);
             }
-            Way::Up if seen.is_syn => {
+            PacketDirection::Up if seen.is_syn => {
                 if let Some((_, accepted)) = self.opening.get_mut(&seen.ends) {
                     *accepted = Some(now);
                 }
             }
-            Way::Down if seen.has_data || seen.is_syn_ack => self.answered = Some(now),
-            Way::Up | Way::Down => {}
+            PacketDirection::Down if seen.has_data || seen.is_syn_ack => self.answered = Some(now),
+            PacketDirection::Up | PacketDirection::Down => {}
         }
     }
 
@@ -63,61 +63,61 @@ impl Reactions {
     /// Drops all but the first of each. Where requests do not wait for responses the others are ambiguous
     /// from outside: a late packet may have waited for its window, or to share a segment with others.
     pub fn keep_first(&mut self) {
-        self.answers.truncate(1);
+        self.responses.truncate(1);
         self.thoughts.truncate(1);
     }
 
     /// Notes a packet that has just left its sender.
-    pub(crate) fn sent(&mut self, now: Time, way: Way, packet: &[u8]) {
-        let Some(seen) = Seen::of(packet) else { return };
+    pub(crate) fn sent(&mut self, now: Time, way: PacketDirection, packet: &[u8]) {
+        let Some(seen) = PacketFields::of(packet) else { return };
         match way {
-            Way::Up if seen.has_data || (seen.is_syn && !seen.is_syn_ack) => {
+            PacketDirection::Up if seen.has_data || (seen.is_syn && !seen.is_syn_ack) => {
                 note(&mut self.thoughts, self.answered.take(), now);
             }
-            Way::Down if seen.has_data => {
+            PacketDirection::Down if seen.has_data => {
                 let (server, client) = seen.ends;
-                if let Some(asked) = self.asked.remove(&(client, server)).or_else(|| {
+                if let Some(requested) = self.requested.remove(&(client, server)).or_else(|| {
                     // On a connection that is open already.
                     if seen.is_datagram || self.opening.contains_key(&(client, server)) {
                         return None;
                     }
                     self.take_request_of(client)
                 }) {
-                    note(&mut self.answers, Some(asked), now);
+                    note(&mut self.responses, Some(requested), now);
                 } else if let Some((first, Some(accepted))) = self.opening.remove(&(client, server)) {
                     // Two parts, as one span that ends now.
-                    note(&mut self.answers, Some(accepted), now + first);
+                    note(&mut self.responses, Some(accepted), now + first);
                 }
             }
-            Way::Down if seen.is_syn && !seen.is_syn_ack => {
+            PacketDirection::Down if seen.is_syn && !seen.is_syn_ack => {
                 let (server, client) = seen.ends;
-                if self.opening.len() < AT_MOST
-                    && let Some(asked) = self.take_request_of(client)
+                if self.opening.len() < MAX_REACTIONS
+                    && let Some(requested) = self.take_request_of(client)
                 {
-                    self.opening.insert((client, server), (now.since(asked), None));
+                    self.opening.insert((client, server), (now.since(requested), None));
                 }
             }
-            Way::Up | Way::Down => {}
+            PacketDirection::Up | PacketDirection::Down => {}
         }
     }
 
     /// Takes the oldest unanswered request of a client's host.
     fn take_request_of(&mut self, client: SocketAddr) -> Option<Time> {
-        let of_host = self.asked.iter().filter(|((asking, _), _)| asking.ip() == client.ip());
-        let (ends, _) = of_host.min_by_key(|(_, asked)| **asked)?;
+        let of_host = self.requested.iter().filter(|((asking, _), _)| asking.ip() == client.ip());
+        let (ends, _) = of_host.min_by_key(|(_, requested)| **requested)?;
         let ends = *ends;
-        self.asked.remove(&ends)
+        self.requested.remove(&ends)
     }
 }
 
 fn note(times: &mut Vec<Duration>, since: Option<Time>, now: Time) {
-    if times.len() < AT_MOST {
+    if times.len() < MAX_REACTIONS {
         times.extend(since.map(|since| now.since(since)));
     }
 }
 
 /// Fields of a packet that are used here.
-struct Seen {
+struct PacketFields {
     /// Sender's and receiver's address.
     ends: (SocketAddr, SocketAddr),
     has_data: bool,
@@ -126,7 +126,7 @@ struct Seen {
     is_syn_ack: bool,
 }
 
-impl Seen {
+impl PacketFields {
     fn of(packet: &[u8]) -> Option<Self> {
         let packet = Packet::read(packet).ok()?;
         let has = |flags| packet.tcp().is_some_and(|segment| segment.flags.contains(flags));
@@ -145,10 +145,10 @@ mod tests {
     const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
     const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 80);
 
-    fn packet(way: Way, flags: Flags, payload: &[u8]) -> Vec<u8> {
+    fn packet(way: PacketDirection, flags: Flags, payload: &[u8]) -> Vec<u8> {
         let (source, destination) = match way {
-            Way::Up => (CLIENT, SERVER),
-            Way::Down => (SERVER, CLIENT),
+            PacketDirection::Up => (CLIENT, SERVER),
+            PacketDirection::Down => (SERVER, CLIENT),
         };
         let (source, destination) = (source.into(), destination.into());
         let builder = TcpBuilder { source, destination, seq: 1, ack: 1, flags, window: 1_000, options: &[] };
@@ -161,15 +161,18 @@ mod tests {
     fn response_time_starts_at_the_last_packet_of_the_request() {
         let mut reactions = Reactions::default();
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
-        let (request, answer) = (packet(Way::Up, Flags::ACK, b"GET"), packet(Way::Down, Flags::ACK, b"200"));
-        let ack = packet(Way::Down, Flags::ACK, b"");
-        reactions.sent(at(0), Way::Up, &packet(Way::Up, Flags::SYN, b""));
-        reactions.delivered(at(10), Way::Up, &request);
-        reactions.delivered(at(20), Way::Up, &request);
-        reactions.sent(at(21), Way::Down, &ack);
-        reactions.sent(at(3_720), Way::Down, &answer);
-        reactions.sent(at(3_730), Way::Down, &answer);
-        assert_eq!(reactions.answers, [Duration::from_micros(3_700)]);
+        let (request, response) = (
+            packet(PacketDirection::Up, Flags::ACK, b"GET"),
+            packet(PacketDirection::Down, Flags::ACK, b"200"),
+        );
+        let ack = packet(PacketDirection::Down, Flags::ACK, b"");
+        reactions.sent(at(0), PacketDirection::Up, &packet(PacketDirection::Up, Flags::SYN, b""));
+        reactions.delivered(at(10), PacketDirection::Up, &request);
+        reactions.delivered(at(20), PacketDirection::Up, &request);
+        reactions.sent(at(21), PacketDirection::Down, &ack);
+        reactions.sent(at(3_720), PacketDirection::Down, &response);
+        reactions.sent(at(3_730), PacketDirection::Down, &response);
+        assert_eq!(reactions.responses, [Duration::from_micros(3_700)]);
         assert_eq!(reactions.thoughts, []);
     }
 
@@ -177,15 +180,19 @@ mod tests {
     fn think_time_runs_from_the_last_data_to_the_next_request_or_syn() {
         let mut reactions = Reactions::default();
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
-        let answer = packet(Way::Down, Flags::ACK, b"200");
-        reactions.delivered(at(70), Way::Down, &packet(Way::Down, Flags::SYN | Flags::ACK, b""));
-        reactions.sent(at(75), Way::Up, &packet(Way::Up, Flags::ACK, b""));
-        reactions.sent(at(80), Way::Up, &packet(Way::Up, Flags::ACK, b"GET"));
-        reactions.delivered(at(100), Way::Down, &answer);
-        reactions.delivered(at(200), Way::Down, &answer);
-        reactions.sent(at(210), Way::Up, &packet(Way::Up, Flags::ACK, b""));
-        reactions.sent(at(250), Way::Up, &packet(Way::Up, Flags::SYN, b""));
-        reactions.sent(at(950), Way::Up, &packet(Way::Up, Flags::ACK, b"GET"));
+        let response = packet(PacketDirection::Down, Flags::ACK, b"200");
+        reactions.delivered(
+            at(70),
+            PacketDirection::Down,
+            &packet(PacketDirection::Down, Flags::SYN | Flags::ACK, b""),
+        );
+        reactions.sent(at(75), PacketDirection::Up, &packet(PacketDirection::Up, Flags::ACK, b""));
+        reactions.sent(at(80), PacketDirection::Up, &packet(PacketDirection::Up, Flags::ACK, b"GET"));
+        reactions.delivered(at(100), PacketDirection::Down, &response);
+        reactions.delivered(at(200), PacketDirection::Down, &response);
+        reactions.sent(at(210), PacketDirection::Up, &packet(PacketDirection::Up, Flags::ACK, b""));
+        reactions.sent(at(250), PacketDirection::Up, &packet(PacketDirection::Up, Flags::SYN, b""));
+        reactions.sent(at(950), PacketDirection::Up, &packet(PacketDirection::Up, Flags::ACK, b"GET"));
         assert_eq!(reactions.thoughts, [10, 50].map(Duration::from_micros));
     }
     #[test]
@@ -195,8 +202,8 @@ mod tests {
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
         let opened = |way, flags, payload: &[u8]| {
             let (source, destination) = match way {
-                Way::Up => (LISTENER, OPENED),
-                Way::Down => (OPENED, LISTENER),
+                PacketDirection::Up => (LISTENER, OPENED),
+                PacketDirection::Down => (OPENED, LISTENER),
             };
             let (source, destination) = (source.into(), destination.into());
             let builder =
@@ -207,20 +214,24 @@ mod tests {
         };
         let mut reactions = Reactions::default();
         for (request, extra) in [(0, 0), (10_000, 7)] {
-            reactions.delivered(at(request), Way::Up, &packet(Way::Up, Flags::ACK, b"GET"));
+            reactions.delivered(
+                at(request),
+                PacketDirection::Up,
+                &packet(PacketDirection::Up, Flags::ACK, b"GET"),
+            );
             if request == 0 {
-                let syn = opened(Way::Down, Flags::SYN, b"");
-                reactions.sent(at(30), Way::Down, &syn);
-                reactions.delivered(at(100), Way::Down, &syn);
-                let syn_ack = opened(Way::Up, Flags::SYN | Flags::ACK, b"");
-                reactions.sent(at(110), Way::Up, &syn_ack);
-                reactions.delivered(at(180), Way::Up, &syn_ack);
+                let syn = opened(PacketDirection::Down, Flags::SYN, b"");
+                reactions.sent(at(30), PacketDirection::Down, &syn);
+                reactions.delivered(at(100), PacketDirection::Down, &syn);
+                let syn_ack = opened(PacketDirection::Up, Flags::SYN | Flags::ACK, b"");
+                reactions.sent(at(110), PacketDirection::Up, &syn_ack);
+                reactions.delivered(at(180), PacketDirection::Up, &syn_ack);
             }
-            let data = opened(Way::Down, Flags::ACK, b"200");
-            reactions.sent(at(request + 200 + extra), Way::Down, &data);
-            reactions.sent(at(request + 300), Way::Down, &data);
+            let data = opened(PacketDirection::Down, Flags::ACK, b"200");
+            reactions.sent(at(request + 200 + extra), PacketDirection::Down, &data);
+            reactions.sent(at(request + 300), PacketDirection::Down, &data);
         }
-        assert_eq!(reactions.answers, [50, 207].map(Duration::from_micros));
+        assert_eq!(reactions.responses, [50, 207].map(Duration::from_micros));
         assert_eq!(reactions.thoughts, []);
     }
 }

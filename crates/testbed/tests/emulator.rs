@@ -39,7 +39,7 @@ fn datagram_and_its_reply_each_take_the_link_delay() {
     let clock = running.clock();
     let mut buffer = [0; 100];
 
-    let asked = clock.now();
+    let requested = clock.now();
     client.send(b"hello").unwrap();
     let length = server.recv(&mut buffer).unwrap();
     let heard = clock.now();
@@ -48,7 +48,7 @@ fn datagram_and_its_reply_each_take_the_link_delay() {
     let answered = clock.now();
 
     assert_eq!(&buffer[..5], b"hello");
-    assert!(heard.since(asked) >= up.delay, "early: {}", heard.since(asked));
+    assert!(heard.since(requested) >= up.delay, "early: {}", heard.since(requested));
     assert!(answered.since(heard) >= down.delay, "early: {}", answered.since(heard));
     let report = running.stop().unwrap();
     let Report { up, down, lateness, .. } = &report;
@@ -151,6 +151,6 @@ fn an_impossible_link_is_refused_before_anything_starts() {
     }
     let impossible = Config { framing: 1_000_000, ..Config::default() };
     let refused = TwoHosts::joined(&impossible, &Config::default(), &Options::default());
-    let told = refused.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(told.contains("framing of 1000000 bytes"), "{told}");
+    let reported = refused.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(reported.contains("framing of 1000000 bytes"), "{reported}");
 }

@@ -72,7 +72,7 @@ enum Format {
 }
 
 /// A packet in its format: `bytes` of the window are its data.
-struct Located {
+struct PacketLocation {
     /// `None` where the format has no timestamp for it.
     at: Option<Time>,
     interface: u32,
@@ -81,7 +81,7 @@ struct Located {
 }
 
 /// Maximum captured length of a packet: libpcap's own limit for a snapshot.
-const LARGEST_PACKET: usize = 262_144;
+const MAX_PACKET_BYTES: usize = 262_144;
 
 impl<R: Read> Reader<R> {
     /// Detects the format from the first bytes.
@@ -111,7 +111,7 @@ impl<R: Read> Reader<R> {
             Format::Ended => Ok(None),
         };
         match located {
-            Ok(Some(Located { at, interface, link, bytes })) => {
+            Ok(Some(PacketLocation { at, interface, link, bytes })) => {
                 self.frames = number;
                 self.last = at.unwrap_or(self.last);
                 Ok(Some(Frame { number, at: self.last, interface, link, bytes: self.input.taken(bytes) }))

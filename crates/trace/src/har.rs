@@ -55,7 +55,7 @@ pub fn file(visits: &[Visit]) -> String {
     let entries = visits.iter().enumerate().flat_map(|(number, visit)| {
         visit.exchanges.iter().map(move |exchange| exchange.entry(number, visit.began))
     });
-    let creator = Named { name: "roundtrip", version: env!("CARGO_PKG_VERSION") };
+    let creator = Creator { name: "roundtrip", version: env!("CARGO_PKG_VERSION") };
     let log = Log { version: "1.2", creator, pages, entries: entries.collect() };
     let text = serde_json::to_string_pretty(&File { log });
     text.expect("every part of it is a number, a text or a list") + "\n"
@@ -69,13 +69,13 @@ struct File<'a> {
 #[derive(Serialize)]
 struct Log<'a> {
     version: &'static str,
-    creator: Named,
+    creator: Creator,
     pages: Vec<Page<'a>>,
     entries: Vec<Entry>,
 }
 
 #[derive(Serialize)]
-struct Named {
+struct Creator {
     name: &'static str,
     version: &'static str,
 }

@@ -147,9 +147,9 @@ impl<W: Write> Writer<W> {
     /// Appends an option: a code, a length of 16 bits, and a value that is padded to whole words; a longer
     /// text is truncated.
     fn option(&mut self, code: u16, value: &[u8]) {
-        let kept = u16::try_from(value.len()).unwrap_or(u16::MAX);
-        self.halves(code, kept);
-        self.block.extend_from_slice(&value[..usize::from(kept)]);
+        let retained = u16::try_from(value.len()).unwrap_or(u16::MAX);
+        self.halves(code, retained);
+        self.block.extend_from_slice(&value[..usize::from(retained)]);
         self.pad();
     }
 

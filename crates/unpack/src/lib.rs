@@ -38,31 +38,32 @@ pub fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Rea
     Ok(match magic.as_slice() {
         // RFC 1952, section 2.3.1.
         [0x1f, 0x8b, ..] => {
-            Box::new(Packed { from: flate2::bufread::MultiGzDecoder::new(buffered(whole)), by: "gzip" })
+            Box::new(Decompressor { from: flate2::bufread::MultiGzDecoder::new(buffered(whole)), by: "gzip" })
         }
         // RFC 8878, section 3.1.1.
-        [0x28, 0xb5, 0x2f, 0xfd] => {
-            Box::new(Packed { from: zstd::stream::read::Decoder::with_buffer(buffered(whole))?, by: "zstd" })
-        }
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(Decompressor {
+            from: zstd::stream::read::Decoder::with_buffer(buffered(whole))?,
+            by: "zstd",
+        }),
         [b'B', b'Z', b'h', _] => {
-            Box::new(Packed { from: bzip2::bufread::MultiBzDecoder::new(buffered(whole)), by: "bzip2" })
+            Box::new(Decompressor { from: bzip2::bufread::MultiBzDecoder::new(buffered(whole)), by: "bzip2" })
         }
         // The xz format, section 2.1.1.1.
         [0xfd, b'7', b'z', b'X'] => {
             let from = lzma_rust2::XzReader::new_mem_limit(buffered(whole), true, MAX_XZ_KIB);
-            Box::new(Packed { from, by: "xz" })
+            Box::new(Decompressor { from, by: "xz" })
         }
         _ => Box::new(whole),
     })
 }
 
 /// Decompressed bytes of one format, with errors in plain words.
-struct Packed<R> {
+struct Decompressor<R> {
     from: R,
     by: &'static str,
 }
 
-impl<R: Read> Read for Packed<R> {
+impl<R: Read> Read for Decompressor<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let by = self.by;
         self.from.read(into).map_err(|error| match (error.raw_os_error(), error.kind()) {

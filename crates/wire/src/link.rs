@@ -48,7 +48,7 @@ pub use counters::{Counters, Tally};
 use crate::modem::Modem;
 use crate::seed::Random;
 use crate::{Bytes, Duration, Probability, Seed, Time};
-use flight::{Flight, Travelling};
+use flight::{Flight, PacketInFlight};
 use loss::Losses;
 use queue::Queue;
 use transmitter::Transmitter;
@@ -190,7 +190,7 @@ impl<P: Clone> Pipe<P> {
     /// The next packet that has arrived by `now`, or the time of the next arrival.
     pub fn poll(&mut self, now: Time) -> Output<P> {
         match self.flight.land(now) {
-            Ok(Travelling { due, sequence: _, size, packet }) => {
+            Ok(PacketInFlight { due, sequence: _, size, packet }) => {
                 self.counters.delivered.add(size);
                 Output::Deliver { packet, due }
             }

@@ -129,12 +129,12 @@ impl<'a> Packet<'a> {
 fn said_length(ip: &LaxIpSlice<'_>) -> Option<usize> {
     match ip {
         LaxIpSlice::Ipv4(ip) => {
-            let said = usize::from(ip.header().total_len());
-            (said >= ip.header().slice().len()).then_some(said)
+            let reported = usize::from(ip.header().total_len());
+            (reported >= ip.header().slice().len()).then_some(reported)
         }
         LaxIpSlice::Ipv6(ip) => {
-            let said = usize::from(ip.header().payload_length());
-            (said > 0).then(|| said + ip.header().slice().len())
+            let reported = usize::from(ip.header().payload_length());
+            (reported > 0).then(|| reported + ip.header().slice().len())
         }
     }
 }

@@ -10,11 +10,11 @@ use wire::link::{Config, Counters, Fate, Jitter, Loss, Order, Output, Pipe, Queu
 use wire::{Bytes, Duration, Probability, Rate, Seed, Time};
 
 /// A packet to offer: the time since the previous one, and its size.
-type Offer = (Duration, Bytes);
+type OfferedPacket = (Duration, Bytes);
 
 /// Outcome of a run: packets by number, from 0.
 #[derive(Debug, PartialEq, Eq)]
-struct Story {
+struct RunOutcome {
     delivered: Vec<(usize, Time)>,
     dropped: Vec<usize>,
     lost: Vec<usize>,
@@ -22,10 +22,14 @@ struct Story {
 }
 
 /// Drives a pipe by the contract, asserting at each step that no packet vanishes and none is early.
-fn drive(config: &Config, seed: u64, offers: &[Offer]) -> Story {
+fn drive(config: &Config, seed: u64, offers: &[OfferedPacket]) -> RunOutcome {
     let mut pipe = Pipe::new(config, Seed::new(seed), 0).unwrap();
-    let mut story =
-        Story { delivered: Vec::new(), dropped: Vec::new(), lost: Vec::new(), counters: Counters::default() };
+    let mut story = RunOutcome {
+        delivered: Vec::new(),
+        dropped: Vec::new(),
+        lost: Vec::new(),
+        counters: Counters::default(),
+    };
     let mut now = Time::ZERO;
     for (number, (gap, size)) in offers.iter().enumerate() {
         now += *gap;
@@ -45,7 +49,7 @@ fn drive(config: &Config, seed: u64, offers: &[Offer]) -> Story {
     story
 }
 
-fn collect(pipe: &mut Pipe<usize>, now: Time, story: &mut Story) -> Option<Time> {
+fn collect(pipe: &mut Pipe<usize>, now: Time, story: &mut RunOutcome) -> Option<Time> {
     loop {
         let output = pipe.poll(now);
         let Counters { offered, dropped, lost, duplicated, delivered, queue_peak: _ } = pipe.counters();
@@ -62,7 +66,7 @@ fn collect(pipe: &mut Pipe<usize>, now: Time, story: &mut Story) -> Option<Time>
 }
 
 /// The same link, calculated without carries: times are fractions of a nanosecond over the rate.
-fn in_exact_fractions(config: &Config, offers: &[Offer]) -> (Vec<(usize, Time)>, Vec<usize>, Tally) {
+fn in_exact_fractions(config: &Config, offers: &[OfferedPacket]) -> (Vec<(usize, Time)>, Vec<usize>, Tally) {
     let rate = config.rate.map_or(1, |rate| u128::from(rate.millibits_per_second()));
     let (mut now, mut free) = (0_u128, 0_u128);
     let mut starts: Vec<(u128, u64)> = Vec::new();
@@ -91,7 +95,7 @@ fn in_exact_fractions(config: &Config, offers: &[Offer]) -> (Vec<(usize, Time)>,
     (delivered, dropped, peak)
 }
 
-fn offers() -> impl Strategy<Value = Vec<Offer>> {
+fn offers() -> impl Strategy<Value = Vec<OfferedPacket>> {
     let gap = prop_oneof![Just(0), 0..2_000_u64, 0..5_000_000_u64].prop_map(Duration::from_nanos);
     let size = prop_oneof![Just(40), Just(1500), 0..=65_535_u64].prop_map(Bytes::new);
     vec((gap, size), 0..120)
@@ -177,7 +181,7 @@ proptest! {
 
     #[test]
     fn every_packet_is_accounted_for_once(config in any_link(), offers in offers(), seed: u64) {
-        let Story { delivered, dropped, lost, counters } = drive(&config, seed, &offers);
+        let RunOutcome { delivered, dropped, lost, counters } = drive(&config, seed, &offers);
         let mut numbers: Vec<usize> = delivered.iter().map(|(number, _)| *number).collect();
         numbers.sort_unstable();
         let with_copies = numbers.len();

@@ -104,9 +104,9 @@ proptest! {
         prop_assert_eq!(segment.options.iter().collect::<Vec<_>>(), options);
         prop_assert_eq!(segment.payload, &payload[..]);
 
-        let kept = bytes.len().saturating_sub(cut);
-        check(&bytes[..kept]);
-        match Packet::read(&bytes[..kept]) {
+        let retained = bytes.len().saturating_sub(cut);
+        check(&bytes[..retained]);
+        match Packet::read(&bytes[..retained]) {
             Ok(part) => {
                 prop_assert_eq!(part.payload_length(), packet.payload_length());
                 let segment = part.tcp().unwrap();

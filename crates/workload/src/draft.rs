@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 use wire::seed::Random;
 use wire::{Bytes, Duration, Time};
 
-use crate::law::Law;
-use crate::plan::{Ask, Begins, MOST_OBJECTS, Page, Wanted};
+use crate::distribution::Distribution;
+use crate::plan::{MAX_OBJECTS, ObjectRequest, Page, PageStart, PlanSpec};
 use crate::popularity::{counts, matched, order};
 use crate::schedule::{Schedule, Times};
-use crate::set::Set;
+use crate::set::DistributionSet;
 
 /// A plan under construction.
 pub(super) struct Draft<'a> {
-    wanted: &'a Wanted,
-    set: Set,
+    wanted: &'a PlanSpec,
+    set: DistributionSet,
     pages: Vec<Page>,
     /// For each request, in order, whether it is for an embedded file.
     kinds: Vec<bool>,
@@ -25,7 +25,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(wanted: &'a Wanted) -> Self {
+    pub(super) fn new(wanted: &'a PlanSpec) -> Self {
         let (chosen, conditional) =
             (wanted.seed.stream("surge-kinds", 0), wanted.seed.stream("surge-conditional", 0));
         Self { wanted, set: wanted.set.set(), pages: Vec::new(), kinds: Vec::new(), chosen, conditional }
@@ -46,9 +46,9 @@ impl<'a> Draft<'a> {
     }
 
     /// A request for a file that is not chosen yet.
-    fn ask(&mut self, is_embedded: bool, after: Duration) -> Ask {
+    fn ask(&mut self, is_embedded: bool, after: Duration) -> ObjectRequest {
         self.kinds.push(is_embedded && self.set.embedded.is_some());
-        Ask { file: 0, after, is_conditional: self.conditional.chance(self.wanted.conditional) }
+        ObjectRequest { file: 0, after, is_conditional: self.conditional.chance(self.wanted.conditional) }
     }
 
     /// Adds a single request; documents and embedded files in the ratio of the median page.
@@ -56,11 +56,11 @@ impl<'a> Draft<'a> {
         let at = Time::from_nanos(at.as_nanos() / 1_000 * 1_000);
         let is_embedded = self.chosen.unit() * self.set.objects.quantile(0.5).round() >= 1.0;
         let objects = vec![self.ask(is_embedded, Duration::default())];
-        self.pages.push(Page { user, begins: Begins::At(at), objects, ends_session: false });
+        self.pages.push(Page { user, begins: PageStart::At(at), objects, ends_session: false });
     }
 
     fn closed(&mut self, users: u32) {
-        let Set {
+        let DistributionSet {
             documents: _,
             embedded: _,
             popularity: _,
@@ -82,7 +82,7 @@ impl<'a> Draft<'a> {
         // When the first start lies beyond the end, all others start still later.
         while let Some((at, user, after)) = next.pop_first().filter(|(at, ..)| *at < end) {
             let random = &mut streams[user as usize];
-            let count = nearest(objects, random).min(MOST_OBJECTS);
+            let count = nearest(objects, random).min(MAX_OBJECTS);
             let pauses: Vec<Duration> = (1..count).map(|_| pause(active_off, random)).collect();
             let left = &mut left[user as usize];
             let ends_session = *left == Some(1);
@@ -92,7 +92,7 @@ impl<'a> Draft<'a> {
             next.insert((there + thinking, user, thinking));
             let mut page = vec![self.ask(false, Duration::default())];
             page.extend(pauses.into_iter().map(|after| self.ask(true, after)));
-            self.pages.push(Page { user, begins: Begins::After(after), objects: page, ends_session });
+            self.pages.push(Page { user, begins: PageStart::After(after), objects: page, ends_session });
         }
     }
 
@@ -130,7 +130,7 @@ impl<'a> Draft<'a> {
 }
 
 /// A sample rounded to the nearest whole number, at least 1.
-fn nearest(law: Law, random: &mut Random) -> u64 {
+fn nearest(law: Distribution, random: &mut Random) -> u64 {
     // Positive; the cast loses nothing.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let drawn = law.draw(random).round() as u64;
@@ -138,12 +138,12 @@ fn nearest(law: Law, random: &mut Random) -> u64 {
 }
 
 /// Number of pages in a session.
-fn pages_of(session: Option<Law>, random: &mut Random) -> Option<u64> {
+fn pages_of(session: Option<Distribution>, random: &mut Random) -> Option<u64> {
     session.map(|law| nearest(law, random))
 }
 
 /// A size of whole bytes, at most `cap`.
-fn size(law: Law, cap: Bytes, random: &mut Random) -> u64 {
+fn size(law: Distribution, cap: Bytes, random: &mut Random) -> u64 {
     // Positive; the cast loses nothing.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let drawn = law.draw(random).ceil() as u64;
@@ -151,7 +151,7 @@ fn size(law: Law, cap: Bytes, random: &mut Random) -> u64 {
 }
 
 /// A pause. Times in a plan are whole microseconds, so that its file states them exactly.
-fn pause(law: Law, random: &mut Random) -> Duration {
+fn pause(law: Distribution, random: &mut Random) -> Duration {
     // Beyond 584 years, which overflows `Duration`, 2^33 s.
     let drawn = Duration::from_secs_f64(law.draw(random)).unwrap_or(Duration::from_secs(1 << 33));
     Duration::from_micros(drawn.as_nanos() / 1_000)

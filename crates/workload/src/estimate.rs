@@ -9,14 +9,17 @@
 
 use std::f64::consts::TAU;
 
-use crate::law::{Law, normal_below};
+use crate::distribution::{Distribution, normal_below};
 
 /// Minimum number of values for an estimate.
-pub(super) const LEAST_VALUES: usize = 50;
+pub(super) const MIN_VALUES: usize = 50;
 
 /// The distribution with the best criterion among those given; `None` if there are too few values.
-pub(super) fn likeliest(values: &[f64], laws: impl IntoIterator<Item = Option<Law>>) -> Option<Law> {
-    if values.len() < LEAST_VALUES {
+pub(super) fn likeliest(
+    values: &[f64],
+    laws: impl IntoIterator<Item = Option<Distribution>>,
+) -> Option<Distribution> {
+    if values.len() < MIN_VALUES {
         return None;
     }
     best(laws.into_iter().flatten(), values.len(), |law| {
@@ -25,44 +28,48 @@ pub(super) fn likeliest(values: &[f64], laws: impl IntoIterator<Item = Option<La
 }
 
 /// The distribution with the best criterion, by the logarithm of its likelihood.
-fn best(laws: impl Iterator<Item = Law>, count: usize, ln_likelihood: impl Fn(&Law) -> f64) -> Option<Law> {
+fn best(
+    laws: impl Iterator<Item = Distribution>,
+    count: usize,
+    ln_likelihood: impl Fn(&Distribution) -> f64,
+) -> Option<Distribution> {
     let cost = libm::log(count as f64) / 2.0;
     let judged = laws.map(|law| (ln_likelihood(&law) - cost * parameters(&law), law));
     let finite = judged.filter(|(criterion, _)| criterion.is_finite());
     finite.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, law)| rounded(law))
 }
 
-const fn parameters(law: &Law) -> f64 {
+const fn parameters(law: &Distribution) -> f64 {
     match law {
-        Law::Lognormal { mu: _, sigma: _ } | Law::Weibull { scale: _, shape: _ } => 2.0,
-        Law::InverseGaussian { mean: _, shape: _ } => 2.0,
+        Distribution::Lognormal { mu: _, sigma: _ } | Distribution::Weibull { scale: _, shape: _ } => 2.0,
+        Distribution::InverseGaussian { mean: _, shape: _ } => 2.0,
         // Its minimum is given.
-        Law::Pareto { least: _, shape: _ } => 1.0,
-        Law::Hybrid { mu: _, sigma: _, cut: _, body: _, shape: _ } => 5.0,
+        Distribution::Pareto { least: _, shape: _ } => 1.0,
+        Distribution::Hybrid { mu: _, sigma: _, cut: _, body: _, shape: _ } => 5.0,
     }
 }
 
 /// Lognormal by the mean and the deviation of the logarithms.
-pub(super) fn lognormal(values: &[f64]) -> Option<Law> {
+pub(super) fn lognormal(values: &[f64]) -> Option<Distribution> {
     let count = values.len() as f64;
     let mu = values.iter().map(|value| libm::log(*value)).sum::<f64>() / count;
     let square = |value: &f64| (libm::log(*value) - mu).powi(2);
     let sigma = libm::sqrt(values.iter().map(square).sum::<f64>() / count);
-    (sigma > 1e-9).then_some(Law::Lognormal { mu, sigma })
+    (sigma > 1e-9).then_some(Distribution::Lognormal { mu, sigma })
 }
 
 /// Pareto by Hill's estimate, for values of at least `least`.
-pub(super) fn pareto(values: &[f64], least: f64) -> Option<Law> {
+pub(super) fn pareto(values: &[f64], least: f64) -> Option<Distribution> {
     let logarithms: f64 = values.iter().map(|value| libm::log(value / least)).sum();
     let shape = values.len() as f64 / logarithms;
-    (SHAPES.0..SHAPES.1).contains(&shape).then_some(Law::Pareto { least, shape })
+    (SHAPES.0..SHAPES.1).contains(&shape).then_some(Distribution::Pareto { least, shape })
 }
 
 /// Range of tail exponents: an estimate outside it comes from too few values, or from one value many times.
 const SHAPES: (f64, f64) = (0.1, 20.0);
 
 /// Weibull by the root of its likelihood's derivative.
-pub(super) fn weibull(values: &[f64]) -> Option<Law> {
+pub(super) fn weibull(values: &[f64]) -> Option<Distribution> {
     let count = values.len() as f64;
     let logarithms: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
     let mean = logarithms.iter().sum::<f64>() / count;
@@ -80,21 +87,25 @@ pub(super) fn weibull(values: &[f64]) -> Option<Law> {
     };
     let shape = root(slope, (0.02, 50.0))?;
     let scale = libm::exp(largest + libm::log(powers(shape).0 / count) / shape);
-    Some(Law::Weibull { scale, shape })
+    Some(Distribution::Weibull { scale, shape })
 }
 
 /// Inverse Gaussian by the mean, and by the distance of the mean inverse from the inverse mean.
-pub(super) fn inverse_gaussian(values: &[f64]) -> Option<Law> {
+pub(super) fn inverse_gaussian(values: &[f64]) -> Option<Distribution> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let shape = 1.0 / (values.iter().map(|value| 1.0 / value - 1.0 / mean).sum::<f64>() / count);
-    (shape.is_finite() && (1e-6..1e9).contains(&shape)).then_some(Law::InverseGaussian { mean, shape })
+    (shape.is_finite() && (1e-6..1e9).contains(&shape))
+        .then_some(Distribution::InverseGaussian { mean, shape })
 }
 
 /// The same for values that were rounded to the nearest whole number, at least 1: the likelihood is that of
 /// the interval that is rounded to each number.
-pub(super) fn likeliest_rounded(values: &[f64], laws: impl IntoIterator<Item = Option<Law>>) -> Option<Law> {
-    if values.len() < LEAST_VALUES {
+pub(super) fn likeliest_rounded(
+    values: &[f64],
+    laws: impl IntoIterator<Item = Option<Distribution>>,
+) -> Option<Distribution> {
+    if values.len() < MIN_VALUES {
         return None;
     }
     let counts = tallied(values);
@@ -102,9 +113,9 @@ pub(super) fn likeliest_rounded(values: &[f64], laws: impl IntoIterator<Item = O
 }
 
 /// The most likely Pareto from 1 on for values that were rounded to the nearest whole number, at least 1.
-pub(super) fn rounded_pareto(values: &[f64]) -> Option<Law> {
+pub(super) fn rounded_pareto(values: &[f64]) -> Option<Distribution> {
     let counts = tallied(values);
-    let of = |shape: f64| Law::Pareto { least: 1.0, shape };
+    let of = |shape: f64| Distribution::Pareto { least: 1.0, shape };
     Some(of(highest(|shape| rounded_likelihood(&counts, &of(shape)), SHAPES)))
 }
 
@@ -115,7 +126,7 @@ fn tallied(values: &[f64]) -> Vec<(f64, f64)> {
     sorted.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect()
 }
 
-fn rounded_likelihood(counts: &[(f64, f64)], law: &Law) -> f64 {
+fn rounded_likelihood(counts: &[(f64, f64)], law: &Distribution) -> f64 {
     let share = |value: f64| {
         let from = if value <= 1.0 { 0.0 } else { law.below(value - 0.5) };
         libm::log((law.below(value + 0.5) - from).max(f64::MIN_POSITIVE))
@@ -124,7 +135,7 @@ fn rounded_likelihood(counts: &[(f64, f64)], law: &Law) -> f64 {
 }
 
 /// Lognormal below the most likely cut, Pareto above.
-pub(super) fn hybrid(sorted: &[f64]) -> Option<Law> {
+pub(super) fn hybrid(sorted: &[f64]) -> Option<Distribution> {
     // Prefix sums make each cut's likelihood a matter of few steps.
     let sums: Vec<(f64, f64)> = std::iter::once((0.0, 0.0))
         .chain(sorted.iter().scan((0.0, 0.0), |(sum, squares), value| {
@@ -133,7 +144,7 @@ pub(super) fn hybrid(sorted: &[f64]) -> Option<Law> {
             Some((*sum, *squares))
         }))
         .collect();
-    let (first, last) = (sorted.len() / 2, sorted.len().checked_sub(LEAST_TAIL)?);
+    let (first, last) = (sorted.len() / 2, sorted.len().checked_sub(MIN_TAIL)?);
     let at = |places: (usize, usize)| {
         let step = (places.1.saturating_sub(places.0) / CUTS).max(1);
         let cuts = (places.0..=places.1).step_by(step).filter_map(|place| cut_at(sorted, &sums, place));
@@ -144,13 +155,13 @@ pub(super) fn hybrid(sorted: &[f64]) -> Option<Law> {
 }
 
 /// Minimum number of values in a tail.
-const LEAST_TAIL: usize = 20;
+const MIN_TAIL: usize = 20;
 /// Number of cuts that are tried, and then again around the most likely of them.
 const CUTS: usize = 100;
 
 /// The most likely distribution with its cut at this index of the sorted values, and the logarithm of its
 /// likelihood.
-fn cut_at(sorted: &[f64], sums: &[(f64, f64)], place: usize) -> Option<(f64, usize, Law)> {
+fn cut_at(sorted: &[f64], sums: &[(f64, f64)], place: usize) -> Option<(f64, usize, Distribution)> {
     let cut = *sorted.get(place)?;
     let place = sorted.partition_point(|value| *value < cut);
     let ((below, squares), (all, _)) = (*sums.get(place)?, *sums.last()?);
@@ -164,7 +175,7 @@ fn cut_at(sorted: &[f64], sums: &[(f64, f64)], place: usize) -> Option<(f64, usi
     let scale = libm::log(sigma * libm::sqrt(TAU) * normal_below((log_cut - mu) / sigma));
     let of_body = count * (libm::log(body) - scale) - below - within;
     let of_tail = tail * (libm::log(1.0 - body) + libm::log(shape)) - (all - below) - shape * beyond;
-    Some((of_body + of_tail, place, Law::Hybrid { mu, sigma, cut, body, shape }))
+    Some((of_body + of_tail, place, Distribution::Hybrid { mu, sigma, cut, body, shape }))
 }
 
 /// Mean and deviation of a normal truncated above `end`, from those of the remaining values (Cohen 1959).
@@ -226,15 +237,21 @@ fn highest(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> f6
     f64::midpoint(low, high)
 }
 
-fn rounded(law: Law) -> Law {
+fn rounded(law: Distribution) -> Distribution {
     match law {
-        Law::Lognormal { mu, sigma } => Law::Lognormal { mu: digits(mu), sigma: digits(sigma) },
-        Law::Pareto { least, shape } => Law::Pareto { least: digits(least), shape: digits(shape) },
-        Law::Weibull { scale, shape } => Law::Weibull { scale: digits(scale), shape: digits(shape) },
-        Law::InverseGaussian { mean, shape } => {
-            Law::InverseGaussian { mean: digits(mean), shape: digits(shape) }
+        Distribution::Lognormal { mu, sigma } => {
+            Distribution::Lognormal { mu: digits(mu), sigma: digits(sigma) }
         }
-        Law::Hybrid { mu, sigma, cut, body, shape } => Law::Hybrid {
+        Distribution::Pareto { least, shape } => {
+            Distribution::Pareto { least: digits(least), shape: digits(shape) }
+        }
+        Distribution::Weibull { scale, shape } => {
+            Distribution::Weibull { scale: digits(scale), shape: digits(shape) }
+        }
+        Distribution::InverseGaussian { mean, shape } => {
+            Distribution::InverseGaussian { mean: digits(mean), shape: digits(shape) }
+        }
+        Distribution::Hybrid { mu, sigma, cut, body, shape } => Distribution::Hybrid {
             mu: digits(mu),
             sigma: digits(sigma),
             // An existing size.
@@ -256,40 +273,40 @@ mod tests {
 
     use super::*;
 
-    fn drawn(law: Law, count: usize) -> Vec<f64> {
+    fn drawn(law: Distribution, count: usize) -> Vec<f64> {
         let mut random = Seed::default().stream("estimate", 0);
         let mut values: Vec<f64> = (0..count).map(|_| law.draw(&mut random)).collect();
         values.sort_by(f64::total_cmp);
         values
     }
 
-    fn near(got: f64, asked: f64, within: f64) {
-        assert!((got / asked - 1.0).abs() < within, "{got} for {asked}");
+    fn near(got: f64, expected: f64, within: f64) {
+        assert!((got / expected - 1.0).abs() < within, "{got} for {expected}");
     }
 
     #[test]
     fn estimates_recover_the_sampled_distribution() {
         let count = 20_000;
-        match lognormal(&drawn(Law::Lognormal { mu: 1.5, sigma: 0.8 }, count)) {
-            Some(Law::Lognormal { mu, sigma }) => {
+        match lognormal(&drawn(Distribution::Lognormal { mu: 1.5, sigma: 0.8 }, count)) {
+            Some(Distribution::Lognormal { mu, sigma }) => {
                 near(mu, 1.5, 0.02);
                 near(sigma, 0.8, 0.02);
             }
             other => panic!("{other:?}"),
         }
-        match pareto(&drawn(Law::Pareto { least: 1.0, shape: 1.5 }, count), 1.0) {
-            Some(Law::Pareto { least: _, shape }) => near(shape, 1.5, 0.03),
+        match pareto(&drawn(Distribution::Pareto { least: 1.0, shape: 1.5 }, count), 1.0) {
+            Some(Distribution::Pareto { least: _, shape }) => near(shape, 1.5, 0.03),
             other => panic!("{other:?}"),
         }
-        match weibull(&drawn(Law::Weibull { scale: 0.382, shape: 1.46 }, count)) {
-            Some(Law::Weibull { scale, shape }) => {
+        match weibull(&drawn(Distribution::Weibull { scale: 0.382, shape: 1.46 }, count)) {
+            Some(Distribution::Weibull { scale, shape }) => {
                 near(scale, 0.382, 0.02);
                 near(shape, 1.46, 0.02);
             }
             other => panic!("{other:?}"),
         }
-        match inverse_gaussian(&drawn(Law::InverseGaussian { mean: 3.86, shape: 9.46 }, count)) {
-            Some(Law::InverseGaussian { mean, shape }) => {
+        match inverse_gaussian(&drawn(Distribution::InverseGaussian { mean: 3.86, shape: 9.46 }, count)) {
+            Some(Distribution::InverseGaussian { mean, shape }) => {
                 near(mean, 3.86, 0.02);
                 near(shape, 9.46, 0.03);
             }
@@ -299,26 +316,26 @@ mod tests {
 
     #[test]
     fn body_with_a_tail_is_distinguished_from_a_body_alone() {
-        let law = Law::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
+        let law = Distribution::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
         let values = drawn(law, 20_000);
         let found = likeliest(&values, [lognormal(&values), hybrid(&values)]).unwrap();
-        let Law::Hybrid { mu, sigma, cut, body, shape } = found else { panic!("{found:?}") };
+        let Distribution::Hybrid { mu, sigma, cut, body, shape } = found else { panic!("{found:?}") };
         near(mu, 9.357, 0.02);
         near(sigma, 1.318, 0.05);
         near(cut, 133_000.0, 0.1);
         near(body, 0.93, 0.02);
         near(shape, 1.1, 0.1);
-        let values = drawn(Law::Lognormal { mu: 9.0, sigma: 1.0 }, 5_000);
+        let values = drawn(Distribution::Lognormal { mu: 9.0, sigma: 1.0 }, 5_000);
         let found = likeliest(&values, [lognormal(&values), hybrid(&values)]);
-        assert!(matches!(found, Some(Law::Lognormal { .. })), "{found:?}");
+        assert!(matches!(found, Some(Distribution::Lognormal { .. })), "{found:?}");
     }
 
     #[test]
     fn families_are_distinguished() {
         for law in [
-            Law::Pareto { least: 1.0, shape: 1.5 },
-            Law::Lognormal { mu: 2.0, sigma: 1.0 },
-            Law::Weibull { scale: 3.0, shape: 1.46 },
+            Distribution::Pareto { least: 1.0, shape: 1.5 },
+            Distribution::Lognormal { mu: 2.0, sigma: 1.0 },
+            Distribution::Weibull { scale: 3.0, shape: 1.46 },
         ] {
             let values = drawn(law, 3_000);
             let found =
@@ -329,10 +346,10 @@ mod tests {
 
     #[test]
     fn estimates_recover_the_distribution_of_rounded_values() {
-        let law = Law::Pareto { least: 1.0, shape: 2.43 };
+        let law = Distribution::Pareto { least: 1.0, shape: 2.43 };
         let values: Vec<f64> = drawn(law, 20_000).into_iter().map(f64::round).collect();
         match likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) {
-            Some(Law::Pareto { least: 1.0, shape }) => near(shape, 2.43, 0.03),
+            Some(Distribution::Pareto { least: 1.0, shape }) => near(shape, 2.43, 0.03),
             other => panic!("{other:?}"),
         }
     }

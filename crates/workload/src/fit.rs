@@ -9,7 +9,7 @@ pub struct Fit {
     /// Name of the quantity.
     pub what: &'static str,
     /// Description of the distribution.
-    pub asked: String,
+    pub expected: String,
     /// Number of values.
     pub count: usize,
     /// Median, expected and observed.
@@ -27,7 +27,7 @@ pub struct Fit {
 /// quantiles; `step` is 1 for whole numbers that were rounded upwards, and 0 for continuous values.
 pub fn fit(
     what: &'static str,
-    asked: String,
+    expected: String,
     mut values: Vec<f64>,
     step: f64,
     below: impl Fn(f64) -> f64,
@@ -44,7 +44,7 @@ pub fn fit(
     };
     Fit {
         what,
-        asked,
+        expected,
         count,
         median: (quantile(0.5), at(0.5)),
         high: (quantile(0.99), at(0.99)),
@@ -88,7 +88,7 @@ mod tests {
     use wire::Seed;
 
     use super::*;
-    use crate::law::Law;
+    use crate::distribution::Distribution;
 
     #[test]
     fn paper_the_limit_is_that_of_the_tables() {
@@ -101,18 +101,19 @@ mod tests {
 
     #[test]
     fn samples_fit_their_own_distribution_only() {
-        let law = Law::Pareto { least: 1.0, shape: 1.5 };
+        let law = Distribution::Pareto { least: 1.0, shape: 1.5 };
         let mut random = Seed::default().stream("fit", 0);
         let values: Vec<f64> = (0..5_000).map(|_| law.draw(&mut random)).collect();
-        let of =
-            |law: Law| fit("", law.to_string(), values.clone(), 0.0, |x| law.below(x), |p| law.quantile(p));
+        let of = |law: Distribution| {
+            fit("", law.to_string(), values.clone(), 0.0, |x| law.below(x), |p| law.quantile(p))
+        };
         assert!(of(law).likelihood > Some(0.01), "{:?}", of(law));
-        assert!(of(Law::Pareto { least: 1.0, shape: 1.4 }).likelihood < Some(1e-3));
+        assert!(of(Distribution::Pareto { least: 1.0, shape: 1.4 }).likelihood < Some(1e-3));
     }
 
     #[test]
     fn whole_numbers_are_compared_at_whole_numbers() {
-        let law = Law::Pareto { least: 1.0, shape: 2.43 };
+        let law = Distribution::Pareto { least: 1.0, shape: 2.43 };
         let mut random = Seed::default().stream("fit", 1);
         let values: Vec<f64> = (0..5_000).map(|_| law.draw(&mut random).ceil()).collect();
         let of = |step| fit("", String::new(), values.clone(), step, |x| law.below(x), |p| law.quantile(p));

@@ -6,38 +6,38 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`law`] | the distributions, and values sampled from them |
+//! | [`distribution`] | the distributions, and values sampled from them |
 //! | [`set`] | sets of distributions: those of 1998, those of 1999, a site's own |
 //! | [`popularity`] | the number of requests per file, their order, and the size of each file |
 //! | [`schedule`] | start times: one page after another (closed), or at a rate independent of the server (open) |
 //! | [`plan`], `draft` | a complete plan: files and pages |
-//! | [`lines`] | requests of an access log, as a plan uses them |
+//! | [`log_sample`] | requests of an access log, as a plan uses them |
 //! | [`replay`] | replay of an access log |
 //! | [`site`], `estimate` | a site's own distributions, estimated from its log |
 //! | [`text`] | the plan as a file |
 //! | [`fingerprint`] | a plan or a text in 16 digits, to tell one from another |
-//! | [`fit`], [`fits`] | goodness of fit: sampled values against their distributions |
+//! | [`fit`], [`goodness_of_fit`] | goodness of fit: sampled values against their distributions |
 //! | [`logs`] | synthetic access logs |
 //!
 //! ```
-//! use roundtrip_workload::plan::Wanted;
+//! use roundtrip_workload::plan::PlanSpec;
 //! use roundtrip_workload::schedule::Schedule;
 //!
 //! let schedule = Schedule::Users(20);
-//! let plan = Wanted { files: 100, schedule, ..Wanted::default() }.plan().expect("100 files make a site");
+//! let plan = PlanSpec { files: 100, schedule, ..PlanSpec::default() }.plan().expect("100 files make a site");
 //! assert_eq!(plan.files.len(), 100);
 //! assert!(plan.requests() > 20);
 //! ```
 //!
 //! It sends nothing, does not wait, and opens no file.
 
+pub mod distribution;
 mod draft;
 mod estimate;
 pub mod fingerprint;
 pub mod fit;
-pub mod fits;
-pub mod law;
-pub mod lines;
+pub mod goodness_of_fit;
+pub mod log_sample;
 pub mod logs;
 pub mod plan;
 pub mod popularity;

@@ -7,12 +7,12 @@
 //! | --- | --- |
 //! | [`curve`] | number of requests in each minute |
 //! | [`visitor`] | clients: visits that overlap, by clients that return |
-//! | [`answer`] | statuses and sizes |
+//! | [`responses`] | statuses and sizes |
 //! | [`synthesize`] | the lines |
 //!
 //! They are not logs of a site: the requested paths mean nothing, and no client waits for a response.
 
-pub mod answer;
 pub mod curve;
+pub mod responses;
 pub mod synthesize;
 pub mod visitor;

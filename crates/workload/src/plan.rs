@@ -9,13 +9,13 @@ use wire::{Bytes, Duration, Probability, Seed, Time};
 
 use crate::draft::Draft;
 use crate::schedule::{Leg, Schedule};
-use crate::set::{Laws, SetName};
+use crate::set::{PlanDistributions, SetName};
 
 /// Specification of a plan; the same specification gives the same plan on every host.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct PlanSpec {
     /// The distributions.
-    pub set: Laws,
+    pub set: PlanDistributions,
     /// Number of files of the site, at least 2.
     pub files: u32,
     /// Maximum size of a file.
@@ -34,7 +34,7 @@ pub struct Wanted {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Its specification.
-    pub wanted: Wanted,
+    pub wanted: PlanSpec,
     /// Size of each file, in bytes.
     pub files: Vec<u64>,
     /// Pages, in the order of their intended times if responses took no time.
@@ -47,16 +47,16 @@ pub struct Page {
     /// The user, from 0.
     pub user: u32,
     /// Start time.
-    pub begins: Begins,
+    pub begins: PageStart,
     /// Requests; at least one.
-    pub objects: Vec<Ask>,
+    pub objects: Vec<ObjectRequest>,
     /// Whether the user's connections are closed after it.
     pub ends_session: bool,
 }
 
 /// Start of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begins {
+pub enum PageStart {
     /// This long after the user's previous page is complete.
     After(Duration),
     /// At this time of the plan.
@@ -65,7 +65,7 @@ pub enum Begins {
 
 /// A request for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct ObjectRequest {
     /// The file, from 0.
     pub file: u32,
     /// Pause after the page's previous object; zero for the first.
@@ -76,7 +76,7 @@ pub struct Ask {
 
 /// Reason why there is no such plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Unfit {
+pub enum PlanError {
     /// Fewer than the minimum number of files.
     TooFewFiles,
     /// A log without a whole response.
@@ -90,13 +90,13 @@ pub enum Unfit {
 }
 
 /// Maximum number of files: more need more than a gigabyte to order.
-pub const MOST_FILES: u32 = 1_000_000;
+pub const MAX_FILES: u32 = 1_000_000;
 /// Maximum number of requests: more need several gigabytes.
-pub const MOST_REQUESTS: f64 = 50_000_000.0;
+pub const MAX_REQUESTS: f64 = 50_000_000.0;
 /// Maximum number of objects per page, whatever the distribution gives.
-pub const MOST_OBJECTS: u64 = 1_000;
+pub const MAX_OBJECTS: u64 = 1_000;
 
-impl fmt::Display for Unfit {
+impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFewFiles => f.write_str("a plan needs at least 2 files"),
@@ -104,27 +104,27 @@ impl fmt::Display for Unfit {
             Self::TooLong(lasts) => write!(
                 f,
                 "the plan would last {lasts}, and can last {}; replay the log at a higher speed, or a part of it",
-                crate::replay::LONGEST
+                crate::replay::MAX_DURATION
             ),
             Self::TooManyFiles(files) => {
-                write!(f, "{files} files are more than a plan can have, {MOST_FILES}; ask for fewer")
+                write!(f, "{files} files are more than a plan can have, {MAX_FILES}; ask for fewer")
             }
             Self::TooManyRequests(requests) => write!(
                 f,
-                "the plan would have about {requests:.0} requests, and can have {MOST_REQUESTS:.0}; plan a shorter time, \
+                "the plan would have about {requests:.0} requests, and can have {MAX_REQUESTS:.0}; plan a shorter time, \
                  fewer users or a lower rate"
             ),
         }
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for PlanError {}
 
-impl Default for Wanted {
+impl Default for PlanSpec {
     /// Two minutes of 100 users at a site of 2,000 files, at most 10 MB each.
     fn default() -> Self {
         Self {
-            set: Laws::Named(SetName::Surge1998),
+            set: PlanDistributions::Named(SetName::Surge1998),
             files: 2_000,
             cap: Bytes::new(10_000_000),
             schedule: Schedule::Users(100),
@@ -135,12 +135,12 @@ impl Default for Wanted {
     }
 }
 
-impl Wanted {
+impl PlanSpec {
     /// Generates the plan.
     ///
     /// # Errors
-    /// [`Unfit`] if it would have no files, or more than fits into memory.
-    pub fn plan(self) -> Result<Plan, Unfit> {
+    /// [`PlanError`] if it would have no files, or more than fits into memory.
+    pub fn plan(self) -> Result<Plan, PlanError> {
         self.memory()?;
         let (files, pages) = Draft::new(&self).drawn();
         Ok(Plan { wanted: self, files, pages })
@@ -150,24 +150,24 @@ impl Wanted {
     /// 100,000 files 25 MB, on 2026-11-21.
     ///
     /// # Errors
-    /// [`Unfit`] if there is no such plan, whatever the memory.
+    /// [`PlanError`] if there is no such plan, whatever the memory.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "there are not more requests than were looked at before, nor less than none"
     )]
-    pub fn memory(&self) -> Result<Bytes, Unfit> {
+    pub fn memory(&self) -> Result<Bytes, PlanError> {
         const OF_REQUEST: u64 = 128;
         const OF_FILE: u64 = 256;
         const ANYWAY: u64 = 16 << 20;
         match self.files {
-            0 | 1 => return Err(Unfit::TooFewFiles),
-            files if files > MOST_FILES => return Err(Unfit::TooManyFiles(files)),
+            0 | 1 => return Err(PlanError::TooFewFiles),
+            files if files > MAX_FILES => return Err(PlanError::TooManyFiles(files)),
             _ => {}
         }
         let requests = self.expected();
-        if requests > MOST_REQUESTS {
-            return Err(Unfit::TooManyRequests(requests));
+        if requests > MAX_REQUESTS {
+            return Err(PlanError::TooManyRequests(requests));
         }
         Ok(Bytes::new(ANYWAY + requests as u64 * OF_REQUEST + u64::from(self.files) * OF_FILE))
     }
@@ -184,7 +184,7 @@ impl Wanted {
                 // times it.
                 let cycle = set.inactive_off.quantile(0.5) + 0.1;
                 f64::from(*users) * self.lasts.as_secs_f64() / cycle
-                    * set.objects.quantile(0.7).min(MOST_OBJECTS as f64)
+                    * set.objects.quantile(0.7).min(MAX_OBJECTS as f64)
             }
         }
     }
@@ -217,7 +217,7 @@ impl Plan {
 
     /// Share of responses with a body of at most `limit`, or without one because the file is unchanged.
     pub fn small(&self, limit: Bytes) -> f64 {
-        let is_small = |ask: &&Ask| ask.is_conditional || self.size(ask.file) <= limit.get();
+        let is_small = |ask: &&ObjectRequest| ask.is_conditional || self.size(ask.file) <= limit.get();
         let small = self.asks().filter(is_small).count();
         small as f64 / self.requests().max(1) as f64
     }
@@ -232,7 +232,7 @@ impl Plan {
         usize::try_from(file).ok().and_then(|file| self.files.get(file)).copied().unwrap_or(0)
     }
 
-    pub(super) fn asks(&self) -> impl Iterator<Item = &Ask> {
+    pub(super) fn asks(&self) -> impl Iterator<Item = &ObjectRequest> {
         self.pages.iter().flat_map(|page| &page.objects)
     }
 }
@@ -240,17 +240,17 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fits::fits;
+    use crate::goodness_of_fit::fits;
     use crate::schedule::Arrivals;
 
-    fn wanted(set: SetName, schedule: Schedule) -> Wanted {
+    fn wanted(set: SetName, schedule: Schedule) -> PlanSpec {
         let conditional = Probability::new(0.26).unwrap();
-        Wanted {
-            set: Laws::Named(set),
+        PlanSpec {
+            set: PlanDistributions::Named(set),
             cap: Bytes::new(100_000_000),
             schedule,
             conditional,
-            ..Wanted::default()
+            ..PlanSpec::default()
         }
     }
 
@@ -268,8 +268,9 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_plan_and_another_another() {
-        let make =
-            |seed| Wanted { seed: Seed::new(seed), ..wanted(SetName::Surge1998, Schedule::Users(5)) }.plan();
+        let make = |seed| {
+            PlanSpec { seed: Seed::new(seed), ..wanted(SetName::Surge1998, Schedule::Users(5)) }.plan()
+        };
         assert_eq!(make(1), make(1));
         assert_ne!(make(1).unwrap().pages, make(2).unwrap().pages);
     }
@@ -279,17 +280,17 @@ mod tests {
         let leg = Leg { lasts: Duration::from_secs(10), from: 50.0, to: 50.0 };
         let plan = wanted(SetName::Surge1998, Schedule::Rates(vec![leg], Arrivals::Constant)).plan().unwrap();
         assert_eq!(plan.pages.len(), 500);
-        assert_eq!(plan.pages[0].begins, Begins::At(Time::from_nanos(20_000_000)));
+        assert_eq!(plan.pages[0].begins, PageStart::At(Time::from_nanos(20_000_000)));
         assert!(plan.pages.iter().all(|page| page.objects.len() == 1));
     }
 
     #[test]
     fn rejects_plans_beyond_the_limits_with_the_figure() {
-        let refused = |wanted: Wanted| wanted.plan().unwrap_err().to_string();
+        let refused = |wanted: PlanSpec| wanted.plan().unwrap_err().to_string();
         let sentence = refused(wanted(SetName::Surge1998, Schedule::Users(100_000_000)));
         assert!(sentence.starts_with("the plan would have about "), "{sentence}");
         assert_eq!(
-            refused(Wanted { files: 1, ..wanted(SetName::Surge1998, Schedule::Users(1)) }),
+            refused(PlanSpec { files: 1, ..wanted(SetName::Surge1998, Schedule::Users(1)) }),
             "a plan needs at least 2 files"
         );
     }

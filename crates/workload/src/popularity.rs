@@ -7,7 +7,7 @@
 
 use wire::seed::Random;
 
-use crate::law::Law;
+use crate::distribution::Distribution;
 
 /// Number of requests for each of `files`, the most popular first: floor(C / rank^exponent), with the
 /// smallest C by which they add up to `requests`. Where requests are few, the least popular files are not
@@ -38,7 +38,7 @@ pub fn counts(files: u32, requests: usize, exponent: f64) -> Vec<u32> {
 /// New files come in the order in which independent requests would first meet them, as evenly as the whole
 /// allows. For every other request a depth is sampled; of the files near it, one is chosen at random, more
 /// likely the further it is behind its due count.
-pub fn order(counts: &[u32], depth: Law, random: &mut Random) -> Vec<u32> {
+pub fn order(counts: &[u32], depth: Distribution, random: &mut Random) -> Vec<u32> {
     let total: u64 = counts.iter().map(|count| u64::from(*count)).sum();
     let mut fresh = arrivals(counts, random);
     let mut stack = Stack { counts, used: vec![0; counts.len()], files: Vec::new(), total };
@@ -64,8 +64,8 @@ pub fn order(counts: &[u32], depth: Law, random: &mut Random) -> Vec<u32> {
 /// Order, reversed, in which independent requests would meet each file for the first time.
 fn arrivals(counts: &[u32], random: &mut Random) -> Vec<u32> {
     let clock = |count: u32, random: &mut Random| -libm::log1p(-random.unit()) / f64::from(count);
-    let asked = (0..).zip(counts).filter(|(_, count)| **count > 0);
-    let mut clocks: Vec<(f64, u32)> = asked.map(|(file, count)| (clock(*count, random), file)).collect();
+    let expected = (0..).zip(counts).filter(|(_, count)| **count > 0);
+    let mut clocks: Vec<(f64, u32)> = expected.map(|(file, count)| (clock(*count, random), file)).collect();
     clocks.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     clocks.into_iter().map(|(_, file)| file).collect()
 }
@@ -134,7 +134,7 @@ impl Stack<'_> {
 /// Sizes are bisected repeatedly. Each half gets as many files as it has sizes, such that the share of
 /// requests for them is that of `requests` there. The most popular files are assigned first, to the half with
 /// the larger deficit.
-pub fn matched(counts: &[u32], mut sizes: Vec<u64>, requests: Law) -> Vec<u64> {
+pub fn matched(counts: &[u32], mut sizes: Vec<u64>, requests: Distribution) -> Vec<u64> {
     sizes.sort_unstable();
     let mut of = vec![0; counts.len()];
     let files: Vec<usize> = (0..counts.len().min(sizes.len())).collect();
@@ -143,7 +143,14 @@ pub fn matched(counts: &[u32], mut sizes: Vec<u64>, requests: Law) -> Vec<u64> {
 }
 
 /// Assigns `files`, the most popular first, to the same number of `sizes`, which lie between `bounds`.
-fn deal(of: &mut [u64], counts: &[u32], sizes: &[u64], files: Vec<usize>, requests: Law, bounds: (f64, f64)) {
+fn deal(
+    of: &mut [u64],
+    counts: &[u32],
+    sizes: &[u64],
+    files: Vec<usize>,
+    requests: Distribution,
+    bounds: (f64, f64),
+) {
     if let ([size], [file]) = (sizes, files.as_slice()) {
         of[*file] = *size;
         return;
@@ -221,7 +228,7 @@ mod tests {
     use super::*;
     use crate::fit::fit;
 
-    const DEPTH: Law = Law::Lognormal { mu: 1.5, sigma: 0.8 };
+    const DEPTH: Distribution = Distribution::Lognormal { mu: 1.5, sigma: 0.8 };
 
     #[test]
     fn paper_popularity_is_zipfs_with_whole_counts() {
@@ -261,8 +268,8 @@ mod tests {
 
     #[test]
     fn sizes_are_matched_so_that_requests_follow_their_distribution() {
-        let sizes = Law::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
-        let requests = Law::Pareto { least: 1_000.0, shape: 1.0 };
+        let sizes = Distribution::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
+        let requests = Distribution::Pareto { least: 1_000.0, shape: 1.0 };
         let (counts, mut random) = (counts(2_000, 15_000, 1.0), Seed::default().stream("sizes", 0));
         // From 1 to the maximum sampled here.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -273,9 +280,9 @@ mod tests {
             sizes
         };
         assert_eq!(sorted(of.clone()), sorted(drawn), "each size is given once");
-        let asked = of.iter().zip(&counts).flat_map(|(size, count)| vec![*size as f64; *count as usize]);
+        let expected = of.iter().zip(&counts).flat_map(|(size, count)| vec![*size as f64; *count as usize]);
         let fit =
-            fit("", String::new(), asked.collect(), 1.0, |x| requests.below(x), |p| requests.quantile(p));
+            fit("", String::new(), expected.collect(), 1.0, |x| requests.below(x), |p| requests.quantile(p));
         // The most popular file alone is an eighth of the requests: no fit is closer than half of that.
         assert!(fit.distance < 0.10, "{fit:?}");
     }

@@ -1,35 +1,35 @@
 //! A plan from an access log: the same requests, of the same users, for the same number of files, at the same
 //! times.
 //!
-//! Names are not kept: each target of the log is a file of its own, by the rules of [`crate::lines`]. Where
+//! Names are not kept: each target of the log is a file of its own, by the rules of [`crate::log_sample`]. Where
 //! a log has whole seconds, the requests of a second are spread over it evenly, in order.
 
 use std::collections::BTreeMap;
 
 use wire::{Duration, Time};
 
-use crate::lines::{Answer, Line, Lines, files, has_whole_seconds};
-use crate::plan::{Ask, Begins, MOST_FILES, MOST_REQUESTS, Page, Plan, Unfit, Wanted};
+use crate::log_sample::{LogSample, ResponseKind, SampledRequest, files, has_whole_seconds};
+use crate::plan::{MAX_FILES, MAX_REQUESTS, ObjectRequest, Page, PageStart, Plan, PlanError, PlanSpec};
 use crate::schedule::Schedule;
 
 /// Maximum duration of a plan.
-pub const LONGEST: Duration = Duration::from_secs(3 * 3_600);
+pub const MAX_DURATION: Duration = Duration::from_secs(3 * 3_600);
 
 /// The plan of these requests, `speed` times as fast as logged.
 ///
 /// # Errors
-/// [`Unfit`] if there are no requests, or more than a plan can have.
-pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
-    if lines.len() as f64 > MOST_REQUESTS {
-        return Err(Unfit::TooManyRequests(lines.len() as f64));
+/// [`PlanError`] if there are no requests, or more than a plan can have.
+pub fn replayed(lines: LogSample, speed: f64) -> Result<Plan, PlanError> {
+    if lines.len() as f64 > MAX_REQUESTS {
+        return Err(PlanError::TooManyRequests(lines.len() as f64));
     }
     let lines = lines.sorted();
     let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
     let (dues, lasts) = due_times(&times, speed)?;
     let seen = files(&lines);
     let count = u32::try_from(seen.len()).unwrap_or(u32::MAX);
-    if count > MOST_FILES {
-        return Err(Unfit::TooManyFiles(count));
+    if count > MAX_FILES {
+        return Err(PlanError::TooManyFiles(count));
     }
     let numbers: BTreeMap<_, u32> = seen.iter().map(|(target, _)| *target).zip(0..).collect();
     // The size of a file that was never sent is unknown.
@@ -38,16 +38,20 @@ pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
     sizes.resize(sizes.len().max(2), sizes.first().copied().unwrap_or(0));
     let mut users = BTreeMap::new();
     let mut pages = Vec::with_capacity(lines.len());
-    for (Line { time: _, client, file, answer }, at) in lines.iter().zip(dues) {
+    for (SampledRequest { time: _, client, file, response }, at) in lines.iter().zip(dues) {
         // The number of users fits 32 bits, as the number of requests does.
         let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
         let user = *users.entry(*client).or_insert(next);
         let file = file.and_then(|file| numbers.get(&file).copied()).unwrap_or(0);
-        let ask = Ask { file, after: Duration::ZERO, is_conditional: *answer == Answer::Unchanged };
-        pages.push(Page { user, begins: Begins::At(at), objects: vec![ask], ends_session: false });
+        let ask = ObjectRequest {
+            file,
+            after: Duration::ZERO,
+            is_conditional: *response == ResponseKind::Unchanged,
+        };
+        pages.push(Page { user, begins: PageStart::At(at), objects: vec![ask], ends_session: false });
     }
     let count = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
-    let wanted = Wanted { files: count, schedule: Schedule::Replay(speed), lasts, ..Wanted::default() };
+    let wanted = PlanSpec { files: count, schedule: Schedule::Replay(speed), lasts, ..PlanSpec::default() };
     Ok(Plan { wanted, files: sizes, pages })
 }
 
@@ -55,13 +59,13 @@ pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
 /// duration.
 ///
 /// # Errors
-/// [`Unfit`] if there are none, or they take longer than [`LONGEST`].
-pub fn due_times(times: &[Time], speed: f64) -> Result<(Vec<Time>, Duration), Unfit> {
-    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Err(Unfit::Nothing) };
+/// [`PlanError`] if there are none, or they take longer than [`MAX_DURATION`].
+pub fn due_times(times: &[Time], speed: f64) -> Result<(Vec<Time>, Duration), PlanError> {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Err(PlanError::Nothing) };
     let scaled = |since: f64| in_micros(Duration::from_secs_f64(since / speed).unwrap_or(Duration::MAX));
     let lasts = scaled(last.since(*first).as_secs_f64() + 1.0);
-    if lasts > LONGEST {
-        return Err(Unfit::TooLong(lasts));
+    if lasts > MAX_DURATION {
+        return Err(PlanError::TooLong(lasts));
     }
     let due = |(time, spread): (&Time, f64)| Time::ZERO + scaled(time.since(*first).as_secs_f64() + spread);
     Ok((times.iter().zip(spread(times)).map(due).collect(), lasts))
@@ -84,7 +88,7 @@ fn in_micros(span: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use accesslog::{Client, Covers, Record, Target};
+    use accesslog::{Client, Record, SizeScope, Target};
     use wire::Bytes;
 
     use super::*;
@@ -96,13 +100,13 @@ mod tests {
             client: Client::of(client.as_bytes()),
             status,
             size: size.map(Bytes::new),
-            covers: Covers::Body,
+            covers: SizeScope::Body,
             taken: None,
         }
     }
 
-    fn lines(records: &[(Record, Option<&str>)]) -> Lines {
-        let mut lines = Lines::default();
+    fn lines(records: &[(Record, Option<&str>)]) -> LogSample {
+        let mut lines = LogSample::default();
         for (record, target) in records {
             lines.push(record, target.and_then(|target| Target::of(target.as_bytes())));
         }
@@ -148,8 +152,8 @@ mod tests {
         let plan = replayed(lines, 2.0).unwrap();
         assert_eq!(plan.files, [70, 500]);
         let at = |page: &Page| match page.begins {
-            Begins::At(at) => at.since(Time::ZERO).as_secs_f64(),
-            Begins::After(_) => f64::NAN,
+            PageStart::At(at) => at.since(Time::ZERO).as_secs_f64(),
+            PageStart::After(_) => f64::NAN,
         };
         let seen: Vec<_> =
             plan.pages.iter().map(|page| (at(page), page.user, page.objects[0].file)).collect();
@@ -162,11 +166,11 @@ mod tests {
 
     #[test]
     fn rejects_an_empty_log_and_one_of_a_month() {
-        assert_eq!(replayed(lines(&[(record(0, "a", 404, Some(1)), None)]), 1.0), Err(Unfit::Nothing));
+        assert_eq!(replayed(lines(&[(record(0, "a", 404, Some(1)), None)]), 1.0), Err(PlanError::Nothing));
         let month =
             lines(&[(record(0, "a", 200, Some(1)), None), (record(2_600_000, "a", 200, Some(1)), None)]);
-        let said = replayed(month.clone(), 1.0).unwrap_err().to_string();
-        assert!(said.contains("can last 10800 s") || said.contains("can last"), "{said}");
+        let reported = replayed(month.clone(), 1.0).unwrap_err().to_string();
+        assert!(reported.contains("can last 10800 s") || reported.contains("can last"), "{reported}");
         assert!(replayed(month, 1_000.0).is_ok());
     }
 }

@@ -5,13 +5,13 @@
 //! has separate distributions for documents and for embedded objects, and none for locality: the missing ones
 //! are those of 1998.
 
-use quantity::names::{self, Listing, Unknown};
+use quantity::names::{self, Listing, UnknownName};
 
-use crate::law::Law;
+use crate::distribution::Distribution;
 
 /// Distributions of a site and its users. Sizes are in bytes, times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Set {
+pub struct DistributionSet {
     /// Files with which pages begin.
     pub documents: Files,
     /// Files that pages embed; `None`: files of the same kind.
@@ -19,39 +19,39 @@ pub struct Set {
     /// Exponent of popularity: the file of rank r is requested floor(C / r^popularity) times.
     pub popularity: f64,
     /// Objects per page, rounded to the nearest whole number.
-    pub objects: Law,
+    pub objects: Distribution,
     /// Pause from one object of a page to the next.
-    pub active_off: Law,
+    pub active_off: Distribution,
     /// Pause from one page to the next.
-    pub inactive_off: Law,
+    pub inactive_off: Distribution,
     /// Pages until a user's connections are closed, rounded to the nearest; `None`: unlimited.
-    pub session: Option<Law>,
+    pub session: Option<Distribution>,
     /// Number of files, this one included, requested since its last request.
-    pub depth: Law,
+    pub depth: Distribution,
 }
 
 /// A kind of files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Files {
     /// Sizes of the files.
-    pub sizes: Law,
+    pub sizes: Distribution,
     /// Sizes of *requests*; `None`: unconstrained, sizes are assigned at random.
-    pub requests: Option<Law>,
+    pub requests: Option<Distribution>,
 }
 
 /// Distributions of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Laws {
+pub enum PlanDistributions {
     /// Those of a publication.
     Named(SetName),
     /// Those of a site's own log.
-    Site(Box<Set>),
+    Site(Box<DistributionSet>),
 }
 
 /// Name of the distributions of a site's own log.
 pub const SITE: &str = "site";
 
-impl Laws {
+impl PlanDistributions {
     /// Name of the set.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ impl Laws {
     }
 
     /// The distributions.
-    pub fn set(&self) -> Set {
+    pub fn set(&self) -> DistributionSet {
         match self {
             Self::Named(name) => name.set(),
             Self::Site(set) => **set,
@@ -85,8 +85,8 @@ impl SetName {
     /// The set of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("set of laws", name, &Self::ALL, Self::name)
     }
 
@@ -112,33 +112,48 @@ impl SetName {
     }
 
     /// Its distributions.
-    pub const fn set(self) -> Set {
+    pub const fn set(self) -> DistributionSet {
         match self {
-            Self::Surge1998 => Set {
+            Self::Surge1998 => DistributionSet {
                 documents: Files {
-                    sizes: Law::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 },
-                    requests: Some(Law::Pareto { least: 1_000.0, shape: 1.0 }),
+                    sizes: Distribution::Hybrid {
+                        mu: 9.357,
+                        sigma: 1.318,
+                        cut: 133_000.0,
+                        body: 0.93,
+                        shape: 1.1,
+                    },
+                    requests: Some(Distribution::Pareto { least: 1_000.0, shape: 1.0 }),
                 },
                 embedded: None,
                 popularity: ZIPF,
-                objects: Law::Pareto { least: 1.0, shape: 2.43 },
+                objects: Distribution::Pareto { least: 1.0, shape: 2.43 },
                 active_off: ACTIVE_OFF,
-                inactive_off: Law::Pareto { least: 1.0, shape: 1.5 },
+                inactive_off: Distribution::Pareto { least: 1.0, shape: 1.5 },
                 session: None,
                 depth: DEPTH,
             },
-            Self::Surge1999 => Set {
+            Self::Surge1999 => DistributionSet {
                 // 94.55% of the lognormal are below the start of the tail.
                 documents: Files {
-                    sizes: Law::Hybrid { mu: 7.630, sigma: 1.001, cut: 10_240.0, body: 0.945_5, shape: 1.0 },
+                    sizes: Distribution::Hybrid {
+                        mu: 7.630,
+                        sigma: 1.001,
+                        cut: 10_240.0,
+                        body: 0.945_5,
+                        shape: 1.0,
+                    },
                     requests: None,
                 },
-                embedded: Some(Files { sizes: Law::Lognormal { mu: 8.215, sigma: 1.46 }, requests: None }),
+                embedded: Some(Files {
+                    sizes: Distribution::Lognormal { mu: 8.215, sigma: 1.46 },
+                    requests: None,
+                }),
                 popularity: ZIPF,
-                objects: Law::Pareto { least: 2.0, shape: 1.33 },
+                objects: Distribution::Pareto { least: 2.0, shape: 1.33 },
                 active_off: ACTIVE_OFF,
-                inactive_off: Law::Pareto { least: 1.0, shape: 1.4 },
-                session: Some(Law::InverseGaussian { mean: 3.86, shape: 9.46 }),
+                inactive_off: Distribution::Pareto { least: 1.0, shape: 1.4 },
+                session: Some(Distribution::InverseGaussian { mean: 3.86, shape: 9.46 }),
                 depth: DEPTH,
             },
         }
@@ -147,8 +162,8 @@ impl SetName {
 
 /// The file of rank r is requested floor(C / r) times.
 const ZIPF: f64 = 1.0;
-const ACTIVE_OFF: Law = Law::Weibull { scale: 0.382, shape: 1.46 };
-const DEPTH: Law = Law::Lognormal { mu: 1.5, sigma: 0.8 };
+const ACTIVE_OFF: Distribution = Distribution::Weibull { scale: 0.382, shape: 1.46 };
+const DEPTH: Distribution = Distribution::Lognormal { mu: 1.5, sigma: 0.8 };
 
 #[cfg(test)]
 mod tests {
@@ -165,13 +180,13 @@ mod tests {
     #[test]
     fn paper_a_seventeenth_of_the_body_fits_one_datagram() {
         // notes: "Only 5.8% of its body fits one datagram."
-        let body = Law::Lognormal { mu: 9.357, sigma: 1.318 };
+        let body = Distribution::Lognormal { mu: 9.357, sigma: 1.318 };
         assert!((body.below(1_460.0) - 0.058).abs() < 0.001, "{}", body.below(1_460.0));
     }
 
     #[test]
     fn the_tail_of_1999_begins_where_its_body_ends() {
-        let body = Law::Lognormal { mu: 7.630, sigma: 1.001 };
+        let body = Distribution::Lognormal { mu: 7.630, sigma: 1.001 };
         assert!((body.below(10_240.0) - 0.945_5).abs() < 1e-4, "{}", body.below(10_240.0));
     }
 }

@@ -13,31 +13,31 @@
 //!   measure, are counted.
 //!
 //! Times are those of the log: when a request was read, or its response sent, as the server logs it. The
-//! whole log is held in memory: 48 bytes for each request of at most [`MOST_READ`], and as much again while
+//! whole log is held in memory: 48 bytes for each request of at most [`MAX_READ`], and as much again while
 //! it is sorted.
 
 use std::fmt;
 
 use wire::{Duration, Probability, Time};
 
+use crate::distribution::Distribution;
 use crate::estimate::{
-    LEAST_VALUES, hybrid, inverse_gaussian, likeliest, likeliest_rounded, lognormal, pareto, rounded_pareto,
+    MIN_VALUES, hybrid, inverse_gaussian, likeliest, likeliest_rounded, lognormal, pareto, rounded_pareto,
     weibull, zipf,
 };
 use crate::fit::Fit;
-use crate::fits::{
+use crate::goodness_of_fit::{
     ACTIVE, ASKED, DEPTH, INACTIVE, OBJECTS, SIZE, depending, popularity, rounded, seconds, whole,
 };
-use crate::law::Law;
-use crate::lines::{Answer, Line, Lines, files, has_whole_seconds};
-use crate::plan::{MOST_FILES, MOST_OBJECTS};
+use crate::log_sample::{LogSample, ResponseKind, SampledRequest, files, has_whole_seconds};
+use crate::plan::{MAX_FILES, MAX_OBJECTS};
 use crate::popularity::depths;
-use crate::set::{Files, Set, SetName};
+use crate::set::{DistributionSet, Files, SetName};
 
 /// Maximum number of requests read from a log; the distributions are those of the first ones.
-pub const MOST_READ: usize = 1 << 22;
+pub const MAX_READ: usize = 1 << 22;
 /// Minimum number of requests: a shorter log says little about popularity.
-pub const LEAST_REQUESTS: usize = 1_000;
+pub const MIN_REQUESTS: usize = 1_000;
 /// Maximum pause within a page.
 pub const IDLE: Duration = Duration::from_secs(1);
 /// Pause that ends a session.
@@ -47,10 +47,10 @@ pub const AWAY: Duration = Duration::from_secs(1_800);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     /// The distributions.
-    pub set: Set,
+    pub set: DistributionSet,
     /// Share of requests with the response 304 Not Modified.
     pub conditional: Probability,
-    /// Number of files requested; a plan can have at most [`MOST_FILES`].
+    /// Number of files requested; a plan can have at most [`MAX_FILES`].
     pub files: u32,
     /// Number of requests that were used.
     pub requests: usize,
@@ -66,18 +66,18 @@ pub struct Site {
 
 /// Reason why a log gives no distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TooLittle {
+pub enum EstimateError {
     /// Too few requests.
     Requests(usize),
     /// Too few files with a size.
     Files(usize),
 }
 
-impl fmt::Display for TooLittle {
+impl fmt::Display for EstimateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (there, what, least) = match self {
-            Self::Requests(there) => (there, "whole or unchanged answers", LEAST_REQUESTS),
-            Self::Files(there) => (there, "files with different sizes", LEAST_VALUES),
+            Self::Requests(there) => (there, "whole or unchanged answers", MIN_REQUESTS),
+            Self::Files(there) => (there, "files with different sizes", MIN_VALUES),
         };
         write!(
             f,
@@ -86,19 +86,19 @@ impl fmt::Display for TooLittle {
     }
 }
 
-impl std::error::Error for TooLittle {}
+impl std::error::Error for EstimateError {}
 
 /// Estimates the distributions of these requests.
 ///
 /// # Errors
-/// [`TooLittle`] if sizes or popularity cannot be estimated.
-pub fn site(lines: Lines) -> Result<Site, TooLittle> {
-    if lines.len() < LEAST_REQUESTS {
-        return Err(TooLittle::Requests(lines.len()));
+/// [`EstimateError`] if sizes or popularity cannot be estimated.
+pub fn site(lines: LogSample) -> Result<Site, EstimateError> {
+    if lines.len() < MIN_REQUESTS {
+        return Err(EstimateError::Requests(lines.len()));
     }
     let is_named = lines.named > 0;
     let lines = lines.sorted();
-    let mut found = Found { fits: Vec::new(), notes: Vec::new() };
+    let mut found = FitResults { fits: Vec::new(), notes: Vec::new() };
     if !is_named {
         found
             .notes
@@ -110,7 +110,7 @@ pub fn site(lines: Lines) -> Result<Site, TooLittle> {
     let counts: Vec<u64> = seen.iter().map(|(_, seen)| seen.count).collect();
     let exponent = zipf(&counts);
     let users = Users::new(&lines);
-    let set = Set {
+    let set = DistributionSet {
         documents,
         embedded: None,
         popularity: exponent,
@@ -122,12 +122,12 @@ pub fn site(lines: Lines) -> Result<Site, TooLittle> {
     };
     // Rounded to a hundredth of a percent.
     let share = |count: usize| (1e4 * count as f64 / lines.len() as f64).round() / 1e4;
-    let unchanged = lines.iter().filter(|line| line.answer == Answer::Unchanged).count();
+    let unchanged = lines.iter().filter(|line| line.response == ResponseKind::Unchanged).count();
     let lasts = lines.first().zip(lines.last()).map(|(first, last)| last.time.since(first.time));
     Ok(Site {
         set,
         conditional: Probability::new(share(unchanged)).unwrap_or(Probability::NEVER),
-        files: u32::try_from(seen.len()).unwrap_or(u32::MAX).min(MOST_FILES),
+        files: u32::try_from(seen.len()).unwrap_or(u32::MAX).min(MAX_FILES),
         requests: lines.len(),
         users: users.count,
         lasts: lasts.unwrap_or_default(),
@@ -137,34 +137,40 @@ pub fn site(lines: Lines) -> Result<Site, TooLittle> {
 }
 
 /// Results so far: goodness of fit, and quantities that could not be estimated.
-struct Found {
+struct FitResults {
     fits: Vec<Fit>,
     notes: Vec<String>,
 }
 
-type Seen = (accesslog::Target, crate::lines::Seen);
+type LoggedFile = (accesslog::Target, crate::log_sample::FileUse);
 
-impl Found {
+impl FitResults {
     /// Distributions of sizes, and the fit of popularity.
-    fn documents(&mut self, lines: &[Line], seen: &[Seen], usual: Files) -> Result<Files, TooLittle> {
+    fn documents(
+        &mut self,
+        lines: &[SampledRequest],
+        seen: &[LoggedFile],
+        usual: Files,
+    ) -> Result<Files, EstimateError> {
         // Empty files are left out: their size has no logarithm.
         let mut sizes: Vec<f64> =
             seen.iter().filter_map(|(_, seen)| seen.size()).map(|size| size as f64).collect();
         sizes.retain(|size| *size > 0.0);
         sizes.sort_by(f64::total_cmp);
-        let law =
-            likeliest(&sizes, [lognormal(&sizes), hybrid(&sizes)]).ok_or(TooLittle::Files(sizes.len()))?;
+        let law = likeliest(&sizes, [lognormal(&sizes), hybrid(&sizes)])
+            .ok_or(EstimateError::Files(sizes.len()))?;
         self.fits.push(whole(SIZE, law, sizes, f64::INFINITY));
         let numbers: std::collections::BTreeMap<_, u64> =
             seen.iter().map(|(target, seen)| (*target, seen.size().unwrap_or(0))).collect();
         // Sizes as if every response were whole: a plan's are.
-        let asked = lines.iter().filter_map(|line| numbers.get(&line.file?)).map(|size| *size as f64);
-        let mut asked = thinned(asked.filter(|size| *size > 0.0).collect());
-        asked.sort_by(f64::total_cmp);
-        let least = asked.first().copied().unwrap_or(1.0);
-        let requests = likeliest(&asked, [lognormal(&asked), hybrid(&asked), pareto(&asked, least)]);
+        let expected = lines.iter().filter_map(|line| numbers.get(&line.file?)).map(|size| *size as f64);
+        let mut expected = thinned(expected.filter(|size| *size > 0.0).collect());
+        expected.sort_by(f64::total_cmp);
+        let least = expected.first().copied().unwrap_or(1.0);
+        let requests =
+            likeliest(&expected, [lognormal(&expected), hybrid(&expected), pareto(&expected, least)]);
         if let Some(law) = requests {
-            self.fits.push(depending(whole(ASKED, law, asked, f64::INFINITY)));
+            self.fits.push(depending(whole(ASKED, law, expected, f64::INFINITY)));
         }
         let counts: Vec<u64> = seen.iter().map(|(_, seen)| seen.count).collect();
         let ranks = counts.iter().zip(1_u32..).flat_map(|(count, rank)| {
@@ -176,7 +182,7 @@ impl Found {
     }
 
     /// Distribution of the depth at which files were requested again.
-    fn depth(&mut self, lines: &[Line], seen: &[Seen]) -> Option<Law> {
+    fn depth(&mut self, lines: &[SampledRequest], seen: &[LoggedFile]) -> Option<Distribution> {
         let numbers: std::collections::BTreeMap<_, u32> =
             seen.iter().map(|(target, _)| *target).zip(0..).collect();
         let order: Vec<u32> = lines.iter().filter_map(|line| numbers.get(&line.file?)).copied().collect();
@@ -191,7 +197,7 @@ impl Found {
         Some(law)
     }
 
-    fn objects(&mut self, values: Vec<f64>, usual: Law) -> Law {
+    fn objects(&mut self, values: Vec<f64>, usual: Distribution) -> Distribution {
         let values = thinned(values);
         let Some(law) = likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) else {
             self.too_few("pages", values.len());
@@ -201,7 +207,7 @@ impl Found {
         law
     }
 
-    fn active(&mut self, values: Vec<f64>, is_whole: bool, usual: Law) -> Law {
+    fn active(&mut self, values: Vec<f64>, is_whole: bool, usual: Distribution) -> Distribution {
         if is_whole {
             self.notes.push(
                 "the log has whole seconds, which hide pauses from object to object: they are those of surge-1998"
@@ -218,7 +224,7 @@ impl Found {
         law
     }
 
-    fn inactive(&mut self, values: Vec<f64>, is_whole: bool, usual: Law) -> Law {
+    fn inactive(&mut self, values: Vec<f64>, is_whole: bool, usual: Distribution) -> Distribution {
         let values = thinned(values);
         // With whole seconds, two are the first that are certainly more than one: a second and a half and
         // more, rounded.
@@ -236,13 +242,13 @@ impl Found {
         law
     }
 
-    fn session(&mut self, values: Vec<f64>) -> Option<Law> {
+    fn session(&mut self, values: Vec<f64>) -> Option<Distribution> {
         let law = likeliest_rounded(&values, [inverse_gaussian(&values)]);
         match law {
             Some(law) => self.fits.push(rounded("pages of a session", law, values)),
             None => self.notes.push(format!(
                 "the log has {} sessions that both begin and end in it, by half an hour without a request, and a law takes \
-                 {LEAST_VALUES}: users stay for as many pages as come",
+                 {MIN_VALUES}: users stay for as many pages as come",
                 values.len()
             )),
         }
@@ -251,7 +257,7 @@ impl Found {
 
     fn too_few(&mut self, what: &str, there: usize) {
         self.notes.push(format!(
-            "the log has {there} {what}, and a law takes {LEAST_VALUES} that are not all the same: it is that of surge-1998"
+            "the log has {there} {what}, and a law takes {MIN_VALUES} that are not all the same: it is that of surge-1998"
         ));
     }
 }
@@ -272,11 +278,11 @@ struct Users {
 }
 
 impl Users {
-    fn new(lines: &[Line]) -> Self {
+    fn new(lines: &[SampledRequest]) -> Self {
         let mut users =
             Self { is_whole: has_whole_seconds(lines.iter().map(|line| line.time)), ..Self::default() };
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return users };
-        let mut by_user: Vec<&Line> = lines.iter().collect();
+        let mut by_user: Vec<&SampledRequest> = lines.iter().collect();
         // Stable: each user's lines stay in order.
         by_user.sort_by_key(|line| line.client);
         for user in by_user.chunk_by(|one, other| one.client == other.client) {
@@ -291,13 +297,13 @@ impl Users {
         users
     }
 
-    fn session(&mut self, session: &[&Line], first: Time, last: Time) {
+    fn session(&mut self, session: &[&SampledRequest], first: Time, last: Time) {
         let mut pages = 0;
         let mut before: Option<Time> = None;
         for page in session.chunk_by(|one, other| other.time.since(one.time) <= IDLE) {
             let (Some(begins), Some(ends)) = (page.first(), page.last()) else { continue };
             pages += 1;
-            let count = u64::try_from(page.len()).unwrap_or(u64::MAX).min(MOST_OBJECTS);
+            let count = u64::try_from(page.len()).unwrap_or(u64::MAX).min(MAX_OBJECTS);
             self.objects.push(count as f64);
             self.active.extend(page.windows(2).map(|two| two[1].time.since(two[0].time).as_secs_f64()));
             self.inactive.extend(before.map(|before| begins.time.since(before).as_secs_f64()));
@@ -312,32 +318,32 @@ impl Users {
 
 /// Every n-th value, if there are more than estimates use.
 fn thinned(values: Vec<f64>) -> Vec<f64> {
-    let step = values.len().div_ceil(MOST_VALUES).max(1);
+    let step = values.len().div_ceil(MAX_VALUES).max(1);
     if step == 1 { values } else { values.into_iter().step_by(step).collect() }
 }
 
 /// Maximum number of values for an estimate; more do not improve it.
-const MOST_VALUES: usize = 250_000;
+const MAX_VALUES: usize = 250_000;
 
 #[cfg(test)]
 mod tests {
-    use accesslog::{Client, Covers, Record, Target};
+    use accesslog::{Client, Record, SizeScope, Target};
     use wire::{Bytes, Seed};
 
     use super::*;
-    use crate::plan::{Begins, Plan, Wanted};
+    use crate::plan::{PageStart, Plan, PlanSpec};
     use crate::schedule::Schedule;
-    use crate::set::Laws;
+    use crate::set::PlanDistributions;
 
     /// The log of a plan whose responses take no time, with a clock of this resolution.
-    fn log(plan: &Plan, tick: Duration) -> Lines {
+    fn log(plan: &Plan, tick: Duration) -> LogSample {
         let mut clocks = std::collections::BTreeMap::new();
-        let mut lines = Lines::default();
+        let mut lines = LogSample::default();
         for page in &plan.pages {
             let clock = clocks.entry(page.user).or_insert(Time::ZERO + Duration::from_secs(800_000_000));
             *clock = match page.begins {
-                Begins::After(after) => *clock + after,
-                Begins::At(at) => at,
+                PageStart::After(after) => *clock + after,
+                PageStart::At(at) => at,
             };
             for ask in &page.objects {
                 *clock += ask.after;
@@ -347,7 +353,7 @@ mod tests {
                     client: Client::from_bits(u64::from(page.user)),
                     status: if ask.is_conditional { 304 } else { 200 },
                     size: Some(Bytes::new(plan.size(ask.file))),
-                    covers: Covers::Body,
+                    covers: SizeScope::Body,
                     taken: None,
                 };
                 lines.push(&record, Target::of(ask.file.to_string().as_bytes()));
@@ -357,8 +363,8 @@ mod tests {
     }
 
     fn plan(name: SetName, users: u32, lasts: u64, seed: u64) -> Plan {
-        let wanted = Wanted {
-            set: Laws::Named(name),
+        let wanted = PlanSpec {
+            set: PlanDistributions::Named(name),
             files: 3_000,
             cap: Bytes::new(1_000_000_000),
             schedule: Schedule::Users(users),
@@ -369,8 +375,8 @@ mod tests {
         wanted.plan().unwrap()
     }
 
-    fn near(what: &str, got: f64, asked: f64, within: f64) {
-        assert!((got - asked).abs() <= within, "{what}: {got} for {asked}");
+    fn near(what: &str, got: f64, expected: f64, within: f64) {
+        assert!((got - expected).abs() <= within, "{what}: {got} for {expected}");
     }
 
     #[test]
@@ -378,8 +384,16 @@ mod tests {
         for seed in 1..=2 {
             let plan = plan(SetName::Surge1998, 300, 400, seed);
             let site = site(log(&plan, Duration::from_micros(1))).unwrap();
-            let Set { documents, embedded: _, popularity, objects, active_off, inactive_off, session, depth } =
-                site.set;
+            let DistributionSet {
+                documents,
+                embedded: _,
+                popularity,
+                objects,
+                active_off,
+                inactive_off,
+                session,
+                depth,
+            } = site.set;
             near("share of 304", site.conditional.get(), 0.2, 0.01);
             near("popularity", popularity, 1.0, 0.1);
             // Of 3,000 files 210 are the tail, which leave its beginning open; the distribution of all
@@ -397,10 +411,10 @@ mod tests {
             near("three quarters of it", requests.below(4_000.0), 0.75, 0.15);
             match (objects, active_off, inactive_off, depth) {
                 (
-                    Law::Pareto { least: 1.0, shape: objects },
-                    Law::Weibull { scale, shape: active },
-                    Law::Pareto { least: 1.0, shape: inactive },
-                    Law::Lognormal { mu, sigma },
+                    Distribution::Pareto { least: 1.0, shape: objects },
+                    Distribution::Weibull { scale, shape: active },
+                    Distribution::Pareto { least: 1.0, shape: inactive },
+                    Distribution::Lognormal { mu, sigma },
                 ) => {
                     near("objects", objects, 2.43, 0.15);
                     near("active, scale", scale, 0.382, 0.02);
@@ -430,7 +444,7 @@ mod tests {
             site.notes
         );
         match site.set.inactive_off {
-            Law::Pareto { least: 1.5, shape } => near("inactive", shape, 1.5, 0.25),
+            Distribution::Pareto { least: 1.5, shape } => near("inactive", shape, 1.5, 0.25),
             other => panic!("{other}"),
         }
         let again = super::site(log(&plan, Duration::from_secs(1))).unwrap();
@@ -439,14 +453,14 @@ mod tests {
 
     #[test]
     fn sessions_end_after_half_an_hour() {
-        let mut lines = Lines::default();
+        let mut lines = LogSample::default();
         let mut push = |user: u64, seconds: u64, file: u64| {
             let record = Record {
                 time: Time::ZERO + Duration::from_secs(seconds),
                 client: Client::from_bits(user),
                 status: 200,
                 size: Some(Bytes::new(100 + file * file)),
-                covers: Covers::Body,
+                covers: SizeScope::Body,
                 taken: None,
             };
             lines.push(&record, None);
@@ -459,7 +473,7 @@ mod tests {
         }
         let site = site(lines).unwrap();
         match site.set.session {
-            Some(Law::InverseGaussian { mean, shape: _ }) => near("pages", mean, 2.5, 0.02),
+            Some(Distribution::InverseGaussian { mean, shape: _ }) => near("pages", mean, 2.5, 0.02),
             other => panic!("{other:?}"),
         }
         assert!(
@@ -471,20 +485,20 @@ mod tests {
 
     #[test]
     fn rejects_a_short_log_with_the_minimum() {
-        let said = site(log(&plan(SetName::Surge1998, 1, 5, 1), IDLE)).unwrap_err().to_string();
-        assert!(said.contains("whole or unchanged answers, and laws take 1000 at least"), "{said}");
-        let mut lines = Lines::default();
+        let reported = site(log(&plan(SetName::Surge1998, 1, 5, 1), IDLE)).unwrap_err().to_string();
+        assert!(reported.contains("whole or unchanged answers, and laws take 1000 at least"), "{reported}");
+        let mut lines = LogSample::default();
         for second in 0..2_000 {
             let record = Record {
                 time: Time::ZERO + Duration::from_secs(second),
                 client: Client::from_bits(second),
                 status: 200,
                 size: Some(Bytes::new(7)),
-                covers: Covers::Body,
+                covers: SizeScope::Body,
                 taken: None,
             };
             lines.push(&record, None);
         }
-        assert_eq!(site(lines), Err(TooLittle::Files(1)));
+        assert_eq!(site(lines), Err(EstimateError::Files(1)));
     }
 }

@@ -25,14 +25,14 @@
 //! Not JSON: a plan of a million pages would be ten times as long. The input is untrusted: nothing here
 //! panics, and every number is checked against its range.
 
-mod laws;
+mod distributions;
 
 use std::fmt::{self, Write};
 use std::str::{FromStr, Lines};
 
 use wire::{Bytes, Duration, Probability, Seed, Time};
 
-use crate::plan::{Ask, Begins, MOST_FILES, MOST_OBJECTS, MOST_REQUESTS, Page, Plan, Wanted};
+use crate::plan::{MAX_FILES, MAX_OBJECTS, MAX_REQUESTS, ObjectRequest, Page, PageStart, Plan, PlanSpec};
 use crate::schedule::{Arrivals, Leg, Schedule};
 
 /// First line, which identifies the format.
@@ -40,21 +40,21 @@ const MAGIC: &str = "roundtrip-plan 1";
 
 /// Error in the text of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadPlan {
+pub struct PlanTextError {
     /// The line, from 1.
     pub line: usize,
     /// Description of the expected text.
     pub wanted: String,
 }
 
-impl fmt::Display for BadPlan {
+impl fmt::Display for PlanTextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, wanted } = self;
         write!(f, "line {line} of the plan is not {wanted}; make the plan again")
     }
 }
 
-impl std::error::Error for BadPlan {}
+impl std::error::Error for PlanTextError {}
 
 /// Writes the plan.
 ///
@@ -62,9 +62,9 @@ impl std::error::Error for BadPlan {}
 /// Those of `out`.
 pub fn write(plan: &Plan, out: &mut dyn Write) -> fmt::Result {
     let Plan { wanted, files, pages } = plan;
-    let Wanted { set, files: _, cap, schedule, lasts, conditional, seed } = wanted;
+    let PlanSpec { set, files: _, cap, schedule, lasts, conditional, seed } = wanted;
     writeln!(out, "{MAGIC}")?;
-    laws::write(set, out)?;
+    distributions::write(set, out)?;
     writeln!(out, "seed {}\ncap {}", seed.get(), cap.get())?;
     writeln!(out, "conditional {}", conditional.get())?;
     match schedule {
@@ -85,10 +85,10 @@ pub fn write(plan: &Plan, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "pages {}", pages.len())?;
     for Page { user, begins, objects, ends_session } in pages {
         match begins {
-            Begins::After(after) => write!(out, "{user} +{}", Seconds(*after))?,
-            Begins::At(at) => write!(out, "{user} @{}", Seconds(at.since(Time::ZERO)))?,
+            PageStart::After(after) => write!(out, "{user} +{}", Seconds(*after))?,
+            PageStart::At(at) => write!(out, "{user} @{}", Seconds(at.since(Time::ZERO)))?,
         }
-        for (index, Ask { file, after, is_conditional }) in objects.iter().enumerate() {
+        for (index, ObjectRequest { file, after, is_conditional }) in objects.iter().enumerate() {
             write!(out, " {file}{}", if *is_conditional { "*" } else { "" })?;
             if index > 0 {
                 write!(out, "+{}", Seconds(*after))?;
@@ -119,27 +119,27 @@ impl fmt::Display for Seconds {
 /// Parses a plan.
 ///
 /// # Errors
-/// [`BadPlan`] with the first invalid line.
-pub fn read(text: &str) -> Result<Plan, BadPlan> {
+/// [`PlanTextError`] with the first invalid line.
+pub fn read(text: &str) -> Result<Plan, PlanTextError> {
     let mut reader = Reader { lines: text.lines(), at: 0 };
     reader.line(&format!("`{MAGIC}`"), |line| (line == MAGIC).then_some(()))?;
-    let set = laws::read(&mut reader)?;
+    let set = distributions::read(&mut reader)?;
     let seed = Seed::new(reader.head("seed ", |rest| rest.parse().ok())?);
     let cap = Bytes::new(reader.head("cap ", |rest| rest.parse().ok())?);
     let conditional = reader.head("conditional ", |rest| Probability::new(rest.parse().ok()?))?;
     let (schedule, lasts) = reader.line("`users N for SECONDS`, `rates ...` or `replay ...`", schedule)?;
     let count =
-        reader.head("files ", |rest| rest.parse().ok().filter(|count| (2..=MOST_FILES).contains(count)))?;
+        reader.head("files ", |rest| rest.parse().ok().filter(|count| (2..=MAX_FILES).contains(count)))?;
     let files = (0..count)
         .map(|_| reader.line("the size of a file", |line| line.parse().ok()))
         .collect::<Result<_, _>>()?;
-    let most = MOST_REQUESTS;
+    let most = MAX_REQUESTS;
     let pages =
         reader.head("pages ", |rest| rest.parse::<u64>().ok().filter(|pages| *pages as f64 <= most))?;
     let pages =
         (0..pages).map(|_| reader.line("a page", |line| page(line, count))).collect::<Result<_, _>>()?;
     reader.end()?;
-    let wanted = Wanted { set, files: count, cap, schedule, lasts, conditional, seed };
+    let wanted = PlanSpec { set, files: count, cap, schedule, lasts, conditional, seed };
     Ok(Plan { wanted, files, pages })
 }
 
@@ -149,20 +149,20 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line<T>(&mut self, wanted: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, BadPlan> {
+    fn line<T>(&mut self, wanted: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, PlanTextError> {
         self.at += 1;
         let read = self.lines.next().and_then(read);
-        read.ok_or_else(|| BadPlan { line: self.at, wanted: wanted.to_owned() })
+        read.ok_or_else(|| PlanTextError { line: self.at, wanted: wanted.to_owned() })
     }
 
-    fn head<T>(&mut self, word: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, BadPlan> {
+    fn head<T>(&mut self, word: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, PlanTextError> {
         self.line(&format!("`{}` with its value", word.trim_end()), |line| read(line.strip_prefix(word)?))
     }
 
-    fn end(&mut self) -> Result<(), BadPlan> {
+    fn end(&mut self) -> Result<(), PlanTextError> {
         match self.lines.next() {
             None => Ok(()),
-            Some(_) => Err(BadPlan { line: self.at + 1, wanted: "the end".to_owned() }),
+            Some(_) => Err(PlanTextError { line: self.at + 1, wanted: "the end".to_owned() }),
         }
     }
 }
@@ -196,13 +196,13 @@ fn page(line: &str, files: u32) -> Option<Page> {
     let mut words = line.split(' ');
     let user = words.next()?.parse().ok()?;
     let begins = match words.next()?.split_at_checked(1)? {
-        ("+", after) => Begins::After(seconds(after)?),
-        ("@", at) => Begins::At(Time::ZERO + seconds(at)?),
+        ("+", after) => PageStart::After(seconds(after)?),
+        ("@", at) => PageStart::At(Time::ZERO + seconds(at)?),
         _ => return None,
     };
     let (mut objects, mut ends_session) = (Vec::new(), false);
     for word in words {
-        if ends_session || u64::try_from(objects.len()).ok()? >= MOST_OBJECTS {
+        if ends_session || u64::try_from(objects.len()).ok()? >= MAX_OBJECTS {
             return None;
         }
         match word {
@@ -213,7 +213,7 @@ fn page(line: &str, files: u32) -> Option<Page> {
     (!objects.is_empty()).then_some(Page { user, begins, objects, ends_session })
 }
 
-fn ask(word: &str, is_first: bool, files: u32) -> Option<Ask> {
+fn ask(word: &str, is_first: bool, files: u32) -> Option<ObjectRequest> {
     let (file, after) = match word.split_once('+') {
         Some((file, after)) if !is_first => (file, seconds(after)?),
         None if is_first => (word, Duration::default()),
@@ -221,7 +221,7 @@ fn ask(word: &str, is_first: bool, files: u32) -> Option<Ask> {
     };
     let (file, is_conditional) = file.strip_suffix('*').map_or((file, false), |file| (file, true));
     let file = digits(file).filter(|file| *file < files)?;
-    Some(Ask { file, after, is_conditional })
+    Some(ObjectRequest { file, after, is_conditional })
 }
 
 /// Parses seconds with six decimals, up to a thousand years.
@@ -242,7 +242,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::set::{Laws, SetName};
+    use crate::set::{PlanDistributions, SetName};
 
     fn plan(schedule: Schedule) -> Plan {
         let lasts = match &schedule {
@@ -250,8 +250,8 @@ mod tests {
             Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
             Schedule::Replay(_) => Duration::ZERO,
         };
-        let wanted = Wanted {
-            set: Laws::Named(SetName::Surge1999),
+        let wanted = PlanSpec {
+            set: PlanDistributions::Named(SetName::Surge1999),
             files: 40,
             cap: Bytes::new(1_000_000),
             schedule,
@@ -287,8 +287,8 @@ mod tests {
     #[test]
     fn plan_contains_the_distributions_of_a_site() {
         for name in SetName::ALL {
-            let set = Laws::Site(Box::new(name.set()));
-            let plan = Wanted { set, files: 40, ..Wanted::default() }.plan().unwrap();
+            let set = PlanDistributions::Site(Box::new(name.set()));
+            let plan = PlanSpec { set, files: 40, ..PlanSpec::default() }.plan().unwrap();
             assert_eq!(read(&written(&plan)), Ok(plan));
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Not their means: those are exact, and in every result. Quantiles are off by at most 1.6%; the maximum is exact.
 
-use accesslog::connections::{Carried, Counts, Load, Spread};
+use accesslog::connections::{AmountHistogram, ConnectionLoads, Counts, Load};
 use serde::Serialize;
 
 use render::output::grid::{Column, Grid};
@@ -77,13 +77,13 @@ impl Distribution {
 }
 
 /// Median, 90th and 99th percentile, and maximum.
-fn four(spread: &Spread) -> [Option<u64>; 4] {
+fn four(spread: &AmountHistogram) -> [Option<u64>; 4] {
     let most = (spread.connections() > 0).then(|| spread.most());
     [spread.quantile(500), spread.quantile(900), spread.quantile(990), most]
 }
 
 /// A table for people: one limit, a line for each time-out; kilobytes and requests, thresholds side by side.
-pub fn grid(counts: &Counts, carried: &Carried, limit: usize) -> Grid {
+pub fn grid(counts: &Counts, carried: &ConnectionLoads, limit: usize) -> Grid {
     let mut columns = vec![Column::number(["time-out", "s"], 0)];
     for (what, rank) in
         [("kB, half", 0), ("kB, 90%", 0), ("kB, 99%", 1), ("requests, half", 1), ("requests, 99%", 2)]
@@ -92,7 +92,7 @@ pub fn grid(counts: &Counts, carried: &Carried, limit: usize) -> Grid {
         columns.extend(counts.streams.iter().map(of));
     }
     let timeouts = counts.streams.first().map_or(&[][..], |stream| stream.lines[limit].opened.as_slice());
-    let row = |(timeout, opened): (usize, &accesslog::connections::Opened)| {
+    let row = |(timeout, opened): (usize, &accesslog::connections::TimeoutCounts)| {
         let of = |value: fn(&Load) -> Option<String>| {
             let load = move |threshold| carried.of(threshold, limit, timeout).and_then(value);
             (0..counts.streams.len()).map(move |threshold| load(threshold).unwrap_or_default())

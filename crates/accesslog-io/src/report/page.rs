@@ -4,7 +4,7 @@
 //! client; Figure 7 the bytes of each. Figures 8 and 9 show the same with one (`papers/dhttp#figure-6` to
 //! `papers/dhttp#figure-9`).
 
-use accesslog::connections::{Carried, Counts, Curve, Opened, Stream};
+use accesslog::connections::{ConnectionLoads, Counts, Curve, Stream, TimeoutCounts};
 use wire::calendar;
 
 use render::provenance::Provenance;
@@ -14,7 +14,12 @@ use render::report::{self, html::escaped};
 use super::{distribution, sentence, table};
 
 /// The page.
-pub fn page(counts: &Counts, carried: Option<&Carried>, name: &str, provenance: &Provenance) -> String {
+pub fn page(
+    counts: &Counts,
+    carried: Option<&ConnectionLoads>,
+    name: &str,
+    provenance: &Provenance,
+) -> String {
     let limits = table::limits(counts);
     let time = limits.len().checked_sub(1).map_or_else(String::new, |place| over_time(counts, place));
     let sections: String =
@@ -23,7 +28,7 @@ pub fn page(counts: &Counts, carried: Option<&Carried>, name: &str, provenance: 
     report::page(&format!("Connections of {name}"), &sentences, &(time + &sections), provenance)
 }
 
-fn section(counts: &Counts, carried: Option<&Carried>, place: usize, limit: usize) -> String {
+fn section(counts: &Counts, carried: Option<&ConnectionLoads>, place: usize, limit: usize) -> String {
     // The paper's figures include DHTTP.
     let figures = match if counts.streams.len() > 1 { limit } else { 0 } {
         3 => [
@@ -38,7 +43,7 @@ fn section(counts: &Counts, carried: Option<&Carried>, place: usize, limit: usiz
         ],
         _ => ["Most connections at once", "Connections opened", "Kilobytes each carries"],
     };
-    let values: [fn(&Stream, &Opened) -> Option<f64>; 3] = [
+    let values: [fn(&Stream, &TimeoutCounts) -> Option<f64>; 3] = [
         |_, opened| Some(opened.peak.connections as f64),
         |_, opened| Some(opened.total as f64),
         |stream, opened| (opened.total > 0).then(|| stream.bytes.as_f64() / opened.total as f64 / 1e3),
@@ -66,10 +71,10 @@ fn by_timeout(
     counts: &Counts,
     place: usize,
     title: &str,
-    value: fn(&Stream, &Opened) -> Option<f64>,
+    value: fn(&Stream, &TimeoutCounts) -> Option<f64>,
 ) -> String {
     let line = |stream: &Stream| {
-        let point = |opened: &Opened| Some((opened.timeout.as_secs_f64(), value(stream, opened)?));
+        let point = |opened: &TimeoutCounts| Some((opened.timeout.as_secs_f64(), value(stream, opened)?));
         Series {
             name: table::protocol(stream),
             points: stream.lines[place].opened.iter().filter_map(point).collect(),
@@ -90,7 +95,7 @@ fn by_timeout(
 }
 
 /// Distribution of bytes over connections, under one time-out: bytes on a logarithmic horizontal axis.
-fn spread(counts: &Counts, carried: &Carried, place: usize) -> String {
+fn spread(counts: &Counts, carried: &ConnectionLoads, place: usize) -> String {
     let curve = counts.streams[0].lines[place].curve.timeout;
     let timeouts = &counts.streams[0].lines[place].opened;
     let timeout = timeouts.iter().position(|opened| opened.timeout == curve).unwrap_or(0);

@@ -2,7 +2,7 @@
 //!
 //! Not rounded: means and shares are divided here, once, in full precision.
 
-use accesslog::connections::{Carried, Counts, Line, Opened, Stream};
+use accesslog::connections::{ConnectionLoads, Counts, LimitCounts, Stream, TimeoutCounts};
 use serde::Serialize;
 use wire::Bytes;
 
@@ -43,7 +43,7 @@ pub struct Row {
 }
 
 /// Every row: by limit, then by time-out, then by threshold.
-pub fn rows(counts: &Counts, carried: Option<&Carried>) -> Vec<Row> {
+pub fn rows(counts: &Counts, carried: Option<&ConnectionLoads>) -> Vec<Row> {
     let Some(first) = counts.streams.first() else { return Vec::new() };
     let mut rows = Vec::new();
     for (place, line) in first.lines.iter().enumerate() {
@@ -61,8 +61,8 @@ pub fn rows(counts: &Counts, carried: Option<&Carried>) -> Vec<Row> {
     rows
 }
 
-fn row(counts: &Counts, stream: &Stream, line: &Line, opened: &Opened) -> Row {
-    let Opened { timeout, total, peak } = *opened;
+fn row(counts: &Counts, stream: &Stream, line: &LimitCounts, opened: &TimeoutCounts) -> Row {
+    let TimeoutCounts { timeout, total, peak } = *opened;
     let per_connection = |sum: u64| (total > 0).then(|| sum as f64 / total as f64);
     Row {
         protocol: if stream.threshold == Bytes::ZERO { "http" } else { "dhttp" },

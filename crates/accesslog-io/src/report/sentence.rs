@@ -3,7 +3,7 @@
 //! The baseline is the paper's server: Apache's 15 s (`papers/dhttp#section-vi-a`), with the largest requested number
 //! of connections per client.
 
-use accesslog::connections::{Counts, Opened, Stream};
+use accesslog::connections::{Counts, Stream, TimeoutCounts};
 use wire::calendar;
 use wire::{Bytes, Duration, Time};
 
@@ -19,7 +19,7 @@ const USUAL: Duration = Duration::from_secs(15);
 pub fn sentences(counts: &Counts) -> Vec<String> {
     let (Some(http), Some((first, last))) = (counts.streams.first(), counts.span) else { return Vec::new() };
     let Some(place) = http.lines.len().checked_sub(1) else { return Vec::new() };
-    let lines: Vec<&[Opened]> =
+    let lines: Vec<&[TimeoutCounts]> =
         counts.streams.iter().map(|stream| stream.lines[place].opened.as_slice()).collect();
     let usual = nearest(lines[0], USUAL);
     let Some(base) = lines[0].get(usual) else { return Vec::new() };
@@ -41,7 +41,7 @@ pub fn sentences(counts: &Counts) -> Vec<String> {
 }
 
 /// Index of the nearest time-out.
-fn nearest(line: &[Opened], wanted: Duration) -> usize {
+fn nearest(line: &[TimeoutCounts], wanted: Duration) -> usize {
     let distance = |place: &usize| line[*place].timeout.as_nanos().abs_diff(wanted.as_nanos());
     (0..line.len()).min_by_key(distance).unwrap_or(0)
 }
@@ -55,7 +55,7 @@ fn counted(counts: &Counts, first: Time, last: Time) -> String {
     )
 }
 
-fn held(counts: &Counts, place: usize, base: &Opened, http: &Stream) -> String {
+fn held(counts: &Counts, place: usize, base: &TimeoutCounts, http: &Stream) -> String {
     let limit = table::title(counts, place).to_lowercase();
     let under = match counts.streams.len() {
         1 => format!(" and {limit}"),
@@ -70,7 +70,7 @@ fn held(counts: &Counts, place: usize, base: &Opened, http: &Stream) -> String {
     )
 }
 
-fn what_if_timeout(base: &Opened, other: &Opened) -> String {
+fn what_if_timeout(base: &TimeoutCounts, other: &TimeoutCounts) -> String {
     format!(
         "With a {} s time-out instead you would hold {}, and open {}.",
         table::seconds(other.timeout),
@@ -79,7 +79,7 @@ fn what_if_timeout(base: &Opened, other: &Opened) -> String {
     )
 }
 
-fn what_if_dhttp(counts: &Counts, stream: &Stream, base: &Opened, other: &Opened) -> String {
+fn what_if_dhttp(counts: &Counts, stream: &Stream, base: &TimeoutCounts, other: &TimeoutCounts) -> String {
     format!(
         "With DHTTP, responses below {} bytes by UDP, that is {:.0}% of them, you would hold {}, and open {}.",
         stream.threshold.get(),
@@ -95,7 +95,7 @@ fn what_if_dhttp(counts: &Counts, stream: &Stream, base: &Opened, other: &Opened
     )
 }
 
-fn what_if_limit(title: &str, base: &Opened, other: &Opened) -> String {
+fn what_if_limit(title: &str, base: &TimeoutCounts, other: &TimeoutCounts) -> String {
     format!(
         "With {} you would hold {}, and open {}.",
         title.to_lowercase(),
@@ -105,7 +105,7 @@ fn what_if_limit(title: &str, base: &Opened, other: &Opened) -> String {
 }
 
 /// `24 connections instead of 41`, `as many connections`.
-fn instead(base: &Opened, other: &Opened) -> String {
+fn instead(base: &TimeoutCounts, other: &TimeoutCounts) -> String {
     match base.peak.connections == other.peak.connections {
         true => "as many connections".to_owned(),
         false => format!(
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn changes_are_stated_in_plain_words() {
-        let said =
+        let reported =
             [(100, 100), (100, 112), (100, 250), (100, 67), (1_000, 998), (0, 5)].map(|(b, a)| change(b, a));
-        assert_eq!(said, ["as many", "12% more", "2.5 times as many", "33% fewer", "0.2% fewer", "5"]);
+        assert_eq!(reported, ["as many", "12% more", "2.5 times as many", "33% fewer", "0.2% fewer", "5"]);
     }
 
     #[test]

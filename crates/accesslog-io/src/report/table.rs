@@ -2,7 +2,7 @@
 //!
 //! Rounded; programs get [`super::row`].
 
-use accesslog::connections::{Carried, Counts, Stream};
+use accesslog::connections::{ConnectionLoads, Counts, Stream};
 use wire::{Bytes, Duration};
 
 use render::output::grid::{Column, Grid, wrap};
@@ -14,7 +14,7 @@ use super::row::udp_share;
 use super::sentence;
 
 /// All tables, then the conclusions.
-pub fn render(counts: &Counts, carried: Option<&Carried>, terminal: Terminal) -> String {
+pub fn render(counts: &Counts, carried: Option<&ConnectionLoads>, terminal: Terminal) -> String {
     let tables = (0..limits(counts).len()).map(|place| {
         format!("{}\n{}", terminal.bold(&title(counts, place)), grid(counts, place).render(terminal))
     });
@@ -86,9 +86,9 @@ pub fn protocol(stream: &Stream) -> String {
 /// Shares that went by UDP, as a line of facts.
 pub fn shares(counts: &Counts) -> Vec<String> {
     let by_udp = |stream: &Stream| {
-        let answers = udp_share(counts.requests, stream.requests) * 100.0;
+        let responses = udp_share(counts.requests, stream.requests) * 100.0;
         let bytes = udp_share(counts.bytes.get(), stream.bytes.get()) * 100.0;
-        format!("{}: {answers:.1}% of responses and {bytes:.1}% of bytes by UDP", protocol(stream))
+        format!("{}: {responses:.1}% of responses and {bytes:.1}% of bytes by UDP", protocol(stream))
     };
     counts.streams.iter().filter(|stream| stream.threshold > Bytes::ZERO).map(by_udp).collect()
 }

@@ -3,28 +3,29 @@
 //! They go to stderr: none belongs to the result, and none is suppressed.
 
 use accesslog::Tally;
-use accesslog::connections::{Question, Rule};
+use accesslog::connections::{Query, Rule};
 use quantity::names::Quoted;
 
 use render::output::number;
 
-use crate::intake::Read;
-use crate::pass::Passed;
+use crate::intake::LogCounters;
+use crate::pass::PassResult;
 
 /// The sentences, most urgent first.
-pub fn sentences(names: &[String], passed: &Passed, question: &Question) -> Vec<String> {
-    let Passed { counts, carried: _, read, late } = passed;
-    let mut said = Vec::new();
+pub fn sentences(names: &[String], passed: &PassResult, question: &Query) -> Vec<String> {
+    let PassResult { counts, carried: _, read, late } = passed;
+    let mut reported = Vec::new();
     for (name, read) in names.iter().zip(read) {
-        let Read { tally, without_size, failed } = read;
+        let LogCounters { tally, without_size, failed } = read;
         if let Some(error) = failed {
-            said.push(format!("{name} could not be read to its end ({error}); what came before is counted"));
+            reported
+                .push(format!("{name} could not be read to its end ({error}); what came before is counted"));
         }
         if tally.bad() > 0 {
-            said.push(bad_lines(name, tally));
+            reported.push(bad_lines(name, tally));
         }
         if *without_size > 0 {
-            said.push(format!(
+            reported.push(format!(
                 "{name}: {} of {} responses have no size and are left out; --missing-size zero or large counts them",
                 count(*without_size),
                 count(tally.records)
@@ -32,25 +33,25 @@ pub fn sentences(names: &[String], passed: &Passed, question: &Question) -> Vec<
         }
     }
     if *late > 0 {
-        said.push(format!(
+        reported.push(format!(
             "{} requests came too late to be put in order, and are left out; sort the logs by time, or give a larger --window",
             count(*late)
         ));
     }
     let backwards: u64 = read.iter().map(|read| read.tally.backwards).sum();
     if backwards > 0 {
-        said.push(format!(
+        reported.push(format!(
             "{} lines were earlier than the line before, and were put in order",
             count(backwards)
         ));
     }
     if question.rule() == Rule::IdleFirst && !question.durations() {
-        said.push("without durations every connection is idle, and idle-first gives a client one; --durations believes the log's".to_owned());
+        reported.push("without durations every connection is idle, and idle-first gives a client one; --durations believes the log's".to_owned());
     }
     if counts.requests > 0 && read.iter().all(|read| read.tally.records == 0) {
-        said.push("no line was read".to_owned());
+        reported.push("no line was read".to_owned());
     }
-    said
+    reported
 }
 
 fn bad_lines(name: &str, tally: &Tally) -> String {

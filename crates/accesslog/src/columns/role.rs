@@ -4,15 +4,15 @@
 
 use std::fmt;
 
-use quantity::names::{Quoted, Unknown};
+use quantity::names::{Quoted, UnknownName};
 
-use crate::Covers;
+use crate::SizeScope;
 use crate::field::{CLIENTS, SIZES, STATUSES, TIMES};
 use arrow_schema::Schema;
 
 /// Column names given by the caller; the usual ones where none was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct ColumnNames {
     /// Name of the column of times.
     pub time: Option<String>,
     /// Name of the column of clients.
@@ -35,14 +35,14 @@ pub struct Columns {
     /// Index of the column of statuses, if there is one.
     pub status: Option<usize>,
     /// Index of the column of bytes sent, if known, and the parts of a response it covers.
-    pub size: Option<(usize, Covers)>,
+    pub size: Option<(usize, SizeScope)>,
     /// Index of the column of response times, if known.
     pub taken: Option<usize>,
 }
 
 /// Why a table is no access log.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Missing {
+pub enum MissingColumn {
     /// It has no column of the name that was given; its columns.
     Named(String, Vec<String>),
     /// No column has a usual name for this; its columns.
@@ -52,7 +52,7 @@ pub enum Missing {
 /// Names of the response time, in seconds (nginx, Caddy).
 const TAKEN: [&[u8]; 2] = [b"request_time", b"duration"];
 
-impl Named {
+impl ColumnNames {
     /// Roles that can be named.
     pub const ROLES: [&'static str; 5] = ["time", "client", "status", "size", "taken"];
 
@@ -60,7 +60,7 @@ impl Named {
     ///
     /// # Errors
     /// A role that there is not.
-    pub fn name(&mut self, role: &str, column: &str) -> Result<(), Unknown> {
+    pub fn name(&mut self, role: &str, column: &str) -> Result<(), UnknownName> {
         let Self { time, client, status, size, taken } = self;
         let named = match role {
             "time" => time,
@@ -68,7 +68,7 @@ impl Named {
             "status" => status,
             "size" => size,
             "taken" => taken,
-            _ => return Err(Unknown::new("role", role, Self::ROLES)),
+            _ => return Err(UnknownName::new("role", role, Self::ROLES)),
         };
         *named = Some(column.to_owned());
         Ok(())
@@ -79,9 +79,9 @@ impl Columns {
     /// Finds them.
     ///
     /// # Errors
-    /// [`Missing`]: only the time and the client must be there.
-    pub fn find(schema: &Schema, named: &Named) -> Result<Self, Missing> {
-        let Named { time, client, status, size, taken } = named;
+    /// [`MissingColumn`]: only the time and the client must be there.
+    pub fn find(schema: &Schema, named: &ColumnNames) -> Result<Self, MissingColumn> {
+        let ColumnNames { time, client, status, size, taken } = named;
         let search = Search { schema };
         let usual_sizes = SIZES.map(|(name, _)| name);
         let size_named = size.is_some();
@@ -90,7 +90,7 @@ impl Columns {
             client: search.must("client", client, &CLIENTS)?,
             status: search.may(status, &STATUSES)?.map(|(place, _)| place),
             size: search.may(size, &usual_sizes)?.map(|(place, rank)| {
-                let covers = if size_named { Covers::Body } else { SIZES[rank].1 };
+                let covers = if size_named { SizeScope::Body } else { SIZES[rank].1 };
                 (place, covers)
             }),
             taken: search.may(taken, &TAKEN)?.map(|(place, _)| place),
@@ -112,8 +112,8 @@ impl Columns {
     /// The same columns in a table that has only those.
     #[must_use]
     pub fn alone(&self) -> Self {
-        let kept = self.places();
-        let place = |before: usize| kept.iter().position(|place| *place == before).unwrap_or(0);
+        let retained = self.places();
+        let place = |before: usize| retained.iter().position(|place| *place == before).unwrap_or(0);
         let Self { time, client, status, size, taken } = *self;
         Self {
             time: place(time),
@@ -130,18 +130,23 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn must(&self, role: &'static str, named: &Option<String>, usual: &[&[u8]]) -> Result<usize, Missing> {
+    fn must(
+        &self,
+        role: &'static str,
+        named: &Option<String>,
+        usual: &[&[u8]],
+    ) -> Result<usize, MissingColumn> {
         match self.may(named, usual)? {
             Some((place, _)) => Ok(place),
-            None => Err(Missing::Usual(role, self.names())),
+            None => Err(MissingColumn::Usual(role, self.names())),
         }
     }
 
     /// The column's place, and which of the usual names it has.
-    fn may(&self, named: &Option<String>, usual: &[&[u8]]) -> Result<Option<(usize, usize)>, Missing> {
+    fn may(&self, named: &Option<String>, usual: &[&[u8]]) -> Result<Option<(usize, usize)>, MissingColumn> {
         if let Some(name) = named {
             let place = self.place(name.as_bytes());
-            let unknown = || Missing::Named(name.clone(), self.names());
+            let unknown = || MissingColumn::Named(name.clone(), self.names());
             return place.map(|place| Some((place, 0))).ok_or_else(unknown);
         }
         Ok(usual.iter().enumerate().find_map(|(rank, name)| Some((self.place(name)?, rank))))
@@ -156,7 +161,7 @@ impl Search<'_> {
     }
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(name, names) => {
@@ -173,7 +178,7 @@ impl fmt::Display for Missing {
     }
 }
 
-impl std::error::Error for Missing {}
+impl std::error::Error for MissingColumn {}
 
 #[cfg(test)]
 mod tests {
@@ -188,8 +193,8 @@ mod tests {
     #[test]
     fn the_best_of_the_usual_names_is_taken() {
         let schema = schema(&["other", "bytes", "client_ip", "time", "body_bytes_sent", "timestamp"]);
-        let columns = Columns::find(&schema, &Named::default()).unwrap();
-        assert_eq!((columns.time, columns.client, columns.size), (5, 2, Some((4, Covers::Body))));
+        let columns = Columns::find(&schema, &ColumnNames::default()).unwrap();
+        assert_eq!((columns.time, columns.client, columns.size), (5, 2, Some((4, SizeScope::Body))));
         assert_eq!((columns.status, columns.taken), (None, None));
         assert_eq!(columns.places(), [2, 4, 5]);
         assert_eq!((columns.alone().client, columns.alone().time), (0, 2));
@@ -198,9 +203,9 @@ mod tests {
     #[test]
     fn missing_columns_are_reported_with_those_present() {
         let schema = schema(&["when", "client"]);
-        let error = Columns::find(&schema, &Named::default()).unwrap_err().to_string();
+        let error = Columns::find(&schema, &ColumnNames::default()).unwrap_err().to_string();
         assert!(error.contains("time (there are when, client); name it: time=COLUMN"), "{error}");
-        let mut named = Named::default();
+        let mut named = ColumnNames::default();
         named.name("time", "wen").unwrap();
         let error = Columns::find(&schema, &named).unwrap_err().to_string();
         assert!(error.contains("unknown column `wen`; choose one of when, client"), "{error}");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use wire::{Bytes, Duration, Time};
 
 use crate::clock::{self, Clock};
-use crate::{Covers, Reason, Record, Tally, Who, number};
+use crate::{ClientDefinition, Reason, Record, SizeScope, Tally, number};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
@@ -25,7 +25,7 @@ impl Columns {
     pub fn read(
         &self,
         batch: &RecordBatch,
-        who: &Who,
+        who: &ClientDefinition,
         mut sink: impl FnMut(Record),
     ) -> Result<Tally, ArrowError> {
         let Self { time, client, status, size, taken } = *self;
@@ -34,7 +34,7 @@ impl Columns {
         let statuses = status.map(|place| Numbers::of(batch.column(place))).transpose()?;
         let sizes = size.map(|(place, _)| Numbers::of(batch.column(place))).transpose()?;
         let taken = taken.map(|place| seconds(batch.column(place))).transpose()?;
-        let covers = size.map_or(Covers::Body, |(_, covers)| covers);
+        let covers = size.map_or(SizeScope::Body, |(_, covers)| covers);
         let mut tally = Tally::default();
         let mut clock = Clock::default();
         for row in 0..batch.num_rows() {
@@ -209,16 +209,17 @@ mod tests {
     use arrow_array::{DictionaryArray, Int32Array, TimestampMicrosecondArray, UInt16Array};
 
     use super::*;
-    use crate::columns::role::Named;
+    use crate::columns::role::ColumnNames;
 
     fn read(columns: Vec<(&str, ArrayRef)>) -> (Vec<Record>, Tally) {
         let batch = RecordBatch::try_from_iter_with_nullable(
             columns.into_iter().map(|(name, column)| (name, column, true)),
         )
         .unwrap();
-        let columns = Columns::find(&batch.schema(), &Named::default()).unwrap();
+        let columns = Columns::find(&batch.schema(), &ColumnNames::default()).unwrap();
         let mut records = Vec::new();
-        let tally = columns.read(&batch, &Who::default(), |record| records.push(record)).unwrap();
+        let tally =
+            columns.read(&batch, &ClientDefinition::default(), |record| records.push(record)).unwrap();
         (records, tally)
     }
 

@@ -25,14 +25,14 @@ const EMPTY: u64 = 0;
 /// Numbers that hold a client.
 const KEY: usize = 2;
 /// Slots of a new table.
-const FEWEST: usize = 1_024;
+const INITIAL_SLOTS: usize = 1_024;
 /// Substitute for a client whose number is that of an empty slot.
 const NOT_EMPTY: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl ClientTable {
     /// An empty table with `stride` uses per client.
     pub fn new(stride: usize) -> Self {
-        Self::with_places(KEY + stride, FEWEST)
+        Self::with_places(KEY + stride, INITIAL_SLOTS)
     }
 
     fn with_places(row: usize, places: usize) -> Self {
@@ -48,16 +48,16 @@ impl ClientTable {
     /// First slot to probe for a client, and its content. Called for several clients before
     /// [`place`](Self::place), so that the CPU waits for memory once.
     #[inline]
-    pub fn look(&self, client: Client) -> Look {
+    pub fn look(&self, client: Client) -> ClientLookup {
         let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };
         let place = self.home(key);
-        Look { key, place, there: self.key(place) }
+        ClientLookup { key, place, there: self.key(place) }
     }
 
     /// Slot of a client, valid until the table is rebuilt; for a new client, `fresh` initialises its uses.
     #[inline]
-    pub fn place(&mut self, look: Look, fresh: impl FnOnce(&mut [u32])) -> usize {
-        let Look { key, mut place, there } = look;
+    pub fn place(&mut self, look: ClientLookup, fresh: impl FnOnce(&mut [u32])) -> usize {
+        let ClientLookup { key, mut place, there } = look;
         if there == key {
             return place;
         }
@@ -84,10 +84,10 @@ impl ClientTable {
     /// Rebuilds the table with the clients for which `keep` returns true, and room for as many again. `keep`
     /// may change their uses.
     pub fn rebuild(&mut self, mut keep: impl FnMut(&mut [u32]) -> bool) {
-        let kept: Vec<usize> =
+        let retained: Vec<usize> =
             (0..self.places).filter(|place| self.key(*place) != EMPTY && keep(self.at(*place))).collect();
-        let mut table = Self::with_places(self.row, (kept.len() * 2).max(FEWEST));
-        for place in kept {
+        let mut table = Self::with_places(self.row, (retained.len() * 2).max(INITIAL_SLOTS));
+        for place in retained {
             let look = table.look(Client::from_bits(self.key(place)));
             let new = table.place(look, |_| {});
             table.at(new).copy_from_slice(self.at(place));
@@ -121,7 +121,7 @@ impl ClientTable {
     /// larger, so that it stays in the CPU's cache.
     pub fn reserve(&mut self, clients: usize) {
         if self.filled == 0 {
-            *self = Self::with_places(self.row, (clients + clients / 2).max(FEWEST));
+            *self = Self::with_places(self.row, (clients + clients / 2).max(INITIAL_SLOTS));
         }
     }
 
@@ -133,7 +133,7 @@ impl ClientTable {
 
 /// A client, and the content of its home slot.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Look {
+pub struct ClientLookup {
     key: u64,
     place: usize,
     there: u64,
@@ -168,7 +168,7 @@ mod tests {
         }
         assert!(table.bytes() <= 50_000 * 32, "{}", table.bytes());
         table.rebuild(|uses| uses[0].is_multiple_of(100));
-        assert!(table.bytes() <= FEWEST * 16, "{}", table.bytes());
+        assert!(table.bytes() <= INITIAL_SLOTS * 16, "{}", table.bytes());
         for number in (0..50_000_u32).step_by(100) {
             let filled = table.filled;
             let place = placed(&mut table, number);

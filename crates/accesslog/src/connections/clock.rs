@@ -4,16 +4,16 @@ use wire::Time;
 
 use crate::Request;
 
-use super::by_second::LONGEST_MS;
-use super::question::Question;
+use super::query::Query;
+use super::second_counter::MAX_TIMEOUT_MS;
 
 /// The unit of a stretch's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
+pub enum TimeUnit {
     /// Any time; requests within one millisecond are simultaneous.
     Milliseconds,
     /// All times are whole seconds, and many have a request: they can be [counted by the
-    /// second](super::by_second).
+    /// second](super::second_counter).
     Seconds,
 }
 
@@ -22,9 +22,9 @@ const SECONDS_A_REQUEST: u64 = 4;
 /// Last second after 1970 that fits the table of clients.
 const LAST_SECOND: u64 = 1 << 31;
 
-impl Clock {
+impl TimeUnit {
     /// Fastest unit for these requests, which are in order, under this query; the counts are the same.
-    pub fn of<'a>(requests: impl Iterator<Item = &'a [Request]>, question: &Question) -> Self {
+    pub fn of<'a>(requests: impl Iterator<Item = &'a [Request]>, question: &Query) -> Self {
         let (mut count, mut first, mut last) = (0, None, Time::ZERO);
         for requests in requests {
             if !requests.iter().all(|request| request.time.as_nanos().is_multiple_of(SECOND)) {
@@ -37,14 +37,14 @@ impl Clock {
         let seconds = last.since(first.unwrap_or(last)).as_nanos() / SECOND;
         let is_dense = seconds <= count * SECONDS_A_REQUEST;
         let is_near = last.as_nanos() < LAST_SECOND * SECOND;
-        let is_short = question.longest().as_nanos() <= LONGEST_MS * 1_000_000;
+        let is_short = question.longest().as_nanos() <= MAX_TIMEOUT_MS * 1_000_000;
         if is_dense && is_near && is_short { Self::Seconds } else { Self::Milliseconds }
     }
 }
 
 const SECOND: u64 = 1_000_000_000;
 
-impl Clock {
+impl TimeUnit {
     /// Returns whether a counter with this clock can go on with these requests, which are in order.
     pub fn covers(self, requests: &[Request]) -> bool {
         let is_whole = |request: &Request| request.time.as_nanos().is_multiple_of(SECOND);

@@ -1,6 +1,6 @@
 //! The single pass: each request once, for all timeouts, limits and thresholds.
 //!
-//! Only for reuse of the least recently used connection, without durations; [`ByRule`](super::ByRule) is for
+//! Only for reuse of the least recently used connection, without durations; [`ByRule`](super::RuleCounter) is for
 //! the others.
 
 use wire::{Bytes, Duration, Time};
@@ -8,13 +8,13 @@ use wire::{Bytes, Duration, Time};
 use crate::Request;
 use crate::sizing::LARGE;
 
-use super::by_second::{self, Seconds};
-use super::client_table::{ClientTable, Look};
-use super::clock::Clock;
-use super::counts::{Counts, Known};
+use super::client_table::{ClientLookup, ClientTable};
+use super::clock::TimeUnit;
+use super::counts::{Counts, PriorFacts};
 use super::gap::Gaps;
-use super::question::{Question, THRESHOLDS};
-use super::uses::{FLOCK, Now, Uses};
+use super::query::{MAX_THRESHOLDS, Query};
+use super::response_batch::{BATCH, CountContext, ResponseBatch};
+use super::second_counter::{self, SecondCounts};
 
 /// Counter of requests in order of time.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Counter {
     depth: usize,
     curve: usize,
     clients: ClientTable,
-    open: Open,
+    open: OpenConnections,
     counts: Counts,
     /// Requests and bytes sent for them, by the number of thresholds that they reach.
     reached: Vec<(u64, Bytes)>,
@@ -37,11 +37,11 @@ pub struct Counter {
 
 /// Storage of the open connections.
 #[derive(Clone, Debug)]
-enum Open {
+enum OpenConnections {
     /// Use by use, for each threshold; and for each limit, the last uses that matter to a batch of requests.
-    Uses(Vec<Uses>, Vec<[u32; FLOCK]>),
+    Uses(Vec<ResponseBatch>, Vec<[u32; BATCH]>),
     /// By the second, for all thresholds.
-    Seconds(Seconds),
+    Seconds(SecondCounts),
 }
 
 /// With 32 requests each, well below 2^32, at which the numbers of uses wrap around.
@@ -49,13 +49,13 @@ const FORGET_EVERY: u32 = 1 << 25;
 
 impl Counter {
     /// A counter before the first request, for requests at any times.
-    pub fn new(question: &Question) -> Self {
-        Self::knowing(question, &Known::default(), Clock::Milliseconds)
+    pub fn new(question: &Query) -> Self {
+        Self::knowing(question, &PriorFacts::default(), TimeUnit::Milliseconds)
     }
 
     /// A counter before the first request, for requests with this clock. Peaks below the known ones are not
     /// searched for: they are 0 in the counts.
-    pub fn knowing(question: &Question, known: &Known, clock: Clock) -> Self {
+    pub fn knowing(question: &Query, known: &PriorFacts, clock: TimeUnit) -> Self {
         let gaps = Gaps::new(question.timeouts());
         let limits = question.limits().to_vec();
         let depth = limits.last().copied().unwrap_or(1);
@@ -64,15 +64,15 @@ impl Counter {
         clients.reserve(known.clients());
         let mut below = known.below();
         let open = match clock {
-            Clock::Milliseconds => {
-                let mut uses = vec![Uses::new(limits.len(), &gaps); thresholds.len()];
+            TimeUnit::Milliseconds => {
+                let mut uses = vec![ResponseBatch::new(limits.len(), &gaps); thresholds.len()];
                 uses.iter_mut().for_each(|uses| uses.look_above(&mut below));
-                Open::Uses(uses, vec![[0; FLOCK]; limits.len()])
+                OpenConnections::Uses(uses, vec![[0; BATCH]; limits.len()])
             }
-            Clock::Seconds => {
-                let mut seconds = Seconds::new(limits.len() * thresholds.len(), &gaps, question.curve());
+            TimeUnit::Seconds => {
+                let mut seconds = SecondCounts::new(limits.len() * thresholds.len(), &gaps, question.curve());
                 seconds.look_above(&mut below);
-                Open::Seconds(seconds)
+                OpenConnections::Seconds(seconds)
             }
         };
         Self {
@@ -94,8 +94,10 @@ impl Counter {
         self.flocks(requests, false);
         // The stretch may begin in the middle of an instant: earlier requests of the same time do not count.
         match &mut self.open {
-            Open::Uses(uses, _) => uses.iter_mut().for_each(|uses| uses.end_moment(&self.gaps, self.curve)),
-            Open::Seconds(_) => {}
+            OpenConnections::Uses(uses, _) => {
+                uses.iter_mut().for_each(|uses| uses.end_moment(&self.gaps, self.curve))
+            }
+            OpenConnections::Seconds(_) => {}
         }
     }
 
@@ -119,12 +121,12 @@ impl Counter {
             }
         }
         match self.open {
-            Open::Uses(uses, _) => {
+            OpenConnections::Uses(uses, _) => {
                 for (uses, stream) in uses.into_iter().zip(&mut counts.streams) {
                     uses.finish(&mut stream.lines, &self.gaps, self.curve);
                 }
             }
-            Open::Seconds(seconds) => {
+            OpenConnections::Seconds(seconds) => {
                 seconds.finish(counts.streams.iter_mut().flat_map(|stream| &mut stream.lines));
             }
         }
@@ -137,18 +139,18 @@ impl Counter {
     }
 
     /// Resolution with which it counts.
-    pub const fn clock(&self) -> Clock {
+    pub const fn clock(&self) -> TimeUnit {
         match self.open {
-            Open::Uses(..) => Clock::Milliseconds,
-            Open::Seconds(_) => Clock::Seconds,
+            OpenConnections::Uses(..) => TimeUnit::Milliseconds,
+            OpenConnections::Seconds(_) => TimeUnit::Seconds,
         }
     }
 
     /// Memory that grows with clients and with requests within the longest timeout, in bytes.
     pub fn bytes(&self) -> usize {
         let uses = match &self.open {
-            Open::Uses(uses, _) => uses.iter().map(Uses::bytes).sum(),
-            Open::Seconds(_) => 0,
+            OpenConnections::Uses(uses, _) => uses.iter().map(ResponseBatch::bytes).sum(),
+            OpenConnections::Seconds(_) => 0,
         };
         self.clients.bytes() + uses
     }
@@ -161,10 +163,10 @@ impl Counter {
     /// Takes requests, one batch at a time.
     fn flocks(&mut self, mut requests: &[Request], counts: bool) {
         while let Some(first) = requests.first() {
-            let most = requests.len().min(FLOCK);
+            let most = requests.len().min(BATCH);
             let count = match &mut self.open {
-                Open::Uses(..) => most,
-                Open::Seconds(seconds) => {
+                OpenConnections::Uses(..) => most,
+                OpenConnections::Seconds(seconds) => {
                     let until = seconds.begin(seconds.number(first.time), counts);
                     let is_later = |request: &Request| seconds.number(request.time) >= until;
                     match is_later(&requests[most - 1]) {
@@ -184,12 +186,12 @@ impl Counter {
     fn flock(&mut self, requests: &[Request], counts: bool) {
         let Some(first) = requests.first() else { return };
         self.make_room(requests.len(), first.time);
-        let mut places = [0; FLOCK];
+        let mut places = [0; BATCH];
         // For each threshold, the requests of the batch that reach it: no branch depends on a size, because
         // it could not be predicted.
-        let mut reaching = [[0_u8; FLOCK]; THRESHOLDS];
-        let mut counted = [0_usize; THRESHOLDS];
-        let mut looks = [Look::default(); FLOCK];
+        let mut reaching = [[0_u8; BATCH]; MAX_THRESHOLDS];
+        let mut counted = [0_usize; MAX_THRESHOLDS];
+        let mut looks = [ClientLookup::default(); BATCH];
         for (look, request) in looks.iter_mut().zip(requests) {
             *look = self.clients.look(request.client);
         }
@@ -198,7 +200,7 @@ impl Counter {
             let lists = reaching.iter_mut().zip(&mut counted).zip(&self.thresholds);
             for ((reaching, counted), threshold) in lists {
                 let reaches = usize::from(request.bytes >= *threshold);
-                reaching[*counted % FLOCK] = number;
+                reaching[*counted % BATCH] = number;
                 *counted += reaches;
                 reached += reaches;
             }
@@ -215,8 +217,9 @@ impl Counter {
         let reaching = |threshold: usize| &reaching[threshold][..counted[threshold]];
         let (clients, depth, limits) = (&mut self.clients, self.depth, &self.limits);
         match &mut self.open {
-            Open::Uses(uses, before) => {
-                let now = Now { time_ms: millis(first.time), gaps: &self.gaps, curve: self.curve, counts };
+            OpenConnections::Uses(uses, before) => {
+                let now =
+                    CountContext { time_ms: millis(first.time), gaps: &self.gaps, curve: self.curve, counts };
                 for (threshold, uses) in uses.iter_mut().enumerate() {
                     let requests_of = reaching(threshold).iter().map(|request| usize::from(*request));
                     uses.begin(now);
@@ -236,8 +239,8 @@ impl Counter {
                     uses.end(reaching(threshold).len(), before, now);
                 }
             }
-            Open::Seconds(seconds) => {
-                let mut times = [0; FLOCK];
+            OpenConnections::Seconds(seconds) => {
+                let mut times = [0; BATCH];
                 for (time, request) in times.iter_mut().zip(requests) {
                     *time = seconds.number(request.time);
                 }
@@ -257,15 +260,15 @@ impl Counter {
 
     /// Slot of a client.
     #[inline]
-    fn place(&mut self, look: Look) -> usize {
+    fn place(&mut self, look: ClientLookup) -> usize {
         let (depth, open) = (self.depth, &self.open);
         self.clients.place(look, |numbers| match open {
-            Open::Uses(uses, _) => {
+            OpenConnections::Uses(uses, _) => {
                 for (numbers, uses) in numbers.chunks_exact_mut(depth).zip(uses) {
                     numbers.fill(uses.none());
                 }
             }
-            Open::Seconds(_) => numbers.fill(by_second::NONE),
+            OpenConnections::Seconds(_) => numbers.fill(second_counter::NONE),
         })
     }
 
@@ -277,11 +280,11 @@ impl Counter {
             return;
         }
         self.until_forgetting = FORGET_EVERY;
-        let now = Now { time_ms: millis(time), gaps: &self.gaps, curve: self.curve, counts: false };
+        let now = CountContext { time_ms: millis(time), gaps: &self.gaps, curve: self.curve, counts: false };
         let (depth, open) = (self.depth, &self.open);
         self.clients.rebuild(|numbers| match open {
-            Open::Uses(uses, _) => forget(numbers, depth, uses, now),
-            Open::Seconds(seconds) => {
+            OpenConnections::Uses(uses, _) => forget(numbers, depth, uses, now),
+            OpenConnections::Seconds(seconds) => {
                 numbers.iter().any(|number| seconds.matters(*number, seconds.number(time)))
             }
         });
@@ -310,13 +313,13 @@ fn millis(time: Time) -> u64 {
 const MILLI: u64 = Duration::from_millis(1).as_nanos();
 
 /// Clears the numbers of uses that no longer matter; returns whether any are left.
-fn forget(numbers: &mut [u32], depth: usize, uses: &[Uses], now: Now<'_>) -> bool {
+fn forget(numbers: &mut [u32], depth: usize, uses: &[ResponseBatch], now: CountContext<'_>) -> bool {
     let mut matters = false;
     for (numbers, uses) in numbers.chunks_exact_mut(depth).zip(uses) {
         for number in numbers {
-            let kept = uses.forget(*number, now);
-            matters |= kept.is_some();
-            *number = kept.unwrap_or(uses.none());
+            let retained = uses.forget(*number, now);
+            matters |= retained.is_some();
+            *number = retained.unwrap_or(uses.none());
         }
     }
     matters

@@ -5,7 +5,7 @@
 
 use wire::{Bytes, Duration, Time};
 
-use super::question::Question;
+use super::query::Query;
 
 /// Counts of a log or a stretch of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,23 +30,23 @@ pub struct Stream {
     /// Bytes sent for them.
     pub bytes: Bytes,
     /// One per limit.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LimitCounts>,
 }
 
 /// One limit of connections per client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LimitCounts {
     /// The limit.
     pub limit: usize,
     /// One per timeout.
-    pub opened: Vec<Opened>,
+    pub opened: Vec<TimeoutCounts>,
     /// Connections over time, for one of the timeouts.
     pub curve: Curve,
 }
 
 /// Connections under one timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct TimeoutCounts {
     /// The timeout.
     pub timeout: Duration,
     /// Connections opened.
@@ -76,14 +76,14 @@ pub struct Curve {
 /// Facts from other stretches of the same log: peaks, since lower ones need not be searched for, and the
 /// approximate number of clients.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct PriorFacts {
     /// By threshold, limit and timeout.
     peaks: Vec<u64>,
     /// Clients of the stretch that was counted last.
     clients: usize,
 }
 
-impl Known {
+impl PriorFacts {
     /// Adds the counts of any stretch.
     pub fn learn(&mut self, counts: &Counts) {
         let lines = counts.streams.iter().flat_map(|stream| &stream.lines);
@@ -112,10 +112,11 @@ impl Known {
 
 impl Counts {
     /// Counts of no requests.
-    pub fn new(question: &Question) -> Self {
-        let opened = |timeout: &Duration| Opened { timeout: *timeout, total: 0, peak: Peak::default() };
+    pub fn new(question: &Query) -> Self {
+        let opened =
+            |timeout: &Duration| TimeoutCounts { timeout: *timeout, total: 0, peak: Peak::default() };
         let curve = Curve { timeout: question.timeouts()[question.curve()], minutes: Vec::new() };
-        let line = |limit: &usize| Line {
+        let line = |limit: &usize| LimitCounts {
             limit: *limit,
             opened: question.timeouts().iter().map(opened).collect(),
             curve: curve.clone(),

@@ -1,10 +1,10 @@
 //! The JSON: an object for a capture, an array of them for several.
 
-use diagnose::report::{ExchangeReport, Oddities, Place};
+use diagnose::report::{ExchangeReport, Oddities, VantagePoint};
 use diagnose::{Account, Doubts, Finding, FlowReport, Side};
 use serde_json::{Value, json};
 
-use crate::live::Ended;
+use crate::live::CommandExit;
 use crate::sockets::TcpInfo;
 use crate::verdict::Verdict;
 use crate::{Capture, advice};
@@ -54,7 +54,7 @@ fn capture(capture: &Capture) -> Value {
         "unreadable_packets": unreadable,
         "started_unix_ms": started.as_millis_f64(),
         "connections": connections,
-        "command_status": command.and_then(Ended::status),
+        "command_status": command.and_then(CommandExit::status),
         "damage": damage,
         "warnings": warnings,
         "notes": notes.collect::<Value>(),
@@ -170,12 +170,12 @@ fn unknown(doubts: &Doubts) -> Value {
 }
 
 /// Where a capture was taken, by name.
-pub fn place_name(place: Place) -> &'static str {
+pub fn place_name(place: VantagePoint) -> &'static str {
     match place {
-        Place::Client => "client",
-        Place::Server => "server",
-        Place::Between => "between",
-        Place::Unknown => "unknown",
+        VantagePoint::Client => "client",
+        VantagePoint::Server => "server",
+        VantagePoint::Between => "between",
+        VantagePoint::Unknown => "unknown",
     }
 }
 

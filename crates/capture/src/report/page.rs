@@ -15,12 +15,12 @@ use crate::{Capture, advice, kernel, oddity};
 use super::{json, sequence, text};
 
 /// Plots of more connections are a heavy page: `--svg` writes them all.
-const MOST_PLOTS: usize = 40;
+const MAX_PLOTS: usize = 40;
 /// Connections in the list.
-const MOST_LISTED: usize = 1_000;
+const MAX_LISTED: usize = 1_000;
 /// Of a connection that is plotted, the worst findings; the others are folded away.
 const OPEN_FINDINGS: usize = 3;
-const MOST_FINDINGS: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
 /// The page.
 pub fn page(captures: &[Capture]) -> String {
@@ -45,7 +45,7 @@ fn section(place: usize, capture: &Capture) -> String {
     let notes: String = notes.map(|note| format!("<p class=\"note\">{}</p>\n", escaped(&note))).collect();
     let mut worst: Vec<&FlowReport> = capture.flows.iter().filter(|flow| !flow.findings.is_empty()).collect();
     worst.sort_by_key(|flow| std::cmp::Reverse(lost(flow)));
-    let plotted = worst.iter().take(MOST_PLOTS).zip(1..);
+    let plotted = worst.iter().take(MAX_PLOTS).zip(1..);
     let flows: String =
         plotted.map(|(flow, number)| self::flow(capture, flow, &anchor(place, number))).collect();
     format!(
@@ -125,7 +125,7 @@ fn list(place: usize, capture: &Capture, worst: &[&FlowReport]) -> String {
     }
     let row = |(number, flow): (usize, &&FlowReport)| {
         let name = format!("{} to {}", flow.client, flow.server);
-        let name = if number <= MOST_PLOTS {
+        let name = if number <= MAX_PLOTS {
             format!("<a href=\"#{}\">{name}</a>", anchor(place, number))
         } else {
             name
@@ -140,16 +140,14 @@ fn list(place: usize, capture: &Capture, worst: &[&FlowReport]) -> String {
             main.map(|count| count.cause.name()).unwrap_or_default(),
         )
     };
-    let rows: String = (1..).zip(worst.iter().take(MOST_LISTED)).map(row).collect();
-    let left = match worst.len().saturating_sub(MOST_LISTED) {
+    let rows: String = (1..).zip(worst.iter().take(MAX_LISTED)).map(row).collect();
+    let left = match worst.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         left => format!("<p class=\"note\">{left} more have findings; the JSON lists them.</p>\n"),
     };
-    let plots = match worst.len() > MOST_PLOTS {
+    let plots = match worst.len() > MAX_PLOTS {
         true => {
-            format!(
-                "<p class=\"note\">The worst {MOST_PLOTS} are drawn below; --svg draws all of them.</p>\n"
-            )
+            format!("<p class=\"note\">The worst {MAX_PLOTS} are drawn below; --svg draws all of them.</p>\n")
         }
         false => String::new(),
     };
@@ -177,7 +175,7 @@ fn flow(capture: &Capture, flow: &FlowReport, anchor: &str) -> String {
     text += &sequence::svg(flow).unwrap_or_default();
     let mut findings: Vec<&Finding> = flow.findings.iter().collect();
     findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.lost)));
-    findings.truncate(MOST_FINDINGS);
+    findings.truncate(MAX_FINDINGS);
     let (open, folded) = findings.split_at(findings.len().min(OPEN_FINDINGS));
     text.extend(open.iter().map(|finding| self::finding(capture, flow, finding)));
     if !folded.is_empty() {

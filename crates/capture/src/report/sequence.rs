@@ -27,7 +27,7 @@ const BOTTOM: f64 = 76.0;
 const INNER_WIDTH: f64 = 1_000.0;
 const INNER_HEIGHT: f64 = 300.0;
 /// More strokes cannot be told apart.
-const MOST_STROKES: usize = 4_000;
+const MAX_STROKES: usize = 4_000;
 
 /// Connections with findings, with names for files.
 pub fn named(captures: &[Capture]) -> impl Iterator<Item = (String, &FlowReport)> {
@@ -207,7 +207,7 @@ fn steps(out: &mut String, scale: &Scale, plot: &Plot, sender: Side) {
 
 /// Segments, and ticks for the other side's.
 fn strokes(out: &mut String, scale: &Scale, plot: &Plot, sender: Side) {
-    let step = plot.points.len().div_ceil(MOST_STROKES).max(1);
+    let step = plot.points.len().div_ceil(MAX_STROKES).max(1);
     let mut reached = i64::MIN;
     let (mut place, mut began) = (0, None);
     for point in plot.points.iter().filter(|point| point.length > 0) {

@@ -1,7 +1,7 @@
 //! The diagnosis as text: the most expensive findings first, their packets and fixes, and the account of the remaining time.
 
 use diagnose::cause::Describe as _;
-use diagnose::report::{Place, Protocol};
+use diagnose::report::{Protocol, VantagePoint};
 use diagnose::{Doubt, FlowReport, Share, Side};
 use render::output::grid::wrap;
 use render::terminal::Terminal;
@@ -91,13 +91,13 @@ fn directions(flows: &[FlowReport]) -> Option<String> {
 
 /// Where the capture was taken, if its connections agree.
 fn place(flows: &[FlowReport]) -> Option<String> {
-    let mut known = flows.iter().map(|flow| flow.place).filter(|place| *place != Place::Unknown);
+    let mut known = flows.iter().map(|flow| flow.place).filter(|place| *place != VantagePoint::Unknown);
     let first = known.next()?;
     known.all(|place| place == first).then(|| match first {
-        Place::Client => "captured at the client".to_owned(),
-        Place::Server => "captured at the server".to_owned(),
-        Place::Between => "captured between client and server".to_owned(),
-        Place::Unknown => String::new(),
+        VantagePoint::Client => "captured at the client".to_owned(),
+        VantagePoint::Server => "captured at the server".to_owned(),
+        VantagePoint::Between => "captured between client and server".to_owned(),
+        VantagePoint::Unknown => String::new(),
     })
 }
 

@@ -5,7 +5,7 @@
 use diagnose::plot::{Plot, Point};
 use diagnose::{Finding, FlowReport, Side};
 use render::plot::time_sequence::xplot;
-use render::plot::time_sequence::{End, Packet, Panel, Seen, Stall};
+use render::plot::time_sequence::{End, ObservationPoint, Packet, Panel, Stall};
 use wire::Time;
 
 /// The two files of a connection, one for each direction, with the sender's name; none if its packets were not kept.
@@ -49,7 +49,7 @@ fn packet(point: &Point, at: Time, drawn: End) -> Packet {
         at,
         connection: 0,
         sender: from,
-        seen: if from == drawn { Seen::Sent } else { Seen::Received },
+        seen: if from == drawn { ObservationPoint::Sent } else { ObservationPoint::Received },
         sequence: number(point.start),
         bytes: point.length,
         acknowledged: point.ack.map(number),

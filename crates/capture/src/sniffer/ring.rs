@@ -92,7 +92,7 @@ impl Ring {
 
     /// Packets dropped because the ring was full, since the last call.
     pub(super) fn lost_since_asked(&self) -> Result<u64, Error> {
-        let mut said = tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+        let mut reported = tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         let mut length = libc::socklen_t::try_from(size_of::<tpacket_stats_v3>()).unwrap_or_default();
         // SAFETY: the descriptor is open; the kernel writes at most `length` bytes, which is the size of `said`.
         let result = unsafe {
@@ -100,12 +100,12 @@ impl Ring {
                 self.socket.as_raw_fd(),
                 libc::SOL_PACKET,
                 libc::PACKET_STATISTICS,
-                (&raw mut said).cast(),
+                (&raw mut reported).cast(),
                 &raw mut length,
             )
         };
         Errno::result(result).map_err(Error::kernel("ask how many packets were lost"))?;
-        Ok(u64::from(said.tp_drops))
+        Ok(u64::from(reported.tp_drops))
     }
 
     fn start(&self) -> NonNull<u8> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use diagnose::cause::Describe as _;
 use diagnose::{Cause, Finding, Severity};
-use quantity::names::{self, Quoted, Unknown};
+use quantity::names::{self, Quoted, UnknownName};
 use wire::Duration;
 
 /// What a finding must reach to fail a build.
@@ -67,7 +67,7 @@ fn milliseconds(text: &str) -> Option<Duration> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThresholdError {
     /// Neither a severity nor a cause.
-    Unknown(Unknown),
+    Unknown(UnknownName),
     /// A cause that only notes have.
     NoFault(Cause),
     /// Not a number of milliseconds.
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn errors_name_the_remedy() {
-        let told = |text| Threshold::parse(text).unwrap_err().to_string();
-        assert!(told("nagel").contains("did you mean `nagle`?"), "{}", told("nagel"));
-        assert!(told("slow-start").contains("never a fault"));
+        let reported = |text| Threshold::parse(text).unwrap_err().to_string();
+        assert!(reported("nagel").contains("did you mean `nagle`?"), "{}", reported("nagel"));
+        assert!(reported("slow-start").contains("never a fault"));
         for wrong in ["nagle:", "nagle:-1", "nagle:1e400", "nagle:NaN", "nagle:\u{1b}"] {
-            assert!(told(wrong).ends_with("write `CAUSE:20`"), "{}", told(wrong));
+            assert!(reported(wrong).ends_with("write `CAUSE:20`"), "{}", reported(wrong));
         }
     }
 }

@@ -18,7 +18,7 @@ use diagnose::{Cause, Severity};
 use wire::{Duration, Time};
 
 use crate::group::counted;
-use crate::sockets::{Standing, State, TcpSocket};
+use crate::sockets::{CongestionState, State, TcpSocket};
 use crate::span::shown;
 
 /// The samples of one socket so far.
@@ -252,7 +252,7 @@ impl History {
         }
         if let Some(repair) = &mut self.repair {
             repair.is_by_timer |= socket.retransmits > 0
-                || socket.info.sending.standing == Standing::Loss
+                || socket.info.sending.standing == CongestionState::Loss
                 || socket.course.timeouts > before.course.timeouts;
         }
         if socket.course.bytes_acked > before.course.bytes_acked || socket.send_queue == 0 {
@@ -286,7 +286,7 @@ impl History {
         let is_small =
             sending.congestion_window < INITIAL_WINDOW && sending.slow_start_threshold < NO_THRESHOLD;
         let is_idle = self.last.course.since_sent + spacing >= self.last.course.timeout;
-        let is_clean = [sending.standing, before.standing] == [Standing::Open; 2]
+        let is_clean = [sending.standing, before.standing] == [CongestionState::Open; 2]
             && socket.info.retransmitted == self.last.info.retransmitted;
         let has_sent =
             socket.course.bytes_sent > self.last.course.bytes_sent && self.last.course.bytes_sent > 0;
@@ -444,7 +444,7 @@ fn is_held(socket: &TcpSocket) -> bool {
     let is_waiting = 0 < sending.unacknowledged && sending.unacknowledged < sending.congestion_window;
     // Zero on kernels that do not report the window, too: those show no holds.
     let fits = in_flight + unsent <= sending.peer_window.get();
-    let is_undisturbed = matches!(sending.standing, Standing::Open | Standing::Reduced);
+    let is_undisturbed = matches!(sending.standing, CongestionState::Open | CongestionState::Reduced);
     let is_below = socket.device_queue.is_some_and(|bytes| bytes > 0);
     is_short && is_waiting && fits && is_undisturbed && !is_below && !is_paced(socket)
 }
@@ -466,15 +466,15 @@ mod tests {
     use wire::Bytes;
 
     use super::*;
-    use crate::sockets::{Course, Sending, TcpInfo};
+    use crate::sockets::{Course, SenderState, TcpInfo};
 
     /// An established socket that has sent and received, over 1 ms.
     fn socket() -> TcpSocket {
-        let sending = Sending {
+        let sending = SenderState {
             congestion_window: 10,
             slow_start_threshold: NO_THRESHOLD,
             peer_window: Bytes::new(65_536),
-            ..Sending::default()
+            ..SenderState::default()
         };
         let millis = Duration::from_millis;
         TcpSocket {
@@ -567,7 +567,7 @@ mod tests {
             ("a full segment", |socket| socket.info.sending.not_sent = Bytes::new(1_448)),
             ("auto-corking", |socket| socket.device_queue = Some(2_304)),
             ("a full congestion window", |socket| socket.info.sending.congestion_window = 1),
-            ("recovery", |socket| socket.info.sending.standing = Standing::Recovery),
+            ("recovery", |socket| socket.info.sending.standing = CongestionState::Recovery),
             ("a pacer", |socket| socket.course.pacing_rate = 10_000),
             ("nothing unacknowledged", |socket| socket.info.sending.unacknowledged = 0),
             ("nothing unsent", |socket| socket.info.sending.not_sent = Bytes::new(0)),

@@ -13,7 +13,7 @@ use wire::Duration;
 
 use super::{Row, Scope, Watch};
 use crate::Error;
-use crate::live::{Ended, Ending, Interrupts, Process};
+use crate::live::{CaptureEnd, CommandExit, Interrupts, Process};
 
 /// Options of a watch.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub struct Report {
     /// CPU time of this process since the watch began.
     pub cpu: Duration,
     /// Exit of the command.
-    pub command: Option<Ended>,
+    pub command: Option<CommandExit>,
     /// Whether it is the last.
     pub is_last: bool,
 }
@@ -81,7 +81,7 @@ impl Session {
             (scope, _) => scope,
         };
         let mut watch = Watch::begin(scope).map_err(Error::from)?;
-        let mut ending = Ending::new(self.span.map(|span| clock.now() + span));
+        let mut ending = CaptureEnd::new(self.span.map(|span| clock.now() + span));
         let (mut due, mut report_due) = (clock.now(), clock.now());
         let mut is_first = true;
         loop {

@@ -7,7 +7,7 @@ use super::Row;
 use super::session::Report;
 use crate::advice::party;
 use crate::group::counted;
-use crate::live::Ended;
+use crate::live::CommandExit;
 use crate::span::shown;
 
 /// Lines of at most `width` columns and `height` rows, for a terminal that is drawn again and again.
@@ -102,7 +102,7 @@ pub fn json_lines(report: &Report, before: &[Row]) -> String {
             "samples": report.samples,
             "not_watched": report.left_out,
             "cpu_share": report.load(),
-            "command_status": report.command.and_then(Ended::status),
+            "command_status": report.command.and_then(CommandExit::status),
             "stalls": report.rows.len(),
             "fails": report.fails(),
         }));

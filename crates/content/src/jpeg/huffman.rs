@@ -4,13 +4,13 @@
 
 /// A symbol, and extra bits that select one of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Coded {
+pub(super) struct HuffmanSymbol {
     pub(super) symbol: u8,
     extra: u32,
     length: u32,
 }
 
-impl Coded {
+impl HuffmanSymbol {
     pub(super) const fn bare(symbol: u8) -> Self {
         Self { symbol, extra: 0, length: 0 }
     }
@@ -65,7 +65,7 @@ impl Table {
         [&self.counts[..], &self.symbols].concat()
     }
 
-    pub(super) fn write(&self, coded: Coded, bits: &mut Bits) {
+    pub(super) fn write(&self, coded: HuffmanSymbol, bits: &mut Bits) {
         let (code, length) = self.codes[usize::from(coded.symbol)];
         bits.push(code, length);
         bits.push(coded.extra, coded.length);
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn values_are_encoded_as_in_the_standard() {
         let coded = |number| {
-            let Coded { symbol, extra, length } = Coded::number(2, number);
+            let HuffmanSymbol { symbol, extra, length } = HuffmanSymbol::number(2, number);
             (symbol, extra, length)
         };
         assert_eq!(

@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use wire::Duration;
 
 use crate::Extension;
-use crate::parts::MOST_PARTS;
+use crate::parts::MAX_PARTS;
 use crate::prefix::Prefixes;
 use http1::message::Limits;
 
@@ -27,7 +27,7 @@ pub struct ClientConfig {
     /// ([`crate::token::PORT_FIELD`]), so that their responses bring tokens.
     pub names_port: bool,
     /// Hosts whose responses are accepted.
-    pub answerers: Answerers,
+    pub answerers: Responders,
     /// Whether requests with `Authorization` or `Cookie` may go over UDP, where everybody on the path reads them.
     pub sends_credentials: bool,
     /// Requests that may be under way at once.
@@ -74,7 +74,7 @@ pub enum Resend {
 
 /// Hosts whose responses are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answerers {
+pub enum Responders {
     /// Only those that come from where the request went.
     Server,
     /// And those of caches at these addresses.
@@ -84,7 +84,7 @@ pub enum Answerers {
     Anybody,
 }
 
-impl Answerers {
+impl Responders {
     /// Whether one at this address may answer that was not asked itself.
     pub fn include(self, address: IpAddr) -> bool {
         match self {
@@ -100,7 +100,7 @@ impl ClientConfig {
     #[must_use]
     pub const fn with(mut self, extension: Extension, is_on: bool) -> Self {
         match extension {
-            Extension::Parts => self.parts = if is_on { MOST_PARTS } else { 1 },
+            Extension::Parts => self.parts = if is_on { MAX_PARTS } else { 1 },
             Extension::LossByPrefix | Extension::MoreConnections | Extension::AdaptiveSize => {}
         }
         self
@@ -116,7 +116,7 @@ impl ClientConfig {
             resend: Resend::Fixed { waits: [Duration::from_secs(5), Duration::from_secs(10)] },
             parts: 1,
             names_port: false,
-            answerers: Answerers::Anybody,
+            answerers: Responders::Anybody,
             sends_credentials: true,
             ..Self::internet()
         }
@@ -143,7 +143,7 @@ impl ClientConfig {
             },
             parts: 1,
             names_port: true,
-            answerers: Answerers::Server,
+            answerers: Responders::Server,
             sends_credentials: false,
             outstanding: 1_024,
             connections: 64,

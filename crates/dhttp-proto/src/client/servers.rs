@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use wire::{Duration, Time};
 
-use super::timing::{Heard, RoundTrips};
+use super::timing::{ReceivedTraffic, RoundTrips};
 use crate::message::{PAST_FIELD, RequestHeader, write_request};
-use crate::parts::{MOST_PARTS, PARTS_FIELD};
+use crate::parts::{MAX_PARTS, PARTS_FIELD};
 use crate::token::TOKEN_FIELD;
 use http1::message::{Fields, RequestHead, ResponseHead};
 
@@ -28,7 +28,7 @@ pub(super) struct Servers {
 #[derive(Debug, Default)]
 pub(super) struct Server {
     pub(super) round_trips: RoundTrips,
-    pub(super) heard: Heard,
+    pub(super) heard: ReceivedTraffic,
     token: Option<Vec<u8>>,
     /// When the token came, if over plain HTTP, for the port that was named there.
     named: Option<Time>,
@@ -38,7 +38,7 @@ pub(super) struct Server {
     pub(super) cache: Cache,
     /// A cache on the way to it has answered whose answers are not wanted.
     pub(super) is_behind_unwanted: bool,
-    /// Parts of answers that it may have on their way here at once, less than [`WIDEST`] by so many.
+    /// Parts of answers that it may have on their way here at once, less than [`MAX_WINDOW`] by so many.
     narrowed: u8,
     /// Those that it was told it may send.
     offered: u8,
@@ -57,7 +57,7 @@ pub(super) enum Cache {
 }
 
 /// Two answers of an initial window each (RFC 6928), as over two connections (RFC 2616, section 8.1.4).
-const WIDEST: u8 = 2 * MOST_PARTS;
+const MAX_WINDOW: u8 = 2 * MAX_PARTS;
 
 impl Servers {
     pub(super) const fn new(most: usize) -> Self {
@@ -68,12 +68,12 @@ impl Servers {
         self.known.get(&server).map(|server| server.round_trips).unwrap_or_default()
     }
 
-    pub(super) fn heard(&self, server: SocketAddr) -> Heard {
+    pub(super) fn heard(&self, server: SocketAddr) -> ReceivedTraffic {
         self.known.get(&server).map(|server| server.heard).unwrap_or_default()
     }
 
     /// The same, of whichever server is at this address.
-    pub(super) fn heard_from(&self, from: IpAddr) -> Heard {
+    pub(super) fn heard_from(&self, from: IpAddr) -> ReceivedTraffic {
         self.known.range(ports_of(from)).next().map(|(_, server)| server.heard).unwrap_or_default()
     }
 
@@ -90,16 +90,16 @@ impl Servers {
     }
 
     /// Returns the fields to send to the server, and to a cache that may respond in its place.
-    pub(super) fn shown(&self, server: SocketAddr) -> Shown<'_> {
+    pub(super) fn shown(&self, server: SocketAddr) -> RequestTokens<'_> {
         let Some(known) = self.known.get(&server) else {
-            return Shown { tokens: [None; 2], is_known: false };
+            return RequestTokens { tokens: [None; 2], is_known: false };
         };
         let (cache, is_known) = match &known.cache {
             Cache::Unseen => (None, true),
             Cache::Seen => (None, false),
             Cache::Gave(token) => (Some(&**token), true),
         };
-        Shown { tokens: [known.token.as_deref(), cache], is_known: is_known && known.token.is_some() }
+        RequestTokens { tokens: [known.token.as_deref(), cache], is_known: is_known && known.token.is_some() }
     }
 
     /// Whether requests to it are to pass caches.
@@ -110,7 +110,7 @@ impl Servers {
     /// Returns the number of parts of responses that a server may send now.
     pub(super) fn window(&self, server: SocketAddr) -> u8 {
         let known = self.known.get(&server);
-        known.map_or(WIDEST, |known| known.window().saturating_sub(known.offered))
+        known.map_or(MAX_WINDOW, |known| known.window().saturating_sub(known.offered))
     }
 
     /// One of them, to learn about.
@@ -128,7 +128,7 @@ fn ports_of(host: IpAddr) -> RangeInclusive<SocketAddr> {
 
 impl Server {
     fn window(&self) -> u8 {
-        WIDEST.saturating_sub(self.narrowed).max(2)
+        MAX_WINDOW.saturating_sub(self.narrowed).max(2)
     }
 
     /// A request says that it takes so many parts.
@@ -148,7 +148,7 @@ impl Server {
 
     /// Parts of an answer were lost.
     pub(super) fn narrow(&mut self) {
-        self.narrowed = WIDEST - (self.window() / 2).max(2);
+        self.narrowed = MAX_WINDOW - (self.window() / 2).max(2);
     }
 
     /// Keeps the token that an answer gives.
@@ -184,7 +184,7 @@ impl Server {
 
 /// The tokens that go with a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown<'a> {
+pub(super) struct RequestTokens<'a> {
     tokens: [Option<&'a [u8]>; 2],
     /// Whether everybody who may answer knows this client by them.
     is_known: bool,
@@ -196,7 +196,7 @@ fn token(head: &ResponseHead) -> Option<Vec<u8>> {
 
 /// A token, if it can be one: it is shown with every request from now on.
 pub(super) fn checked(token: &[u8]) -> Option<&[u8]> {
-    let is_one = (1..=MOST_TOKEN).contains(&token.len()) && token.iter().all(u8::is_ascii_graphic);
+    let is_one = (1..=MAX_TOKEN_BYTES).contains(&token.len()) && token.iter().all(u8::is_ascii_graphic);
     is_one.then_some(token)
 }
 
@@ -204,14 +204,14 @@ pub(super) fn checked(token: &[u8]) -> Option<&[u8]> {
 const FRESH: Duration = Duration::from_secs(300);
 
 /// A token of another server than ours may be longer, but not much: it is sent with every request.
-const MOST_TOKEN: usize = 64;
+const MAX_TOKEN_BYTES: usize = 64;
 
 /// A request that takes so many parts, with the tokens that its server and a cache gave; filled up if one of them does not know us.
 pub(super) fn write_datagram(
     header: RequestHeader,
     head: &RequestHead,
     parts: u8,
-    shown: Shown<'_>,
+    shown: RequestTokens<'_>,
     fill_to: usize,
 ) -> Vec<u8> {
     let mut datagram = Vec::with_capacity(USUAL_BYTES);

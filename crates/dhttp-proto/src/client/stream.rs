@@ -2,7 +2,7 @@
 //!
 //! Not a judge: whether an id is known is the client's to say, and it says so between two steps.
 
-use super::Answer;
+use super::IncomingResponse;
 use crate::{Id, Malformed};
 use http1::message::{Event, Framing, Limits, Method, PeerFault, ResponseHead, ResponseReader};
 
@@ -13,30 +13,30 @@ pub(super) struct Stream {
     id: [u8; Id::BYTES],
     /// Bytes of the id that have come in.
     have: usize,
-    current: Option<Current>,
+    current: Option<CurrentResponse>,
 }
 
 /// The answer that is coming in.
 #[derive(Debug)]
-struct Current {
+struct CurrentResponse {
     reader: ResponseReader,
-    answers: Method,
-    answer: Answer,
+    responses: Method,
+    response: IncomingResponse,
     is_interim: bool,
     interims: usize,
 }
 
 /// Result of a step.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step<'a> {
+pub(super) enum StreamEvent<'a> {
     /// An answer begins: tell [`Stream::expect`] what it answers, or close.
     Id(Id),
     /// Its head.
-    Head(Answer, ResponseHead),
+    Head(IncomingResponse, ResponseHead),
     /// A part of its body.
-    Body(Answer, &'a [u8]),
+    Body(IncomingResponse, &'a [u8]),
     /// It is complete.
-    End(Answer),
+    End(IncomingResponse),
 }
 
 impl Stream {
@@ -45,27 +45,27 @@ impl Stream {
     }
 
     /// The answer that is coming in.
-    pub(super) fn answer(&self) -> Option<Answer> {
-        self.current.as_ref().map(|current| current.answer)
+    pub(super) fn respond(&self) -> Option<IncomingResponse> {
+        self.current.as_ref().map(|current| current.response)
     }
 
     /// Whether nothing of an answer has come in since the last one.
-    pub(super) const fn is_between_answers(&self) -> bool {
+    pub(super) const fn is_between_responses(&self) -> bool {
         self.current.is_none() && self.have == 0
     }
 
     /// The answer that begins is `answer`, to a request with the method `answers`.
-    pub(super) fn expect(&mut self, answer: Answer, answers: Method) {
+    pub(super) fn expect(&mut self, response: IncomingResponse, responses: Method) {
         let reader = ResponseReader::new(self.limits);
-        self.current = Some(Current { reader, answers, answer, is_interim: false, interims: 0 });
+        self.current = Some(CurrentResponse { reader, responses, response, is_interim: false, interims: 0 });
     }
 
     /// Takes the next step off the front of `input`; `None` when all of it is taken.
-    pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Step<'a>>, Malformed> {
+    pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<StreamEvent<'a>>, Malformed> {
         let Some(current) = &mut self.current else { return Ok(self.read_id(input)) };
         let most = self.limits.interim_responses;
-        while let Some(event) = current.reader.read(input, &current.answers)? {
-            let answer = current.answer;
+        while let Some(event) = current.reader.read(input, &current.responses)? {
+            let response = current.response;
             match event {
                 Event::Head(head, _) if head.is_interim() => {
                     current.is_interim = true;
@@ -76,26 +76,26 @@ impl Stream {
                 }
                 Event::Head(_, Framing::UntilClose) => return Err(Malformed::Unbounded),
                 Event::Head(head, Framing::Length(_) | Framing::Chunked) => {
-                    return Ok(Some(Step::Head(answer, head)));
+                    return Ok(Some(StreamEvent::Head(response, head)));
                 }
-                Event::Body(part) => return Ok(Some(Step::Body(answer, part))),
+                Event::Body(part) => return Ok(Some(StreamEvent::Body(response, part))),
                 Event::End if current.is_interim => current.is_interim = false,
                 Event::End => {
                     (self.current, self.have) = (None, 0);
-                    return Ok(Some(Step::End(answer)));
+                    return Ok(Some(StreamEvent::End(response)));
                 }
             }
         }
         Ok(None)
     }
 
-    fn read_id<'a>(&mut self, input: &mut &'a [u8]) -> Option<Step<'a>> {
+    fn read_id<'a>(&mut self, input: &mut &'a [u8]) -> Option<StreamEvent<'a>> {
         while self.have < Id::BYTES {
             let (first, rest) = input.split_first()?;
             *self.id.get_mut(self.have)? = *first;
             *input = rest;
             self.have += 1;
         }
-        Some(Step::Id(Id(u64::from_be_bytes(self.id))))
+        Some(StreamEvent::Id(Id(u64::from_be_bytes(self.id))))
     }
 }

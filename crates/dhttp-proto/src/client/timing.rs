@@ -6,7 +6,7 @@
 //! wait is for two.
 //!
 //! A wait that is over says that something was lost, or that it waits in a queue. Where the queue is that of a slow
-//! link, what waits before the answer keeps coming from the same server meanwhile: [`Heard`]. Not a congestion window:
+//! link, what waits before the answer keeps coming from the same server meanwhile: [`ReceivedTraffic`]. Not a congestion window:
 //! what is lost is answered over TCP, which has one.
 
 use wire::{Duration, Time};
@@ -15,7 +15,7 @@ use super::config::Resend;
 
 /// Traffic received from a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct ReceivedTraffic {
     /// Bytes on any channel, over all time.
     pub(super) bytes: u64,
     /// Those of answers on connections that it opened.
@@ -30,11 +30,11 @@ pub(super) struct Heard {
 
 /// State of a request's timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Vigil {
+pub(super) struct ResponseTimer {
     /// When it left first.
     pub(super) began: Time,
     /// Traffic from the server by then.
-    before: Heard,
+    before: ReceivedTraffic,
     /// When something had last come that may be before the answer, and the bytes that had been heard then.
     last: (Time, u64),
     /// It is known that no answer is on its way.
@@ -45,9 +45,9 @@ pub(super) struct Vigil {
 /// queue.
 const SILENCE: u64 = 576;
 
-impl Vigil {
+impl ResponseTimer {
     /// It begins.
-    pub(super) const fn new(now: Time, heard: Heard) -> Self {
+    pub(super) const fn new(now: Time, heard: ReceivedTraffic) -> Self {
         Self { began: now, before: heard, last: (now, heard.bytes), is_vain: false }
     }
 
@@ -58,8 +58,8 @@ impl Vigil {
 
     /// Whether nothing but its answer, of so many bytes, has come meanwhile: then it took a round trip, and waited behind
     /// nothing of ours.
-    pub(super) const fn was_quiet(&self, heard: Heard, answer: usize) -> bool {
-        let others = heard.bytes.saturating_sub(self.before.bytes).saturating_sub(answer as u64);
+    pub(super) const fn was_quiet(&self, heard: ReceivedTraffic, response: usize) -> bool {
+        let others = heard.bytes.saturating_sub(self.before.bytes).saturating_sub(response as u64);
         others < SILENCE
     }
 
@@ -68,7 +68,7 @@ impl Vigil {
     pub(super) fn goes_on(
         &mut self,
         now: Time,
-        heard: Heard,
+        heard: ReceivedTraffic,
         wait: Duration,
         resend: &Resend,
     ) -> Option<Time> {

@@ -8,7 +8,7 @@ use super::sizes::Adaptation;
 use crate::Extension;
 use crate::address::Reach;
 use crate::limiter::LimiterConfig;
-use crate::parts::MOST_PARTS;
+use crate::parts::MAX_PARTS;
 use http1::message::Limits;
 
 /// Configuration of a server.
@@ -29,7 +29,7 @@ pub struct ServerConfig {
     /// Connections to one client, that is, one address and TCP port.
     pub per_client: PerClient,
     /// Timeouts of a connection.
-    pub patience: Patience,
+    pub timeout: ConnectionTimeouts,
     /// Service to a client that has not proved its address yet.
     pub validation: Validation,
     /// Where connections may go.
@@ -93,7 +93,7 @@ impl PerClient {
 
 /// Timeouts of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct ConnectionTimeouts {
     /// To be there.
     pub open: Duration,
     /// To carry another answer: the persistent connection time-out.
@@ -132,7 +132,7 @@ impl ServerConfig {
             Extension::MoreConnections => {
                 self.per_client = if is_on { PerClient::MORE_WHEN_FEW } else { PerClient::ONE };
             }
-            Extension::Parts => self.parts = if is_on { MOST_PARTS } else { 1 },
+            Extension::Parts => self.parts = if is_on { MAX_PARTS } else { 1 },
             Extension::AdaptiveSize => self.adapts = is_on.then_some(Adaptation::USUAL),
         }
         self
@@ -153,7 +153,7 @@ impl ServerConfig {
             // Apache 1.3: MaxClients 150, KeepAliveTimeout 15, Timeout 300.
             connections: 150,
             per_client: PerClient::ONE,
-            patience: Patience {
+            timeout: ConnectionTimeouts {
                 open: Duration::from_secs(75),
                 idle: Duration::from_secs(15),
                 stall: Duration::from_secs(300),
@@ -176,7 +176,7 @@ impl ServerConfig {
             remembered: 10_000,
             connections: 100_000,
             per_client: PerClient::MORE_WHEN_FEW,
-            patience: Patience {
+            timeout: ConnectionTimeouts {
                 open: Duration::from_secs(10),
                 idle: Duration::from_secs(15),
                 stall: Duration::from_secs(30),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wire::Time;
 
-use super::config::{Patience, PerClient};
+use super::config::{ConnectionTimeouts, PerClient};
 use super::phase::{Event, Phase};
 use crate::Id;
 
@@ -19,7 +19,7 @@ pub struct ConnectionId(pub u64);
 
 /// Decision of the three rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum ConnectionChoice {
     /// Rule 1: this one is idle.
     Idle(ConnectionId),
     /// Rule 2: there is room for another.
@@ -35,7 +35,7 @@ pub(super) enum Choice {
 pub(super) struct Connections {
     most: usize,
     per_client: PerClient,
-    patience: Patience,
+    timeout: ConnectionTimeouts,
     all: BTreeMap<ConnectionId, Connection>,
     clients: BTreeMap<SocketAddr, Vec<ConnectionId>>,
     agenda: BTreeSet<(Time, ConnectionId)>,
@@ -60,11 +60,11 @@ struct Connection {
 const UNDER_WAY: usize = 16;
 
 impl Connections {
-    pub(super) const fn new(most: usize, per_client: PerClient, patience: Patience) -> Self {
+    pub(super) const fn new(most: usize, per_client: PerClient, timeout: ConnectionTimeouts) -> Self {
         Self {
             most,
             per_client,
-            patience,
+            timeout,
             all: BTreeMap::new(),
             clients: BTreeMap::new(),
             agenda: BTreeSet::new(),
@@ -77,19 +77,19 @@ impl Connections {
     }
 
     /// The three rules for choosing among a client's connections.
-    pub(super) fn choose(&self, client: SocketAddr) -> Choice {
+    pub(super) fn choose(&self, client: SocketAddr) -> ConnectionChoice {
         let its = self.clients.get(&client).map_or(&[][..], Vec::as_slice);
         let phases = its.iter().filter_map(|id| Some((*id, self.all.get(id)?)));
         if let Some((idle, _)) = phases.clone().find(|(_, connection)| connection.phase == Phase::Idle) {
-            return Choice::Idle(idle);
+            return ConnectionChoice::Idle(idle);
         }
         let PerClient { usual, when_few, few } = self.per_client;
         let allowed = if self.all.len() < few { when_few } else { usual };
         if its.len() < allowed && self.all.len() < self.most {
-            return Choice::New;
+            return ConnectionChoice::New;
         }
         let fewest = phases.min_by_key(|(id, connection)| (connection.pending, *id));
-        fewest.map_or(Choice::Nowhere, |(id, _)| Choice::Fewest(id))
+        fewest.map_or(ConnectionChoice::Nowhere, |(id, _)| ConnectionChoice::Fewest(id))
     }
 
     pub(super) fn is_open(&self, id: ConnectionId) -> bool {
@@ -113,7 +113,7 @@ impl Connections {
     pub(super) fn open(&mut self, now: Time, client: SocketAddr) -> ConnectionId {
         let id = ConnectionId(self.opened);
         self.opened += 1;
-        let due = now + self.patience.open;
+        let due = now + self.timeout.open;
         let (carried, phase) = (VecDeque::new(), Phase::Opening);
         let connection =
             Connection { client, phase, pending: 1, carried, unwritten: 0, active: now, due: Some(due) };
@@ -124,12 +124,12 @@ impl Connections {
     }
 
     /// A pending answer goes this way; `false` if the connection is gone.
-    pub(super) fn carry(&mut self, now: Time, id: ConnectionId, answer: Id) -> bool {
+    pub(super) fn carry(&mut self, now: Time, id: ConnectionId, response: Id) -> bool {
         self.change(id, |connection| {
             if connection.unwritten == 0 {
                 connection.active = now.max(connection.active);
             }
-            connection.carried.push_back(answer);
+            connection.carried.push_back(response);
             connection.unwritten += 1;
         })
     }
@@ -199,7 +199,7 @@ impl Connections {
     fn change(&mut self, id: ConnectionId, change: impl FnOnce(&mut Connection)) -> bool {
         let Some(connection) = self.all.get_mut(&id) else { return false };
         change(connection);
-        let due = connection.deadline(&self.patience);
+        let due = connection.deadline(&self.timeout);
         if due != connection.due {
             if let Some(before) = std::mem::replace(&mut connection.due, due) {
                 self.agenda.remove(&(before, id));
@@ -223,11 +223,11 @@ impl Connection {
         }
     }
 
-    fn deadline(&self, patience: &Patience) -> Option<Time> {
+    fn deadline(&self, timeout: &ConnectionTimeouts) -> Option<Time> {
         match self.phase {
-            Phase::Opening => Some(self.active + patience.open),
-            Phase::Idle => Some(self.active + patience.idle),
-            Phase::Busy if self.unwritten > 0 => Some(self.active + patience.stall),
+            Phase::Opening => Some(self.active + timeout.open),
+            Phase::Idle => Some(self.active + timeout.idle),
+            Phase::Busy if self.unwritten > 0 => Some(self.active + timeout.stall),
             Phase::Busy | Phase::Closed => None,
         }
     }

@@ -13,7 +13,7 @@ use super::prefixes::Prefixes;
 
 /// The two channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ChannelKind {
     Udp,
     Tcp,
 }
@@ -95,24 +95,30 @@ impl Losses {
     }
 
     /// The channel for an answer.
-    pub(super) fn choose(&mut self, now: Time, client: IpAddr, is_large: bool, is_resend: bool) -> Kind {
+    pub(super) fn choose(
+        &mut self,
+        now: Time,
+        client: IpAddr,
+        is_large: bool,
+        is_resend: bool,
+    ) -> ChannelKind {
         let threshold_ppm = self.threshold_ppm;
         // Step 1.
         if is_large || is_resend {
-            return Kind::Tcp;
+            return ChannelKind::Tcp;
         }
         self.counters.fade(now, client);
         // Step 2: high loss or low loss.
         let counter = self.counters.of(client).filter(|counter| counter.is_above(threshold_ppm));
         // Step 3.
-        let Some(counter) = counter else { return Kind::Udp };
+        let Some(counter) = counter else { return ChannelKind::Udp };
         // Step 4: L of the small answers by UDP, to keep watching; the others by TCP.
         counter.due_ppm += threshold_ppm;
         if counter.due_ppm < MILLION {
-            return Kind::Tcp;
+            return ChannelKind::Tcp;
         }
         counter.due_ppm -= MILLION;
-        Kind::Udp
+        ChannelKind::Udp
     }
 }
 
@@ -179,16 +185,16 @@ mod tests {
     }
 
     /// The channels of so many small answers, as UDP's share.
-    fn over_udp(losses: &mut Losses, now: Time, client: IpAddr, answers: u32) -> usize {
-        (0..answers).filter(|_| losses.choose(now, client, false, false) == Kind::Udp).count()
+    fn over_udp(losses: &mut Losses, now: Time, client: IpAddr, responses: u32) -> usize {
+        (0..responses).filter(|_| losses.choose(now, client, false, false) == ChannelKind::Udp).count()
     }
 
     #[test]
-    fn paper_large_answers_and_answers_to_resends_go_by_tcp() {
+    fn paper_large_responses_and_responses_to_resends_go_by_tcp() {
         let mut losses = losses(Scope::Aggregate, None);
-        assert_eq!(losses.choose(at(0), CLIENT, true, false), Kind::Tcp);
-        assert_eq!(losses.choose(at(0), CLIENT, false, true), Kind::Tcp);
-        assert_eq!(losses.choose(at(0), CLIENT, false, false), Kind::Udp);
+        assert_eq!(losses.choose(at(0), CLIENT, true, false), ChannelKind::Tcp);
+        assert_eq!(losses.choose(at(0), CLIENT, false, true), ChannelKind::Tcp);
+        assert_eq!(losses.choose(at(0), CLIENT, false, false), ChannelKind::Udp);
     }
 
     #[test]

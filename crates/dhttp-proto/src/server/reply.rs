@@ -18,7 +18,7 @@ use http1::server::{Misuse, Response as HttpResponse, ResponseBody};
 use wire::Time;
 
 use super::super::message::Id;
-use super::super::parts::{Divisible, write_head};
+use super::super::parts::{DivisibleResponse, write_head};
 use super::super::token::{TOKEN_FIELD, Token};
 use super::{Channel, ConnectionId, Server, Ticket};
 
@@ -130,9 +130,9 @@ impl Server {
             let token = token.as_ref().map(|token| (TOKEN_FIELD.as_bytes(), token.as_str().as_bytes()));
             response.fields().chain(token)
         };
-        let divisible = || Divisible::of(response.status(), fields(), length);
+        let divisible = || DivisibleResponse::of(response.status(), fields(), length);
         let stream = |connection, opens, head| Reply::Stream(Stream { connection, opens, id, head });
-        match self.answer_in_parts(now, ticket, size, divisible) {
+        match self.channel_in_parts(now, ticket, size, divisible) {
             Channel::Datagram => {
                 response.write_body(0..length, slot);
                 Reply::Datagrams { parts: None }

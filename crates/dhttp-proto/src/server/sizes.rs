@@ -32,12 +32,12 @@ impl Adaptation {
 #[derive(Debug)]
 pub(super) struct Sizes {
     most: u64,
-    known: Option<(Adaptation, Prefixes<Known>)>,
+    known: Option<(Adaptation, Prefixes<PathSizes>)>,
 }
 
 /// Entry for the path to a prefix.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct PathSizes {
     /// S, if it is less than the profile's.
     most: Option<u64>,
     /// Large answers that were asked for again since the first of them, and the smallest.
@@ -57,7 +57,7 @@ const STRIKES: u64 = 2;
 
 impl Sizes {
     pub(super) fn new(most: u64, adapts: Option<Adaptation>, key: [u8; 16]) -> Self {
-        let known = adapts.map(|adapts| (adapts, Prefixes::new(key, adapts.prefixes, Known::weight)));
+        let known = adapts.map(|adapts| (adapts, Prefixes::new(key, adapts.prefixes, PathSizes::weight)));
         Self { most, known }
     }
 
@@ -93,7 +93,7 @@ impl Sizes {
             }
             return None;
         }
-        let begun = Known { smallest: size, left: 1, since: now, ..Known::default() };
+        let begun = PathSizes { smallest: size, left: 1, since: now, ..PathSizes::default() };
         let known = prefixes.find_or_begin(client, begun)?;
         known.struck += 1;
         known.smallest = known.smallest.min(size);
@@ -113,16 +113,16 @@ impl Sizes {
     /// S becomes less than what is known not to arrive.
     fn lower(&mut self, now: Time, client: IpAddr, size: u64) {
         let Some((adapts, prefixes)) = &mut self.known else { return };
-        let begun = Known { smallest: size, ..Known::default() };
+        let begun = PathSizes { smallest: size, ..PathSizes::default() };
         let Some(known) = prefixes.find_or_begin(client, begun) else { return };
         let smallest = known.smallest.min(size);
         let step = STEPS.into_iter().find(|step| *step < smallest).unwrap_or(adapts.least);
         let most = known.most.map_or(step, |most| most.min(step)).max(adapts.least);
-        *known = Known { most: Some(most), struck: 0, smallest: most, left: 0, since: now };
+        *known = PathSizes { most: Some(most), struck: 0, smallest: most, left: 0, since: now };
     }
 }
 
-impl Known {
+impl PathSizes {
     fn weight(&self) -> u64 {
         self.struck + if self.most.is_some() { STRIKES } else { 0 }
     }
@@ -145,9 +145,9 @@ mod tests {
     }
 
     /// Answers of these sizes over a way that carries so much, until S stands still: S, and the answers that were lost.
-    fn over(carries: u64, answers: &[u64]) -> (u64, u64) {
+    fn over(carries: u64, responses: &[u64]) -> (u64, u64) {
         let (mut sizes, mut lost) = (sizes(), 0);
-        for size in answers.iter().cycle().take(100) {
+        for size in responses.iter().cycle().take(100) {
             if *size <= sizes.most(at(1), CLIENT) {
                 sizes.left(CLIENT, *size);
                 if *size > carries {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_carries_less_is_found_at_the_cost_of_a_few_answers() {
+    fn a_way_that_carries_less_is_found_at_the_cost_of_a_few_responses() {
         assert_eq!(over(1_460, &[1_460, 700, 1_200]), (1_460, 0));
         assert_eq!(over(1_300, &[1_460, 700, 1_200]), (1_232, 2));
         assert_eq!(over(1_000, &[1_460]), (1_232, 2), "what it does not send it need not know");
@@ -172,11 +172,11 @@ mod tests {
     #[test]
     fn loss_is_not_taken_for_a_narrow_way() {
         let mut sizes = sizes();
-        for answer in 0..10_000 {
-            let size = if answer % 2 == 0 { 1_400 } else { 300 };
+        for response in 0..10_000 {
+            let size = if response % 2 == 0 { 1_400 } else { 300 };
             sizes.left(CLIENT, size);
             // One in five, of either size.
-            if answer % 5 == 0 {
+            if response % 5 == 0 {
                 assert_eq!(sizes.struck(at(1), CLIENT, size), None);
             }
         }

@@ -121,12 +121,12 @@ fn ports_of_servers_and_reflectors_are_rejected_as_clients() {
 #[test]
 fn only_the_port_of_a_request_is_rewritten_and_invalid_requests_open_nothing() {
     let mut translator = Translator::new(translating(), [7; 16]);
-    let asked = request(1, 50_000);
-    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &asked);
+    let requested = request(1, 50_000);
+    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &requested);
     let Some(Output::Request { datagram, .. }) = outputs.last() else { panic!("{outputs:?}") };
-    assert_eq!((&datagram[..8], &datagram[10..]), (&asked[..8], &asked[10..]));
-    let smuggled = [&asked[..], b"GET /other HTTP/1.1\r\nHost: b\r\n\r\n"].concat();
-    for broken in [&asked[..asked.len() - 1], &smuggled, &asked[..10]] {
+    assert_eq!((&datagram[..8], &datagram[10..]), (&requested[..8], &requested[10..]));
+    let smuggled = [&requested[..], b"GET /other HTTP/1.1\r\nHost: b\r\n\r\n"].concat();
+    for broken in [&requested[..requested.len() - 1], &smuggled, &requested[..10]] {
         let outputs = ask(&mut translator, Time::ZERO, "10.0.0.2:40001", SERVER, broken);
         assert!(opened(&outputs).is_empty(), "{outputs:?}");
         assert!(matches!(outputs.last(), Some(Output::Request { datagram, .. }) if datagram == broken));
@@ -154,7 +154,7 @@ fn only_requested_servers_may_respond_unless_caches_may() {
         );
     }
     let mut open =
-        Translator::new(TranslatorConfig { answerers: Answerers::Anybody, ..translating() }, [7; 16]);
+        Translator::new(TranslatorConfig { answerers: Responders::Anybody, ..translating() }, [7; 16]);
     let hole = opened(&ask(&mut open, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     assert_eq!(hole.server, None);
     assert!(matches!(&*hear(&mut open, hole.outside, cache, 2), [Output::Refused(..)]));
@@ -164,7 +164,7 @@ fn only_requested_servers_may_respond_unless_caches_may() {
 #[test]
 fn caches_of_given_networks_may_respond_besides_the_server() {
     let networks = Prefixes::new(&["203.0.113.0/24".parse().unwrap()]).unwrap();
-    let config = TranslatorConfig { answerers: Answerers::Caches(networks), ..translating() };
+    let config = TranslatorConfig { answerers: Responders::Caches(networks), ..translating() };
     let mut translator = Translator::new(config, [7; 16]);
     for (id, from, is_taken) in [(1, SERVER, true), (2, "203.0.113.9:80", true), (3, "203.0.114.9:80", false)]
     {
@@ -176,8 +176,8 @@ fn caches_of_given_networks_may_respond_besides_the_server() {
 }
 
 #[test]
-fn regress_an_answer_closes_no_hole_that_another_server_may_come_through() {
-    let config = TranslatorConfig { answerers: Answerers::Anybody, ..translating() };
+fn regress_a_response_closes_no_hole_that_another_server_may_come_through() {
+    let config = TranslatorConfig { answerers: Responders::Anybody, ..translating() };
     let mut translator = Translator::new(config, [7; 16]);
     // The fifth shares the first one's hole, and is for another server.
     let first = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
@@ -225,7 +225,7 @@ fn a_firewall_changes_nothing_and_opens_the_port_that_was_named() {
 }
 
 #[test]
-fn answers_are_waited_for_thirty_seconds_and_mappings_stay_for_two_minutes() {
+fn responses_are_waited_for_thirty_seconds_and_mappings_stay_for_two_minutes() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     assert_eq!(translator.poll(Time::ZERO), Output::Timeout(Some(seconds(30))));

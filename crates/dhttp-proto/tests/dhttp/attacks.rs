@@ -5,15 +5,15 @@ use core::net::SocketAddr;
 
 use http1::message::{Limits, Method};
 use proptest::prelude::*;
-use roundtrip_dhttp_proto::client::{Answerers, ConnectionId, Discard, Input, Output};
+use roundtrip_dhttp_proto::client::{ConnectionId, Discard, Input, Output, Responders};
 use roundtrip_dhttp_proto::message::Request;
-use roundtrip_dhttp_proto::parts::Divisible;
+use roundtrip_dhttp_proto::parts::DivisibleResponse;
 use roundtrip_dhttp_proto::prefix::Prefixes;
-use roundtrip_dhttp_proto::server::{Channel, Ignored, Server, Verdict};
+use roundtrip_dhttp_proto::server::{Channel, IgnoreReason, Server, Verdict};
 use roundtrip_dhttp_proto::{Client, ClientConfig, Extension, Id, Malformed, ServerConfig};
 use wire::Duration;
 
-use crate::setting::{answer, at, client, client_at, datagram, drain, get, head, server, server_at, ticket};
+use crate::setting::{at, client, client_at, datagram, drain, get, head, respond, server, server_at, ticket};
 
 fn internet() -> Server {
     server(ServerConfig::internet())
@@ -36,8 +36,8 @@ fn validated_for(server: &Server, id: u64, client: SocketAddr) -> Vec<u8> {
 }
 
 /// An answer of so many bytes that may be divided.
-fn divisible(size: u64) -> Option<Divisible> {
-    Divisible::of(200, [(&b"ETag"[..], &b"\"t\""[..])].into_iter(), size.saturating_sub(60))
+fn divisible(size: u64) -> Option<DivisibleResponse> {
+    DivisibleResponse::of(200, [(&b"ETag"[..], &b"\"t\""[..])].into_iter(), size.saturating_sub(60))
 }
 
 /// The headers of IP and UDP.
@@ -52,7 +52,7 @@ fn cost(server: &mut Server, from: SocketAddr, datagram: &[u8], size: u64) -> u6
         Verdict::Serve(ticket, _) => {
             let more = server.token(at(0), &ticket, || size).map_or(0, |_| 41);
             let size = size + more;
-            match server.answer_in_parts(at(0), ticket, size, || divisible(size)) {
+            match server.channel_in_parts(at(0), ticket, size, || divisible(size)) {
                 Channel::Datagram => one(size),
                 Channel::Parts(division) => division.bytes() + division.count() as u64 * headers(from),
                 Channel::Refer(eight) => one(eight.len() as u64),
@@ -67,14 +67,14 @@ fn cost(server: &mut Server, from: SocketAddr, datagram: &[u8], size: u64) -> u6
 proptest! {
     #[test]
     fn addresses_without_a_token_get_at_most_three_bytes_per_byte_and_no_tcp(
-        asked in prop::collection::vec((0_usize..1_200, 0_u64..30_000, any::<bool>(), any::<u16>()), 1..50),
+        requested in prop::collection::vec((0_usize..1_200, 0_u64..30_000, any::<bool>(), any::<u16>()), 1..50),
         is_six: bool,
     ) {
         // Also in parts: all of them count.
         let mut server = server(ServerConfig::internet().with(Extension::Parts, true));
         let (mut sent, mut received) = (0, 0);
         let from = if is_six { SocketAddr::from(([0x2600, 0, 0, 0, 0, 0, 0, 7], 50_000)) } else { client_at(50_000) };
-        for (id, (padding, size, is_resend, cut)) in asked.into_iter().enumerate() {
+        for (id, (padding, size, is_resend, cut)) in requested.into_iter().enumerate() {
             let head = head(Method::Get, "/", &[("DHTTP-Parts", "10"), ("DHTTP-Fill", &"0".repeat(padding))]);
             let mut datagram = datagram(id as u64, is_resend, &head);
             datagram.truncate(usize::from(cut).max(12));
@@ -88,18 +88,18 @@ proptest! {
     fn two_state_machines_back_to_back_do_not_loop(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0_u8..4) {
         let datagram = match kind {
             0 => bytes,
-            1 => answer(7, "", bytes.len()),
+            1 => respond(7, "", bytes.len()),
             2 => Id(7).to_bytes().to_vec(),
             _ => [&get(7, false)[..], &bytes].concat(),
         };
         // Server against server: what one says the other does not answer.
         let (mut one, mut other) = (server(ServerConfig::paper()), server(ServerConfig::paper()));
         let mut exchanged = 0;
-        let mut said = reply(&mut one, &datagram);
-        while let Some(datagram) = said {
+        let mut printed = reply(&mut one, &datagram);
+        while let Some(datagram) = printed {
             exchanged += 1;
             prop_assert!(exchanged <= 1, "a server answers an answer");
-            said = reply(&mut other, &datagram);
+            printed = reply(&mut other, &datagram);
         }
         // A client says nothing to whatever comes in.
         let mut client = client(ClientConfig::paper());
@@ -112,8 +112,8 @@ proptest! {
 fn reply(server: &mut Server, datagram: &[u8]) -> Option<Vec<u8>> {
     match server.receive(at(0), client_at(50_000), datagram) {
         Verdict::Serve(ticket, _) => {
-            let bytes = answer(ticket.id.0, "", 10);
-            matches!(server.answer(at(0), ticket, bytes.len() as u64), Channel::Datagram).then_some(bytes)
+            let bytes = respond(ticket.id.0, "", 10);
+            matches!(server.channel(at(0), ticket, bytes.len() as u64), Channel::Datagram).then_some(bytes)
         }
         Verdict::Refer(eight) => Some(eight.to_vec()),
         Verdict::Ignore(_) => None,
@@ -121,14 +121,14 @@ fn reply(server: &mut Server, datagram: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_request_that_is_filled_up_has_its_small_answer_in_one_round_trip() {
+fn a_request_that_is_filled_up_has_its_small_response_in_one_round_trip() {
     let mut client = client(ClientConfig::internet());
     client.request(at(0), Id(1), server_at(), &head(Method::Get, "/", &[])).unwrap();
     let (outputs, _) = drain(&mut client, at(0));
     let [Output::Send(_, datagram)] = outputs.as_slice() else { panic!("{outputs:?}") };
     let mut server = internet();
     let ticket = ticket(server.receive(at(0), client_at(50_000), datagram));
-    assert_eq!(server.answer(at(0), ticket, 1_232), Channel::Datagram);
+    assert_eq!(server.channel(at(0), ticket, 1_232), Channel::Datagram);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_token_lifts_the_budget_of_its_own_address_only() {
     let mut server = internet();
     let request = validated(&mut server, 1, client_at(50_000), false);
     let mine = ticket(server.receive(at(0), client_at(50_001), &request));
-    assert_eq!(server.answer(at(0), mine, 1_232), Channel::Datagram, "another UDP port is the same client");
+    assert_eq!(server.channel(at(0), mine, 1_232), Channel::Datagram, "another UDP port is the same client");
     let most = 3 * (request.len() as u64 + 28);
     let thief = SocketAddr::from(([8, 8, 4, 5], 50_000));
     assert!(cost(&mut server, thief, &request, 1_232) <= most);
@@ -145,7 +145,7 @@ fn a_token_lifts_the_budget_of_its_own_address_only() {
     assert!(cost(&mut server, client_at(50_000), &aimed, 9_000) <= most, "another TCP port");
     let late = at(0) + Duration::from_secs(601);
     let expired = ticket(server.receive(late, client_at(50_000), &request));
-    assert_ne!(server.answer(late, expired, 1_232), Channel::Datagram);
+    assert_ne!(server.channel(late, expired, 1_232), Channel::Datagram);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn no_connection_to_addresses_without_a_token() {
         let request = validated_for(&internet, 1, SocketAddr::from((address, port)));
         let ticket = ticket(internet.receive(at(0), from, &request));
         assert!(ticket.has_proved_its_address(), "{from}");
-        let channel = internet.answer(at(0), ticket, 9_000);
+        let channel = internet.channel(at(0), ticket, 9_000);
         assert_eq!(matches!(channel, Channel::Open { .. }), is_reached, "{from} port {port}: {channel:?}");
     }
     assert_eq!(internet.connections(), 1);
@@ -187,7 +187,7 @@ fn without_a_token_no_connection_is_opened_and_none_that_is_open_is_used() {
         if is_late {
             server.defer(&ticket);
         }
-        server.answer(at(0), ticket, 9_000)
+        server.channel(at(0), ticket, 9_000)
     };
     let fill = "0".repeat(1_000);
     let filled = |id, is_resend| datagram(id, is_resend, &head(Method::Get, "/", &[("DHTTP-Fill", &fill)]));
@@ -218,7 +218,7 @@ fn a_token_is_left_out_of_a_response_that_fits_without_it_alone() {
         let token = server.token(at(0), &ticket, || size);
         assert_eq!(token.is_some(), has_token, "{size}");
         let line = token.map_or(0, |token| format!("DHTTP-Token: {}\r\n", token.as_str()).len() as u64);
-        assert_eq!(server.answer(at(0), ticket, size + line), channel, "{size}");
+        assert_eq!(server.channel(at(0), ticket, size + line), channel, "{size}");
     }
 }
 
@@ -254,7 +254,7 @@ fn a_token_is_worth_a_mebibyte_at_once_and_then_eight_bytes_each() {
     let opened = (0..10_000_u64)
         .filter(|_| {
             let ticket = ticket(server.receive(at(0), client_at(50_000), &request));
-            let channel = server.answer(at(0), ticket, 9_000);
+            let channel = server.channel(at(0), ticket, 9_000);
             if let Channel::Open { connection, client: _ } = channel {
                 server.handle(at(0), roundtrip_dhttp_proto::server::Input::Broken(connection));
             }
@@ -274,7 +274,7 @@ fn resends_without_a_token_do_not_count_as_loss() {
     }
     let request = validated(&mut server, 1_000, SocketAddr::from(([8, 8, 4, 9], 50_000)), false);
     let ticket = ticket(server.receive(at(0), SocketAddr::from(([8, 8, 4, 9], 50_000)), &request));
-    assert_eq!(server.answer(at(0), ticket, 100), Channel::Datagram);
+    assert_eq!(server.channel(at(0), ticket, 100), Channel::Datagram);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn requests_from_service_ports_get_no_response() {
     for port in [0, 7, 19, 53, 80, 123, 443, 1_900, 5_353, 11_211] {
         let request = get(1, false);
         let verdict = server(ServerConfig::paper()).receive(at(0), client_at(port), &request);
-        assert_eq!(verdict, Verdict::Ignore(Ignored::Source), "port {port}");
+        assert_eq!(verdict, Verdict::Ignore(IgnoreReason::Source), "port {port}");
     }
 }
 
@@ -324,7 +324,7 @@ fn nothing_is_smuggled_in_a_datagram() {
         assert!(read.is_err(), "{fields:?}");
         assert!(matches!(
             internet().receive(at(0), client_at(50_000), &request),
-            Verdict::Ignore(Ignored::Malformed(_))
+            Verdict::Ignore(IgnoreReason::Malformed(_))
         ));
     }
 }
@@ -350,11 +350,11 @@ fn forged_responses_are_ignored() {
     };
     let mut asked_again = 0;
     for (from, datagram, why) in [
-        (server_at(), answer(2, "", 5), Discard::Unknown),
-        (stranger, answer(1, "", 5), Discard::Stranger),
+        (server_at(), respond(2, "", 5), Discard::Unknown),
+        (stranger, respond(1, "", 5), Discard::Stranger),
         (stranger, Id(1).to_bytes().to_vec(), Discard::Stranger),
         (server_at(), vec![0; 7], Discard::Malformed(Malformed::Short)),
-        (server_at(), [&answer(1, "", 5)[..], b"more"].concat(), Discard::Malformed(Malformed::Body)),
+        (server_at(), [&respond(1, "", 5)[..], b"more"].concat(), Discard::Malformed(Malformed::Body)),
     ] {
         client.handle(at(1), Input::Datagram(from, &datagram));
         let mut outputs = drain(&mut client, at(1)).0;
@@ -372,16 +372,16 @@ fn responses_of_caches_outside_allowed_networks_are_ignored() {
     let networks = Prefixes::new(&["192.0.2.0/24".parse().unwrap()]).unwrap();
     for (from, is_taken) in [("192.0.2.9:80", true), ("192.0.3.1:80", false), ("[2001:db8::1]:80", false)] {
         let from = from.parse().unwrap();
-        let config = ClientConfig { answerers: Answerers::Caches(networks), ..ClientConfig::internet() };
+        let config = ClientConfig { answerers: Responders::Caches(networks), ..ClientConfig::internet() };
         let mut client = waiting(config);
         client.handle(at(1), Input::Accepted(ConnectionId(1), from));
         let closes = drain(&mut client, at(1)).0.contains(&Output::Close(ConnectionId(1)));
-        client.handle(at(1), Input::Datagram(from, &answer(1, "", 5)));
+        client.handle(at(1), Input::Datagram(from, &respond(1, "", 5)));
         assert_eq!((closes, client.outstanding()), (!is_taken, usize::from(!is_taken)), "{from}");
     }
     let mut client =
-        waiting(ClientConfig { answerers: Answerers::Caches(networks), ..ClientConfig::internet() });
-    client.handle(at(1), Input::Datagram(server_at(), &answer(1, "", 5)));
+        waiting(ClientConfig { answerers: Responders::Caches(networks), ..ClientConfig::internet() });
+    client.handle(at(1), Input::Datagram(server_at(), &respond(1, "", 5)));
     assert_eq!(client.outstanding(), 0, "the server itself may always");
 }
 
@@ -389,7 +389,7 @@ fn responses_of_caches_outside_allowed_networks_are_ignored() {
 fn connection_with_other_bytes_is_closed_without_a_reply() {
     let id = ConnectionId(5);
     for (bytes, why) in [
-        (answer(2, "", 5), Some(Discard::Unknown)),
+        (respond(2, "", 5), Some(Discard::Unknown)),
         (b"\0\0\0\0\0\0\0\x01SSH-2.0-x\r\n".to_vec(), None),
         (
             b"\0\0\0\0\0\0\0\x01HTTP/1.1 200 OK\r\n\r\n".to_vec(),

@@ -8,7 +8,7 @@ use roundtrip_dhttp_proto::message::Request;
 use roundtrip_dhttp_proto::{Client, ClientConfig, Extension, Id};
 use wire::{Duration, Time};
 
-use crate::setting::{CLIENT_PORT, answer, at, client, drain, head, server_at};
+use crate::setting::{CLIENT_PORT, at, client, drain, head, respond, server_at};
 
 const CONNECTION: ConnectionId = ConnectionId(0);
 
@@ -34,7 +34,7 @@ fn sent(outputs: &[Output]) -> Vec<(u64, bool)> {
 }
 
 /// Returns the events of a response, as one line each.
-fn told(outputs: &[Output]) -> Vec<String> {
+fn reported(outputs: &[Output]) -> Vec<String> {
     let line = |output: &Output| match output {
         Output::Head(Id(id), Source::Datagram(_), head) => format!("{id}: {} by UDP", head.status),
         Output::Head(Id(id), Source::Connection(_), head) => format!("{id}: {} by TCP", head.status),
@@ -61,22 +61,22 @@ fn paper_a_request_is_sent_three_times_and_then_goes_over_plain_http() {
 }
 
 #[test]
-fn answers_are_matched_on_any_channel_in_any_order() {
+fn responses_are_matched_on_any_channel_in_any_order() {
     let mut client = paper();
     (1..=3).for_each(|id| ask(&mut client, at(0), id));
     drain(&mut client, at(0));
-    client.handle(at(1), Input::Datagram(server_at(), &answer(3, "", 5)));
+    client.handle(at(1), Input::Datagram(server_at(), &respond(3, "", 5)));
     client.handle(at(1), Input::Accepted(CONNECTION, server_at()));
-    client.handle(at(2), Input::Received(CONNECTION, &[answer(2, "", 3_000), answer(1, "", 0)].concat()));
+    client.handle(at(2), Input::Received(CONNECTION, &[respond(2, "", 3_000), respond(1, "", 0)].concat()));
     let expected = ["3: 200 by UDP", "3: 5 bytes", "3: end", "2: 200 by TCP", "2: 3000 bytes", "2: end"];
     let (outputs, _) = drain(&mut client, at(2));
-    assert_eq!(told(&outputs), [&expected[..], &["1: 200 by TCP", "1: end"]].concat());
+    assert_eq!(reported(&outputs), [&expected[..], &["1: 200 by TCP", "1: end"]].concat());
     assert_eq!(client.outstanding(), 0);
 }
 
 #[test]
-fn answers_on_a_connection_read_the_same_at_every_cut() {
-    let bytes = [answer(2, "", 30), answer(1, "", 4)].concat();
+fn responses_on_a_connection_read_the_same_at_every_cut() {
+    let bytes = [respond(2, "", 30), respond(1, "", 4)].concat();
     let read = |cut: usize| {
         let mut client = paper();
         (1..=2).for_each(|id| ask(&mut client, at(0), id));
@@ -95,7 +95,7 @@ fn answers_on_a_connection_read_the_same_at_every_cut() {
                 _ => true,
             })
             .collect();
-        (told(&rest), bodies)
+        (reported(&rest), bodies)
     };
     let whole = read(bytes.len());
     assert_eq!(whole.1, [4, 30]);
@@ -106,13 +106,13 @@ fn answers_on_a_connection_read_the_same_at_every_cut() {
 fn late_copy_is_discarded_without_harm_to_its_connection() {
     let mut client = paper();
     (1..=2).for_each(|id| ask(&mut client, at(0), id));
-    client.handle(at(1), Input::Datagram(server_at(), &answer(1, "", 5)));
+    client.handle(at(1), Input::Datagram(server_at(), &respond(1, "", 5)));
     drain(&mut client, at(1));
-    client.handle(at(2), Input::Datagram(server_at(), &answer(1, "", 5)));
+    client.handle(at(2), Input::Datagram(server_at(), &respond(1, "", 5)));
     assert_eq!(drain(&mut client, at(2)).0, [Output::Discarded(server_at(), Discard::Late)]);
     client.handle(at(3), Input::Accepted(CONNECTION, server_at()));
-    client.handle(at(3), Input::Received(CONNECTION, &[answer(1, "", 3_000), answer(2, "", 1)].concat()));
-    assert_eq!(told(&drain(&mut client, at(3)).0), ["2: 200 by TCP", "2: 1 bytes", "2: end"]);
+    client.handle(at(3), Input::Received(CONNECTION, &[respond(1, "", 3_000), respond(2, "", 1)].concat()));
+    assert_eq!(reported(&drain(&mut client, at(3)).0), ["2: 200 by TCP", "2: 1 bytes", "2: end"]);
 }
 
 #[test]
@@ -134,13 +134,13 @@ fn every_fallback_to_plain_http_is_reported_once() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_asked_for_again_before_its_head_and_fails_behind_it() {
+fn a_response_that_breaks_off_is_asked_for_again_before_its_head_and_fails_behind_it() {
     for (bytes, expected) in [(12, None), (60, Some(Output::Failed(Id(1), Failure::Ended)))] {
         let mut client = paper();
         ask(&mut client, at(0), 1);
         drain(&mut client, at(0));
         client.handle(at(1), Input::Accepted(CONNECTION, server_at()));
-        client.handle(at(1), Input::Received(CONNECTION, &answer(1, "", 3_000)[..bytes]));
+        client.handle(at(1), Input::Received(CONNECTION, &respond(1, "", 3_000)[..bytes]));
         drain(&mut client, at(1));
         client.handle(at(2), Input::Ended(CONNECTION));
         let (outputs, _) = drain(&mut client, at(2));
@@ -158,7 +158,7 @@ fn round_trips_set_the_wait_and_tokens_are_given_back() {
     let (outputs, wake) = drain(&mut client, at(0));
     let Output::Send(_, datagram) = &outputs[0] else { panic!("{outputs:?}") };
     assert_eq!((datagram.len(), wake), (411, Some(at(1_000))), "filled up");
-    client.handle(at(200), Input::Datagram(server_at(), &answer(1, "DHTTP-Token: 00ff\r\n", 5)));
+    client.handle(at(200), Input::Datagram(server_at(), &respond(1, "DHTTP-Token: 00ff\r\n", 5)));
     drain(&mut client, at(200));
     ask(&mut client, at(200), 2);
     let (outputs, wake) = drain(&mut client, at(200));
@@ -175,12 +175,12 @@ fn round_trips_set_the_wait_and_tokens_are_given_back() {
 }
 
 #[test]
-fn an_answer_by_udp_to_what_was_sent_twice_is_that_to_the_first() {
+fn a_response_by_udp_to_what_was_sent_twice_is_that_to_the_first() {
     let mut client = client(ClientConfig::internet());
     ask(&mut client, at(0), 1);
     drain(&mut client, at(0));
     drain(&mut client, at(1_000));
-    client.handle(at(1_200), Input::Datagram(server_at(), &answer(1, "", 5)));
+    client.handle(at(1_200), Input::Datagram(server_at(), &respond(1, "", 5)));
     ask(&mut client, at(1_200), 2);
     let wait = 2 * 1_200 + 4 * 600;
     assert_eq!(drain(&mut client, at(1_200)).1, Some(at(1_200 + wait)), "resends are answered by TCP");
@@ -204,12 +204,12 @@ fn unwanted_cache_is_bypassed_immediately_and_from_then_on() {
     ask(&mut client, at(0), 1);
     assert_eq!(sent(&drain(&mut client, at(0)).0), [(0, false)]);
     for now in [100, 110] {
-        client.handle(at(now), Input::Datagram(cache, &answer(1, "", 5)));
+        client.handle(at(now), Input::Datagram(cache, &respond(1, "", 5)));
     }
     let (outputs, wake) = drain(&mut client, at(110));
     assert_eq!((sent(&outputs), wake), (vec![(1, true)], Some(at(1_100))), "once");
-    client.handle(at(300), Input::Datagram(server_at(), &answer(1, "", 5)));
-    assert_eq!(told(&drain(&mut client, at(300)).0), ["1: 200 by UDP", "1: 5 bytes", "1: end"]);
+    client.handle(at(300), Input::Datagram(server_at(), &respond(1, "", 5)));
+    assert_eq!(reported(&drain(&mut client, at(300)).0), ["1: 200 by UDP", "1: 5 bytes", "1: end"]);
     ask(&mut client, at(400), 2);
     let (outputs, wake) = drain(&mut client, at(400));
     assert_eq!(
@@ -251,8 +251,8 @@ fn number_of_pending_requests_is_limited() {
     assert_eq!(client.outstanding(), 0);
     ask(&mut client, at(0), 3);
     // The memory holds one of those that are over; the other's id is unknown again.
-    client.handle(at(1), Input::Datagram(server_at(), &answer(1, "", 1)));
-    client.handle(at(1), Input::Datagram(server_at(), &answer(2, "", 1)));
+    client.handle(at(1), Input::Datagram(server_at(), &respond(1, "", 1)));
+    client.handle(at(1), Input::Datagram(server_at(), &respond(2, "", 1)));
     let (mut outputs, _) = drain(&mut client, at(1));
     outputs.retain(|output| matches!(output, Output::Discarded(..)));
     let discarded = [Discard::Unknown, Discard::Late].map(|why| Output::Discarded(server_at(), why));
@@ -288,16 +288,16 @@ fn a_token_of_plain_http_is_shown_until_it_is_worth_nothing_where_ports_are_tran
 
 #[test]
 fn parts_field_of_the_caller_is_not_forwarded() {
-    let asked = |config: ClientConfig| {
+    let requested = |config: ClientConfig| {
         let mut client = client(config);
         let head = head(Method::Get, "/", &[("dhttp-parts", "7"), ("X", "y")]);
         client.request(at(0), Id(1), server_at(), &head).unwrap();
         let Output::Send(_, datagram) = client.poll(at(0)) else { panic!("it asks") };
         String::from_utf8_lossy(&datagram).into_owned()
     };
-    let paper = asked(ClientConfig::paper());
+    let paper = requested(ClientConfig::paper());
     assert!(!paper.to_lowercase().contains("dhttp-parts") && paper.contains("X: y"), "{paper}");
-    let takes_parts = asked(ClientConfig::paper().with(Extension::Parts, true));
+    let takes_parts = requested(ClientConfig::paper().with(Extension::Parts, true));
     assert!(takes_parts.contains("DHTTP-Parts: 10\r\n") && !takes_parts.contains("dhttp-parts"));
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use http1::message::range::{self, Wanted};
+use http1::message::range::{self, RequestedRange};
 use http1::message::{Fields, Method, RequestHead};
 use http1::server::{Response, ResponseBody};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ use crate::setting::{client, client_at, head, server, server_at};
 
 /// Faults of the network.
 #[derive(Clone, Copy, Debug)]
-struct Weather {
+struct NetworkFaults {
     loss: Probability,
     doubling: Probability,
     /// One way, at most; so much reorders.
@@ -30,7 +30,7 @@ struct Weather {
     thinking: Duration,
 }
 
-const CALM: Weather = Weather {
+const CALM: NetworkFaults = NetworkFaults {
     loss: Probability::NEVER,
     doubling: Probability::NEVER,
     jitter: Duration::from_millis(20),
@@ -52,14 +52,14 @@ enum Arrival {
 
 /// End of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum End {
+enum RequestEnd {
     Complete(usize),
     PlainHttp(Reason),
     Failed,
 }
 
 struct World {
-    weather: Weather,
+    weather: NetworkFaults,
     random: Random,
     now: Time,
     client: Client,
@@ -68,7 +68,7 @@ struct World {
     serial: u64,
     /// Bytes that wait for each connection to open, and when the last of those sent on it arrives.
     pipes: BTreeMap<u64, (bool, VecDeque<Vec<u8>>, Time)>,
-    ended: BTreeMap<u64, End>,
+    ended: BTreeMap<u64, RequestEnd>,
     bodies: BTreeMap<u64, Vec<u8>>,
     /// Answers that went by TCP, for each request.
     by_tcp: BTreeMap<u64, u32>,
@@ -78,7 +78,7 @@ struct World {
 }
 
 /// The sizes of the bodies that are asked for, one request each.
-fn fetch(weather: Weather, profile: (ClientConfig, ServerConfig), sizes: &[usize], seed: u64) -> World {
+fn fetch(weather: NetworkFaults, profile: (ClientConfig, ServerConfig), sizes: &[usize], seed: u64) -> World {
     let mut world = World {
         weather,
         random: Seed::new(seed).stream("weather", 0),
@@ -103,7 +103,7 @@ fn fetch(weather: Weather, profile: (ClientConfig, ServerConfig), sizes: &[usize
     world.run_until(Time::ZERO + Duration::from_secs(3_600));
     assert_eq!(world.ended.len(), sizes.len(), "every request has ended");
     for (id, end) in &world.ended {
-        if let End::Complete(length) = end {
+        if let RequestEnd::Complete(length) = end {
             assert_eq!(*length, sizes[usize::try_from(*id).unwrap()], "request {id}");
         }
     }
@@ -140,7 +140,7 @@ impl World {
                     assert_eq!(head.method, "GET", "nothing else is ever executed");
                     let head = head.to_head();
                     if self.weather.thinking == Duration::ZERO {
-                        self.answer(ticket, &head);
+                        self.respond(ticket, &head);
                     } else {
                         self.server.defer(&ticket);
                         let thought = self.up_to(self.weather.thinking);
@@ -150,7 +150,7 @@ impl World {
                 Verdict::Refer(eight) => self.datagram(Arrival::Datagram(eight.to_vec())),
                 Verdict::Ignore(_) => {}
             },
-            Arrival::Thought(ticket, head) => self.answer(*ticket, &head),
+            Arrival::Thought(ticket, head) => self.respond(*ticket, &head),
             Arrival::Datagram(datagram) => {
                 self.client.handle(now, client::Input::Datagram(server_at(), &datagram))
             }
@@ -175,20 +175,20 @@ impl World {
         }
     }
 
-    fn answer(&mut self, ticket: server::Ticket, request: &RequestHead) {
+    fn respond(&mut self, ticket: server::Ticket, request: &RequestHead) {
         let body = body(request.target[1..].parse().expect("a size"));
         let tag = format!("\"{}\"", body.len());
         let mut fields = Fields::new();
         fields.push("ETag", &tag).expect("digits");
         let (status, body) = match range::wanted(request, Some(&tag), "", body.len() as u64) {
-            Wanted::Whole => (200, body),
-            Wanted::Part { first, last } => {
+            RequestedRange::Whole => (200, body),
+            RequestedRange::Part { first, last } => {
                 let range = format!("bytes {first}-{last}/{}", body.len());
                 fields.push("Content-Range", &range).expect("digits");
                 let at = |at: u64| usize::try_from(at).expect("small");
                 (206, body[at(first)..=at(last)].to_vec())
             }
-            Wanted::Nowhere => panic!("nobody asks for that"),
+            RequestedRange::Nowhere => panic!("nobody asks for that"),
         };
         let (id, response) =
             (ticket.id.0, Response { status, fields, body: ResponseBody::Whole(body.into()) });
@@ -265,13 +265,13 @@ impl World {
                 Output::End(Id(id)) => {
                     let length = self.bodies[&id].len();
                     assert_eq!(self.bodies[&id], body(length), "request {id} has other bytes");
-                    self.end(id, End::Complete(length));
+                    self.end(id, RequestEnd::Complete(length));
                 }
                 Output::Fallback(Id(id), why) => {
                     assert!(!self.bodies.contains_key(&id), "something of {id} had come");
-                    self.end(id, End::PlainHttp(why));
+                    self.end(id, RequestEnd::PlainHttp(why));
                 }
-                Output::Failed(Id(id), _) => self.end(id, End::Failed),
+                Output::Failed(Id(id), _) => self.end(id, RequestEnd::Failed),
                 Output::Close(id) => {
                     if self.pipes.remove(&id.0).is_some() {
                         self.server.handle(self.now, server::Input::Closed(server::ConnectionId(id.0)));
@@ -296,7 +296,7 @@ impl World {
         }
     }
 
-    fn end(&mut self, id: u64, end: End) {
+    fn end(&mut self, id: u64, end: RequestEnd) {
         assert_eq!(self.ended.insert(id, end), None, "request {id} ended twice");
     }
 
@@ -310,7 +310,7 @@ impl World {
     }
 
     fn complete(&self) -> usize {
-        self.ended.values().filter(|end| matches!(end, End::Complete(_))).count()
+        self.ended.values().filter(|end| matches!(end, RequestEnd::Complete(_))).count()
     }
 }
 
@@ -341,10 +341,10 @@ fn without_faults_every_request_gets_an_immediate_response() {
 }
 
 #[test]
-fn answers_in_parts_come_in_one_round_trip_and_what_is_lost_of_them_in_another() {
+fn responses_in_parts_come_in_one_round_trip_and_what_is_lost_of_them_in_another() {
     // One after the other: who has much on its way takes the rest by TCP.
     let each = |loss| {
-        let weather = Weather { loss: chance(loss), ..CALM };
+        let weather = NetworkFaults { loss: chance(loss), ..CALM };
         let worlds = (0..60).map(|number: usize| {
             let sizes = [2_000 + 137 * number];
             let world = fetch(weather, profiles()[0].1, &sizes, number as u64);
@@ -371,18 +371,18 @@ fn peers_with_and_without_parts_interoperate() {
 #[test]
 fn paper_a_late_resend_is_not_answered_twice_by_tcp() {
     // A server so slow that everything is resent.
-    let weather = Weather { thinking: Duration::from_secs(20), ..CALM };
+    let weather = NetworkFaults { thinking: Duration::from_secs(20), ..CALM };
     let profile = (ClientConfig::paper(), ServerConfig::paper());
     for seed in 0..50 {
         let world = fetch(weather, profile, &SIZES, seed);
-        assert!(world.by_tcp.values().all(|answers| *answers == 1), "{:?}", world.by_tcp);
+        assert!(world.by_tcp.values().all(|responses| *responses == 1), "{:?}", world.by_tcp);
         assert_eq!(world.complete(), SIZES.len());
     }
 }
 
 #[test]
-fn paper_lost_answers_come_by_tcp_and_then_small_ones_do() {
-    let weather = Weather { loss: chance(0.3), ..CALM };
+fn paper_lost_responses_come_by_tcp_and_then_small_ones_do() {
+    let weather = NetworkFaults { loss: chance(0.3), ..CALM };
     let profile = (ClientConfig::paper(), ServerConfig::paper());
     let world = fetch(weather, profile, &[100; 1_000], 3);
     let by_tcp = world.by_tcp.len();
@@ -391,7 +391,7 @@ fn paper_lost_answers_come_by_tcp_and_then_small_ones_do() {
 
 #[test]
 fn regress_same_seed_gives_the_same_run() {
-    let weather = Weather { loss: chance(0.2), breaking: chance(0.2), ..CALM };
+    let weather = NetworkFaults { loss: chance(0.2), breaking: chance(0.2), ..CALM };
     let run = || {
         let world = fetch(weather, profiles()[1].1, &SIZES, 9);
         (world.ended, world.by_tcp, world.by_udp, world.serial)
@@ -423,7 +423,7 @@ proptest! {
         sizes in prop::collection::vec(prop_oneof![0_usize..1_400, 1_400_usize..20_000], 1..20),
         seed: u64,
     ) {
-        let weather = Weather {
+        let weather = NetworkFaults {
             loss: chance(loss),
             doubling: chance(doubling),
             jitter: Duration::from_millis(jitter),

@@ -9,7 +9,7 @@ use roundtrip_dhttp_proto::message::Request;
 use roundtrip_dhttp_proto::{ClientConfig, Id};
 use wire::Time;
 
-use crate::setting::{answer, at, client, drain, head, server_at};
+use crate::setting::{at, client, drain, head, respond, server_at};
 
 const LOST: Id = Id(1);
 const OTHER: Id = Id(2);
@@ -52,7 +52,7 @@ fn is_resend_of_what_is_lost(output: &Output) -> bool {
 
 /// The server's connection has a long answer to another request, so many bytes of it each time.
 fn on_a_connection(bytes: usize) -> impl FnMut(&mut Client, u64) {
-    let long = answer(OTHER.0, "", 1 << 24);
+    let long = respond(OTHER.0, "", 1 << 24);
     let mut read = 0;
     move |client, now| {
         if read == 0 {
@@ -69,7 +69,7 @@ fn by_plain_http(bytes: usize) -> impl FnMut(&mut Client, u64) {
 }
 
 #[test]
-fn what_may_be_before_the_answer_is_waited_for_and_a_second_of_silence_after_it() {
+fn what_may_be_before_the_response_is_waited_for_and_a_second_of_silence_after_it() {
     let internet = ClientConfig::internet();
     assert_eq!(asked_again(internet, |_, _| ()), at(1_000));
     assert_eq!(asked_again(internet, by_plain_http(1_448)), at(UNTIL + 1_000));
@@ -94,14 +94,14 @@ fn no_queue_holds_more_than_a_quarter_of_a_megabyte() {
 }
 
 #[test]
-fn a_datagram_that_was_asked_for_later_shows_that_no_queue_of_the_networks_has_the_answer() {
+fn a_datagram_that_was_asked_for_later_shows_that_no_queue_of_the_networks_has_the_response() {
     let overtaken = |comes: &mut dyn FnMut(&mut Client, u64)| {
         asked_again(ClientConfig::internet(), |client, now| {
             comes(client, now);
             if now == 600 {
                 ask(client, 400, Id(now));
                 drain(client, at(now));
-                client.handle(at(now), Input::Datagram(server_at(), &answer(now, "", 5)));
+                client.handle(at(now), Input::Datagram(server_at(), &respond(now, "", 5)));
             }
         })
     };
@@ -111,7 +111,7 @@ fn a_datagram_that_was_asked_for_later_shows_that_no_queue_of_the_networks_has_t
 }
 
 #[test]
-fn so_does_an_answer_on_a_connection() {
+fn so_does_a_response_on_a_connection() {
     let mut connections = 1..;
     let mut comes = on_a_connection(1_448);
     let again = asked_again(ClientConfig::internet(), |client, now| {
@@ -121,7 +121,7 @@ fn so_does_an_answer_on_a_connection() {
             drain(client, at(now));
             let connection = ConnectionId(connections.next().expect("there are more"));
             client.handle(at(now), Input::Accepted(connection, server_at()));
-            client.handle(at(now), Input::Received(connection, &answer(now, "", 5_000)));
+            client.handle(at(now), Input::Received(connection, &respond(now, "", 5_000)));
         }
     });
     assert_eq!(again, at(2_200));

@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 
 use http1::message::Method;
 use roundtrip_dhttp_proto::server::{
-    Channel, ConnectionId, Ignored, Input, Output, PerClient, Server, Verdict,
+    Channel, ConnectionId, IgnoreReason, Input, Output, PerClient, Server, Verdict,
 };
 use roundtrip_dhttp_proto::{Extension, ServerConfig};
 use wire::Time;
@@ -22,7 +22,7 @@ fn paper() -> Server {
 /// The channel of an answer of `size` bytes to a fresh request.
 fn ask(server: &mut Server, now: Time, id: u64, size: u64) -> Channel {
     let ticket = ticket(server.receive(now, client_at(UDP_PORT), &get(id, false)));
-    server.answer(now, ticket, size)
+    server.channel(now, ticket, size)
 }
 
 fn opened(channel: Channel) -> ConnectionId {
@@ -38,7 +38,7 @@ fn opened(channel: Channel) -> ConnectionId {
 }
 
 #[test]
-fn paper_an_answer_of_1460_bytes_goes_by_udp_and_one_more_by_tcp() {
+fn paper_a_response_of_1460_bytes_goes_by_udp_and_one_more_by_tcp() {
     let mut server = paper();
     assert_eq!(ask(&mut server, at(0), 1, 1_460), Channel::Datagram);
     opened(ask(&mut server, at(0), 2, 1_461));
@@ -49,27 +49,27 @@ fn paper_a_resend_is_answered_by_tcp_and_then_no_more() {
     let mut server = paper();
     assert_eq!(ask(&mut server, at(0), 1, 100), Channel::Datagram);
     let ticket = ticket(server.receive(at(5_000), client_at(UDP_PORT), &get(1, true)));
-    let connection = opened(server.answer(at(5_000), ticket, 100));
+    let connection = opened(server.channel(at(5_000), ticket, 100));
     server.handle(at(5_001), Input::Opened(connection));
     server.handle(at(5_001), Input::Written(connection));
     let again = get(1, true);
     let again = server.receive(at(15_000), client_at(UDP_PORT), &again);
-    assert_eq!(again, Verdict::Ignore(Ignored::Answered));
+    assert_eq!(again, Verdict::Ignore(IgnoreReason::Answered));
 }
 
 #[test]
 fn what_was_sent_again_past_a_cache_is_answered_as_for_the_first_time_and_is_no_loss() {
     let mut server = paper();
     let past = datagram(0, true, &head(Method::Get, "/", &[("DHTTP-Past", "caches")]));
-    let asked = ticket(server.receive(at(0), client_at(UDP_PORT), &past));
-    assert!(!asked.is_resend());
-    assert_eq!(server.answer(at(0), asked, 100), Channel::Datagram);
+    let requested = ticket(server.receive(at(0), client_at(UDP_PORT), &past));
+    assert!(!requested.is_resend());
+    assert_eq!(server.channel(at(0), requested, 100), Channel::Datagram);
     // One resend would have sent 99 of these by TCP.
     assert!((1..=100).all(|id| ask(&mut server, at(0), id, 100) == Channel::Datagram));
 }
 
 #[test]
-fn paper_in_high_loss_one_small_answer_in_a_hundred_goes_by_udp() {
+fn paper_in_high_loss_one_small_response_in_a_hundred_goes_by_udp() {
     let mut server = paper();
     let lost = ticket(server.receive(at(0), client_at(UDP_PORT), &get(0, true)));
     server.abandon(lost);
@@ -87,9 +87,9 @@ fn one_network_that_loses_pushes_others_onto_tcp_only_where_loss_is_counted_in_a
         let mut by_udp = 0;
         for id in 0..2_000 {
             let first = ticket(server.receive(at(id), lossy, &get(2 * id, false)));
-            if server.answer(at(id), first, 100) == Channel::Datagram && id % 2 == 0 {
+            if server.channel(at(id), first, 100) == Channel::Datagram && id % 2 == 0 {
                 let again = ticket(server.receive(at(id), lossy, &get(2 * id, true)));
-                server.answer(at(id), again, 100);
+                server.channel(at(id), again, 100);
             }
             by_udp += usize::from(ask(&mut server, at(id), 2 * id + 1, 100) == Channel::Datagram);
         }
@@ -108,7 +108,7 @@ fn smaller_path_mtu_costs_two_timeouts_and_is_not_counted_as_loss() {
     for id in [1, 2] {
         assert_eq!(ask(&mut server, at(0), id, 1_400), Channel::Datagram, "which is lost");
         let again = ticket(server.receive(at(5_000), client_at(UDP_PORT), &get(id, true)));
-        assert!(!matches!(server.answer(at(5_000), again, 1_400), Channel::Datagram));
+        assert!(!matches!(server.channel(at(5_000), again, 1_400), Channel::Datagram));
     }
     assert!(!matches!(ask(&mut server, at(6_000), 3, 1_400), Channel::Datagram));
     assert_eq!(ask(&mut server, at(6_000), 4, 1_200), Channel::Datagram);
@@ -156,7 +156,7 @@ fn a_request_is_pending_at_a_connection_before_its_channel_is_known() {
     let small = ticket(server.receive(at(2), client_at(UDP_PORT), &get(2, false)));
     let second = opened(ask(&mut server, at(2), 3, 9_000));
     assert_ne!(first, second, "the first is taken until the small answer goes another way");
-    assert_eq!(server.answer(at(3), small, 100), Channel::Datagram);
+    assert_eq!(server.channel(at(3), small, 100), Channel::Datagram);
     assert_eq!(ask(&mut server, at(3), 4, 9_000), Channel::Connection(first));
 }
 
@@ -205,8 +205,8 @@ fn resend_of_a_pending_request_is_handled_once_and_gets_tcp() {
     server.defer(&slow);
     let again = get(1, true);
     let again = server.receive(at(5_000), client_at(UDP_PORT), &again);
-    assert_eq!(again, Verdict::Ignore(Ignored::InProgress));
-    opened(server.answer(at(6_000), slow, 100));
+    assert_eq!(again, Verdict::Ignore(IgnoreReason::InProgress));
+    opened(server.channel(at(6_000), slow, 100));
 }
 
 #[test]
@@ -228,34 +228,34 @@ fn responses_of_a_broken_connection_are_sent_again() {
         match server.receive(at(5_000), client_at(UDP_PORT), &get(1, true)) {
             Verdict::Serve(ticket, _) => {
                 assert!(is_forgotten);
-                opened(server.answer(at(5_000), ticket, 9_000));
+                opened(server.channel(at(5_000), ticket, 9_000));
             }
-            verdict => assert_eq!((verdict, is_forgotten), (Verdict::Ignore(Ignored::Answered), false)),
+            verdict => assert_eq!((verdict, is_forgotten), (Verdict::Ignore(IgnoreReason::Answered), false)),
         }
     }
 }
 
 #[test]
 fn idle_stalled_or_unopened_connections_are_closed() {
-    let patience = ServerConfig::paper().patience;
+    let timeout = ServerConfig::paper().timeout;
     let mut server = paper();
     let connection = opened(ask(&mut server, at(0), 1, 9_000));
-    assert_eq!(server.poll(at(0)), Output::Timeout(Some(at(0) + patience.open)));
+    assert_eq!(server.poll(at(0)), Output::Timeout(Some(at(0) + timeout.open)));
     server.handle(at(10), Input::Opened(connection));
-    assert_eq!(server.poll(at(10)), Output::Timeout(Some(at(10) + patience.stall)));
+    assert_eq!(server.poll(at(10)), Output::Timeout(Some(at(10) + timeout.stall)));
     server.handle(at(20), Input::Progressed(connection));
-    assert_eq!(server.poll(at(20)), Output::Timeout(Some(at(20) + patience.stall)));
+    assert_eq!(server.poll(at(20)), Output::Timeout(Some(at(20) + timeout.stall)));
     server.handle(at(30), Input::Written(connection));
-    let idle = at(30) + patience.idle;
+    let idle = at(30) + timeout.idle;
     assert_eq!(server.poll(at(30)), Output::Timeout(Some(idle)));
     assert_eq!(server.poll(idle), Output::Close(connection));
     assert_eq!(server.poll(idle), Output::Timeout(None));
 
     let stalled = opened(ask(&mut server, at(0), 2, 9_000));
     server.handle(at(0), Input::Opened(stalled));
-    assert_eq!(server.poll(at(0) + patience.stall), Output::Abort(stalled));
+    assert_eq!(server.poll(at(0) + timeout.stall), Output::Abort(stalled));
     let unreachable = opened(ask(&mut server, at(0), 3, 9_000));
-    assert_eq!(server.poll(at(0) + patience.open), Output::Abort(unreachable));
+    assert_eq!(server.poll(at(0) + timeout.open), Output::Abort(unreachable));
     assert_eq!(server.connections(), 0);
 }
 
@@ -267,8 +267,8 @@ fn response_timeout_begins_when_the_response_is_ready() {
     server.handle(at(0), Input::Written(connection));
     let slow = ticket(server.receive(at(10_000), client_at(UDP_PORT), &get(2, false)));
     assert_eq!(server.poll(at(200_000)), Output::Timeout(None), "it is kept for an answer in the making");
-    assert_eq!(server.answer(at(200_000), slow, 9_000), Channel::Connection(connection));
-    let stall = ServerConfig::paper().patience.stall;
+    assert_eq!(server.channel(at(200_000), slow, 9_000), Channel::Connection(connection));
+    let stall = ServerConfig::paper().timeout.stall;
     assert_eq!(server.poll(at(200_000)), Output::Timeout(Some(at(200_000) + stall)));
 }
 
@@ -281,5 +281,5 @@ fn events_of_a_closed_connection_are_ignored() {
     for late in [Input::Opened, Input::Progressed, Input::Written, Input::Closed, Input::Broken] {
         server.handle(at(2), late(connection));
     }
-    assert_ne!(opened(server.answer(at(2), lane, 9_000)), connection);
+    assert_ne!(opened(server.channel(at(2), lane, 9_000)), connection);
 }

@@ -51,7 +51,7 @@ pub(crate) fn get(id: u64, is_resend: bool) -> Vec<u8> {
 }
 
 /// An answer: its id, a head with these field lines, and a body of so many bytes.
-pub(crate) fn answer(id: u64, fields: &str, body: usize) -> Vec<u8> {
+pub(crate) fn respond(id: u64, fields: &str, body: usize) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {body}\r\n\r\n");
     [&Id(id).to_bytes()[..], head.as_bytes(), &vec![b'.'; body]].concat()
 }

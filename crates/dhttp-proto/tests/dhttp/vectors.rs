@@ -22,8 +22,8 @@ fn every_vector_of_the_specification_holds() {
         let [("name", name), (kind, given), ("expect", expected)] = lines[..] else { panic!("{block}") };
         let found = match kind {
             "request" => request(&bytes(given)),
-            "answer" => answer(Method::Get, &bytes(given)),
-            "answer-to-head" => answer(Method::Head, &bytes(given)),
+            "answer" => respond(Method::Get, &bytes(given)),
+            "answer-to-head" => respond(Method::Head, &bytes(given)),
             "parts" => parts(given),
             "stream" => stream(&bytes(given)),
             "choices" => choices(given),
@@ -49,7 +49,7 @@ fn request(datagram: &[u8]) -> String {
     }
 }
 
-fn answer(method: Method, datagram: &[u8]) -> String {
+fn respond(method: Method, datagram: &[u8]) -> String {
     let mut client = client(ClientConfig::paper());
     client.request(at(0), Id(0x0102_0304_0506_0708), server_at(), &head(method, "/", &[])).unwrap();
     drain(&mut client, at(0));
@@ -73,8 +73,8 @@ fn parts(given: &str) -> String {
         client.handle(at(1), Input::Datagram(server_at(), &bytes(datagram)));
     }
     let (outputs, wake) = drain(&mut client, at(1));
-    let told = outputs.iter().filter(|output| !matches!(output, Output::Discarded(..)));
-    match told.collect::<Vec<_>>().as_slice() {
+    let reported = outputs.iter().filter(|output| !matches!(output, Output::Discarded(..)));
+    match reported.collect::<Vec<_>>().as_slice() {
         [Output::Head(_, _, head), Output::Body(_, body), Output::End(_)] => {
             return format!("{} {}", head.status, String::from_utf8_lossy(body));
         }
@@ -101,27 +101,27 @@ fn stream(bytes: &[u8]) -> String {
     drain(&mut client, at(0));
     client.handle(at(1), Input::Accepted(ConnectionId(0), server_at()));
     client.handle(at(1), Input::Received(ConnectionId(0), bytes));
-    let (mut told, mut status, mut length) = (Vec::new(), 0, 0);
+    let (mut reported, mut status, mut length) = (Vec::new(), 0, 0);
     for output in drain(&mut client, at(1)).0 {
         match output {
             Output::Head(_, _, head) => (status, length) = (head.status, 0),
             Output::Body(_, part) => length += part.len(),
-            Output::End(Id(id)) => told.push(format!("{id}:{status}:{length}")),
-            Output::Close(_) => told.push("closed".to_owned()),
+            Output::End(Id(id)) => reported.push(format!("{id}:{status}:{length}")),
+            Output::Close(_) => reported.push("closed".to_owned()),
             Output::Send(..) | Output::Discarded(..) => {}
             other => panic!("{other:?}"),
         }
     }
-    told.join(" ")
+    reported.join(" ")
 }
 
 fn choices(given: &str) -> String {
     let mut server = server(ServerConfig::paper());
-    let channels = given.split(", ").zip(1..).map(|(answer, id)| {
-        let (kind, size) = answer.split_once(' ').expect("`fresh SIZE` or `resend SIZE`");
+    let channels = given.split(", ").zip(1..).map(|(respond, id)| {
+        let (kind, size) = respond.split_once(' ').expect("`fresh SIZE` or `resend SIZE`");
         let request = get(id, kind == "resend");
         let ticket = ticket(server.receive(at(0), client_at(50_000), &request));
-        match server.answer(at(0), ticket, size.parse().expect("a size")) {
+        match server.channel(at(0), ticket, size.parse().expect("a size")) {
             Channel::Datagram => "udp",
             Channel::Parts(_) => "parts",
             Channel::Connection(_) | Channel::Open { .. } => "tcp",

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use dhttp::{Body, Interims};
 use http1::message::{Fields, RequestHead, ResponseHead, Version};
 use roundtrip_dhttp_proxy::cache::Upstream;
-use roundtrip_dhttp_proxy::cache::upstream::{Fetched, Unanswered};
+use roundtrip_dhttp_proxy::cache::upstream::{UpstreamFailure, UpstreamResponse};
 
 /// Origin whose responses have these fields, and a body.
 pub(crate) struct Origin {
@@ -22,9 +22,9 @@ impl Upstream for Origin {
         _body: Vec<u8>,
         _most: u64,
         _interims: Option<Interims>,
-    ) -> Result<Fetched, Unanswered> {
+    ) -> Result<UpstreamResponse, UpstreamFailure> {
         let head = ResponseHead { version: Version::Http11, status: 200, fields: fields(self.lines) };
-        Ok(Fetched { head, body: Body::Whole(self.body.as_slice().into()), trailers: Fields::new() })
+        Ok(UpstreamResponse { head, body: Body::Whole(self.body.as_slice().into()), trailers: Fields::new() })
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use dhttp::batch::{Ends, Inbox, Outbox};
+use dhttp::batch::{Endpoints, Inbox, Outbox};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{setsockopt, sockopt};
 
@@ -52,7 +52,7 @@ struct Loader {
     outbox: Outbox,
     /// Requests with their clients, in turns.
     requests: Vec<(IpAddr, Vec<u8>)>,
-    asked: u64,
+    requested: u64,
     /// Different in each thread of each run.
     seed: u64,
 }
@@ -65,7 +65,7 @@ impl Loader {
         make_room(&socket);
         let (inbox, outbox) = (Inbox::default(), Outbox::default());
         let mut loader =
-            Self { load, server, socket, inbox, outbox, requests: Vec::new(), asked: 0, seed: run << 32 };
+            Self { load, server, socket, inbox, outbox, requests: Vec::new(), requested: 0, seed: run << 32 };
         let [.., high, low] = run.to_be_bytes();
         let address =
             |number: u16| client(server, [1 + (high << 4 | low >> 4), low << 4, number.to_be_bytes()[1]]);
@@ -83,13 +83,13 @@ impl Loader {
     fn known(&mut self, client: IpAddr) -> (IpAddr, Vec<u8>) {
         let first = request(b"small.txt", &padding());
         for _ in 0..100 {
-            self.outbox.slot(Ends { peer: self.server, local: Some(client) }).extend_from_slice(&first);
+            self.outbox.slot(Endpoints { peer: self.server, local: Some(client) }).extend_from_slice(&first);
             self.outbox.send(&self.socket);
             self.wait();
-            if let Some(token) = self.inbox.datagram(0).and_then(|(_, answer)| token(answer)) {
+            if let Some(token) = self.inbox.datagram(0).and_then(|(_, response)| token(response)) {
                 return (client, request(b"small.txt", &token));
             }
-            if self.inbox.datagram(0).is_some_and(|(_, answer)| answer.starts_with(b"rrrr")) {
+            if self.inbox.datagram(0).is_some_and(|(_, response)| response.starts_with(b"rrrr")) {
                 return (client, first);
             }
         }
@@ -99,7 +99,7 @@ impl Loader {
     fn run(mut self) -> u64 {
         let window = if self.load == Load::One { WINDOW_OF_ONE } else { WINDOW };
         let end = now() + LOADED;
-        let (mut answers, mut waiting) = (0, 0);
+        let (mut responses, mut waiting) = (0, 0);
         while now() < end {
             while waiting < window {
                 self.ask();
@@ -111,16 +111,16 @@ impl Loader {
                 waiting = 0;
             }
             waiting = waiting.saturating_sub(self.inbox.len());
-            let is_answer = |index| self.inbox.datagram(index).is_some_and(|(_, bytes)| bytes.len() > 50);
-            answers += (0..self.inbox.len()).filter(|index| is_answer(*index)).count() as u64;
+            let is_response = |index| self.inbox.datagram(index).is_some_and(|(_, bytes)| bytes.len() > 50);
+            responses += (0..self.inbox.len()).filter(|index| is_response(*index)).count() as u64;
         }
-        answers
+        responses
     }
 
     fn ask(&mut self) {
-        self.asked += 1;
-        let id = self.seed + self.asked;
-        let turn = usize::try_from(self.asked).unwrap_or(0) % self.requests.len();
+        self.requested += 1;
+        let id = self.seed + self.requested;
+        let turn = usize::try_from(self.requested).unwrap_or(0) % self.requests.len();
         let (whose, request) = &self.requests[turn];
         let local = match self.load {
             Load::Known | Load::One | Load::Coap => *whose,
@@ -130,7 +130,7 @@ impl Loader {
                 client(self.server, [20 + low % 180, middle, high.clamp(1, 254)])
             }
         };
-        let slot = self.outbox.slot(Ends { peer: self.server, local: Some(local) });
+        let slot = self.outbox.slot(Endpoints { peer: self.server, local: Some(local) });
         slot.extend_from_slice(request);
         match self.load {
             Load::Known | Load::One | Load::New => {
@@ -140,7 +140,7 @@ impl Loader {
             }
             Load::Coap => {
                 if let Some(place) = slot.get_mut(2..4) {
-                    place.copy_from_slice(&self.asked.to_be_bytes()[6..]);
+                    place.copy_from_slice(&self.requested.to_be_bytes()[6..]);
                 }
             }
         }
@@ -183,8 +183,8 @@ pub(crate) fn padding() -> String {
 }
 
 /// The field with the token in an answer.
-pub(crate) fn token(answer: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(answer);
+pub(crate) fn token(response: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(response);
     let line = text.lines().find(|line| line.starts_with("DHTTP-Token: "))?;
     Some(format!("{line}\r\n"))
 }

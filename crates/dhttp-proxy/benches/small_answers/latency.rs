@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::datagrams::{padding, request, token};
 use super::network::Network;
-use super::server::{Folder, Kind, One};
+use super::server::{ServedDirectory, ServerKind, ServerProcess};
 use super::{now, processor, spread};
 
 /// In a turn, of one server.
@@ -24,12 +24,12 @@ const LOST: Duration = Duration::from_millis(200);
 type Percentiles = [f64; 2];
 
 /// Prints percentiles of both, and what lies between.
-pub(crate) fn compare(folder: &Folder, rounds: usize) {
+pub(crate) fn compare(directory: &ServedDirectory, rounds: usize) {
     let is_first = processor::hurry();
-    let [reflector, ours] =
-        [Kind::Reflector, Kind::Ours].map(|kind| One::start(kind, &Network::Loopback, folder));
+    let [reflector, ours] = [ServerKind::Reflector, ServerKind::Ours]
+        .map(|kind| ServerProcess::start(kind, &Network::Loopback, directory));
     let (Some(reflector), Some(ours)) = (reflector, ours) else { return };
-    let mut asking = [Asking::new(reflector.address), Asking::new(ours.address)];
+    let mut asking = [ReturningClient::new(reflector.address), ReturningClient::new(ours.address)];
     let rounds: Vec<[Percentiles; 2]> = (0..rounds).map(|_| round(&mut asking)).collect();
     processor::do_not_hurry();
     let whose = if is_first { "before all other programs" } else { "among other programs" };
@@ -41,10 +41,10 @@ pub(crate) fn compare(folder: &Folder, rounds: usize) {
     }
     let more = |place: usize| spread(rounds.iter().map(|round| round[1][place] - round[0][place]).collect());
     print_row("more", more);
-    for (place, name, asked) in [(0, "p50", 2.0), (1, "p99.9", 15.0)] {
+    for (place, name, requested) in [(0, "p50", 2.0), (1, "p99.9", 15.0)] {
         let (got, ..) = more(place);
-        let verdict = if got <= asked { "reached" } else { "missed" };
-        println!("{name}: at most {asked} microseconds more asked, {got:.1} got: {verdict}");
+        let verdict = if got <= requested { "reached" } else { "missed" };
+        println!("{name}: at most {requested} microseconds more asked, {got:.1} got: {verdict}");
     }
 }
 
@@ -55,7 +55,7 @@ fn print_row(name: &str, of: impl Fn(usize) -> (f64, f64, f64)) {
     );
 }
 
-fn round(asking: &mut [Asking; 2]) -> [Percentiles; 2] {
+fn round(asking: &mut [ReturningClient; 2]) -> [Percentiles; 2] {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..TURNS {
         for (asking, times) in asking.iter_mut().zip(&mut times) {
@@ -76,22 +76,22 @@ fn rest() {
 }
 
 /// A client that has been there before.
-struct Asking {
+struct ReturningClient {
     socket: UdpSocket,
     request: Vec<u8>,
-    room: [u8; 2_048],
-    asked: u64,
+    buffer: [u8; 2_048],
+    requested: u64,
 }
 
-impl Asking {
+impl ReturningClient {
     fn new(server: SocketAddr) -> Self {
         let socket = UdpSocket::bind((server.ip(), 0)).expect("a free port");
         socket.connect(server).expect("it is an address");
         socket.set_nonblocking(true).expect("it is a socket");
         let first = request(b"small.txt", &padding());
-        let mut asking = Self { socket, request: first, room: [0; 2_048], asked: 0 };
+        let mut asking = Self { socket, request: first, buffer: [0; 2_048], requested: 0 };
         asking.ask();
-        if let Some(token) = token(&asking.room) {
+        if let Some(token) = token(&asking.buffer) {
             asking.request = request(b"small.txt", &token);
         }
         asking
@@ -100,14 +100,14 @@ impl Asking {
     /// In microseconds.
     fn ask(&mut self) -> f64 {
         loop {
-            self.asked += 1;
-            self.request[..8].copy_from_slice(&self.asked.to_be_bytes());
+            self.requested += 1;
+            self.request[..8].copy_from_slice(&self.requested.to_be_bytes());
             // An answer that came too late must not be taken for this one's.
-            while self.socket.recv(&mut self.room).is_ok() {}
+            while self.socket.recv(&mut self.buffer).is_ok() {}
             let started = now();
             self.socket.send(&self.request).expect("it is connected");
             while started.elapsed() < LOST {
-                if self.socket.recv(&mut self.room).is_ok() {
+                if self.socket.recv(&mut self.buffer).is_ok() {
                     return started.elapsed().as_secs_f64() * 1e6;
                 }
             }

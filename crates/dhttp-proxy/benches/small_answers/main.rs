@@ -29,12 +29,12 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use network::Network;
-use server::{Kind, Running};
+use server::{ServerKind, ServerProcesses};
 
 /// One line of the table.
-struct Line {
+struct TableRow {
     name: &'static str,
-    kind: Kind,
+    kind: ServerKind,
     load: Load,
 }
 
@@ -44,40 +44,48 @@ enum Load {
     Datagrams(datagrams::Load),
     Opened(opened::Load),
     /// By a gateway, of this server at this path.
-    Through(Kind, &'static str),
+    Through(ServerKind, &'static str),
 }
 
-const LINES: [Line; 24] = {
+const LINES: [TableRow; 24] = {
     use datagrams::Load as D;
     use wrk::Load as W;
-    const fn line(name: &'static str, kind: Kind, load: Load) -> Line {
-        Line { name, kind, load }
+    const fn line(name: &'static str, kind: ServerKind, load: Load) -> TableRow {
+        TableRow { name, kind, load }
     }
     [
-        line("nginx, kept alive", Kind::Nginx, Load::Wrk(W::KeptAlive)),
-        line("hyper, kept alive", Kind::Hyper, Load::Wrk(W::KeptAlive)),
-        line("ours, kept alive", Kind::Ours, Load::Wrk(W::KeptAlive)),
-        line("nginx, pipelined", Kind::Nginx, Load::Wrk(W::Pipelined)),
-        line("hyper, pipelined", Kind::Hyper, Load::Wrk(W::Pipelined)),
-        line("ours, pipelined", Kind::Ours, Load::Wrk(W::Pipelined)),
-        line("nginx, a connection each", Kind::Nginx, Load::Wrk(W::Each)),
-        line("hyper, a connection each", Kind::Hyper, Load::Wrk(W::Each)),
-        line("ours, a connection each", Kind::Ours, Load::Wrk(W::Each)),
-        line("reflector, many clients", Kind::Reflector, Load::Datagrams(D::Known)),
-        line("libcoap, two clients", Kind::Coap, Load::Datagrams(D::Coap)),
-        line("ours, DHTTP, many clients", Kind::Ours, Load::Datagrams(D::Known)),
-        line("ours, DHTTP, first requests", Kind::Ours, Load::Datagrams(D::New)),
-        line("reflector, one client", Kind::Reflector, Load::Datagrams(D::One)),
-        line("ours, DHTTP, one client", Kind::Ours, Load::Datagrams(D::One)),
-        line("cache, kept alive", Kind::Cache, Load::Wrk(W::KeptAlive)),
-        line("cache, DHTTP, many clients", Kind::Cache, Load::Datagrams(D::Known)),
-        line("gateway, kept answers", Kind::GatewayThatKeeps, Load::Through(Kind::Cache, "/small.txt")),
-        line("gateway, asking by DHTTP", Kind::Gateway, Load::Through(Kind::Ours, "/_dhttp_/small.txt")),
-        line("gateway, asking by HTTP", Kind::Gateway, Load::Through(Kind::Nginx, "/small.txt")),
-        line("nginx, 16 KB, kept alive", Kind::Nginx, Load::Wrk(W::LargeKeptAlive)),
-        line("ours, DHTTP, 16 KB, connection reused", Kind::Ours, Load::Opened(opened::Load::Reused)),
-        line("nginx, 16 KB, a connection each", Kind::Nginx, Load::Wrk(W::LargeEach)),
-        line("ours, DHTTP, 16 KB, new connection", Kind::Ours, Load::Opened(opened::Load::New)),
+        line("nginx, kept alive", ServerKind::Nginx, Load::Wrk(W::KeptAlive)),
+        line("hyper, kept alive", ServerKind::Hyper, Load::Wrk(W::KeptAlive)),
+        line("ours, kept alive", ServerKind::Ours, Load::Wrk(W::KeptAlive)),
+        line("nginx, pipelined", ServerKind::Nginx, Load::Wrk(W::Pipelined)),
+        line("hyper, pipelined", ServerKind::Hyper, Load::Wrk(W::Pipelined)),
+        line("ours, pipelined", ServerKind::Ours, Load::Wrk(W::Pipelined)),
+        line("nginx, a connection each", ServerKind::Nginx, Load::Wrk(W::Each)),
+        line("hyper, a connection each", ServerKind::Hyper, Load::Wrk(W::Each)),
+        line("ours, a connection each", ServerKind::Ours, Load::Wrk(W::Each)),
+        line("reflector, many clients", ServerKind::Reflector, Load::Datagrams(D::Known)),
+        line("libcoap, two clients", ServerKind::Coap, Load::Datagrams(D::Coap)),
+        line("ours, DHTTP, many clients", ServerKind::Ours, Load::Datagrams(D::Known)),
+        line("ours, DHTTP, first requests", ServerKind::Ours, Load::Datagrams(D::New)),
+        line("reflector, one client", ServerKind::Reflector, Load::Datagrams(D::One)),
+        line("ours, DHTTP, one client", ServerKind::Ours, Load::Datagrams(D::One)),
+        line("cache, kept alive", ServerKind::Cache, Load::Wrk(W::KeptAlive)),
+        line("cache, DHTTP, many clients", ServerKind::Cache, Load::Datagrams(D::Known)),
+        line(
+            "gateway, kept answers",
+            ServerKind::GatewayThatKeeps,
+            Load::Through(ServerKind::Cache, "/small.txt"),
+        ),
+        line(
+            "gateway, asking by DHTTP",
+            ServerKind::Gateway,
+            Load::Through(ServerKind::Ours, "/_dhttp_/small.txt"),
+        ),
+        line("gateway, asking by HTTP", ServerKind::Gateway, Load::Through(ServerKind::Nginx, "/small.txt")),
+        line("nginx, 16 KB, kept alive", ServerKind::Nginx, Load::Wrk(W::LargeKeptAlive)),
+        line("ours, DHTTP, 16 KB, connection reused", ServerKind::Ours, Load::Opened(opened::Load::Reused)),
+        line("nginx, 16 KB, a connection each", ServerKind::Nginx, Load::Wrk(W::LargeEach)),
+        line("ours, DHTTP, 16 KB, new connection", ServerKind::Ours, Load::Opened(opened::Load::New)),
     ]
 };
 
@@ -126,13 +134,13 @@ struct Rate {
 }
 
 /// Options of a run.
-struct Wish {
+struct Options {
     rounds: usize,
     is_loopback: bool,
     sections: Vec<String>,
 }
 
-impl Wish {
+impl Options {
     fn of(arguments: Vec<String>) -> Self {
         let mut wish = Self { rounds: 5, is_loopback: false, sections: Vec::new() };
         let mut arguments = arguments.into_iter();
@@ -166,8 +174,8 @@ impl Wish {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let [server::ROLE, role, address, folder] = words[..] {
-        server::run(role, address.parse().expect("this program wrote it"), Path::new(folder));
+    if let [server::ROLE, role, address, directory] = words[..] {
+        server::run(role, address.parse().expect("this program wrote it"), Path::new(directory));
         return ExitCode::SUCCESS;
     }
     if let [memory::ROLE, server, connections] = words[..] {
@@ -176,14 +184,14 @@ fn main() -> ExitCode {
         memory::keep(server, connections);
         return ExitCode::SUCCESS;
     }
-    let wish = Wish::of(arguments);
+    let wish = Options::of(arguments);
     let network = wish.network();
     processor::load_here();
-    let folder = server::Folder::new();
-    let servers = Running::start(&network, &folder);
+    let directory = server::ServedDirectory::new();
+    let servers = ServerProcesses::start(&network, &directory);
     let targets: Vec<&Target> = TARGETS.iter().filter(|target| wish.wants(target.section)).collect();
     let is_wanted =
-        |line: &Line| targets.iter().any(|target| [target.ours, target.theirs].contains(&line.name));
+        |line: &TableRow| targets.iter().any(|target| [target.ours, target.theirs].contains(&line.name));
     let mut rates: [Vec<Rate>; LINES.len()] = Default::default();
     for _ in 0..wish.rounds {
         for (line, rates) in LINES.iter().zip(&mut rates).filter(|(line, _)| is_wanted(line)) {
@@ -199,31 +207,31 @@ fn main() -> ExitCode {
     }
     drop(servers);
     if wish.wants("latency") {
-        latency::compare(&folder, wish.rounds);
+        latency::compare(&directory, wish.rounds);
     }
     if wish.wants("memory") {
-        memory::compare(&network, &folder);
+        memory::compare(&network, &directory);
     }
     ExitCode::SUCCESS
 }
 
 /// `None` if a program is not there.
-fn measure(line: &Line, servers: &Running) -> Option<Rate> {
+fn measure(line: &TableRow, servers: &ServerProcesses) -> Option<Rate> {
     let server = servers.get(line.kind)?;
     let look =
         || [processor::time_of_server(server.process), processor::time_of_loaders(), started().elapsed()];
     let mut before = look();
-    let answers = match line.load {
+    let responses = match line.load {
         Load::Wrk(load) => wrk::run(load, server.address)?,
         Load::Datagrams(load) => datagrams::run(load, server.address, || before = look()),
         Load::Opened(load) => opened::run(load, server.address, || before = look()),
-        Load::Through(asked, path) => {
-            wrk::through(server.address, &format!("http://{}{path}", servers.get(asked)?.address))?
+        Load::Through(requested, path) => {
+            wrk::through(server.address, &format!("http://{}{path}", servers.get(requested)?.address))?
         }
     } as f64;
     let after = look();
     let [spent, loading, elapsed] = std::array::from_fn(|which| (after[which] - before[which]).as_secs_f64());
-    Some(Rate { server: answers / spent, both: answers / (spent + loading), busy: spent / elapsed })
+    Some(Rate { server: responses / spent, both: responses / (spent + loading), busy: spent / elapsed })
 }
 
 fn print_rates(rates: &[Vec<Rate>]) {

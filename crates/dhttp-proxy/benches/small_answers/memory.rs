@@ -9,13 +9,13 @@ use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use dhttp::batch::{Ends, Outbox};
+use dhttp::batch::{Endpoints, Outbox};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::datagrams::{self, request};
 use super::network::{Network, client};
-use super::server::{Folder, Kind, LARGE_BYTES, One};
+use super::server::{LARGE_BYTES, ServedDirectory, ServerKind, ServerProcess};
 
 const CLIENTS: u64 = 1_000_000;
 const CONNECTIONS: u32 = 100_000;
@@ -26,28 +26,28 @@ const SPARE: u64 = 1_000;
 pub(crate) const ROLE: &str = "--keep";
 
 /// Prints both.
-pub(crate) fn compare(network: &Network, folder: &Folder) {
-    if let Some(server) = One::start(Kind::Ours, network, folder) {
+pub(crate) fn compare(network: &Network, directory: &ServedDirectory) {
+    if let Some(server) = ServerProcess::start(ServerKind::Ours, network, directory) {
         let before = resident(server.process);
-        let mut answers = 0;
-        while answers < CLIENTS {
-            answers += datagrams::run(datagrams::Load::New, server.address, || ());
+        let mut responses = 0;
+        while responses < CLIENTS {
+            responses += datagrams::run(datagrams::Load::New, server.address, || ());
         }
         let more = resident(server.process).saturating_sub(before);
-        print_row(&format!("{answers} first requests, each from another client"), 64 << 20, more);
+        print_row(&format!("{responses} first requests, each from another client"), 64 << 20, more);
     }
     let each = descriptors();
     let (mut servers, mut held, mut more) = (0, 0, 0);
     // With what they keep: all of it is there at once.
     let mut all = Vec::new();
     while held < CONNECTIONS {
-        let Some(server) = One::start(Kind::Holding, network, folder) else { return };
+        let Some(server) = ServerProcess::start(ServerKind::Holding, network, directory) else { return };
         let before = resident(server.process);
-        let Some(kept) = Keepers::start(server.address, each.min(CONNECTIONS - held)) else { break };
+        let Some(stored) = HolderProcess::start(server.address, each.min(CONNECTIONS - held)) else { break };
         more += resident(server.process).saturating_sub(before);
-        (servers, held) = (servers + 1, held + kept.count);
-        let is_all = kept.count > 0;
-        all.push((server, kept));
+        (servers, held) = (servers + 1, held + stored.count);
+        let is_all = stored.count > 0;
+        all.push((server, stored));
         if !is_all {
             break;
         }
@@ -55,21 +55,21 @@ pub(crate) fn compare(network: &Network, folder: &Folder) {
     let what = format!("each of {held} idle connections that {servers} servers opened");
     print_row(&what, 1_024, more / u64::from(held).max(1));
     drop(all);
-    if let Some(gateway) = One::start(Kind::Gateway, network, folder) {
+    if let Some(gateway) = ServerProcess::start(ServerKind::Gateway, network, directory) {
         print_idle(&gateway);
     }
 }
 
 /// Prints the memory of a gateway for clients that have sent one request and keep their connections open.
-fn print_idle(gateway: &One) {
+fn print_idle(gateway: &ServerProcess) {
     const PROGRAMS: u64 = 1_000;
     // Whatever it needs for the first of them is not theirs.
     let first = ask_once(gateway.address);
     let (before, threads) = (resident(gateway.process), threads(gateway.process));
-    let kept: Option<Vec<_>> = (0..PROGRAMS).map(|_| ask_once(gateway.address)).collect();
+    let stored: Option<Vec<_>> = (0..PROGRAMS).map(|_| ask_once(gateway.address)).collect();
     let more = resident(gateway.process).saturating_sub(before);
     let further = self::threads(gateway.process).saturating_sub(threads);
-    match (first, kept) {
+    match (first, stored) {
         (Some(_), Some(_)) => println!(
             "each of {PROGRAMS} idle connections of programs to a gateway: {} bytes more got, and {further} threads for all",
             more / PROGRAMS
@@ -83,10 +83,10 @@ fn ask_once(gateway: SocketAddr) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(gateway).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
     stream.write_all(b"GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n").ok()?;
-    let (mut come, mut room) = (Vec::new(), [0; 1_024]);
+    let (mut come, mut buffer) = (Vec::new(), [0; 1_024]);
     while !come.ends_with(b"}\n") {
-        let length = stream.read(&mut room).ok().filter(|length| *length > 0)?;
-        come.extend_from_slice(room.get(..length)?);
+        let length = stream.read(&mut buffer).ok().filter(|length| *length > 0)?;
+        come.extend_from_slice(buffer.get(..length)?);
     }
     Some(stream)
 }
@@ -95,9 +95,9 @@ fn threads(process: u32) -> usize {
     fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count)
 }
 
-fn print_row(what: &str, asked: u64, got: u64) {
-    let verdict = if got <= asked { "reached" } else { "missed" };
-    println!("{what}: at most {asked} bytes more asked, {got} got: {verdict}");
+fn print_row(what: &str, requested: u64, got: u64) {
+    let verdict = if got <= requested { "reached" } else { "missed" };
+    println!("{what}: at most {requested} bytes more asked, {got} got: {verdict}");
 }
 
 /// Returns the number of connections that a server can have: each needs a descriptor, and child processes may have as
@@ -116,12 +116,12 @@ fn descriptors() -> u32 {
 }
 
 /// A process that has the other ends, because a descriptor is one of its own, too.
-struct Keepers {
+struct HolderProcess {
     child: Child,
     count: u32,
 }
 
-impl Keepers {
+impl HolderProcess {
     fn start(server: SocketAddr, connections: u32) -> Option<Self> {
         let mut command = Command::new(std::env::current_exe().ok()?);
         command.args([ROLE, &server.to_string(), &connections.to_string()]);
@@ -132,7 +132,7 @@ impl Keepers {
     }
 }
 
-impl Drop for Keepers {
+impl Drop for HolderProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -162,32 +162,32 @@ fn hold(server: SocketAddr, connections: u32) -> Vec<TcpStream> {
     let port = listener.local_addr().expect("it is bound").port();
     let mut request = request(b"large.txt", "");
     request[8..10].copy_from_slice(&port.to_be_bytes());
-    let (mut outbox, mut held, mut room) = (Outbox::default(), Vec::new(), vec![0; 65_536]);
+    let (mut outbox, mut held, mut buffer) = (Outbox::default(), Vec::new(), vec![0; 65_536]);
     for first in (0..connections).step_by(TOGETHER as usize) {
         for number in first..connections.min(first + TOGETHER) {
             let [_, high, middle, low] = number.to_be_bytes();
             let local = Some(client(server, [100 + high, middle, low]));
             request[4..8].copy_from_slice(&number.to_be_bytes());
-            outbox.slot(Ends { peer: server, local }).extend_from_slice(&request);
+            outbox.slot(Endpoints { peer: server, local }).extend_from_slice(&request);
         }
         outbox.send(&socket);
         for _ in first..connections.min(first + TOGETHER) {
             let mut waits = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
             let is_there = poll(&mut waits, PollTimeout::from(1_000_u16)).is_ok_and(|count| count > 0);
             let stream = is_there.then(|| listener.accept().ok()).flatten();
-            held.extend(stream.and_then(|(stream, _)| whole(stream, &mut room)));
+            held.extend(stream.and_then(|(stream, _)| whole(stream, &mut buffer)));
         }
     }
     held
 }
 
 /// A connection whose answer has come to its last byte.
-fn whole(mut stream: TcpStream, room: &mut [u8]) -> Option<TcpStream> {
+fn whole(mut stream: TcpStream, buffer: &mut [u8]) -> Option<TcpStream> {
     stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
     let mut taken = 0;
     // The head has some two hundred bytes.
     while taken < LARGE_BYTES + 100 {
-        taken += stream.read(room).ok().filter(|count| *count > 0)?;
+        taken += stream.read(buffer).ok().filter(|count| *count > 0)?;
     }
     Some(stream)
 }

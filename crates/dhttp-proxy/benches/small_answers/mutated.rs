@@ -5,13 +5,13 @@
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-use dhttp::batch::{BATCH, Ends, Inbox, Outbox};
+use dhttp::batch::{BATCH, Endpoints, Inbox, Outbox};
 use dhttp_proto::ServerConfig;
 use dhttp_proto::message::Request;
 
 use super::datagrams::{self, arrive, request};
 use super::network::client;
-use super::server::{Kind, Running};
+use super::server::{ServerKind, ServerProcesses};
 use super::{processor, spread};
 
 const DATAGRAMS: u64 = 1_000_000;
@@ -20,44 +20,44 @@ const MARK: u8 = 0x80;
 
 /// Results of a run.
 #[derive(Default)]
-struct Told {
+struct RunResult {
     sent_bytes: u64,
     requests: u64,
-    answers: u64,
-    answer_bytes: u64,
+    responses: u64,
+    response_bytes: u64,
     /// Answers to what is no request.
     wrong: u64,
 }
 
 /// Prints it.
-pub(crate) fn compare(servers: &Running) {
-    let Some(server) = servers.get(Kind::Ours) else { return };
+pub(crate) fn compare(servers: &ServerProcesses) {
+    let Some(server) = servers.get(ServerKind::Ours) else { return };
     let once = || {
         let look = || processor::time_of_server(server.process);
         let mut before = look();
-        let answers = datagrams::run(datagrams::Load::Known, server.address, || before = look());
-        answers as f64 / (look() - before).as_secs_f64()
+        let responses = datagrams::run(datagrams::Load::Known, server.address, || before = look());
+        responses as f64 / (look() - before).as_secs_f64()
     };
     let speed = || spread((0..5).map(|_| once()).collect()).0;
     let first = speed();
     let before = processor::time_of_server(server.process);
-    let Told { sent_bytes, requests, answers, answer_bytes, wrong } = mutate(server.address);
+    let RunResult { sent_bytes, requests, responses, response_bytes, wrong } = mutate(server.address);
     let spent = processor::time_of_server(server.process) - before;
     println!(
-        "{DATAGRAMS} mutated datagrams, {requests} of them still requests: {answers} answered, {wrong} of what is no \
+        "{DATAGRAMS} mutated datagrams, {requests} of them still requests: {responses} answered, {wrong} of what is no \
          request, {:.2} bytes for each that came, {:.2} microseconds each",
-        answer_bytes as f64 / sent_bytes as f64,
+        response_bytes as f64 / sent_bytes as f64,
         spent.as_secs_f64() * 1e6 / DATAGRAMS as f64
     );
     println!("answers for a second of processor time: {first:.0} before, {:.0} after", speed());
 }
 
-fn mutate(server: SocketAddr) -> Told {
+fn mutate(server: SocketAddr) -> RunResult {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
     socket.set_nonblocking(true).expect("it is a socket");
     dhttp::batch::prepare(&socket);
     let (mut inbox, mut outbox) = (Inbox::default(), Outbox::default());
-    let (mut told, mut draw) = (Told::default(), Draw(0x9e37_79b9_7f4a_7c15));
+    let (mut reported, mut draw) = (RunResult::default(), Xorshift(0x9e37_79b9_7f4a_7c15));
     let seed = request(b"small.txt", "DHTTP-Token: 00\r\nAccept-Encoding: br\r\nRange: bytes=0-9\r\n");
     let limits = ServerConfig::internet().limits;
     for number in 0..DATAGRAMS {
@@ -75,38 +75,38 @@ fn mutate(server: SocketAddr) -> Told {
         if let Some(first) = datagram.first_mut() {
             *first = if is_request { *first & !MARK } else { *first | MARK };
         }
-        told.sent_bytes += datagram.len() as u64;
-        told.requests += u64::from(is_request);
+        reported.sent_bytes += datagram.len() as u64;
+        reported.requests += u64::from(is_request);
         let [.., middle, low] = number.to_be_bytes();
         let local = client(server, [20 + draw.byte() % 180, middle, low.clamp(1, 254)]);
-        outbox.slot(Ends { peer: server, local: Some(local) }).extend_from_slice(&datagram);
+        outbox.slot(Endpoints { peer: server, local: Some(local) }).extend_from_slice(&datagram);
         if outbox.len() == BATCH {
             outbox.send(&socket);
             arrive(&socket);
-            take(&socket, &mut inbox, &mut told);
+            take(&socket, &mut inbox, &mut reported);
         }
     }
     outbox.send(&socket);
     arrive(&socket);
-    take(&socket, &mut inbox, &mut told);
-    told
+    take(&socket, &mut inbox, &mut reported);
+    reported
 }
 
-fn take(socket: &UdpSocket, inbox: &mut Inbox, told: &mut Told) {
+fn take(socket: &UdpSocket, inbox: &mut Inbox, reported: &mut RunResult) {
     while inbox.receive(socket).is_ok() {
         for index in 0..inbox.len() {
-            let Some((_, answer)) = inbox.datagram(index) else { continue };
-            told.answers += 1;
-            told.answer_bytes += answer.len() as u64;
-            told.wrong += u64::from(answer.first().is_none_or(|first| first & MARK != 0));
+            let Some((_, response)) = inbox.datagram(index) else { continue };
+            reported.responses += 1;
+            reported.response_bytes += response.len() as u64;
+            reported.wrong += u64::from(response.first().is_none_or(|first| first & MARK != 0));
         }
     }
 }
 
 /// xorshift64: any sequence will do, as long as it is the same each time.
-struct Draw(u64);
+struct Xorshift(u64);
 
-impl Draw {
+impl Xorshift {
     fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

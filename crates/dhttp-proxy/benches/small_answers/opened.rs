@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 
-use dhttp::batch::{Ends, Inbox, Outbox};
+use dhttp::batch::{Endpoints, Inbox, Outbox};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
@@ -48,7 +48,7 @@ struct Loader {
     requests: BTreeMap<IpAddr, Vec<u8>>,
     connections: BTreeMap<u64, Connection>,
     accepted: u64,
-    asked: u64,
+    requested: u64,
 }
 
 struct Connection {
@@ -79,7 +79,7 @@ impl Loader {
             requests: BTreeMap::new(),
             connections: BTreeMap::new(),
             accepted: LISTENER,
-            asked: u64::from(thread) << 32,
+            requested: u64::from(thread) << 32,
         };
         let (network, count): (u8, u16) = match load {
             Load::Reused => (200, WINDOW),
@@ -96,12 +96,12 @@ impl Loader {
     fn prepare(&mut self, client: IpAddr) {
         let first = request(b"small.txt", &padding());
         for _ in 0..100 {
-            self.outbox.slot(Ends { peer: self.server, local: Some(client) }).extend_from_slice(&first);
+            self.outbox.slot(Endpoints { peer: self.server, local: Some(client) }).extend_from_slice(&first);
             self.outbox.send(&self.socket);
             arrive(&self.socket);
             let is_here = self.inbox.receive(&self.socket).is_ok();
             if let Some(token) =
-                self.inbox.datagram(0).filter(|_| is_here).and_then(|(_, answer)| token(answer))
+                self.inbox.datagram(0).filter(|_| is_here).and_then(|(_, response)| token(response))
             {
                 let mut request = request(b"large.txt", &token);
                 let port = self.listener.local_addr().expect("it is bound").port();
@@ -118,7 +118,7 @@ impl Loader {
         epoll::add(&epoll, &self.listener, EventData::new_u64(LISTENER), EventFlags::IN).expect("it is new");
         let clients: Vec<IpAddr> = self.requests.keys().copied().collect();
         let end = now() + LOADED;
-        let (mut answers, mut room, mut events) = (0, vec![0; 65_536], Vec::with_capacity(64));
+        let (mut responses, mut buffer, mut events) = (0, vec![0; 65_536], Vec::with_capacity(64));
         let mut turns = clients.iter().copied().cycle();
         let mut due: Vec<IpAddr> = turns.by_ref().take(WINDOW.into()).collect();
         while now() < end {
@@ -137,8 +137,8 @@ impl Loader {
                 match event.data.u64() {
                     LISTENER => self.accept(&epoll),
                     number => {
-                        if let Some(client) = self.take(number, &mut room) {
-                            answers += 1;
+                        if let Some(client) = self.take(number, &mut buffer) {
+                            responses += 1;
                             due.extend(match self.load {
                                 Load::Reused => Some(client),
                                 Load::New => turns.next(),
@@ -148,14 +148,14 @@ impl Loader {
                 }
             }
         }
-        answers
+        responses
     }
 
     fn ask(&mut self, client: IpAddr) {
-        self.asked += 1;
+        self.requested += 1;
         let Some(request) = self.requests.get(&client) else { return };
-        let slot = self.outbox.slot(Ends { peer: self.server, local: Some(client) });
-        slot.extend_from_slice(&self.asked.to_be_bytes());
+        let slot = self.outbox.slot(Endpoints { peer: self.server, local: Some(client) });
+        slot.extend_from_slice(&self.requested.to_be_bytes());
         slot.extend_from_slice(&request[8..]);
     }
 
@@ -170,16 +170,16 @@ impl Loader {
     }
 
     /// Reads what came; whose answer is complete.
-    fn take(&mut self, number: u64, room: &mut [u8]) -> Option<IpAddr> {
+    fn take(&mut self, number: u64, buffer: &mut [u8]) -> Option<IpAddr> {
         let connection = self.connections.get_mut(&number)?;
-        match connection.stream.read(room) {
+        match connection.stream.read(buffer) {
             Ok(0) => {
                 self.connections.remove(&number);
                 return None;
             }
             Ok(count) => {
                 if connection.whole.is_none() {
-                    let head = room[..count].windows(4).position(|four| four == b"\r\n\r\n")?;
+                    let head = buffer[..count].windows(4).position(|four| four == b"\r\n\r\n")?;
                     connection.whole = Some(head + 4 + LARGE_BYTES);
                 }
                 connection.taken += count;

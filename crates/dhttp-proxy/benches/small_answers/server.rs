@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dhttp::batch::{Inbox, Outbox};
-use dhttp::client::Known;
+use dhttp::client::KnownServers;
 use dhttp::{ClientConfig, Files, Server, ServerConfig};
 use dhttp_proto::server::Validation;
 use http_body_util::Full;
@@ -35,7 +35,7 @@ pub(crate) const SMALL_BYTES: usize = 960;
 pub(crate) const LARGE_BYTES: usize = 16_384;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ServerKind {
     Ours,
     /// The same, which believes every client and keeps its connections.
     Holding,
@@ -52,9 +52,9 @@ pub(crate) enum Kind {
 }
 
 /// Directory that all of them serve; it is removed afterwards.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct ServedDirectory(PathBuf);
 
-impl Folder {
+impl ServedDirectory {
     pub(crate) fn new() -> Self {
         let path = std::env::temp_dir().join(format!("small-answers-{}", std::process::id()));
         fs::create_dir_all(&path).expect("a folder for what is served");
@@ -64,21 +64,21 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ServedDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 /// A server that runs.
-pub(crate) struct One {
-    kind: Kind,
+pub(crate) struct ServerProcess {
+    kind: ServerKind,
     child: Child,
     pub(crate) process: u32,
     pub(crate) address: SocketAddr,
 }
 
-impl Drop for One {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -86,27 +86,27 @@ impl Drop for One {
 }
 
 /// All of them.
-pub(crate) struct Running(Vec<One>);
+pub(crate) struct ServerProcesses(Vec<ServerProcess>);
 
-impl Running {
-    pub(crate) fn start(network: &Network, folder: &Folder) -> Self {
-        use Kind::{Cache, Coap, Gateway, GatewayThatKeeps, Hyper, Nginx, Ours, Reflector};
+impl ServerProcesses {
+    pub(crate) fn start(network: &Network, directory: &ServedDirectory) -> Self {
+        use ServerKind::{Cache, Coap, Gateway, GatewayThatKeeps, Hyper, Nginx, Ours, Reflector};
         let all = [Ours, Cache, Gateway, GatewayThatKeeps, Hyper, Reflector, Nginx, Coap];
-        Self(all.into_iter().filter_map(|kind| One::start(kind, network, folder)).collect())
+        Self(all.into_iter().filter_map(|kind| ServerProcess::start(kind, network, directory)).collect())
     }
 
-    pub(crate) fn get(&self, kind: Kind) -> Option<&One> {
+    pub(crate) fn get(&self, kind: ServerKind) -> Option<&ServerProcess> {
         self.0.iter().find(|server| server.kind == kind)
     }
 }
 
-impl One {
+impl ServerProcess {
     /// Starts a server; `None` if it is not there.
-    pub(crate) fn start(kind: Kind, network: &Network, folder: &Folder) -> Option<Self> {
+    pub(crate) fn start(kind: ServerKind, network: &Network, directory: &ServedDirectory) -> Option<Self> {
         let started = network.inside(|| {
             // It takes over on which processor it runs.
             processor::serve_here();
-            start(kind, network.servers(), &folder.0)
+            start(kind, network.servers(), &directory.0)
         });
         match started {
             Ok(server) => {
@@ -126,36 +126,36 @@ fn wait() {
     std::thread::sleep(Duration::from_millis(200));
 }
 
-fn start(kind: Kind, host: Ipv4Addr, folder: &Path) -> io::Result<One> {
+fn start(kind: ServerKind, host: Ipv4Addr, directory: &Path) -> io::Result<ServerProcess> {
     let address = SocketAddr::from((host, free_port(host)?));
     let mut command = match kind {
-        Kind::Ours => of_this_program("ours", address, folder),
-        Kind::Holding => of_this_program("holding", address, folder),
-        Kind::Cache => of_this_program("cache", address, folder),
-        Kind::Gateway => of_this_program("gateway", address, folder),
-        Kind::GatewayThatKeeps => of_this_program("gateway-that-keeps", address, folder),
-        Kind::Hyper => of_this_program("hyper", address, folder),
-        Kind::Reflector => of_this_program("reflector", address, folder),
-        Kind::Nginx => {
-            let path = folder.join("nginx.conf");
-            fs::write(&path, nginx_configuration(address, folder)).expect("room for a page");
+        ServerKind::Ours => of_this_program("ours", address, directory),
+        ServerKind::Holding => of_this_program("holding", address, directory),
+        ServerKind::Cache => of_this_program("cache", address, directory),
+        ServerKind::Gateway => of_this_program("gateway", address, directory),
+        ServerKind::GatewayThatKeeps => of_this_program("gateway-that-keeps", address, directory),
+        ServerKind::Hyper => of_this_program("hyper", address, directory),
+        ServerKind::Reflector => of_this_program("reflector", address, directory),
+        ServerKind::Nginx => {
+            let path = directory.join("nginx.conf");
+            fs::write(&path, nginx_configuration(address, directory)).expect("room for a page");
             let mut command = Command::new("/usr/sbin/nginx");
-            command.arg("-p").arg(folder).arg("-c").arg(path).arg("-e").arg("stderr");
+            command.arg("-p").arg(directory).arg("-c").arg(path).arg("-e").arg("stderr");
             command
         }
-        Kind::Coap => {
+        ServerKind::Coap => {
             let mut command = Command::new("coap-server-notls");
             command.args(["-A", &host.to_string(), "-p", &address.port().to_string()]);
             command
         }
     };
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
-    Ok(One { kind, process: child.id(), child, address })
+    Ok(ServerProcess { kind, process: child.id(), child, address })
 }
 
-fn of_this_program(role: &str, address: SocketAddr, folder: &Path) -> Command {
+fn of_this_program(role: &str, address: SocketAddr, directory: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program is somewhere"));
-    command.args([ROLE, role, &address.to_string()]).arg(folder);
+    command.args([ROLE, role, &address.to_string()]).arg(directory);
     command
 }
 
@@ -164,33 +164,33 @@ fn free_port(host: Ipv4Addr) -> io::Result<u16> {
 }
 
 /// As somebody who wants answers a second would write it.
-fn nginx_configuration(address: SocketAddr, folder: &Path) -> String {
-    let folder = folder.display();
+fn nginx_configuration(address: SocketAddr, directory: &Path) -> String {
+    let directory = directory.display();
     format!(
-        "daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log stderr crit;
+        "daemon off; master_process off; worker_processes 1; pid {directory}/pid; error_log stderr crit;
 events {{ worker_connections 8192; multi_accept on; }}
 http {{
   access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; keepalive_timeout 75s;
   open_file_cache max=100 inactive=60s; open_file_cache_valid 60s;
   types {{ text/plain txt; }} charset utf-8;
-  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
-  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-  server {{ listen {address} backlog=4096; root {folder}; }}
+  client_body_temp_path {directory}/a; proxy_temp_path {directory}/b; fastcgi_temp_path {directory}/c;
+  uwsgi_temp_path {directory}/d; scgi_temp_path {directory}/e;
+  server {{ listen {address} backlog=4096; root {directory}; }}
 }}
 "
     )
 }
 
 /// Serves until it is killed.
-pub(crate) fn run(role: &str, address: SocketAddr, folder: &Path) {
+pub(crate) fn run(role: &str, address: SocketAddr, directory: &Path) {
     match role {
         "ours" | "holding" => {
             let mut config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
             if role == "holding" {
                 config.dhttp.validation = Validation::Trusting;
-                config.dhttp.patience.idle = wire::Duration::from_secs(600);
+                config.dhttp.timeout.idle = wire::Duration::from_secs(600);
             }
-            let files = Files::below(folder).expect("the folder is there");
+            let files = Files::below(directory).expect("the folder is there");
             let server = Server::start(address, config, files, None).expect("the port is free");
             loop {
                 std::thread::park();
@@ -226,7 +226,8 @@ fn cache(address: SocketAddr) {
 /// A proxy that believes what paths say of DHTTP.
 fn gateway(address: SocketAddr, cache: Option<CacheConfig>) {
     let config = GatewayConfig { cache, ..GatewayConfig::new(ClientConfig::internet()) };
-    let gateway = Gateway::start(address, config, Known::default(), None, None).expect("the port is free");
+    let gateway =
+        Gateway::start(address, config, KnownServers::default(), None, None).expect("the port is free");
     loop {
         std::thread::park();
         assert_eq!(gateway.address(), address);
@@ -264,7 +265,7 @@ fn reflect(address: SocketAddr) {
     socket.set_nonblocking(true).expect("it is a socket");
     dhttp::batch::prepare(&socket);
     make_room(&socket);
-    let answer = [b'r'; SMALL_BYTES + 200];
+    let response = [b'r'; SMALL_BYTES + 200];
     let (mut inbox, mut outbox) = (Inbox::default(), Outbox::default());
     loop {
         match inbox.receive(&socket) {
@@ -278,7 +279,7 @@ fn reflect(address: SocketAddr) {
         }
         for index in 0..inbox.len() {
             if let Some((ends, _)) = inbox.datagram(index) {
-                outbox.slot(ends).extend_from_slice(&answer);
+                outbox.slot(ends).extend_from_slice(&response);
             }
         }
         outbox.send(&socket);

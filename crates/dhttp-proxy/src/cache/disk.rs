@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use http1::cache::Asked;
+use http1::cache::ParsedRequest;
 use http1::cache::vary::suits;
 use redb::{Database, Error, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use siphasher::sip::SipHasher13;
 
-use super::memory::Found;
+use super::memory::CacheEntry;
 use super::record::Record;
 use dhttp::handler::Body;
 
 /// By key and choice ([`place`]): the number under which it came ([`NUMBER`]), a [`checksum`] of the rest, and a [`Record`]
 /// with a longer body behind.
-const ANSWERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
+const RESPONSES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
 /// Places, by the numbers under which answers came.
 const ORDER: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("order");
 /// Total bytes of the values of the responses, in one row.
@@ -35,7 +35,7 @@ const CHECKSUM: usize = 8;
 const LENGTH: usize = 4;
 
 /// Maximum number of pending writes; further responses are stored in memory alone.
-const MOST_WAITING: usize = 1_024;
+const MAX_QUEUED_JOBS: usize = 1_024;
 /// In one commit.
 const BATCH: usize = 256;
 
@@ -53,7 +53,7 @@ pub(super) struct Disk {
 
 /// Job of the thread.
 enum Job {
-    Keep(Found),
+    Keep(CacheEntry),
     /// Everything of a key; then the other end is told.
     Drop(Vec<u8>, SyncSender<()>),
 }
@@ -69,28 +69,28 @@ impl Disk {
         let most = Arc::new(AtomicU64::new(most));
         let (database, mut writer) = match opened(path, &most) {
             Ok(opened) => opened,
-            Err(Trouble::Other(error)) => return Err(failed(error)),
+            Err(DatabaseError::Other(error)) => return Err(failed(error)),
             // Another program's file, given by mistake, stays where it is.
-            Err(Trouble::Damaged(why)) if !is_ours(path) => {
+            Err(DatabaseError::Damaged(why)) if !is_ours(path) => {
                 return Err(io::Error::other(format!(
                     "cannot store responses in {shown}: {why}; it is not a store"
                 )));
             }
-            Err(Trouble::Damaged(why)) => {
+            Err(DatabaseError::Damaged(why)) => {
                 let aside = set_aside(path)?;
                 tell(&format!(
                     "{shown} is damaged ({why}); moved to {}, and replaced by an empty one",
                     aside.display()
                 ));
                 opened(path, &most).map_err(|trouble| match trouble {
-                    Trouble::Other(error) => failed(error),
-                    Trouble::Damaged(why) => {
+                    DatabaseError::Other(error) => failed(error),
+                    DatabaseError::Damaged(why) => {
                         io::Error::other(format!("cannot store responses in {shown}: {why}"))
                     }
                 })?
             }
         };
-        let (jobs, come) = sync_channel(MOST_WAITING);
+        let (jobs, come) = sync_channel(MAX_QUEUED_JOBS);
         let is_off = Arc::new(AtomicBool::new(false));
         let off = Arc::clone(&is_off);
         thread::Builder::new().name("cache-disk".to_owned()).spawn(move || {
@@ -107,7 +107,7 @@ impl Disk {
     }
 
     /// Returns the stored response for this key that matches this request.
-    pub(super) fn find(&self, key: &[u8], request: &Asked<'_>) -> Option<Found> {
+    pub(super) fn find(&self, key: &[u8], request: &ParsedRequest<'_>) -> Option<CacheEntry> {
         if self.is_off.load(Ordering::Acquire) {
             return None;
         }
@@ -119,9 +119,9 @@ impl Disk {
         })
     }
 
-    fn look(&self, key: &[u8], request: &Asked<'_>) -> Result<Option<Found>, Error> {
+    fn look(&self, key: &[u8], request: &ParsedRequest<'_>) -> Result<Option<CacheEntry>, Error> {
         let Some(database) = &self.database else { return Ok(None) };
-        let table = database.begin_read()?.open_table(ANSWERS)?;
+        let table = database.begin_read()?.open_table(RESPONSES)?;
         let (mut newest, mut best) = (0, None);
         for row in table.range(place(key, &[]).as_slice()..)? {
             let (found, value) = row?;
@@ -141,7 +141,7 @@ impl Disk {
     }
 
     /// Keeps an answer, as soon as the disk takes it.
-    pub(super) fn keep(&self, found: Found) {
+    pub(super) fn keep(&self, found: CacheEntry) {
         // A disk that is too slow for this one gets the next.
         let _ = self.jobs.try_send(Job::Keep(found));
     }
@@ -153,10 +153,10 @@ impl Disk {
 
     /// Drops everything of a key; it is gone when this returns.
     pub(super) fn drop_all(&self, key: &[u8]) {
-        let (tell, told) = sync_channel(1);
+        let (tell, reported) = sync_channel(1);
         // If there is nobody who drops it, there is nobody who reads it either.
         if self.jobs.send(Job::Drop(key.to_vec(), tell)).is_ok() {
-            let _ = told.recv();
+            let _ = reported.recv();
         }
     }
 }
@@ -170,14 +170,14 @@ impl Drop for Disk {
 }
 
 /// Why a file cannot be used.
-enum Trouble {
+enum DatabaseError {
     /// Not a store, or not a complete one.
     Damaged(String),
     /// Anything else: another process uses it, or the system refuses.
     Other(Error),
 }
 
-impl Trouble {
+impl DatabaseError {
     fn of(error: Error) -> Self {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
         let is_damaged = match &error {
@@ -197,15 +197,15 @@ impl Trouble {
 
 /// Opens a store and looks through it. A damaged one may be met by a panic of the store's, which is caught: it is not in
 /// use yet.
-fn opened(path: &Path, most: &Arc<AtomicU64>) -> Result<(Arc<Database>, Writer), Trouble> {
+fn opened(path: &Path, most: &Arc<AtomicU64>) -> Result<(Arc<Database>, Writer), DatabaseError> {
     let open = || -> Result<_, Error> {
         let database = Arc::new(Database::create(path)?);
         let writer = Writer::new(Arc::clone(&database), Arc::clone(most))?;
         Ok((database, writer))
     };
     match catch_unwind(AssertUnwindSafe(open)) {
-        Ok(opened) => opened.map_err(Trouble::of),
-        Err(_) => Err(Trouble::Damaged("it cannot be read".to_owned())),
+        Ok(opened) => opened.map_err(DatabaseError::of),
+        Err(_) => Err(DatabaseError::Damaged("it cannot be read".to_owned())),
     }
 }
 
@@ -239,7 +239,7 @@ impl Writer {
     fn new(database: Arc<Database>, most: Arc<AtomicU64>) -> Result<Self, Error> {
         let begun = database.begin_write()?;
         let (bytes, number) = {
-            begun.open_table(ANSWERS)?;
+            begun.open_table(RESPONSES)?;
             let last = begun.open_table(ORDER)?.last()?.map_or(0, |(number, _)| number.value() + 1);
             let bytes = begun.open_table(BYTES)?.get(())?.map_or(0, |bytes| bytes.value());
             (bytes, last)
@@ -251,17 +251,17 @@ impl Writer {
     /// Writes until nobody asks for it any more.
     fn run(&mut self, jobs: &Receiver<Job>, is_off: &AtomicBool) -> Result<(), Error> {
         while let Ok(first) = jobs.recv() {
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             let begun = self.database.begin_write()?;
             let written = (|| -> Result<(), Error> {
-                let (mut answers, mut order) = (begun.open_table(ANSWERS)?, begun.open_table(ORDER)?);
+                let (mut responses, mut order) = (begun.open_table(RESPONSES)?, begun.open_table(ORDER)?);
                 let more = std::iter::from_fn(|| jobs.try_recv().ok());
                 for job in std::iter::once(first).chain(more).take(BATCH) {
                     match job {
-                        Job::Keep(found) => self.keep(&mut answers, &mut order, &found)?,
+                        Job::Keep(found) => self.keep(&mut responses, &mut order, &found)?,
                         Job::Drop(key, tell) => {
-                            told.push(tell);
-                            self.drop_all(&mut answers, &key)?;
+                            reported.push(tell);
+                            self.drop_all(&mut responses, &key)?;
                         }
                     }
                 }
@@ -271,7 +271,7 @@ impl Writer {
             let committed = written.and_then(|()| begun.commit().map_err(Error::from));
             // Whoever waits must not go on and find what was to be dropped.
             is_off.store(committed.is_err(), Ordering::Release);
-            drop(told);
+            drop(reported);
             committed?;
         }
         Ok(())
@@ -279,33 +279,33 @@ impl Writer {
 
     fn keep(
         &mut self,
-        answers: &mut Table<'_, &[u8], &[u8]>,
+        responses: &mut Table<'_, &[u8], &[u8]>,
         order: &mut Table<'_, u64, &[u8]>,
-        found: &Found,
+        found: &CacheEntry,
     ) -> Result<(), Error> {
         let place = place(found.record.key(), found.record.choice());
         let value = written(self.number, found)?;
         order.insert(self.number, place.as_slice())?;
         self.number += 1;
         self.bytes += value.len() as u64;
-        if let Some(before) = answers.insert(place.as_slice(), value.as_slice())? {
+        if let Some(before) = responses.insert(place.as_slice(), value.as_slice())? {
             self.bytes = self.bytes.saturating_sub(before.value().len() as u64);
         }
         while self.bytes > self.most.load(Ordering::Relaxed) {
             let Some((number, place)) = order.pop_first()? else { break };
             // Unless another has come into its place since.
             let is_it =
-                answers.get(place.value())?.is_some_and(|value| number_of(value.value()) == number.value());
-            if is_it && let Some(value) = answers.remove(place.value())? {
+                responses.get(place.value())?.is_some_and(|value| number_of(value.value()) == number.value());
+            if is_it && let Some(value) = responses.remove(place.value())? {
                 self.bytes = self.bytes.saturating_sub(value.value().len() as u64);
             }
         }
         Ok(())
     }
 
-    fn drop_all(&mut self, answers: &mut Table<'_, &[u8], &[u8]>, key: &[u8]) -> Result<(), Error> {
+    fn drop_all(&mut self, responses: &mut Table<'_, &[u8], &[u8]>, key: &[u8]) -> Result<(), Error> {
         let mut places = Vec::new();
-        for row in answers.range(place(key, &[]).as_slice()..)? {
+        for row in responses.range(place(key, &[]).as_slice()..)? {
             let (found, _) = row?;
             if !is_of(found.value(), key) {
                 break;
@@ -313,7 +313,7 @@ impl Writer {
             places.push(found.value().to_vec());
         }
         for place in places {
-            if let Some(value) = answers.remove(place.as_slice())? {
+            if let Some(value) = responses.remove(place.as_slice())? {
                 self.bytes = self.bytes.saturating_sub(value.value().len() as u64);
             }
         }
@@ -331,7 +331,7 @@ fn is_of(place: &[u8], key: &[u8]) -> bool {
 }
 
 /// An answer as it lies there.
-fn written(number: u64, found: &Found) -> Result<Vec<u8>, Error> {
+fn written(number: u64, found: &CacheEntry) -> Result<Vec<u8>, Error> {
     let record = found.record.as_bytes();
     let mut value = number.to_be_bytes().to_vec();
     value.extend_from_slice(&[0; CHECKSUM]);
@@ -343,14 +343,14 @@ fn written(number: u64, found: &Found) -> Result<Vec<u8>, Error> {
         Some(Body::File { file, offset, length }) => {
             let start = value.len();
             value.resize(start + usize::try_from(*length).unwrap_or(0), 0);
-            if let Some(room) = value.get_mut(start..) {
-                file.read_exact_at(room, *offset).map_err(Error::Io)?;
+            if let Some(buffer) = value.get_mut(start..) {
+                file.read_exact_at(buffer, *offset).map_err(Error::Io)?;
             }
         }
     }
     let checksum = value.get(NUMBER + CHECKSUM..).map(checksum).unwrap_or_default();
-    if let Some(room) = value.get_mut(NUMBER..NUMBER + CHECKSUM) {
-        room.copy_from_slice(&checksum);
+    if let Some(buffer) = value.get_mut(NUMBER..NUMBER + CHECKSUM) {
+        buffer.copy_from_slice(&checksum);
     }
     Ok(value)
 }
@@ -364,7 +364,7 @@ fn number_of(value: &[u8]) -> u64 {
     value.first_chunk().map_or(0, |number| u64::from_be_bytes(*number))
 }
 
-fn read(value: &[u8]) -> Option<Found> {
+fn read(value: &[u8]) -> Option<CacheEntry> {
     let (expected, rest) = value.get(NUMBER..)?.split_first_chunk::<CHECKSUM>()?;
     if *expected != checksum(rest) {
         return None;
@@ -372,5 +372,5 @@ fn read(value: &[u8]) -> Option<Found> {
     let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
     let (record, body) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
     let large = (!body.is_empty()).then(|| Body::Whole(body.into()));
-    Some(Found { record: Record::from_bytes(record)?, large })
+    Some(CacheEntry { record: Record::from_bytes(record)?, large })
 }

@@ -5,21 +5,21 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http1::cache::update::{for_server, has_validator, is_about, is_unasked};
-use http1::cache::{Asked, Times, Trouble, Verdict, says_how_long};
+use http1::cache::{ParsedRequest, ServerFailure, Times, Verdict, says_how_long};
 use http1::message::{Fields, Method, RequestHead};
 
-use super::answered::{Keeping, UNASKED, Wanted, learn, passed, stood_in, validated, why};
-use super::memory::Found;
-use super::upstream::{Fetched, Unanswered};
+use super::cached_response::{KeyedRequest, PendingStore, UNASKED, learn, passed, stood_in, validated, why};
+use super::memory::CacheEntry;
+use super::upstream::{UpstreamFailure, UpstreamResponse};
 use super::{Shared, Upstream, given, on_calendar, since_1970};
 use dhttp::counters::count_shared;
-use dhttp::handler::{Answer, Body};
-use dhttp::later::{Interims, Promise};
+use dhttp::deferred::{Interims, ResponseSender};
+use dhttp::handler::{Body, Response};
 
 /// A request, to be asked for others' sake perhaps.
 #[derive(Debug)]
-pub(super) struct Owned {
-    pub(super) wanted: Wanted,
+pub(super) struct OwnedRequest {
+    pub(super) wanted: KeyedRequest,
     /// Where the client is, if that is known.
     pub(super) client: Option<IpAddr>,
     /// The longest body that is fetched for it, in bytes.
@@ -30,41 +30,41 @@ pub(super) struct Owned {
 }
 
 /// A longer body is not even fetched.
-pub(super) const LONGEST: u64 = 1 << 30;
+pub(super) const MAX_BODY_BYTES: u64 = 1 << 30;
 
 /// Gives the answer to a request, from the upstream if it has one, to whoever it was promised to.
 pub(super) async fn exchange<U: Upstream>(
     shared: &Shared<U>,
-    owned: &Owned,
-    found: Option<Found>,
-    promise: Option<Promise>,
+    owned: &OwnedRequest,
+    found: Option<CacheEntry>,
+    promise: Option<ResponseSender>,
 ) {
-    let interims = promise.as_ref().map(Promise::interims);
-    let (answer, trailers) = answer(shared, owned, found, interims).await;
+    let interims = promise.as_ref().map(ResponseSender::interims);
+    let (response, trailers) = respond(shared, owned, found, interims).await;
     if let Some(promise) = promise {
         // What is longer than a budget, and what fails, a client finds out over plain HTTP.
-        let is_within = owned.most == LONGEST || answer.status < 500;
-        if is_within { promise.give_with(answer, trailers) } else { promise.refer() }
+        let is_within = owned.most == MAX_BODY_BYTES || response.status < 500;
+        if is_within { promise.give_with(response, trailers) } else { promise.refer() }
     }
 }
 
 /// The answer, and what comes behind it.
-async fn answer<U: Upstream>(
+async fn respond<U: Upstream>(
     shared: &Shared<U>,
-    owned: &Owned,
-    found: Option<Found>,
+    owned: &OwnedRequest,
+    found: Option<CacheEntry>,
     interims: Option<Interims>,
-) -> (Answer, Fields) {
+) -> (Response, Fields) {
     let (store, wanted) = (&shared.store, &owned.wanted);
-    let asked = wanted.asked();
+    let requested = wanted.requested();
     let found = match found {
         None if wanted.is_for_cache => {
-            let (found, now) = (store.find_on_disk(&wanted.key, &asked), since_1970());
+            let (found, now) = (store.find_on_disk(&wanted.key, &requested), since_1970());
             if let Some(found) = &found
-                && found.record.policy().verdict(now, &asked) == Verdict::Fresh
+                && found.record.policy().verdict(now, &requested) == Verdict::Fresh
             {
                 count_shared(&store.counters.hits);
-                return alone(given(found, &asked, now, "hit"));
+                return alone(given(found, &requested, now, "hit"));
             }
             found
         }
@@ -83,9 +83,9 @@ async fn answer<U: Upstream>(
         (for_server(&wanted.head, ours.map(|found| found.record.fields())), owned.body.clone());
     let asked_at = since_1970();
     let fetched = ask(shared, owned, head, body, interims.clone()).await;
-    let times = Times { asked: asked_at, came: since_1970(), calendar: on_calendar() };
+    let times = Times { requested: asked_at, came: since_1970(), calendar: on_calendar() };
     let fetched = match (fetched, ours) {
-        (Ok(Fetched { head, body: _, trailers: _ }), Some(found)) if head.status == 304 => {
+        (Ok(UpstreamResponse { head, body: _, trailers: _ }), Some(found)) if head.status == 304 => {
             if is_about(found.record.fields(), &head.fields) {
                 return alone(validated(store, wanted, found, &head, times));
             }
@@ -97,17 +97,17 @@ async fn answer<U: Upstream>(
     };
     match fetched {
         Ok(fetched) => {
-            let trouble = Trouble::Says(fetched.head.status);
-            if let Some(answer) = stood_in(store, found.as_ref(), &asked, times.came, trouble) {
-                return alone(answer);
+            let trouble = ServerFailure::Says(fetched.head.status);
+            if let Some(respond) = stood_in(store, found.as_ref(), &requested, times.came, trouble) {
+                return alone(respond);
             }
-            came(shared, owned, &asked, found, fetched, times)
+            came(shared, owned, &requested, found, fetched, times)
         }
-        Err(Unanswered(answer)) => {
-            let kept = stood_in(store, found.as_ref(), &asked, times.came, Trouble::Unreachable);
-            alone(kept.unwrap_or_else(|| {
+        Err(UpstreamFailure(respond)) => {
+            let stored = stood_in(store, found.as_ref(), &requested, times.came, ServerFailure::Unreachable);
+            alone(stored.unwrap_or_else(|| {
                 count_shared(&store.counters.failed);
-                answer
+                respond
             }))
         }
     }
@@ -116,11 +116,11 @@ async fn answer<U: Upstream>(
 /// Asks; that nothing has changed is an answer only where that was the question.
 async fn ask<U: Upstream>(
     shared: &Shared<U>,
-    owned: &Owned,
+    owned: &OwnedRequest,
     head: RequestHead,
     body: Vec<u8>,
     interims: Option<Interims>,
-) -> Result<Fetched, Unanswered> {
+) -> Result<UpstreamResponse, UpstreamFailure> {
     let fetched = shared.upstream.ask(owned.to, head.clone(), body, owned.most, interims).await?;
     if is_unasked(&head, fetched.head.status) {
         return Err(UNASKED.to_owned().into());
@@ -129,21 +129,21 @@ async fn ask<U: Upstream>(
 }
 
 /// Adds empty trailers to a stored response.
-const fn alone(answer: Answer) -> (Answer, Fields) {
-    (answer, Fields::new())
+const fn alone(response: Response) -> (Response, Fields) {
+    (response, Fields::new())
 }
 
 /// The upstream has answered.
 fn came<U: Upstream>(
     shared: &Shared<U>,
-    owned: &Owned,
-    asked: &Asked<'_>,
-    found: Option<Found>,
-    fetched: Fetched,
+    owned: &OwnedRequest,
+    requested: &ParsedRequest<'_>,
+    found: Option<CacheEntry>,
+    fetched: UpstreamResponse,
     times: Times,
-) -> (Answer, Fields) {
+) -> (Response, Fields) {
     let (store, wanted) = (&shared.store, &owned.wanted);
-    let Fetched { head, body, trailers } = fetched;
+    let UpstreamResponse { head, body, trailers } = fetched;
     let described = match body {
         Body::Described(length) => length,
         Body::Whole(_) | Body::File { file: _, offset: _, length: _ } => None,
@@ -152,13 +152,13 @@ fn came<U: Upstream>(
     let forwarded = why(wanted, found.as_ref(), times.came);
     let says_how_long = || says_how_long(&head.fields, &store.targets);
     let is_wanted = body.len() <= store.largest && (!store.is_sparing || says_how_long());
-    let keeping = is_wanted.then(|| Keeping::of(store, wanted, &head, times)).flatten();
+    let keeping = is_wanted.then(|| PendingStore::of(store, wanted, &head, times)).flatten();
     if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {
         store.keep(&stored);
-        let answer = given(&stored, asked, times.came, &format!("{forwarded}; stored"));
+        let response = given(&stored, requested, times.came, &format!("{forwarded}; stored"));
         // They are about the whole of it: not about a part, nor about what the client has.
-        let is_all = answer.status == head.status;
-        return (answer, if is_all { trailers } else { Fields::new() });
+        let is_all = response.status == head.status;
+        return (response, if is_all { trailers } else { Fields::new() });
     }
     (passed(&head, body, forwarded, times.calendar), trailers)
 }

@@ -7,7 +7,7 @@
 use std::hash::Hasher as _;
 use std::sync::Mutex;
 
-use http1::cache::Asked;
+use http1::cache::ParsedRequest;
 use http1::cache::vary::suits;
 use siphasher::sip::SipHasher13;
 
@@ -23,7 +23,7 @@ pub(super) struct Memory {
 
 /// An answer that was found.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct CacheEntry {
     pub(super) record: Record,
     /// Its body, if that is too long for the record.
     pub(super) large: Option<Body>,
@@ -32,7 +32,7 @@ pub(super) struct Found {
 /// Threads meet seldom.
 const SHARDS: usize = 16;
 /// Answers to one address that differ in what they were chosen by.
-const MOST_CHOICES: usize = 32;
+const MAX_CHOICES: usize = 32;
 
 impl Memory {
     /// One that holds so many bytes; `secret` is drawn, so that nobody can make keys that meet.
@@ -47,21 +47,21 @@ impl Memory {
     }
 
     /// Returns the stored response for this key that matches this request.
-    pub(super) fn find(&self, key: &[u8], request: &Asked<'_>) -> Option<Found> {
+    pub(super) fn find(&self, key: &[u8], request: &ParsedRequest<'_>) -> Option<CacheEntry> {
         let hash = self.hash(key);
         self.shard(hash)?.lock().ok()?.find(tag(hash), key, request)
     }
 
     /// The same for a request that says nothing about caches, and an answer that depends on nothing else; and a number
     /// that goes with the key.
-    pub(super) fn find_plain(&self, key: &[u8]) -> Option<(u64, Found)> {
+    pub(super) fn find_plain(&self, key: &[u8]) -> Option<(u64, CacheEntry)> {
         let hash = self.hash(key);
         let found = self.shard(hash)?.lock().ok()?.find_where(tag(hash), key, <[u8]>::is_empty)?;
         Some((hash, found))
     }
 
     /// Keeps an answer, in the place of the one for the same requests.
-    pub(super) fn keep(&self, found: Found) {
+    pub(super) fn keep(&self, found: CacheEntry) {
         let hash = self.hash(found.record.key());
         if let Some(Ok(mut shard)) = self.shard(hash).map(Mutex::lock) {
             shard.keep(tag(hash), found);
@@ -158,11 +158,11 @@ impl Shard {
         }
     }
 
-    fn find(&mut self, tag: u32, key: &[u8], request: &Asked<'_>) -> Option<Found> {
+    fn find(&mut self, tag: u32, key: &[u8], request: &ParsedRequest<'_>) -> Option<CacheEntry> {
         self.find_where(tag, key, |choice| suits(choice, request))
     }
 
-    fn find_where(&mut self, tag: u32, key: &[u8], is_for: impl Fn(&[u8]) -> bool) -> Option<Found> {
+    fn find_where(&mut self, tag: u32, key: &[u8], is_for: impl Fn(&[u8]) -> bool) -> Option<CacheEntry> {
         let mut at = self.first(tag);
         while let Some(slot) = self.slots.get_mut(at as usize) {
             if let Some(record) = slot.record.as_ref().filter(|_| slot.tag == tag)
@@ -170,17 +170,17 @@ impl Shard {
                 && is_for(record.choice())
             {
                 slot.is_wanted = true;
-                return Some(Found { record: record.clone(), large: slot.large.as_deref().cloned() });
+                return Some(CacheEntry { record: record.clone(), large: slot.large.as_deref().cloned() });
             }
             at = slot.next;
         }
         None
     }
 
-    fn keep(&mut self, tag: u32, found: Found) {
-        let Found { record, large } = found;
+    fn keep(&mut self, tag: u32, found: CacheEntry) {
+        let CacheEntry { record, large } = found;
         let size = weight(&record, large.as_ref());
-        self.drop_where(tag, record.key(), MOST_CHOICES - 1, |other| other == record.choice());
+        self.drop_where(tag, record.key(), MAX_CHOICES - 1, |other| other == record.choice());
         if size > self.most {
             return;
         }
@@ -348,30 +348,37 @@ mod tests {
         fields.push("Cache-Control", "max-age=60").unwrap();
         fields.push("Vary", vary).unwrap();
         let head = ResponseHead { version: Version::Http11, status: 200, fields };
-        let asked = asked(lines);
-        let times = Times { asked: Time::ZERO, came: Time::ZERO, calendar: Time::ZERO };
-        let policy = Policy::of(&asked, &head, times, &[]).unwrap();
-        let choice = Choice::of(&asked, &head.fields).unwrap();
+        let requested = requested(lines);
+        let times = Times { requested: Time::ZERO, came: Time::ZERO, calendar: Time::ZERO };
+        let policy = Policy::of(&requested, &head, times, &[]).unwrap();
+        let choice = Choice::of(&requested, &head.fields).unwrap();
         let fields = head.fields.as_lines();
-        Record::new(super::super::record::Parts { key, choice: &choice, policy, status: 200, fields, body })
+        Record::new(super::super::record::RecordParts {
+            key,
+            choice: &choice,
+            policy,
+            status: 200,
+            fields,
+            body,
+        })
     }
 
-    fn asked<'a>(lines: &[(&'a str, &'a str)]) -> Asked<'a> {
-        Asked::new("GET", lines.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+    fn requested<'a>(lines: &[(&'a str, &'a str)]) -> ParsedRequest<'a> {
+        ParsedRequest::new("GET", lines.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
     }
 
     fn found(memory: &Memory, key: &[u8]) -> Option<Vec<u8>> {
-        memory.find(key, &asked(&[])).map(|found| found.record.body().to_vec())
+        memory.find(key, &requested(&[])).map(|found| found.record.body().to_vec())
     }
 
     #[test]
     fn response_is_found_by_its_key_and_vary_key() {
         let memory = Memory::new(1 << 20, [7; 16]);
         for (value, body) in [("1", b"one"), ("2", b"two"), ("2", b"2nd")] {
-            memory.keep(Found { record: record(b"k", &[("Foo", value)], body), large: None });
+            memory.keep(CacheEntry { record: record(b"k", &[("Foo", value)], body), large: None });
         }
         let body = |value: &str| {
-            let found = memory.find(b"k", &asked(&[("Foo", value)]))?;
+            let found = memory.find(b"k", &requested(&[("Foo", value)]))?;
             Some(String::from_utf8(found.record.body().to_vec()).unwrap())
         };
         assert_eq!(body("1").as_deref(), Some("one"));
@@ -387,23 +394,23 @@ mod tests {
         let memory = Memory::new(1 << 30, [7; 16]);
         let all = |value: &str| {
             let lines = [("Foo", value)];
-            memory.find(b"k", &asked(&lines)).map(|found| found.record.body().to_vec())
+            memory.find(b"k", &requested(&lines)).map(|found| found.record.body().to_vec())
         };
         let fill = |name: &str| {
             for number in 0..2_000 {
                 let key = format!("{name}{number}").into_bytes();
-                memory.keep(Found { record: record(&key, &[], b""), large: None });
+                memory.keep(CacheEntry { record: record(&key, &[], b""), large: None });
             }
         };
         // Two that differ in what they were chosen by, and both suit; places that were emptied are taken first.
-        memory.keep(Found { record: record(b"before", &[], b""), large: None });
-        memory.keep(Found { record: record(b"k", &[("Foo", "1")], b"chosen"), large: None });
+        memory.keep(CacheEntry { record: record(b"before", &[], b""), large: None });
+        memory.keep(CacheEntry { record: record(b"k", &[("Foo", "1")], b"chosen"), large: None });
         memory.drop_all(b"before");
-        memory.keep(Found { record: varying("", b"k", &[], b"for all"), large: None });
+        memory.keep(CacheEntry { record: varying("", b"k", &[], b"for all"), large: None });
         assert_eq!(all("1").as_deref(), Some(&b"for all"[..]));
         fill("a");
         assert_eq!(all("1").as_deref(), Some(&b"for all"[..]));
-        memory.keep(Found { record: record(b"k", &[("Foo", "1")], b"newer"), large: None });
+        memory.keep(CacheEntry { record: record(b"k", &[("Foo", "1")], b"newer"), large: None });
         fill("b");
         assert_eq!(all("1").as_deref(), Some(&b"newer"[..]));
     }
@@ -413,10 +420,10 @@ mod tests {
         let memory = Memory::new(1 << 30, [7; 16]);
         for value in 0..1_000 {
             let value = value.to_string();
-            memory.keep(Found { record: record(b"k", &[("Foo", &value)], b""), large: None });
+            memory.keep(CacheEntry { record: record(b"k", &[("Foo", &value)], b""), large: None });
         }
-        assert_eq!(memory.size().0, MOST_CHOICES as u64);
-        assert!(memory.find(b"k", &asked(&[("Foo", "999")])).is_some());
+        assert_eq!(memory.size().0, MAX_CHOICES as u64);
+        assert!(memory.find(b"k", &requested(&[("Foo", "999")])).is_some());
     }
 
     #[test]
@@ -424,19 +431,20 @@ mod tests {
         let mut shard = Shard::new(100 * (weight(&record(b"0000", &[], &[0; 100]), None)));
         let key = |number: u32| format!("{number:04}").into_bytes();
         let keep = |shard: &mut Shard, number| {
-            shard.keep(number, Found { record: record(&key(number), &[], &[0; 100]), large: None });
+            shard.keep(number, CacheEntry { record: record(&key(number), &[], &[0; 100]), large: None });
         };
         for number in 0..100 {
             keep(&mut shard, number);
         }
         for number in 0..10 {
-            assert!(shard.find(number, &key(number), &asked(&[])).is_some());
+            assert!(shard.find(number, &key(number), &requested(&[])).is_some());
         }
         for number in 100..190 {
             keep(&mut shard, number);
         }
         assert_eq!(shard.count, 100);
-        let is_there = |shard: &mut Shard, number| shard.find(number, &key(number), &asked(&[])).is_some();
+        let is_there =
+            |shard: &mut Shard, number| shard.find(number, &key(number), &requested(&[])).is_some();
         assert!((0..10).all(|number| is_there(&mut shard, number)));
         assert!((10..100).all(|number| !is_there(&mut shard, number)));
     }
@@ -446,7 +454,7 @@ mod tests {
         let memory = Memory::new(1 << 20, [7; 16]);
         let keep = |number: u32| {
             let key = format!("{number:04}").into_bytes();
-            memory.keep(Found { record: record(&key, &[], &[0; 1_000]), large: None });
+            memory.keep(CacheEntry { record: record(&key, &[], &[0; 1_000]), large: None });
         };
         (0..500).for_each(keep);
         assert_eq!(memory.size().0, 500);
@@ -469,7 +477,7 @@ mod tests {
             match (random >> 60) % 4 {
                 0 => {
                     let body = vec![b'x'; usize::try_from((random >> 20) % 200).unwrap()];
-                    memory.keep(Found { record: record(&key, &[], &body), large: None });
+                    memory.keep(CacheEntry { record: record(&key, &[], &body), large: None });
                     oracle.insert(key, body);
                 }
                 1 if random.is_multiple_of(16) => {

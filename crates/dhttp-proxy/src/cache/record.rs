@@ -14,7 +14,7 @@ pub(super) struct Record(Arc<[u8]>);
 
 /// Parts of a record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct RecordParts<'a> {
     /// Of whom what was asked.
     pub(super) key: &'a [u8],
     /// For which requests.
@@ -30,8 +30,8 @@ pub(super) struct Parts<'a> {
 const HEAD: usize = Policy::BYTES + 2 + 4 + 4 + 4;
 
 impl Record {
-    pub(super) fn new(parts: Parts<'_>) -> Self {
-        let Parts { key, choice, policy, status, fields, body } = parts;
+    pub(super) fn new(parts: RecordParts<'_>) -> Self {
+        let RecordParts { key, choice, policy, status, fields, body } = parts;
         let (choice, fields) = (choice.as_bytes(), fields.as_bytes());
         let length = |part: &[u8]| u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes();
         let mut bytes = Vec::with_capacity(HEAD + key.len() + choice.len() + fields.len() + body.len());

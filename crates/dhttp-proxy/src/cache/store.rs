@@ -5,12 +5,12 @@
 use std::io;
 use std::sync::Arc;
 
-use http1::cache::Asked;
+use http1::cache::ParsedRequest;
 
 use super::CacheConfig;
 use super::counters::Counters;
 use super::disk::Disk;
-use super::memory::{Found, Memory};
+use super::memory::{CacheEntry, Memory};
 use dhttp::random;
 
 /// A store that many threads share.
@@ -51,8 +51,8 @@ impl Store {
     }
 
     /// Returns the response on disk for this key that matches this request; from now on it is in memory, too.
-    pub(super) fn find_on_disk(&self, key: &[u8], asked: &Asked<'_>) -> Option<Found> {
-        let found = self.disk.as_ref()?.find(key, asked)?;
+    pub(super) fn find_on_disk(&self, key: &[u8], requested: &ParsedRequest<'_>) -> Option<CacheEntry> {
+        let found = self.disk.as_ref()?.find(key, requested)?;
         self.memory.keep(found.clone());
         Some(found)
     }
@@ -62,7 +62,7 @@ impl Store {
         self.disk.is_some()
     }
 
-    pub(super) fn keep(&self, found: &Found) {
+    pub(super) fn keep(&self, found: &CacheEntry) {
         self.memory.keep(found.clone());
         if let Some(disk) = &self.disk {
             disk.keep(found.clone());

@@ -12,11 +12,11 @@ use http1::gateway;
 use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 use crate::Origin;
-use crate::hosted::Collected;
 use crate::origin::{OnInterim, OriginError, fields_from};
+use crate::service_handler::CollectedBody;
+use dhttp::deferred::Interims;
 use dhttp::fields::copy;
-use dhttp::handler::{Answer, Body};
-use dhttp::later::Interims;
+use dhttp::handler::{Body, Response};
 
 /// Upstream of a cache.
 pub trait Upstream: Send + Sync + 'static {
@@ -29,23 +29,23 @@ pub trait Upstream: Send + Sync + 'static {
         body: Vec<u8>,
         most: u64,
         interims: Option<Interims>,
-    ) -> impl Future<Output = Result<Fetched, Unanswered>> + Send;
+    ) -> impl Future<Output = Result<UpstreamResponse, UpstreamFailure>> + Send;
 }
 
 /// Response to clients when there is none from the upstream, and no stored one replaces it.
 #[derive(Clone, Debug)]
-pub struct Unanswered(pub Answer);
+pub struct UpstreamFailure(pub Response);
 
-impl From<String> for Unanswered {
+impl From<String> for UpstreamFailure {
     /// The next server's fault, in a sentence.
     fn from(why: String) -> Self {
-        Self(Answer::text(502, &format!("502 Bad Gateway: {why}")))
+        Self(Response::text(502, &format!("502 Bad Gateway: {why}")))
     }
 }
 
 /// An answer that has come.
 #[derive(Clone, Debug)]
-pub struct Fetched {
+pub struct UpstreamResponse {
     /// As a gateway passes it on: without what was for one hop, and with a line in `Via`.
     pub head: ResponseHead,
     /// Its body.
@@ -54,10 +54,10 @@ pub struct Fetched {
     pub trailers: Fields,
 }
 
-impl Fetched {
+impl UpstreamResponse {
     /// Refusal of a request that is not forwarded: an ordinary response, and no failure of a server.
     fn refusal(status: u16, sentence: &str) -> Self {
-        let Answer { status, fields, body } = Answer::text(status, sentence);
+        let Response { status, fields, body } = Response::text(status, sentence);
         let fields = Arc::unwrap_or_clone(fields);
         Self {
             head: ResponseHead { version: Version::Http11, status, fields },
@@ -75,7 +75,7 @@ impl Upstream for Origin {
         body: Vec<u8>,
         most: u64,
         interims: Option<Interims>,
-    ) -> Result<Fetched, Unanswered> {
+    ) -> Result<UpstreamResponse, UpstreamFailure> {
         let mut builder = http::Request::builder().method(head.method.name()).uri(&head.target);
         for (name, value) in head.fields.iter() {
             // Which host was asked for is for us to say: nobody else's word is part of the key.
@@ -93,8 +93,10 @@ impl Upstream for Origin {
         }
         let (parts, body) = match Self::ask(self, request).await {
             Ok(response) => response.into_parts(),
-            Err(OriginError::Refused(status, sentence)) => return Ok(Fetched::refusal(status, &sentence)),
-            Err(error) => return Err(Unanswered(error.answer())),
+            Err(OriginError::Refused(status, sentence)) => {
+                return Ok(UpstreamResponse::refusal(status, &sentence));
+            }
+            Err(error) => return Err(UpstreamFailure(error.respond())),
         };
         let mut fields = Fields::new();
         for (name, value) in fields_from(&parts.headers).iter() {
@@ -106,12 +108,16 @@ impl Upstream for Origin {
         let (body, trailers) = match described {
             Some(length) => (Body::Described(length), Fields::new()),
             None => {
-                let mut collected = Collected::of(body, most).await.map_err(|error| error.to_string())?;
+                let mut collected = CollectedBody::of(body, most).await.map_err(|error| error.to_string())?;
                 let trailers = gateway::trailers(&collected.take_trailers());
                 (collected.into_body().map_err(|error| error.to_string())?, trailers)
             }
         };
         let version = Version::Http11;
-        Ok(Fetched { head: ResponseHead { version, status: parts.status.as_u16(), fields }, body, trailers })
+        Ok(UpstreamResponse {
+            head: ResponseHead { version, status: parts.status.as_u16(), fields },
+            body,
+            trailers,
+        })
     }
 }

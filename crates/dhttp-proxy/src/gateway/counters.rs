@@ -42,7 +42,7 @@ counters! {
 
 impl Counters {
     /// Those of answers that came this way.
-    pub(super) const fn answers(&self, channel: Channel) -> &AtomicU64 {
+    pub(super) const fn responses(&self, channel: Channel) -> &AtomicU64 {
         match channel {
             Channel::Udp => &self.udp,
             Channel::TcpOpened => &self.tcp_opened,

@@ -11,42 +11,42 @@ use std::time::Duration;
 pub(super) struct Incoming<S> {
     pub(super) stream: S,
     /// Read timeout set in the kernel.
-    patience: Option<Duration>,
-    room: Room,
+    timeout: Option<Duration>,
+    buffer: ReadBuffer,
     at: usize,
     end: usize,
 }
 
 /// Room for so much as is read at once, to be used again; made when it is needed.
 #[derive(Debug, Default)]
-pub(super) struct Room(Box<[u8]>);
+pub(super) struct ReadBuffer(Box<[u8]>);
 
 /// So much is read at once.
-const ROOM: usize = 32 << 10;
+const READ_BUFFER_BYTES: usize = 32 << 10;
 
 impl<S: AsRef<TcpStream>> Incoming<S> {
     /// Nothing of it is read yet but this, which is no more than there is room for.
-    pub(super) fn new(stream: S, mut room: Room, unread: &[u8]) -> Self {
-        if room.0.is_empty() {
-            room.0 = vec![0; ROOM].into_boxed_slice();
+    pub(super) fn new(stream: S, mut buffer: ReadBuffer, unread: &[u8]) -> Self {
+        if buffer.0.is_empty() {
+            buffer.0 = vec![0; READ_BUFFER_BYTES].into_boxed_slice();
         }
-        let end = unread.len().min(ROOM);
+        let end = unread.len().min(READ_BUFFER_BYTES);
         debug_assert!(end == unread.len(), "who reads so much reads less at once");
-        for (place, byte) in room.0.iter_mut().zip(unread) {
+        for (place, byte) in buffer.0.iter_mut().zip(unread) {
             *place = *byte;
         }
-        Self { stream, patience: None, room, at: 0, end }
+        Self { stream, timeout: None, buffer, at: 0, end }
     }
 
     /// The connection, what is there and not read yet, and the room.
-    pub(super) fn end(self) -> (S, Vec<u8>, Room) {
+    pub(super) fn end(self) -> (S, Vec<u8>, ReadBuffer) {
         let unread = self.unread().to_vec();
-        (self.stream, unread, self.room)
+        (self.stream, unread, self.buffer)
     }
 
     /// Returns the unread bytes.
     pub(super) fn unread(&self) -> &[u8] {
-        self.room.0.get(self.at..self.end).unwrap_or_default()
+        self.buffer.0.get(self.at..self.end).unwrap_or_default()
     }
 
     /// So many bytes of it have been read.
@@ -58,16 +58,16 @@ impl<S: AsRef<TcpStream>> Incoming<S> {
     ///
     /// # Errors
     /// The connection's error, or that nothing came within `patience`.
-    pub(super) fn fill(&mut self, patience: Duration) -> io::Result<bool> {
+    pub(super) fn fill(&mut self, timeout: Duration) -> io::Result<bool> {
         debug_assert!(self.at >= self.end, "what is there is read first");
         let mut stream = self.stream.as_ref();
-        if self.patience != Some(patience) {
-            stream.set_read_timeout(Some(patience))?;
-            self.patience = Some(patience);
+        if self.timeout != Some(timeout) {
+            stream.set_read_timeout(Some(timeout))?;
+            self.timeout = Some(timeout);
         }
         (self.at, self.end) = (0, 0);
         loop {
-            match stream.read(&mut self.room.0) {
+            match stream.read(&mut self.buffer.0) {
                 Ok(length) => {
                     self.end = length;
                     return Ok(length > 0);

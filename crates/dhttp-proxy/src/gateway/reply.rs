@@ -11,9 +11,9 @@ use http1::message::head::{write_decimal, write_status_line};
 use http1::message::{Fields, Method, RequestHead, ResponseHead, Version, persists};
 
 use super::chunked;
-use crate::cache::passing::Passing;
+use crate::cache::streaming_fill::StreamingFill;
 use dhttp::fields::copy;
-use dhttp::handler::{Answer, Body};
+use dhttp::handler::{Body, Response};
 use dhttp::socket;
 
 /// Length of a response's body, as known from its header section.
@@ -39,7 +39,7 @@ impl Size {
 pub(super) struct Reply<'a> {
     stream: &'a TcpStream,
     pub(super) status: u16,
-    body: Framed,
+    body: ReplyFraming,
     /// Whether the connection may carry another.
     pub(super) stays: bool,
     /// Bytes of the body so far.
@@ -47,13 +47,13 @@ pub(super) struct Reply<'a> {
     /// Waits to be written together.
     out: Vec<u8>,
     /// Keeps what passes.
-    keeping: Option<Box<Passing>>,
+    keeping: Option<Box<StreamingFill>>,
     /// It was kept, and is whole: what comes of the server is not for the program.
     is_kept: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Framed {
+enum ReplyFraming {
     Nothing,
     /// So many bytes are still due.
     Length(u64),
@@ -63,14 +63,14 @@ enum Framed {
 
 /// Properties of a client's request that the framing of the response depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct ReplyContext<'a> {
     pub(super) method: &'a Method,
     pub(super) version: Version,
     /// Whether it wants to go on with this connection.
     pub(super) stays: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ReplyContext<'a> {
     pub(super) fn of(head: &'a RequestHead) -> Self {
         let stays = persists(head.version, &head.fields) || is_kept_in_the_old_way(head);
         Self { method: &head.method, version: head.version, stays }
@@ -87,9 +87,14 @@ const TOGETHER: usize = 16 << 10;
 
 impl<'a> Reply<'a> {
     /// Begins with the head, which is written with the first of the body.
-    pub(super) fn begin(stream: &'a TcpStream, asked: Asked<'_>, head: &ResponseHead, size: Size) -> Self {
+    pub(super) fn begin(
+        stream: &'a TcpStream,
+        requested: ReplyContext<'_>,
+        head: &ResponseHead,
+        size: Size,
+    ) -> Self {
         let mut out = Vec::with_capacity(1_024);
-        let (body, stays) = frame(&mut out, asked, head, size);
+        let (body, stays) = frame(&mut out, requested, head, size);
         let (keeping, is_kept) = (None, false);
         Self { stream, status: head.status, body, stays, bytes: 0, out, keeping, is_kept }
     }
@@ -98,23 +103,27 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     /// That the program is gone, or that the file is.
-    pub(super) fn given(stream: &'a TcpStream, asked: Asked<'_>, answer: &Answer) -> io::Result<Self> {
+    pub(super) fn given(
+        stream: &'a TcpStream,
+        requested: ReplyContext<'_>,
+        response: &Response,
+    ) -> io::Result<Self> {
         let mut out = Vec::with_capacity(1_024);
-        let has_body = write_head(&mut out, asked, answer);
-        let length = answer.body.len();
-        let body = if has_body { Framed::Length(length) } else { Framed::Nothing };
-        let (status, stays) = (answer.status, asked.stays);
+        let has_body = write_head(&mut out, requested, response);
+        let length = response.body.len();
+        let body = if has_body { ReplyFraming::Length(length) } else { ReplyFraming::Nothing };
+        let (status, stays) = (response.status, requested.stays);
         let mut reply = Self { stream, status, body, stays, bytes: 0, out, keeping: None, is_kept: false };
-        match &answer.body {
+        match &response.body {
             Body::Whole(bytes) if has_body => reply.part(bytes)?,
             Body::File { file, offset, length } if has_body => {
-                let (mut room, end) = (vec![0; TOGETHER], offset + length);
+                let (mut buffer, end) = (vec![0; TOGETHER], offset + length);
                 let mut offset = *offset;
                 while offset < end {
                     let most = usize::try_from(end - offset).unwrap_or(TOGETHER).min(TOGETHER);
-                    let room = room.get_mut(..most).unwrap_or_default();
-                    file.read_exact_at(room, offset)?;
-                    reply.part(room)?;
+                    let buffer = buffer.get_mut(..most).unwrap_or_default();
+                    file.read_exact_at(buffer, offset)?;
+                    reply.part(buffer)?;
                     offset += most as u64;
                 }
             }
@@ -125,7 +134,7 @@ impl<'a> Reply<'a> {
     }
 
     /// The same, which is kept meanwhile.
-    pub(super) fn keeping(self, passing: Box<Passing>) -> Self {
+    pub(super) fn keeping(self, passing: Box<StreamingFill>) -> Self {
         Self { keeping: Some(passing), ..self }
     }
 
@@ -142,13 +151,13 @@ impl<'a> Reply<'a> {
         }
         self.bytes += part.len() as u64;
         match &mut self.body {
-            Framed::Nothing => return Ok(()),
-            Framed::Length(left) => {
+            ReplyFraming::Nothing => return Ok(()),
+            ReplyFraming::Length(left) => {
                 *left = left.checked_sub(part.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
                 self.out.extend_from_slice(part);
             }
-            Framed::Chunked => chunked::part(&mut self.out, part),
-            Framed::UntilClose => self.out.extend_from_slice(part),
+            ReplyFraming::Chunked => chunked::part(&mut self.out, part),
+            ReplyFraming::UntilClose => self.out.extend_from_slice(part),
         }
         if self.out.len() >= TOGETHER { self.flush() } else { Ok(()) }
     }
@@ -167,9 +176,9 @@ impl<'a> Reply<'a> {
     /// That the program is gone, or that there was less than the head said.
     pub(super) fn end(mut self, trailers: &Fields) -> io::Result<(bool, u64)> {
         match self.body {
-            Framed::Nothing | Framed::UntilClose | Framed::Length(0) => {}
-            Framed::Length(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Framed::Chunked => chunked::end(&mut self.out, trailers),
+            ReplyFraming::Nothing | ReplyFraming::UntilClose | ReplyFraming::Length(0) => {}
+            ReplyFraming::Length(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            ReplyFraming::Chunked => chunked::end(&mut self.out, trailers),
         }
         if let Some(keeping) = self.keeping.take() {
             keeping.end();
@@ -180,27 +189,32 @@ impl<'a> Reply<'a> {
 }
 
 /// Writes a head, with what says how its body ends; and whether the connection stays.
-fn frame(out: &mut Vec<u8>, asked: Asked<'_>, head: &ResponseHead, size: Size) -> (Framed, bool) {
-    let Asked { method, version, stays } = asked;
+fn frame(
+    out: &mut Vec<u8>,
+    requested: ReplyContext<'_>,
+    head: &ResponseHead,
+    size: Size,
+) -> (ReplyFraming, bool) {
+    let ReplyContext { method, version, stays } = requested;
     let has_no_body = *method == Method::Head || matches!(head.status, 204 | 304);
     let body = match (has_no_body, size, version) {
-        (true, _, _) => Framed::Nothing,
-        (false, Size::Known(length), _) => Framed::Length(length),
-        (false, Size::Unknown, Version::Http11) => Framed::Chunked,
-        (false, Size::Unknown, Version::Http10) => Framed::UntilClose,
+        (true, _, _) => ReplyFraming::Nothing,
+        (false, Size::Known(length), _) => ReplyFraming::Length(length),
+        (false, Size::Unknown, Version::Http11) => ReplyFraming::Chunked,
+        (false, Size::Unknown, Version::Http10) => ReplyFraming::UntilClose,
     };
-    let stays = stays && body != Framed::UntilClose;
+    let stays = stays && body != ReplyFraming::UntilClose;
     let mut fields = Fields::new();
     for (name, value) in head.fields.iter() {
         let is_length = name.eq_ignore_ascii_case(b"Content-Length");
-        if !is_length || body == Framed::Nothing {
+        if !is_length || body == ReplyFraming::Nothing {
             copy(&mut fields, name, value);
         }
     }
     match body {
-        Framed::Length(length) => copy(&mut fields, b"Content-Length", length.to_string().as_bytes()),
-        Framed::Chunked => copy(&mut fields, b"Transfer-Encoding", b"chunked"),
-        Framed::Nothing | Framed::UntilClose => {}
+        ReplyFraming::Length(length) => copy(&mut fields, b"Content-Length", length.to_string().as_bytes()),
+        ReplyFraming::Chunked => copy(&mut fields, b"Transfer-Encoding", b"chunked"),
+        ReplyFraming::Nothing | ReplyFraming::UntilClose => {}
     }
     match (stays, version) {
         (false, _) => copy(&mut fields, b"Connection", b"close"),
@@ -214,33 +228,33 @@ fn frame(out: &mut Vec<u8>, asked: Asked<'_>, head: &ResponseHead, size: Size) -
 /// Writes an answer that is all here; whether the connection stays, and how many bytes of a body there were.
 pub(super) fn write_passed(
     out: &mut Vec<u8>,
-    asked: Asked<'_>,
+    requested: ReplyContext<'_>,
     head: &ResponseHead,
     body: &[u8],
 ) -> (bool, u64) {
-    let (framed, stays) = frame(out, asked, head, Size::Known(body.len() as u64));
-    let body = if framed == Framed::Nothing { &[] } else { body };
+    let (framed, stays) = frame(out, requested, head, Size::Known(body.len() as u64));
+    let body = if framed == ReplyFraming::Nothing { &[] } else { body };
     out.extend_from_slice(body);
     (stays, body.len() as u64)
 }
 
 /// Writes the head of an answer that is kept; whether its body follows.
-pub(super) fn write_head(out: &mut Vec<u8>, asked: Asked<'_>, answer: &Answer) -> bool {
-    let Answer { status, fields, body } = answer;
+pub(super) fn write_head(out: &mut Vec<u8>, requested: ReplyContext<'_>, response: &Response) -> bool {
+    let Response { status, fields, body } = response;
     write_status_line(Version::Http11, *status, out);
     out.extend_from_slice(fields.lines());
-    if let Some(length) = body.told_length().filter(|_| !answer.is_bodiless()) {
+    if let Some(length) = body.told_length().filter(|_| !response.is_bodiless()) {
         out.extend_from_slice(b"Content-Length: ");
         write_decimal(length, out);
         out.extend_from_slice(b"\r\n");
     }
-    let end: &[u8] = match (asked.stays, asked.version) {
+    let end: &[u8] = match (requested.stays, requested.version) {
         (false, _) => b"Connection: close\r\n\r\n",
         (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
         (true, Version::Http11) => b"\r\n",
     };
     out.extend_from_slice(end);
-    *asked.method != Method::Head && !answer.is_bodiless()
+    *requested.method != Method::Head && !response.is_bodiless()
 }
 
 /// Ends a connection so that nobody takes what came for a whole answer.

@@ -15,16 +15,16 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 /// A tunnel.
 #[derive(Debug)]
 pub(super) struct Tunnel {
-    program: End,
-    server: End,
+    program: TunnelEnd,
+    server: TunnelEnd,
     /// Client and request of the tunnel, for the log.
     pub(super) peer: SocketAddr,
-    pub(super) asked: RequestHead,
+    pub(super) requested: RequestHead,
 }
 
 /// One of its ends.
 #[derive(Debug)]
-struct End {
+struct TunnelEnd {
     stream: Arc<TcpStream>,
     /// Bytes that it has not accepted yet.
     unwritten: Vec<u8>,
@@ -41,7 +41,7 @@ pub(super) enum Side {
 
 /// Condition for carrying on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Carried {
+pub(super) enum RelayLimit {
     /// When something has changed.
     All,
     /// When others have had their turn.
@@ -61,12 +61,12 @@ impl Tunnel {
     /// Between a program, which has been told that it is there, and a server.
     pub(super) fn new(
         peer: SocketAddr,
-        asked: RequestHead,
+        requested: RequestHead,
         program: Arc<TcpStream>,
         server: TcpStream,
     ) -> Self {
-        let end = |stream| End { stream, unwritten: Vec::new(), has_ended: false };
-        Self { program: end(program), server: end(Arc::new(server)), peer, asked }
+        let end = |stream| TunnelEnd { stream, unwritten: Vec::new(), has_ended: false };
+        Self { program: end(program), server: end(Arc::new(server)), peer, requested }
     }
 
     pub(super) fn stream(&self, side: Side) -> &TcpStream {
@@ -77,29 +77,29 @@ impl Tunnel {
     }
 
     /// Something has changed at one side.
-    pub(super) fn ready(&mut self, side: Side, room: &mut [u8]) -> Carried {
+    pub(super) fn ready(&mut self, side: Side, buffer: &mut [u8]) -> RelayLimit {
         let (this, other) = match side {
             Side::Program => (&mut self.program, &mut self.server),
             Side::Server => (&mut self.server, &mut self.program),
         };
         let was_full = !this.unwritten.is_empty();
-        let there = carry(this, other, room);
+        let there = carry(this, other, buffer);
         // What it has room for now is what the other was kept from saying.
-        let back = if was_full { carry(other, this, room) } else { Ok(true) };
+        let back = if was_full { carry(other, this, buffer) } else { Ok(true) };
         match (there, back) {
-            (Ok(_), Ok(_)) if this.has_ended && other.has_ended => Carried::ToTheEnd,
-            (Ok(true), Ok(true)) => Carried::All,
-            (Ok(_), Ok(_)) => Carried::MyShare,
+            (Ok(_), Ok(_)) if this.has_ended && other.has_ended => RelayLimit::ToTheEnd,
+            (Ok(true), Ok(true)) => RelayLimit::All,
+            (Ok(_), Ok(_)) => RelayLimit::MyShare,
             (Err(_), _) | (_, Err(_)) => {
                 let _ = (this.stream.shutdown(Shutdown::Both), other.stream.shutdown(Shutdown::Both));
-                Carried::ToTheEnd
+                RelayLimit::ToTheEnd
             }
         }
     }
 }
 
 /// Carries what there is, as far as it is taken; whether that was all.
-fn carry(from: &mut End, to: &mut End, room: &mut [u8]) -> io::Result<bool> {
+fn carry(from: &mut TunnelEnd, to: &mut TunnelEnd, buffer: &mut [u8]) -> io::Result<bool> {
     for _ in 0..SHARE {
         if !to.unwritten.is_empty() {
             let sent = write(&to.stream, &to.unwritten)?;
@@ -111,14 +111,14 @@ fn carry(from: &mut End, to: &mut End, room: &mut [u8]) -> io::Result<bool> {
         if from.has_ended {
             return Ok(true);
         }
-        match recv(&*from.stream, &mut *room, RecvFlags::DONTWAIT) {
+        match recv(&*from.stream, &mut *buffer, RecvFlags::DONTWAIT) {
             // An end is passed on as an end: the other direction goes on.
             Ok((0, _)) => {
                 from.has_ended = true;
                 let _ = to.stream.shutdown(Shutdown::Write);
             }
             Ok((length, _)) => {
-                let bytes = room.get(..length).unwrap_or_default();
+                let bytes = buffer.get(..length).unwrap_or_default();
                 let sent = write(&to.stream, bytes)?;
                 to.unwritten.extend_from_slice(bytes.get(sent..).unwrap_or_default());
             }

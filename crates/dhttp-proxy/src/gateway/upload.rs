@@ -11,7 +11,7 @@ use dhttp::counters::count_shared;
 use http1::gateway;
 use http1::message::{Event, Framing, PeerFault};
 
-use super::browser::Browser;
+use super::blocking_exchange::BlockingExchange;
 use super::upstream;
 
 /// Why a request's body did not reach the server whole.
@@ -28,7 +28,7 @@ impl From<io::Error> for Upload {
     }
 }
 
-impl Browser<'_> {
+impl BlockingExchange<'_> {
     /// Sends the request's body as it comes, and sets `has_progressed` with each part.
     pub(super) fn upload(
         &mut self,
@@ -37,8 +37,8 @@ impl Browser<'_> {
         has_progressed: &AtomicBool,
     ) -> Result<(), Upload> {
         let config = self.shared.config();
-        let (begun, patience, min_rate, mut bytes) =
-            (self.shared.clock.now(), config.patience, config.min_upload_rate, 0_u64);
+        let (begun, timeout, min_rate, mut bytes) =
+            (self.shared.clock.now(), config.timeout, config.min_upload_rate, 0_u64);
         loop {
             let mut input = self.incoming.unread();
             let before = input.len();
@@ -61,11 +61,11 @@ impl Browser<'_> {
             }
             // A byte now and then would hold this thread and the server's connection for ever.
             let elapsed = Duration::from_nanos(self.shared.clock.now().since(begun).as_nanos());
-            if is_dry && elapsed > patience && bytes < min_rate.saturating_mul(elapsed.as_secs()) {
+            if is_dry && elapsed > timeout && bytes < min_rate.saturating_mul(elapsed.as_secs()) {
                 count_shared(&self.shared.counters.slow);
                 return Err(Upload::Faulty(PeerFault::TooSlow));
             }
-            if is_dry && !self.incoming.fill(patience)? {
+            if is_dry && !self.incoming.fill(timeout)? {
                 return Err(Upload::Faulty(PeerFault::Truncated));
             }
         }

@@ -16,37 +16,37 @@ use rustix::net::{RecvFlags, recv};
 use wire::Time;
 
 use super::chunked;
-use super::incoming::{Incoming, Room};
+use super::incoming::{Incoming, ReadBuffer};
 use dhttp::Client;
 use dhttp::client::unreached;
 
 /// Connections that wait for the next request.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    idle: Mutex<BTreeMap<String, Vec<Kept>>>,
+    idle: Mutex<BTreeMap<String, Vec<PooledConnection>>>,
 }
 
 /// A connection, and since when it waits.
-type Kept = (Arc<TcpStream>, Time);
+type PooledConnection = (Arc<TcpStream>, Time);
 
 /// So long a connection is kept: less than servers are used to keep them, so that both seldom meet in closing.
-const AT_MOST: wire::Duration = wire::Duration::from_secs(4);
+const MAX_IDLE: wire::Duration = wire::Duration::from_secs(4);
 /// So many are kept for one server: those that programs used at once. If they were fewer, each of the others would leave a
 /// port behind that is of no use for a minute.
-const MOST_KEPT: usize = 256;
+const MAX_POOLED: usize = 256;
 
 impl Pool {
     /// One that is still open, as far as can be seen.
     fn take(&self, authority: &str, now: Time) -> Option<Arc<TcpStream>> {
         let mut idle = self.idle.lock().ok()?;
-        idle.retain(|_, kept| {
+        idle.retain(|_, stored| {
             // The last one has waited least.
-            let first = kept.partition_point(|(_, since)| now.since(*since) >= AT_MOST);
-            kept.drain(..first);
-            !kept.is_empty()
+            let first = stored.partition_point(|(_, since)| now.since(*since) >= MAX_IDLE);
+            stored.drain(..first);
+            !stored.is_empty()
         });
-        let kept = idle.get_mut(authority)?;
-        while let Some((stream, _)) = kept.pop() {
+        let stored = idle.get_mut(authority)?;
+        while let Some((stream, _)) = stored.pop() {
             if is_quiet(&stream) {
                 return Some(stream);
             }
@@ -56,9 +56,9 @@ impl Pool {
 
     fn keep(&self, authority: &str, stream: Arc<TcpStream>, now: Time) {
         if let Ok(mut idle) = self.idle.lock() {
-            let kept = idle.entry(authority.to_owned()).or_default();
-            if kept.len() < MOST_KEPT {
-                kept.push((stream, now));
+            let stored = idle.entry(authority.to_owned()).or_default();
+            if stored.len() < MAX_POOLED {
+                stored.push((stream, now));
             }
         }
     }
@@ -86,7 +86,7 @@ pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<T
         if !config.client.reaches(address.ip()) {
             return Err((403, unreached(address)));
         }
-        match TcpStream::connect_timeout(&address, config.patience) {
+        match TcpStream::connect_timeout(&address, config.timeout) {
             Ok(stream) => {
                 // What is written is whole already.
                 let _ = stream.set_nodelay(true);
@@ -120,7 +120,7 @@ pub(super) struct Upstream {
 
 /// Next item of the response.
 #[derive(Debug)]
-pub(super) enum Came<'a> {
+pub(super) enum ResponseItem<'a> {
     /// An answer that announces another.
     Interim(ResponseHead),
     /// The answer, and how its body ends.
@@ -140,18 +140,18 @@ impl Upstream {
         forward: &Forward,
         may_be_used: bool,
     ) -> Result<Self, (u16, String)> {
-        let kept = may_be_used.then(|| shared.pool.take(&forward.authority, shared.clock.now())).flatten();
-        let is_used = kept.is_some();
-        let patience = shared.config().patience;
-        let stream = match kept {
+        let stored = may_be_used.then(|| shared.pool.take(&forward.authority, shared.clock.now())).flatten();
+        let is_used = stored.is_some();
+        let timeout = shared.config().timeout;
+        let stream = match stored {
             Some(stream) => stream,
             None => Arc::new(connect(&forward.host, forward.port, shared)?),
         };
         let server = stream.peer_addr().ok().map(|peer| peer.ip().to_canonical());
-        let set = stream.set_write_timeout(Some(patience));
+        let set = stream.set_write_timeout(Some(timeout));
         set.map_err(|error| (502, format!("cannot use the connection to {}: {error}", forward.authority)))?;
         Ok(Self {
-            incoming: Incoming::new(stream, Room::default(), &[]),
+            incoming: Incoming::new(stream, ReadBuffer::default(), &[]),
             reader: ResponseReader::new(Limits::default()),
             authority: forward.authority.clone(),
             client: shared.client(),
@@ -191,13 +191,13 @@ impl Upstream {
     ///
     /// # Errors
     /// Why there is no (whole) answer, in a sentence, and whether not a byte of one had come.
-    pub(super) fn answer(
+    pub(super) fn respond(
         &mut self,
         forward: &Forward,
-        patience: Duration,
+        timeout: Duration,
         has_progressed: &AtomicBool,
-        each: &mut dyn FnMut(Came<'_>) -> io::Result<()>,
-    ) -> Result<(bool, Fields), Broken> {
+        each: &mut dyn FnMut(ResponseItem<'_>) -> io::Result<()>,
+    ) -> Result<(bool, Fields), UpstreamError> {
         let mut last: Option<bool> = None;
         let (mut interim, mut is_silent) = (0, true);
         loop {
@@ -205,21 +205,28 @@ impl Upstream {
             let before = input.len();
             let event = self.reader.read(&mut input, &forward.head.method);
             let used = before - input.len();
-            let event = event.map_err(|fault| Broken::server(&self.authority, &fault.to_string(), false))?;
+            let event =
+                event.map_err(|fault| UpstreamError::server(&self.authority, &fault.to_string(), false))?;
             match event {
                 Some(Event::Head(head, _)) if head.is_interim() => {
                     interim += 1;
                     if interim > Limits::default().interim_responses {
-                        return Err(Broken::server(&self.authority, "too many interim responses", false));
+                        return Err(UpstreamError::server(
+                            &self.authority,
+                            "too many interim responses",
+                            false,
+                        ));
                     }
-                    each(Came::Interim(head)).map_err(|_| Broken::program())?;
+                    each(ResponseItem::Interim(head)).map_err(|_| UpstreamError::program())?;
                 }
                 Some(Event::Head(head, framing)) => {
                     self.client.hear(&self.authority, self.server, &head.fields);
                     last = Some(persists(head.version, &head.fields));
-                    each(Came::Head(head, framing)).map_err(|_| Broken::program())?;
+                    each(ResponseItem::Head(head, framing)).map_err(|_| UpstreamError::program())?;
                 }
-                Some(Event::Body(part)) => each(Came::Body(part)).map_err(|_| Broken::program())?,
+                Some(Event::Body(part)) => {
+                    each(ResponseItem::Body(part)).map_err(|_| UpstreamError::program())?
+                }
                 Some(Event::End) => {
                     if let Some(persists) = last {
                         self.incoming.consume(used);
@@ -230,15 +237,15 @@ impl Upstream {
                 }
                 None => {
                     self.incoming.consume(used);
-                    each(Came::Pause).map_err(|_| Broken::program())?;
-                    let mut filled = self.incoming.fill(patience);
+                    each(ResponseItem::Pause).map_err(|_| UpstreamError::program())?;
+                    let mut filled = self.incoming.fill(timeout);
                     while filled.as_ref().is_err_and(is_late) && has_progressed.swap(false, Ordering::Relaxed)
                     {
-                        filled = self.incoming.fill(patience);
+                        filled = self.incoming.fill(timeout);
                     }
-                    let broken = |why: &str| Broken::server(&self.authority, why, is_silent);
+                    let broken = |why: &str| UpstreamError::server(&self.authority, why, is_silent);
                     let filled = filled.map_err(|error| match is_late(&error) {
-                        true => Broken::late(&self.authority, patience),
+                        true => UpstreamError::late(&self.authority, timeout),
                         false => broken(&error.to_string()),
                     });
                     if !filled? {
@@ -272,7 +279,7 @@ fn is_late(error: &io::Error) -> bool {
 
 /// Why an answer did not come whole.
 #[derive(Debug)]
-pub(super) struct Broken {
+pub(super) struct UpstreamError {
     /// 502 or 504, for a program that has heard nothing yet.
     pub(super) status: u16,
     /// For people.
@@ -281,14 +288,14 @@ pub(super) struct Broken {
     pub(super) is_silent: bool,
 }
 
-impl Broken {
+impl UpstreamError {
     fn server(authority: &str, why: &str, is_silent: bool) -> Self {
         Self { status: 502, why: format!("{authority}: {why}"), is_silent }
     }
 
     /// Error of a timeout. It is not retried: a server this slow once is as slow again.
-    fn late(authority: &str, patience: Duration) -> Self {
-        let why = format!("{authority} has sent nothing for {} s", patience.as_secs_f32());
+    fn late(authority: &str, timeout: Duration) -> Self {
+        let why = format!("{authority} has sent nothing for {} s", timeout.as_secs_f32());
         Self { status: 504, why, is_silent: false }
     }
 

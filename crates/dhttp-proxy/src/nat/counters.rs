@@ -8,7 +8,7 @@ counters! {
     /// Requests that left.
     requests = "nat_requests_total", "Datagrams of inside hosts that were sent on.";
     /// Answers that were let in.
-    answers = "nat_answers_total", "Datagrams that were passed to inside hosts.";
+    responses = "nat_answers_total", "Datagrams that were passed to inside hosts.";
     /// Holes.
     opened = "nat_holes_opened_total", "Holes that were opened, each for one connection.";
     /// Holes that the answer's datagram closed.

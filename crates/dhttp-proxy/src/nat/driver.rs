@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dhttp_proto::Translator;
-use dhttp_proto::client::Answerers;
+use dhttp_proto::client::Responders;
 use dhttp_proto::translator::{Input, Mapping, Output, Refusal, Translation};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use socket2::Socket;
@@ -19,8 +19,8 @@ use wire::{Duration, Time};
 
 use super::rules::Holes;
 use super::{NatConfig, NatError, Shared, sockets};
-use crate::nft::{Installed, RulesError};
-use dhttp::batch::{Ends, Inbox, Outbox};
+use crate::nft::{InstalledRules, RulesError};
+use dhttp::batch::{Endpoints, Inbox, Outbox};
 use dhttp::clock::{Clock, timespec};
 use dhttp::random;
 
@@ -35,7 +35,7 @@ pub(super) struct Driver {
     diverted: UdpSocket,
     icmp: Socket,
     /// By where they are, and by their numbers in the epoll.
-    outsides: BTreeMap<SocketAddr, Outside>,
+    outsides: BTreeMap<SocketAddr, OutsidePort>,
     numbers: BTreeMap<u64, SocketAddr>,
     next: u64,
     inbox: Inbox,
@@ -47,7 +47,7 @@ pub(super) struct Driver {
 }
 
 /// Where a mapping appears.
-struct Outside {
+struct OutsidePort {
     number: u64,
     udp: UdpSocket,
     /// The port of TCP.
@@ -82,8 +82,8 @@ impl Driver {
         }
         let is_translating = matches!(config.translator.translation, Translation::To(..));
         let anybody = match config.translator.answerers {
-            Answerers::Anybody | Answerers::Caches(_) if !is_translating => Some(config.translator.patience),
-            Answerers::Anybody | Answerers::Caches(_) | Answerers::Server => None,
+            Responders::Anybody | Responders::Caches(_) if !is_translating => Some(config.translator.timeout),
+            Responders::Anybody | Responders::Caches(_) | Responders::Server => None,
         };
         Ok(Self {
             config: config.clone(),
@@ -106,7 +106,7 @@ impl Driver {
     }
 
     /// Until it is told to stop; then the rules are gone.
-    pub(super) fn run(mut self, mut installed: Installed) {
+    pub(super) fn run(mut self, mut installed: InstalledRules) {
         let mut events: Vec<Event> = Vec::with_capacity(64);
         while !self.shared.stop.load(Ordering::Acquire) {
             let next = self.poll();
@@ -120,7 +120,7 @@ impl Driver {
                 match event.data.u64() {
                     WAKER => is_told = true,
                     DIVERTED => self.requests(),
-                    number => self.answers(number),
+                    number => self.responses(number),
                 }
             }
             if is_told && let Some((config, tell)) = self.shared.change() {
@@ -131,7 +131,7 @@ impl Driver {
     }
 
     /// Goes on as another, which takes the place of this one once its rules are in force.
-    fn become_so(&mut self, config: &NatConfig, installed: &mut Installed) -> Result<(), NatError> {
+    fn become_so(&mut self, config: &NatConfig, installed: &mut InstalledRules) -> Result<(), NatError> {
         if config.family != self.config.family {
             return Err(NatError::Family);
         }
@@ -150,7 +150,9 @@ impl Driver {
         let _ = self.inbox.receive(&self.diverted);
         let now = self.clock.now();
         for index in 0..self.inbox.len() {
-            if let Some((Ends { peer: from, local: Some(server) }, datagram)) = self.inbox.datagram(index) {
+            if let Some((Endpoints { peer: from, local: Some(server) }, datagram)) =
+                self.inbox.datagram(index)
+            {
                 // A program of this machine can send to the loopback address itself; nothing diverted is for that.
                 if server.to_canonical().is_loopback() || from.ip().to_canonical().is_loopback() {
                     continue;
@@ -162,7 +164,7 @@ impl Driver {
         }
     }
 
-    fn answers(&mut self, number: u64) {
+    fn responses(&mut self, number: u64) {
         let Some(at) = self.numbers.get(&number).copied() else { return };
         let Some(outside) = self.outsides.get(&at) else { return };
         let mut gone = Vec::new();
@@ -176,7 +178,7 @@ impl Driver {
             self.poll();
         }
         for index in 0..self.inbox.len() {
-            if let Some((Ends { peer: from, local: _ }, datagram)) = self.inbox.datagram(index) {
+            if let Some((Endpoints { peer: from, local: _ }, datagram)) = self.inbox.datagram(index) {
                 self.machine.handle(now, Input::Answer { at, from, datagram });
                 self.poll();
             }
@@ -231,8 +233,8 @@ impl Driver {
             outside.mappings += 1;
             return Ok(());
         }
-        let (udp, kept) = if self.is_translating {
-            (sockets::own(at)?, Some(sockets::kept(at)?))
+        let (udp, stored) = if self.is_translating {
+            (sockets::own(at)?, Some(sockets::stored(at)?))
         } else {
             (sockets::spoken_by(at)?, None)
         };
@@ -240,7 +242,7 @@ impl Driver {
         self.next += 1;
         epoll::add(&self.epoll, &udp, EventData::new_u64(number), EventFlags::IN)?;
         self.numbers.insert(number, at);
-        self.outsides.insert(at, Outside { number, udp, _kept: kept, mappings: 1 });
+        self.outsides.insert(at, OutsidePort { number, udp, _kept: stored, mappings: 1 });
         let begun = self.holes.begin(mapping);
         self.check(begun);
         Ok(())
@@ -259,8 +261,8 @@ impl Driver {
     }
 
     fn send(&mut self, outside: SocketAddr, to: SocketAddr, datagram: &[u8]) {
-        if let Some(patience) = self.anybody {
-            let opened = self.holes.hear_anybody(outside, patience);
+        if let Some(timeout) = self.anybody {
+            let opened = self.holes.hear_anybody(outside, timeout);
             self.check(opened);
         }
         let Some(socket) = self.outsides.get(&outside) else { return };
@@ -271,9 +273,9 @@ impl Driver {
 
     /// An answer goes as from the one who sent it: from a port that is not the servers' by a socket of its own.
     fn give(&mut self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
-        self.shared.counters.answers.fetch_add(1, Ordering::Relaxed);
+        self.shared.counters.responses.fetch_add(1, Ordering::Relaxed);
         if from.port() == self.port {
-            let ends = Ends { peer: to, local: Some(from.ip().to_canonical()) };
+            let ends = Endpoints { peer: to, local: Some(from.ip().to_canonical()) };
             self.outbox.slot(ends).extend_from_slice(datagram);
             self.outbox.send(&self.diverted);
         } else if let Ok(socket) = sockets::spoken_by(from) {

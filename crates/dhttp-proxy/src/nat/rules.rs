@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
 use dhttp_proto::Prefix;
-use dhttp_proto::client::Answerers;
+use dhttp_proto::client::Responders;
 use dhttp_proto::translator::{Mapping, Pinhole, SLOTS, Translation};
 
 use super::NatConfig;
@@ -60,7 +60,7 @@ fn content(config: &NatConfig) -> String {
     } else {
         line(&format!("set answers {{ type {address} . inet_service; size 65536; flags dynamic,timeout; }}"));
     }
-    if let Answerers::Caches(prefixes) = &translator.answerers {
+    if let Responders::Caches(prefixes) = &translator.answerers {
         line(&format!("set asked {{ type {address} . inet_service; size 65536; flags dynamic,timeout; }}"));
         let networks: Vec<String> = prefixes
             .iter()
@@ -105,8 +105,8 @@ fn content(config: &NatConfig) -> String {
         format!("meta mark set {LET_IN:#x}")
     };
     let who = match translator.answerers {
-        Answerers::Server | Answerers::Anybody => vec![String::new()],
-        Answerers::Caches(_) => {
+        Responders::Server | Responders::Anybody => vec![String::new()],
+        Responders::Caches(_) => {
             vec![format!("{ip} saddr . tcp dport @asked "), format!("{ip} saddr @caches ")]
         }
     };
@@ -117,8 +117,8 @@ fn content(config: &NatConfig) -> String {
     }
     if !is_translating {
         let who = match translator.answerers {
-            Answerers::Server | Answerers::Anybody => String::new(),
-            Answerers::Caches(_) => format!("{ip} saddr @caches "),
+            Responders::Server | Responders::Anybody => String::new(),
+            Responders::Caches(_) => format!("{ip} saddr @caches "),
         };
         line(&format!(
             "\tiifname \"{outside}\" ct state new {who}{ip} daddr . udp dport @answers meta mark set {LET_IN:#x} accept"
@@ -141,12 +141,12 @@ fn content(config: &NatConfig) -> String {
 }
 
 /// Returns the key of a pinhole: as a type, and as it is found in a packet.
-fn key(family: Family, translation: &Translation, answerers: Answerers) -> (String, String) {
+fn key(family: Family, translation: &Translation, answerers: Responders) -> (String, String) {
     let (ip, address) = (family.name(), family.address());
     let mut parts = Vec::new();
     match answerers {
-        Answerers::Server => parts.push((address, format!("{ip} saddr"))),
-        Answerers::Anybody | Answerers::Caches(_) => {}
+        Responders::Server => parts.push((address, format!("{ip} saddr"))),
+        Responders::Anybody | Responders::Caches(_) => {}
     }
     match translation {
         Translation::To(..) => {}
@@ -161,7 +161,7 @@ fn key(family: Family, translation: &Translation, answerers: Answerers) -> (Stri
 pub(super) struct Holes {
     elements: Elements,
     is_translating: bool,
-    answerers: Answerers,
+    answerers: Responders,
     by_id: bool,
 }
 
@@ -198,7 +198,7 @@ impl Holes {
         let (set, key, id) = (holes(hole.slot), self.key(hole), hole.id.to_bytes());
         let lifetime = Some(hole.lifetime);
         self.elements.add(&Element { set: &set, key: &key, value: None, lifetime })?;
-        if let (Answerers::Caches(_), Some(server)) = (self.answerers, hole.server) {
+        if let (Responders::Caches(_), Some(server)) = (self.answerers, hole.server) {
             let key = place(SocketAddr::new(server, hole.outside.port()));
             self.elements.add(&Element { set: "asked", key: &key, value: None, lifetime })?;
         }
@@ -229,8 +229,8 @@ impl Holes {
 
     fn key(&self, hole: &Pinhole) -> Vec<u8> {
         let mut key = match (self.answerers, hole.server) {
-            (Answerers::Server, Some(server)) => octets(server),
-            (Answerers::Server, None) | (Answerers::Caches(_) | Answerers::Anybody, _) => Vec::new(),
+            (Responders::Server, Some(server)) => octets(server),
+            (Responders::Server, None) | (Responders::Caches(_) | Responders::Anybody, _) => Vec::new(),
         };
         if !self.is_translating {
             key.extend(octets(hole.outside.ip()));

@@ -42,7 +42,7 @@ pub(super) fn own(address: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// Keeps the same port of TCP from others: nobody listens there, as long as no hole leads elsewhere.
-pub(super) fn kept(address: SocketAddr) -> io::Result<Socket> {
+pub(super) fn stored(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.bind(&address.into())?;
     Ok(socket)

@@ -106,10 +106,10 @@ impl Elements {
         });
         message(&mut batch, (BATCH_END, REQUEST, expected), (0, SUBSYSTEM), |_| {});
         (&self.socket).write_all(&batch)?;
-        let mut room = [0; 8_192];
+        let mut buffer = [0; 8_192];
         loop {
-            let length = (&self.socket).read(&mut room)?;
-            match told(room.get(..length).unwrap_or_default(), expected) {
+            let length = (&self.socket).read(&mut buffer)?;
+            match reported(buffer.get(..length).unwrap_or_default(), expected) {
                 None => {}
                 Some(0) => return Ok(()),
                 Some(code) => return Err(io::Error::from_raw_os_error(-code)),
@@ -119,9 +119,9 @@ impl Elements {
 }
 
 /// Returns the kernel's result for the message with this number: 0 or an error below 0. Results of others are old.
-fn told(answer: &[u8], expected: u32) -> Option<i32> {
-    let field = |at: usize| answer.get(at..at + 4)?.try_into().ok();
-    let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+fn reported(response: &[u8], expected: u32) -> Option<i32> {
+    let field = |at: usize| response.get(at..at + 4)?.try_into().ok();
+    let kind = u16::from_ne_bytes(response.get(4..6)?.try_into().ok()?);
     let sequence = u32::from_ne_bytes(field(8)?);
     (kind == NLMSG_ERROR && sequence == expected).then(|| field(16).map(i32::from_ne_bytes))?
 }

@@ -25,13 +25,13 @@ pub(super) struct Health {
 }
 
 /// So many requests in a row without a word, and it is down. One alone may be slow by itself.
-const MOST_SILENT: u32 = 3;
+const MAX_SILENT: u32 = 3;
 /// From falling to the first probe; twice that to the next, and so on.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// But no longer.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// A probe that is answered later has not been answered.
-const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Health {
     pub(super) fn new() -> Arc<Self> {
@@ -77,12 +77,12 @@ impl Health {
     /// It said nothing. `true` as above.
     pub(super) fn said_nothing(&self, why: &str) -> bool {
         self.counters.silent.fetch_add(1, Ordering::Relaxed);
-        self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_SILENT && self.fall(why)
+        self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_SILENT && self.fall(why)
     }
 
     fn fall(&self, why: &str) -> bool {
-        if let Ok(mut said) = self.why.lock() {
-            why.clone_into(&mut said);
+        if let Ok(mut reported) = self.why.lock() {
+            why.clone_into(&mut reported);
         }
         self.counters.up.store(0, Ordering::Relaxed);
         !self.is_down.swap(true, Ordering::AcqRel)
@@ -104,7 +104,7 @@ pub(super) async fn probe(client: Arc<Client>, authority: String, health: Weak<H
     let mut pause = FIRST_PAUSE;
     loop {
         tokio::time::sleep(pause).await;
-        let answered = tokio::time::timeout(PROBE_PATIENCE, client.send(&request)).await;
+        let answered = tokio::time::timeout(PROBE_TIMEOUT, client.send(&request)).await;
         let Some(health) = health.upgrade().filter(|health| health.is_down.load(Ordering::Acquire)) else {
             return;
         };
@@ -112,7 +112,7 @@ pub(super) async fn probe(client: Arc<Client>, authority: String, health: Weak<H
         if matches!(answered, Ok(Ok(_))) {
             return health.heard(&authority);
         }
-        pause = (2 * pause).min(LONGEST_PAUSE);
+        pause = (2 * pause).min(MAX_PAUSE);
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Control([u64; 16]);
 
 /// Values that the kernel gave for a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct ControlValues {
     /// Where it was sent to.
     pub(super) local: Option<IpAddr>,
     /// The address and port that its sender wrote on it, where the socket takes what is for others.
@@ -61,8 +61,8 @@ impl Control {
 ///
 /// # Safety
 /// The header's control bytes must be there, as the kernel left them.
-pub(super) unsafe fn read(header: &libc::msghdr) -> Told {
-    let mut told = Told::default();
+pub(super) unsafe fn read(header: &libc::msghdr) -> ControlValues {
+    let mut reported = ControlValues::default();
     // SAFETY: the caller's promise.
     let mut message = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: not null, so it points at a whole control message.
@@ -73,29 +73,29 @@ pub(super) unsafe fn read(header: &libc::msghdr) -> Told {
             (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                 // SAFETY: a message of this kind holds this structure, at any alignment.
                 let info = unsafe { data.cast::<libc::in_pktinfo>().read_unaligned() };
-                told.local = Some(Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr)).into());
+                reported.local = Some(Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr)).into());
             }
             (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
                 // SAFETY: the same.
                 let info = unsafe { data.cast::<libc::in6_pktinfo>().read_unaligned() };
-                told.local = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+                reported.local = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
             }
             (libc::IPPROTO_IP, libc::IP_ORIGDSTADDR) => {
                 // SAFETY: the same.
                 let name = unsafe { data.cast::<libc::sockaddr_in>().read_unaligned() };
                 let address = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
-                told.written = Some((address, u16::from_be(name.sin_port)).into());
+                reported.written = Some((address, u16::from_be(name.sin_port)).into());
             }
             (libc::IPPROTO_IPV6, libc::IPV6_ORIGDSTADDR) => {
                 // SAFETY: the same.
                 let name = unsafe { data.cast::<libc::sockaddr_in6>().read_unaligned() };
                 let address = Ipv6Addr::from(name.sin6_addr.s6_addr);
-                told.written = Some((address, u16::from_be(name.sin6_port)).into());
+                reported.written = Some((address, u16::from_be(name.sin6_port)).into());
             }
             (libc::SOL_UDP, libc::UDP_GRO) => {
                 // SAFETY: a message of this kind holds a number.
                 let bytes = unsafe { data.cast::<i32>().read_unaligned() };
-                told.segment = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+                reported.segment = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
             }
             // The kernel may know more than we asked for.
             (_, _) => {}
@@ -103,7 +103,7 @@ pub(super) unsafe fn read(header: &libc::msghdr) -> Told {
         // SAFETY: the header and the message are those of above.
         message = unsafe { libc::CMSG_NXTHDR(header, message) };
     }
-    told
+    reported
 }
 
 /// Adds a message behind the first `used` bytes; how many more are used then.

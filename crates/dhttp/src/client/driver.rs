@@ -17,8 +17,8 @@ use rustix::event::epoll::{self, CreateFlags, Event as Ready, EventData, EventFl
 use wire::Time;
 
 use super::exchange::{Event, Via};
-use super::{Command, Note, Question, STOPPED, Shared, plain};
-use crate::batch::{self, Ends, Inbox, Outbox};
+use super::{Command, Note, PendingRequest, STOPPED, Shared, plain};
+use crate::batch::{self, Endpoints, Inbox, Outbox};
 use crate::clock::{Clock, timespec};
 use crate::{random, socket};
 
@@ -33,9 +33,9 @@ pub(super) struct Driver {
     inbox: Inbox,
     connections: BTreeMap<ConnectionId, (TcpStream, SocketAddr)>,
     next: u64,
-    questions: BTreeMap<Id, Question>,
+    questions: BTreeMap<Id, PendingRequest>,
     shared: Arc<Shared>,
-    room: Vec<u8>,
+    buffer: Vec<u8>,
     /// The kernel's setting of Fast Open, until it has been reported.
     fast_open: Option<(u32, bool)>,
     /// Given up to take a connection that there is no descriptor for, and close it.
@@ -79,7 +79,7 @@ impl Driver {
             next: FIRST,
             questions: BTreeMap::new(),
             shared,
-            room: vec![0; 256 << 10],
+            buffer: vec![0; 256 << 10],
             fast_open: socket::fast_open_setting(),
             spare: Some(File::open("/dev/null")?),
         })
@@ -124,7 +124,7 @@ impl Driver {
                     });
                     // That of IPv4 is there always, and first.
                     if let Some((_, outbox)) = self.udp.get_mut(usize::from(!to.is_ipv4())) {
-                        outbox.slot(Ends { peer: to, local: None }).extend_from_slice(&bytes);
+                        outbox.slot(Endpoints { peer: to, local: None }).extend_from_slice(&bytes);
                     }
                 }
                 Output::Head(id, source, head) => {
@@ -216,7 +216,7 @@ impl Driver {
         true
     }
 
-    fn ask(&mut self, question: Question) {
+    fn ask(&mut self, question: PendingRequest) {
         let now = self.clock.now();
         match self.machine.request(now, question.id, question.dhttp, &question.head) {
             Ok(()) => {
@@ -261,14 +261,14 @@ impl Driver {
     fn read(&mut self, id: ConnectionId) {
         let Some((stream, from)) = self.connections.get_mut(&id) else { return };
         let now = self.clock.now();
-        match stream.read(&mut self.room) {
+        match stream.read(&mut self.buffer) {
             Ok(0) => {
                 self.shared.note(&Note::Ended(*from));
                 self.connections.remove(&id);
                 self.machine.handle(now, Input::Ended(id));
             }
             Ok(length) => {
-                let bytes = self.room.get(..length).unwrap_or_default();
+                let bytes = self.buffer.get(..length).unwrap_or_default();
                 self.machine.handle(now, Input::Received(id, bytes));
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
@@ -293,7 +293,7 @@ impl Driver {
             self.poll();
         }
         for index in 0..self.inbox.len() {
-            if let Some((Ends { peer: from, local: _ }, bytes)) = self.inbox.datagram(index) {
+            if let Some((Endpoints { peer: from, local: _ }, bytes)) = self.inbox.datagram(index) {
                 self.shared.note(&if parts::is_part(bytes) {
                     Note::Part(from, bytes.len())
                 } else {

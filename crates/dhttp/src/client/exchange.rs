@@ -72,7 +72,7 @@ struct State {
 }
 
 /// Buffered bytes from which on the sender of events waits.
-const MOST_WAITING: usize = 8 << 20;
+const MAX_WAITING_BYTES: usize = 8 << 20;
 
 impl Exchange {
     pub(super) const fn new(id: Id, sink: Arc<Sink>, shared: Arc<Shared>) -> Self {
@@ -153,7 +153,7 @@ impl Sink {
     /// Gives an event; `false` if nobody wants it.
     pub(super) fn give(&self, event: Event) -> bool {
         let Ok(mut state) = self.state.lock() else { return false };
-        while state.bytes > MOST_WAITING && !state.is_abandoned {
+        while state.bytes > MAX_WAITING_BYTES && !state.is_abandoned {
             state.sleepers += 1;
             let Ok(again) = self.changed.wait(state) else { return false };
             state = again;

@@ -11,11 +11,11 @@ use http1::message::{Event as Part, Fields, Limits, RequestHead, ResponseReader}
 use wire::{Duration, Time};
 
 use super::exchange::{Event, Sink, Via};
-use super::{Note, Question, Shared};
+use super::{Note, PendingRequest, Shared};
 use crate::clock::Clock;
 
 /// Asks in a thread of its own.
-pub(super) fn ask(shared: &Arc<Shared>, question: Question) {
+pub(super) fn ask(shared: &Arc<Shared>, question: PendingRequest) {
     let (shared, sink) = (Arc::clone(shared), Arc::clone(&question.sink));
     let spawned = thread::Builder::new().name("dhttp-plain".to_owned()).spawn(move || {
         if let Err(why) = exchange(&shared, &question) {
@@ -27,14 +27,14 @@ pub(super) fn ask(shared: &Arc<Shared>, question: Question) {
     }
 }
 
-fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
-    let Question { id: _, url, server, dhttp, head, sink } = question;
-    let patience = std::time::Duration::from_nanos(shared.config.patience.as_nanos());
+fn exchange(shared: &Shared, question: &PendingRequest) -> Result<(), String> {
+    let PendingRequest { id: _, url, server, dhttp, head, sink } = question;
+    let timeout = std::time::Duration::from_nanos(shared.config.timeout.as_nanos());
     let failed = |what: &str, error: &io::Error| format!("{what} {server}: {error}");
     shared.note(&Note::Connecting(*server));
     let mut stream =
-        TcpStream::connect_timeout(server, patience).map_err(|error| failed("cannot connect to", &error))?;
-    let set = stream.set_read_timeout(Some(patience)).and_then(|()| stream.set_write_timeout(Some(patience)));
+        TcpStream::connect_timeout(server, timeout).map_err(|error| failed("cannot connect to", &error))?;
+    let set = stream.set_read_timeout(Some(timeout)).and_then(|()| stream.set_write_timeout(Some(timeout)));
     set.map_err(|error| failed("cannot use the connection to", &error))?;
     let mut bytes = Vec::new();
     alone(head, shared.port_field()).encode(&mut bytes);
@@ -50,28 +50,30 @@ fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
 fn read(
     stream: &mut TcpStream,
     (shared, server): (&Shared, SocketAddr),
-    asked: &RequestHead,
+    requested: &RequestHead,
     sink: &Sink,
     hear: impl Fn(&Fields),
 ) -> Result<(), String> {
-    let (clock, patience) = (Clock::start(), shared.config.patience);
+    let (clock, timeout) = (Clock::start(), shared.config.timeout);
     let mut reader = ResponseReader::new(Limits::default());
-    let mut room = vec![0; 65_536];
+    let mut buffer = vec![0; 65_536];
     let (mut is_final, mut interim) = (false, 0);
     loop {
-        if !is_final && clock.now().since(Time::ZERO) > patience {
-            return Err(format!("the server's response has not begun within {patience}"));
+        if !is_final && clock.now().since(Time::ZERO) > timeout {
+            return Err(format!("the server's response has not begun within {timeout}"));
         }
-        let length = stream.read(&mut room).map_err(|error| silence(&error, patience))?;
+        let length = stream.read(&mut buffer).map_err(|error| silence(&error, timeout))?;
         shared.hear_bytes(server.ip(), length);
-        let mut input = room.get(..length).unwrap_or_default();
+        let mut input = buffer.get(..length).unwrap_or_default();
         if length == 0 {
             return match reader.end_of_stream().map_err(|fault| fault.to_string())? {
                 true => Ok(()),
                 false => Err("the server closed the connection without a response".to_owned()),
             };
         }
-        while let Some(part) = reader.read(&mut input, &asked.method).map_err(|fault| fault.to_string())? {
+        while let Some(part) =
+            reader.read(&mut input, &requested.method).map_err(|fault| fault.to_string())?
+        {
             let wanted = match part {
                 Part::Head(head, _) if head.is_interim() => {
                     interim += 1;
@@ -97,10 +99,10 @@ fn read(
 }
 
 /// Why nothing could be read: the system's word for a wait that is over says nothing to a reader.
-fn silence(error: &io::Error, patience: Duration) -> String {
+fn silence(error: &io::Error, timeout: Duration) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("the server has sent nothing for {patience}")
+            format!("the server has sent nothing for {timeout}")
         }
         _another => error.to_string(),
     }

@@ -49,7 +49,7 @@ struct Account {
 
 /// A connection in its client's account, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct ConnectionSlot {
     clients: Arc<Clients>,
     client: IpAddr,
     body_bytes: u64,
@@ -72,7 +72,7 @@ impl Clients {
     }
 
     /// Enters a connection of that address; `None` if its client has too many.
-    pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Seat> {
+    pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         let client = client_of(address);
         let mut accounts = self.accounts.lock().ok()?;
         let account = accounts.of.entry(client).or_default();
@@ -81,7 +81,7 @@ impl Clients {
         }
         account.connections += 1;
         drop(accounts);
-        Some(Seat { clients: Arc::clone(self), client, body_bytes: 0 })
+        Some(ConnectionSlot { clients: Arc::clone(self), client, body_bytes: 0 })
     }
 
     /// Bytes of bodies that are buffered now.
@@ -90,7 +90,7 @@ impl Clients {
     }
 }
 
-impl Seat {
+impl ConnectionSlot {
     /// The client's address, as [`client_of`] has it.
     pub(super) const fn client(&self) -> IpAddr {
         self.client
@@ -127,7 +127,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.release();
         let Ok(mut accounts) = self.clients.accounts.lock() else { return };

@@ -7,26 +7,26 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
-use dhttp_proto::server::{self as machine, Ignored, Input, Response, Stream, Ticket, Verdict};
+use dhttp_proto::server::{self as machine, IgnoreReason, Input, Response as _, Stream, Ticket, Verdict};
 use dhttp_proto::token::Token;
 use dhttp_proto::{Id, Server as Machine};
 use http1::message::RequestHead;
 use wire::Time;
 
-use super::desk::Asked;
-use super::head::{self, Today};
-use super::opened::OpenedConnections;
-use super::worker::{Parts, Worker};
-use crate::batch::{BATCH, Ends, Outbox};
+use super::date_header::{self, DateHeader};
+use super::deferred_requests::RequestChannel;
+use super::opened_connections::OpenedConnections;
+use super::worker::{Worker, WorkerParts};
+use crate::batch::{BATCH, Endpoints, Outbox};
 use crate::counters::{Counters, add, count};
-use crate::handler::{Answer, Body, Handler, Request, Shown};
-use crate::later::Reply;
+use crate::deferred::Reply;
+use crate::handler::{Body, Handler, Outcome, Request, Response};
 use crate::log::{self, Log};
 
 /// So many, and then it is the connections' turn.
 const TURN_DATAGRAMS: usize = 8 * BATCH;
 /// Answers that wait to be sent with one call.
-const MOST_WAITING: usize = 4 * BATCH;
+const MAX_WAITING: usize = 4 * BATCH;
 
 impl<H: Handler> Worker<H> {
     /// Takes datagrams and answers them.
@@ -39,7 +39,7 @@ impl<H: Handler> Worker<H> {
             self.today.look(now);
             for index in 0..self.inbox.len() {
                 self.datagram(now, index);
-                if self.outbox.len() >= MOST_WAITING {
+                if self.outbox.len() >= MAX_WAITING {
                     self.send();
                 }
             }
@@ -75,7 +75,7 @@ impl<H: Handler> Worker<H> {
     }
 
     fn datagram(&mut self, now: Time, index: usize) {
-        let Parts { inbox, handler, desk, mut way } = self.parts();
+        let WorkerParts { inbox, handler, desk, mut way } = self.parts();
         let Some((ends, bytes)) = inbox.datagram(index) else {
             return count(&way.counters.ignored_malformed);
         };
@@ -83,7 +83,7 @@ impl<H: Handler> Worker<H> {
         // What was written to our own port was meant for us.
         let on_its_way_to = inbox.written_to(index).filter(|to| to.port() != way.local.port());
         // And what was not is answered in our own name all the same.
-        let ends = if on_its_way_to.is_some() { Ends { local: None, ..ends } } else { ends };
+        let ends = if on_its_way_to.is_some() { Endpoints { local: None, ..ends } } else { ends };
         let (ticket, head) = match way.machine.receive(now, ends.peer, bytes) {
             Verdict::Serve(ticket, head) => {
                 if ticket.is_resend() {
@@ -97,14 +97,14 @@ impl<H: Handler> Worker<H> {
                 return;
             }
             Verdict::Ignore(why) => {
-                if matches!(why, Ignored::Answered | Ignored::InProgress) {
+                if matches!(why, IgnoreReason::Answered | IgnoreReason::InProgress) {
                     count(&way.counters.resent);
                 }
                 return count(match why {
-                    Ignored::Source => &way.counters.ignored_source,
-                    Ignored::Malformed(_) => &way.counters.ignored_malformed,
-                    Ignored::Limited => &way.counters.ignored_limited,
-                    Ignored::Answered | Ignored::InProgress => &way.counters.ignored_answered,
+                    IgnoreReason::Source => &way.counters.ignored_source,
+                    IgnoreReason::Malformed(_) => &way.counters.ignored_malformed,
+                    IgnoreReason::Limited => &way.counters.ignored_limited,
+                    IgnoreReason::Answered | IgnoreReason::InProgress => &way.counters.ignored_answered,
                 });
             }
         };
@@ -113,17 +113,22 @@ impl<H: Handler> Worker<H> {
         let request =
             Request::of_datagram(&head).on_its_way_to(on_its_way_to).from_client(proved).within(budget);
         handler.show(now, &request, |shown| match shown {
-            Shown::Kept(answer) => way.answer(now, (ends, ticket), &request, answer),
-            Shown::Given(Reply::Now(answer)) => way.answer(now, (ends, ticket), &request, &answer),
-            Shown::Given(Reply::PlainHttp) => way.refer(ends, ticket),
-            Shown::Given(Reply::Later(later)) if desk.is_full(proved) => {
+            Outcome::Kept(response) => way.respond(now, (ends, ticket), &request, response),
+            Outcome::Given(Reply::Now(response)) => way.respond(now, (ends, ticket), &request, &response),
+            Outcome::Given(Reply::PlainHttp) => way.refer(ends, ticket),
+            Outcome::Given(Reply::Later(later)) if desk.is_full(proved) => {
                 drop(later);
-                way.answer(now, (ends, ticket), &request, &Answer::text(503, "503 Service Unavailable"));
+                way.respond(now, (ends, ticket), &request, &Response::text(503, "503 Service Unavailable"));
             }
-            Shown::Given(Reply::Later(later)) => {
+            Outcome::Given(Reply::Later(later)) => {
                 // Resends have no answer until this one has.
                 way.machine.defer(&ticket);
-                desk.wait(now, later, proved, Asked::Datagram(Box::new((ends, ticket, head.to_head()))));
+                desk.wait(
+                    now,
+                    later,
+                    proved,
+                    RequestChannel::Datagram(Box::new((ends, ticket, head.to_head()))),
+                );
             }
         });
     }
@@ -142,51 +147,57 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Tells a client that has waited to retry over plain HTTP.
-    pub(super) fn refer_datagram(&mut self, ends: Ends, ticket: Ticket) {
+    pub(super) fn refer_datagram(&mut self, ends: Endpoints, ticket: Ticket) {
         self.parts().way.refer(ends, ticket);
         self.send();
     }
 
     /// Answers a request that had to wait.
-    pub(super) fn answer_datagram(
+    pub(super) fn respond_datagram(
         &mut self,
         now: Time,
-        ends: Ends,
+        ends: Endpoints,
         ticket: Ticket,
         head: &RequestHead,
-        answer: &Answer,
+        response: &Response,
     ) {
         self.today.look(now);
         let request = Request::of_connection(head, &[]);
-        self.parts().way.answer(now, (ends, ticket), &request, answer);
+        self.parts().way.respond(now, (ends, ticket), &request, response);
         self.send();
     }
 }
 
 /// The way of an answer to a datagram: what of the thread has to do with it.
-pub(super) struct Way<'a> {
+pub(super) struct DatagramContext<'a> {
     pub(super) machine: &'a mut Machine,
     pub(super) opened: &'a mut OpenedConnections,
     pub(super) outbox: &'a mut Outbox,
     pub(super) epoll: &'a OwnedFd,
-    pub(super) today: &'a Today,
+    pub(super) today: &'a DateHeader,
     pub(super) counters: &'a Counters,
     pub(super) log: Option<&'a Log>,
     pub(super) local: SocketAddr,
     pub(super) fast_open: bool,
 }
 
-impl Way<'_> {
+impl DatagramContext<'_> {
     /// Tells the client to retry over plain HTTP.
-    fn refer(&mut self, ends: Ends, ticket: Ticket) {
+    fn refer(&mut self, ends: Endpoints, ticket: Ticket) {
         self.outbox.slot(ends).extend_from_slice(&ticket.id.to_bytes());
         self.machine.abandon(ticket);
         count(&self.counters.referred);
     }
 
-    fn answer(&mut self, now: Time, (ends, ticket): (Ends, Ticket), request: &Request<'_>, answer: &Answer) {
-        let body = (!request.is_head() && !answer.is_bodiless()).then_some(&answer.body);
-        let response = Described { answer, body, today: self.today };
+    fn respond(
+        &mut self,
+        now: Time,
+        (ends, ticket): (Endpoints, Ticket),
+        request: &Request<'_>,
+        reply: &Response,
+    ) {
+        let body = (!request.is_head() && !reply.is_bodiless()).then_some(&reply.body);
+        let response = Described { response: reply, body, today: self.today };
         let mut outbox = Leaving { outbox: self.outbox, ends };
         let way = match self.machine.respond(now, ticket, &response, &mut outbox) {
             machine::Reply::Datagrams { parts } => {
@@ -202,12 +213,12 @@ impl Way<'_> {
         };
         if let Some(log) = self.log {
             let bytes = response.body_bytes();
-            log.line(self.today.second(), ends.peer.ip(), request, answer.status, bytes, way);
+            log.line(self.today.second(), ends.peer.ip(), request, reply.status, bytes, way);
         }
     }
 
     /// Sends an answer on a connection, which is opened first if it is new.
-    fn stream(&mut self, now: Time, ends: Ends, stream: Stream, body: Option<&Body>) -> log::Channel {
+    fn stream(&mut self, now: Time, ends: Endpoints, stream: Stream, body: Option<&Body>) -> log::Channel {
         let Stream { connection, opens, id, head } = stream;
         if let Some(client) = opens {
             // From where it was asked, as datagrams are.
@@ -231,12 +242,12 @@ impl Way<'_> {
 /// Datagrams to one client, among those of others.
 struct Leaving<'a> {
     outbox: &'a mut Outbox,
-    ends: Ends,
+    ends: Endpoints,
 }
 
 impl machine::Outbox for Leaving<'_> {
     fn begin(&mut self, destination: SocketAddr) -> &mut Vec<u8> {
-        self.outbox.slot(Ends { peer: destination, ..self.ends })
+        self.outbox.slot(Endpoints { peer: destination, ..self.ends })
     }
 
     fn discard(&mut self) {
@@ -246,22 +257,22 @@ impl machine::Outbox for Leaving<'_> {
 
 /// An answer, and the body that is sent of it.
 struct Described<'a> {
-    answer: &'a Answer,
+    response: &'a Response,
     body: Option<&'a Body>,
-    today: &'a Today,
+    today: &'a DateHeader,
 }
 
-impl Response for Described<'_> {
+impl machine::Response for Described<'_> {
     fn status(&self) -> u16 {
-        self.answer.status
+        self.response.status
     }
 
     fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        head::fields(self.answer, self.today)
+        date_header::fields(self.response, self.today)
     }
 
     fn write_head(&self, token: Option<&Token>, out: &mut Vec<u8>) {
-        head::write(out, self.answer, self.today, token);
+        date_header::write(out, self.response, self.today, token);
     }
 
     fn body_bytes(&self) -> u64 {
@@ -285,7 +296,8 @@ fn write_body(slot: &mut Vec<u8>, body: Option<&Body>, range: Range<u64>) {
             let (start, length) = (slot.len(), place(range.end - range.start));
             slot.resize(start + length, 0);
             // A file that has become shorter gives a datagram that is shorter than its head says: it is thrown away.
-            let read = slot.get_mut(start..).map_or(Ok(0), |room| file.read_at(room, *offset + range.start));
+            let read =
+                slot.get_mut(start..).map_or(Ok(0), |buffer| file.read_at(buffer, *offset + range.start));
             slot.truncate(start + read.unwrap_or(0));
         }
     }

@@ -13,33 +13,33 @@ use std::sync::Arc;
 use dhttp_proto::Server as Machine;
 use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
 use http1::message::{Fields, RequestHead, Version};
-use http1::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
+use http1::server::{Input, Output, RequestId, Response as Http1Response, ResponseBody, ServerConnection};
 use wire::Time;
 
-use super::clients::Seat;
-use super::desk::{Asked, Desk};
-use super::head::Today;
+use super::clients::ConnectionSlot;
+use super::date_header::DateHeader;
+use super::deferred_requests::{DeferredRequests, RequestChannel};
 use super::queue::Queue;
 use crate::counters::{Counters, count};
+use crate::deferred::{NO_RESPONSE, Reply};
 use crate::fields::copy;
-use crate::handler::{Answer, Body, Handler, Request};
-use crate::later::{NO_ANSWER, Reply};
+use crate::handler::{Body, Handler, Request, Response};
 use crate::socket;
 
 /// A connection of a client.
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(super) struct PlainConnection {
     pub(super) stream: TcpStream,
     pub(super) client: IpAddr,
     pub(super) is_watched_for: (bool, bool),
     machine: ServerConnection,
     queue: Queue,
     /// Its place in its client's account.
-    pub(super) seat: Seat,
+    pub(super) seat: ConnectionSlot,
     request: Option<(RequestId, RequestHead, Vec<u8>)>,
     /// One whose answer comes later.
     promised: Option<(RequestId, RequestHead)>,
-    file: Option<Rest>,
+    file: Option<FileRest>,
     /// When it last took bytes, or had none to take.
     progress: Time,
     /// Since when it has had something to take, or was judged last, and how many bytes it has taken since.
@@ -49,7 +49,7 @@ pub(super) struct Plain {
 
 /// Rest of a file that the state machine has not received yet.
 #[derive(Debug)]
-struct Rest {
+struct FileRest {
     id: RequestId,
     file: Arc<File>,
     at: u64,
@@ -67,35 +67,35 @@ enum End {
 }
 
 /// Callback for each response, for the log and the counters.
-pub(super) type Answered<'a> = &'a mut dyn FnMut(&Request<'_>, u16, u64);
+pub(super) type ResponseCallback<'a> = &'a mut dyn FnMut(&Request<'_>, u16, u64);
 
 /// Context that a connection needs of its thread.
-pub(super) struct Around<'a, H> {
+pub(super) struct ConnectionContext<'a, H> {
     pub(super) now: Time,
     pub(super) handler: &'a mut H,
     /// Fields of every answer.
-    pub(super) today: &'a Today,
+    pub(super) today: &'a DateHeader,
     /// Maker of tokens for clients that name the port on which they accept connections.
     pub(super) tokens: &'a Machine,
     /// For what comes in.
-    pub(super) room: &'a mut [u8],
+    pub(super) buffer: &'a mut [u8],
     pub(super) body_bytes: usize,
     /// Counters of clients.
     pub(super) counters: &'a Counters,
     /// For answers that come later, and the number of this connection there.
-    pub(super) desk: &'a mut Desk,
+    pub(super) desk: &'a mut DeferredRequests,
     pub(super) number: u64,
-    pub(super) answered: Answered<'a>,
+    pub(super) answered: ResponseCallback<'a>,
 }
 
 /// Parts of a file that are read at once.
 const PART_BYTES: usize = 64 << 10;
 
-impl Plain {
+impl PlainConnection {
     pub(super) fn new(
         stream: TcpStream,
         client: IpAddr,
-        seat: Seat,
+        seat: ConnectionSlot,
         machine: ServerConnection,
         now: Time,
     ) -> Self {
@@ -116,12 +116,12 @@ impl Plain {
     }
 
     /// Reads what came in, answers and writes. `false`: it is over, and to be dropped.
-    pub(super) fn ready<H: Handler>(&mut self, around: &mut Around<'_, H>) -> bool {
+    pub(super) fn ready<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) -> bool {
         if self.is_reading() {
-            match self.stream.read(around.room) {
+            match self.stream.read(around.buffer) {
                 Ok(0) => self.machine.handle(around.now, Input::EndOfStream),
                 Ok(length) => {
-                    let bytes = around.room.get(..length).unwrap_or_default();
+                    let bytes = around.buffer.get(..length).unwrap_or_default();
                     self.machine.handle(around.now, Input::Received(bytes));
                 }
                 Err(error) if is_temporary(&error) => {}
@@ -132,7 +132,7 @@ impl Plain {
     }
 
     /// The same without reading: a moment has come, or there is room to write.
-    pub(super) fn go_on<H: Handler>(&mut self, around: &mut Around<'_, H>) -> bool {
+    pub(super) fn go_on<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) -> bool {
         loop {
             if !self.poll(around) {
                 return false;
@@ -168,8 +168,8 @@ impl Plain {
     }
 
     /// Whether the client has taken nothing for longer than this, though something waits.
-    pub(super) fn is_stalled(&self, now: Time, patience: wire::Duration) -> bool {
-        !self.queue.is_empty() && now.since(self.progress) > patience
+    pub(super) fn is_stalled(&self, now: Time, timeout: wire::Duration) -> bool {
+        !self.queue.is_empty() && now.since(self.progress) > timeout
     }
 
     /// Whether the client has taken fewer bytes per second than this for so long, though something waits.
@@ -205,12 +205,12 @@ impl Plain {
         !self.queue.is_empty()
     }
 
-    fn poll<H: Handler>(&mut self, around: &mut Around<'_, H>) -> bool {
+    fn poll<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) -> bool {
         loop {
             match self.machine.poll(around.now) {
                 Output::Request(id, head) => self.request = Some((id, head, Vec::new())),
                 Output::RequestBody(_, part) => self.body(around, &part),
-                Output::RequestEnd(_) => self.answer(around),
+                Output::RequestEnd(_) => self.serve_request(around),
                 Output::RequestAborted(_) => {
                     (self.request, self.promised, self.file) = (None, None, None);
                     self.seat.release();
@@ -232,54 +232,59 @@ impl Plain {
     }
 
     /// Buffers a part of a body for a handler that looks at it. What is too much is refused before its end.
-    fn body<H: Handler>(&mut self, around: &mut Around<'_, H>, part: &[u8]) {
+    fn body<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>, part: &[u8]) {
         let Some((_, _, body)) = self.request.as_mut().filter(|_| around.handler.takes_bodies()) else {
             return;
         };
-        let answer = if body.len() + part.len() > around.body_bytes {
+        let response = if body.len() + part.len() > around.body_bytes {
             count(&around.counters.bodies_too_long);
-            Answer::text(413, "413 Content Too Large")
+            Response::text(413, "413 Content Too Large")
         } else if !self.seat.reserve(part.len()) {
             count(&around.counters.bodies_unbuffered);
-            Answer::text(503, "503 Service Unavailable: too many bodies wait")
+            Response::text(503, "503 Service Unavailable: too many bodies wait")
         } else {
             return body.extend_from_slice(part);
         };
         if let Some((id, head, _)) = self.request.take() {
-            self.respond(around, id, &head, answer, Fields::new());
+            self.respond(around, id, &head, response, Fields::new());
         }
     }
 
-    fn answer<H: Handler>(&mut self, around: &mut Around<'_, H>) {
+    fn serve_request<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) {
         let Some((id, head, body)) = self.request.take() else { return };
         let request = Request::of_connection(&head, &body).from_client(Some(self.client.to_canonical()));
-        match around.handler.answer(around.now, &request) {
-            Reply::Now(answer) => self.respond(around, id, &head, answer, Fields::new()),
+        match around.handler.respond(around.now, &request) {
+            Reply::Now(response) => self.respond(around, id, &head, response, Fields::new()),
             Reply::PlainHttp => {
                 // This is plain HTTP, and the client is known.
-                let answer = Answer::text(500, NO_ANSWER);
-                self.respond(around, id, &head, answer, Fields::new());
+                let response = Response::text(500, NO_RESPONSE);
+                self.respond(around, id, &head, response, Fields::new());
             }
             Reply::Later(_) if around.desk.is_full(Some(self.client)) => {
-                let answer = Answer::text(503, "503 Service Unavailable");
-                self.respond(around, id, &head, answer, Fields::new());
+                let response = Response::text(503, "503 Service Unavailable");
+                self.respond(around, id, &head, response, Fields::new());
             }
             Reply::Later(later) => {
                 self.promised = Some((id, head));
-                around.desk.wait(around.now, later, Some(self.client), Asked::Connection(around.number));
+                around.desk.wait(
+                    around.now,
+                    later,
+                    Some(self.client),
+                    RequestChannel::Connection(around.number),
+                );
             }
         }
     }
 
     /// The answer that was promised has come, with trailers perhaps. `false`: the connection is over, and to be dropped.
-    pub(super) fn answer_now<H: Handler>(
+    pub(super) fn respond_now<H: Handler>(
         &mut self,
-        around: &mut Around<'_, H>,
-        answer: Answer,
+        around: &mut ConnectionContext<'_, H>,
+        response: Response,
         trailers: Fields,
     ) -> bool {
         if let Some((id, head)) = self.promised.take() {
-            self.respond(around, id, &head, answer, trailers);
+            self.respond(around, id, &head, response, trailers);
         }
         self.go_on(around)
     }
@@ -287,7 +292,7 @@ impl Plain {
     /// Something is to be said before that answer comes. `false`: as above.
     pub(super) fn say<H: Handler>(
         &mut self,
-        around: &mut Around<'_, H>,
+        around: &mut ConnectionContext<'_, H>,
         status: u16,
         fields: &Fields,
     ) -> bool {
@@ -300,42 +305,47 @@ impl Plain {
 
     fn respond<H: Handler>(
         &mut self,
-        around: &mut Around<'_, H>,
+        around: &mut ConnectionContext<'_, H>,
         id: RequestId,
         head: &RequestHead,
-        answer: Answer,
+        response: Response,
         trailers: Fields,
     ) {
         self.seat.release();
         let request = Request::of_connection(head, &[]);
-        let has_body = !request.is_head() && !answer.is_bodiless();
-        let bytes = if has_body { answer.body.len() } else { 0 };
-        (around.answered)(&request, answer.status, bytes);
+        let has_body = !request.is_head() && !response.is_bodiless();
+        let bytes = if has_body { response.body.len() } else { 0 };
+        (around.answered)(&request, response.status, bytes);
         if has_body && takes_trailers(head) && trailers.iter().next().is_some() {
-            return self.respond_with(around, id, head, answer, trailers);
+            return self.respond_with(around, id, head, response, trailers);
         }
-        let (body, rest) = match answer.body {
+        let (body, rest) = match response.body {
             Body::Whole(bytes) => (ResponseBody::Whole(bytes), None),
             Body::File { file, offset, length } => {
-                let rest = Rest { id, file, at: offset, end: offset + length, trailers: Fields::new() };
+                let rest = FileRest { id, file, at: offset, end: offset + length, trailers: Fields::new() };
                 (ResponseBody::Length(length), has_body.then_some(rest))
             }
             Body::Described(length) => (length.map_or(ResponseBody::Unknown, ResponseBody::Length), None),
         };
-        let beside = self.beside(around, head, &answer.fields);
-        let fields = [&*answer.fields, &*beside];
-        match self.machine.respond_sharing(around.now, id, answer.status, fields, body) {
+        let beside = self.beside(around, head, &response.fields);
+        let fields = [&*response.fields, &*beside];
+        match self.machine.respond_sharing(around.now, id, response.status, fields, body) {
             Ok(()) => self.file = rest,
             // A handler that answers with what cannot be sent, or a client that has gone meanwhile.
             Err(_) => {
-                let _ = self.machine.respond(around.now, id, Response::empty(500));
+                let _ = self.machine.respond(around.now, id, Http1Response::empty(500));
             }
         }
     }
 
     /// The fields of this second that a response with these fields has beside them, and a token if its request names the port
     /// on which the client accepts connections: the handshake of this connection has proved the client's address.
-    fn beside<'a, H>(&self, around: &Around<'a, H>, head: &RequestHead, fields: &Fields) -> Cow<'a, Fields> {
+    fn beside<'a, H>(
+        &self,
+        around: &ConnectionContext<'a, H>,
+        head: &RequestHead,
+        fields: &Fields,
+    ) -> Cow<'a, Fields> {
         let beside = around.today.beside(fields);
         let port = head.fields.get(PORT_FIELD).and_then(read_port);
         let client = port.map(|port| SocketAddr::new(self.client, port));
@@ -352,29 +362,29 @@ impl Plain {
     /// Gives an answer in chunks, with trailers behind them.
     fn respond_with<H>(
         &mut self,
-        around: &mut Around<'_, H>,
+        around: &mut ConnectionContext<'_, H>,
         id: RequestId,
         head: &RequestHead,
-        answer: Answer,
+        response: Response,
         trailers: Fields,
     ) {
-        let mut fields = Fields::clone(&answer.fields);
+        let mut fields = Fields::clone(&response.fields);
         let names: Vec<&[u8]> = trailers.iter().map(|(name, _)| name).collect();
         copy(&mut fields, b"Trailer", &names.join(&b", "[..]));
-        let beside = self.beside(around, head, &answer.fields);
+        let beside = self.beside(around, head, &response.fields);
         let body = ResponseBody::Unknown;
-        if self.machine.respond_sharing(around.now, id, answer.status, [&fields, &*beside], body).is_err() {
-            let _ = self.machine.respond(around.now, id, Response::empty(500));
+        if self.machine.respond_sharing(around.now, id, response.status, [&fields, &*beside], body).is_err() {
+            let _ = self.machine.respond(around.now, id, Http1Response::empty(500));
             return;
         }
         // As for a file below: misuse means that the client has gone.
-        match answer.body {
+        match response.body {
             Body::Whole(bytes) => {
                 let _ = self.machine.send_part(id, &bytes);
                 let _ = self.machine.finish_with(around.now, id, &trailers);
             }
             Body::File { file, offset, length } => {
-                self.file = Some(Rest { id, file, at: offset, end: offset + length, trailers });
+                self.file = Some(FileRest { id, file, at: offset, end: offset + length, trailers });
             }
             // It describes a body that is elsewhere: nothing that a GET is answered with.
             Body::Described(_) => {
@@ -388,7 +398,8 @@ impl Plain {
         let Some(rest) = &mut self.file else { return false };
         let mut part = [0; PART_BYTES];
         let wanted = usize::try_from(rest.end - rest.at).unwrap_or(PART_BYTES).min(PART_BYTES);
-        let read = part.get_mut(..wanted).map_or(Ok(0), |room| rest.file.read_at(room, rest.at)).unwrap_or(0);
+        let read =
+            part.get_mut(..wanted).map_or(Ok(0), |buffer| rest.file.read_at(buffer, rest.at)).unwrap_or(0);
         rest.at += read as u64;
         let id = rest.id;
         // Misuse means that the client has gone, which the machine tells by itself; a file that has become shorter

@@ -35,7 +35,7 @@ pub struct Written {
     /// Bytes that were taken.
     pub bytes: u64,
     /// Answers that were taken to their last byte.
-    pub answers: usize,
+    pub responses: usize,
     /// The connection takes no more for now.
     pub is_full: bool,
 }
@@ -43,7 +43,7 @@ pub struct Written {
 /// Payload of a SYN over Ethernet: 1,500 bytes without two headers and the maximum of options.
 const SYN_BYTES: usize = 1_420;
 /// Pieces that are written at once.
-const MOST_PARTS: usize = 32;
+const MAX_PARTS: usize = 32;
 /// A connection writes so much before it is the next one's turn.
 const TURN_BYTES: u64 = 512 << 10;
 
@@ -75,7 +75,7 @@ impl Queue {
         let wanted = SYN_BYTES.saturating_sub(start).min(usize::try_from(*length).unwrap_or(SYN_BYTES));
         head.resize(start + wanted, 0);
         // What cannot be read now is an error when the file's turn comes.
-        let read = head.get_mut(start..).map_or(Ok(0), |room| file.read_at(room, *offset)).unwrap_or(0);
+        let read = head.get_mut(start..).map_or(Ok(0), |buffer| file.read_at(buffer, *offset)).unwrap_or(0);
         head.truncate(start + read);
         self.push_bytes(head);
         self.pieces.push_back(Piece::File(Arc::clone(file), *offset + read as u64, *offset + *length));
@@ -106,7 +106,7 @@ impl Queue {
         loop {
             while let Some(front) = self.pieces.front() {
                 match front {
-                    Piece::End => written.answers += 1,
+                    Piece::End => written.responses += 1,
                     Piece::Bytes(bytes, at) if *at >= bytes.len() => {}
                     Piece::Shared(bytes, at) if *at >= bytes.len() => {}
                     Piece::File(_, at, end) if at >= end => {}
@@ -135,7 +135,7 @@ impl Queue {
             let sent = sendfile(stream, &**file, Some(at), count)?;
             return if sent == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(sent) };
         }
-        let mut parts = [IoSlice::new(&[]); MOST_PARTS];
+        let mut parts = [IoSlice::new(&[]); MAX_PARTS];
         let (mut used, mut flags) = (0, libc::MSG_DONTWAIT);
         for piece in &self.pieces {
             let (bytes, at) = match piece {
@@ -201,7 +201,7 @@ mod tests {
         queue.push_bytes(b"file ".to_vec());
         queue.push_body(&Body::File { file: Arc::clone(&file), offset: 2, length: 5 });
         queue.push_end();
-        assert_eq!(queue.write(&sender).unwrap(), Written { bytes: 20, answers: 2, is_full: false });
+        assert_eq!(queue.write(&sender).unwrap(), Written { bytes: 20, responses: 2, is_full: false });
         queue.push_body(&Body::File { file, offset: 8, length: 5 });
         assert!(queue.write(&sender).is_err(), "the file is shorter than was said");
         drop(sender);

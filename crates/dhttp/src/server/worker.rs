@@ -18,20 +18,20 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use wire::{Duration, Time};
 
 use super::alarm::Alarm;
-use super::clients::{Clients, Seat, client_of};
-use super::datagrams::Way;
-use super::desk::{Asked, Desk};
-use super::head::Today;
+use super::clients::{Clients, ConnectionSlot, client_of};
+use super::datagrams::DatagramContext;
+use super::date_header::DateHeader;
+use super::deferred_requests::{DeferredRequests, RequestChannel};
 use super::keys::Keys;
-use super::opened::OpenedConnections;
-use super::plain::{Around, Plain};
-use super::{Said, ServerConfig, Shared};
+use super::opened_connections::OpenedConnections;
+use super::plain::{ConnectionContext, PlainConnection};
+use super::{LiveConfig, ServerConfig, Shared};
 use crate::batch::{Inbox, Outbox};
 use crate::clock::Clock;
 use crate::counters::{Counters, count, set};
+use crate::deferred::{NO_RESPONSE, ResponseEvent};
 use crate::descriptors::limit_now;
-use crate::handler::{Answer, Handler};
-use crate::later::{NO_ANSWER, Word};
+use crate::handler::{Handler, Response};
 use crate::log::{self, Log};
 use crate::socket;
 
@@ -44,11 +44,11 @@ pub(super) struct Sockets {
 }
 
 /// Parts of a worker that are borrowed together.
-pub(super) struct Parts<'a, H> {
+pub(super) struct WorkerParts<'a, H> {
     pub(super) inbox: &'a mut Inbox,
     pub(super) handler: &'a mut H,
-    pub(super) desk: &'a mut Desk,
-    pub(super) way: Way<'a>,
+    pub(super) desk: &'a mut DeferredRequests,
+    pub(super) way: DatagramContext<'a>,
 }
 
 /// One thread of a server.
@@ -63,17 +63,17 @@ pub(super) struct Worker<H> {
     pub(super) inbox: Inbox,
     pub(super) outbox: Outbox,
     /// Buffer for data received on connections of clients.
-    room: Box<[u8]>,
-    pub(super) today: Today,
+    buffer: Box<[u8]>,
+    pub(super) today: DateHeader,
     pub(super) counters: Arc<Counters>,
     pub(super) log: Option<Arc<Log>>,
-    desk: Desk,
+    desk: DeferredRequests,
     alarm: Alarm,
     index: usize,
     config: ServerConfig,
     keys: Keys,
     epoch: u64,
-    plain: BTreeMap<u64, Plain>,
+    plain: BTreeMap<u64, PlainConnection>,
     /// The numbers of each client's connections.
     of_client: BTreeMap<IpAddr, BTreeSet<u64>>,
     clients: Arc<Clients>,
@@ -90,13 +90,13 @@ pub(super) struct Worker<H> {
 const UDP: u64 = 0;
 const LISTENER: u64 = 2;
 const WAKER: u64 = 4;
-const DESK: u64 = 6;
+const MAILBOX: u64 = 6;
 const ALARM: u64 = 8;
 /// Even numbers from here on are connections of clients; odd ones are connections to clients.
 const PLAIN: u64 = 10;
 
 /// So much of a connection of a client is read at once.
-const ROOM_BYTES: usize = 16_384;
+const READ_BUFFER_BYTES: usize = 16_384;
 
 /// Connections that are looked at for one that makes way.
 const LOOKED_AT: usize = 64;
@@ -120,11 +120,11 @@ impl<H: Handler> Worker<H> {
         if let Some(waker) = shared.wakers.get(index) {
             epoll::add(&epoll, waker, EventData::new_u64(WAKER), EventFlags::IN)?;
         }
-        let desk = Desk::new()?;
-        epoll::add(&epoll, desk.waker(), EventData::new_u64(DESK), EventFlags::IN)?;
+        let desk = DeferredRequests::new()?;
+        epoll::add(&epoll, desk.waker(), EventData::new_u64(MAILBOX), EventFlags::IN)?;
         let alarm = Alarm::new()?;
         epoll::add(&epoll, alarm.timer(), EventData::new_u64(ALARM), EventFlags::IN)?;
-        let Said { handler, log } = shared.said.lock().map_err(|_| io::ErrorKind::Other)?.clone();
+        let LiveConfig { handler, log } = shared.live.lock().map_err(|_| io::ErrorKind::Other)?.clone();
         let local = sockets.udp.local_addr()?;
         let mut dhttp = config.dhttp;
         dhttp.connections = (dhttp.connections / config.threads.max(1)).max(1);
@@ -142,8 +142,8 @@ impl<H: Handler> Worker<H> {
             opened: OpenedConnections::default(),
             inbox: Inbox::default(),
             outbox: Outbox::default(),
-            room: vec![0; ROOM_BYTES].into(),
-            today: Today::at_port(local.port()),
+            buffer: vec![0; READ_BUFFER_BYTES].into(),
+            today: DateHeader::at_port(local.port()),
             counters,
             log,
             desk,
@@ -184,12 +184,12 @@ impl<H: Handler> Worker<H> {
 
     /// Whether nothing that was begun is unfinished.
     fn is_done(&self) -> bool {
-        self.opened.are_done() && self.desk.is_empty() && self.plain.values().all(Plain::is_idle)
+        self.opened.are_done() && self.desk.is_empty() && self.plain.values().all(PlainConnection::is_idle)
     }
 
     /// Borrows the parts that handle datagrams, each on its own.
-    pub(super) fn parts(&mut self) -> Parts<'_, H> {
-        let way = Way {
+    pub(super) fn parts(&mut self) -> WorkerParts<'_, H> {
+        let way = DatagramContext {
             machine: &mut self.machine,
             opened: &mut self.opened,
             outbox: &mut self.outbox,
@@ -200,7 +200,7 @@ impl<H: Handler> Worker<H> {
             local: self.local,
             fast_open: self.sockets.fast_open,
         };
-        Parts { inbox: &mut self.inbox, handler: &mut self.handler, desk: &mut self.desk, way }
+        WorkerParts { inbox: &mut self.inbox, handler: &mut self.handler, desk: &mut self.desk, way }
     }
 
     fn turn(&mut self, events: &mut Vec<Event>) {
@@ -216,15 +216,15 @@ impl<H: Handler> Worker<H> {
                 LISTENER => self.accept(),
                 WAKER => self.woken(),
                 ALARM => self.alarm.rung(),
-                DESK => {
+                MAILBOX => {
                     let come = self.desk.take();
-                    self.answers(come);
+                    self.responses(come);
                 }
                 id if id & 1 == 1 => {
                     let (now, id) = (self.clock.now(), ConnectionId(id >> 1));
                     self.opened.ready(&self.epoll, now, &mut self.machine, id, event.flags);
                 }
-                id => self.plain(id, Plain::ready),
+                id => self.plain(id, PlainConnection::ready),
             }
         }
         self.refer_unreached();
@@ -254,26 +254,26 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Gives what had to be waited for.
-    fn answers(&mut self, come: Vec<(Asked, Word)>) {
-        for (asked, word) in come {
-            match (asked, word) {
-                (Asked::Datagram(asked), Word::Answer(answer, _)) => {
-                    let (ends, ticket, head) = *asked;
-                    self.answer_datagram(self.clock.now(), ends, ticket, &head, &answer);
+    fn responses(&mut self, come: Vec<(RequestChannel, ResponseEvent)>) {
+        for (requested, word) in come {
+            match (requested, word) {
+                (RequestChannel::Datagram(requested), ResponseEvent::Answer(response, _)) => {
+                    let (ends, ticket, head) = *requested;
+                    self.respond_datagram(self.clock.now(), ends, ticket, &head, &response);
                 }
-                (Asked::Datagram(asked), Word::PlainHttp) => {
-                    let (ends, ticket, _) = *asked;
+                (RequestChannel::Datagram(requested), ResponseEvent::PlainHttp) => {
+                    let (ends, ticket, _) = *requested;
                     self.refer_datagram(ends, ticket);
                 }
-                (Asked::Connection(id), Word::PlainHttp) => {
-                    let answer = Answer::text(500, NO_ANSWER);
-                    self.plain(id, |plain, around| plain.answer_now(around, answer, Fields::new()));
+                (RequestChannel::Connection(id), ResponseEvent::PlainHttp) => {
+                    let response = Response::text(500, NO_RESPONSE);
+                    self.plain(id, |plain, around| plain.respond_now(around, response, Fields::new()));
                 }
-                (Asked::Datagram(_), Word::Interim(..)) => {}
-                (Asked::Connection(id), Word::Answer(answer, trailers)) => {
-                    self.plain(id, |plain, around| plain.answer_now(around, answer, trailers));
+                (RequestChannel::Datagram(_), ResponseEvent::Interim(..)) => {}
+                (RequestChannel::Connection(id), ResponseEvent::Answer(response, trailers)) => {
+                    self.plain(id, |plain, around| plain.respond_now(around, response, trailers));
                 }
-                (Asked::Connection(id), Word::Interim(status, fields)) => {
+                (RequestChannel::Connection(id), ResponseEvent::Interim(status, fields)) => {
                     self.plain(id, |plain, around| plain.say(around, status, &fields));
                 }
             }
@@ -282,13 +282,14 @@ impl<H: Handler> Worker<H> {
 
     fn sweep(&mut self, now: Time) {
         let expired = self.desk.expired(now);
-        self.answers(expired);
+        self.responses(expired);
         if self.index == 0 {
             self.counters.body_bytes_now.store(self.clients.body_bytes(), Ordering::Relaxed);
         }
         let (stall, min_rate) = (self.config.stall, self.config.clients.min_read_rate);
-        let is_slow =
-            |plain: &mut Plain| plain.is_stalled(now, stall) || plain.is_too_slow(now, stall, min_rate);
+        let is_slow = |plain: &mut PlainConnection| {
+            plain.is_stalled(now, stall) || plain.is_too_slow(now, stall, min_rate)
+        };
         let slow: Vec<u64> =
             self.plain.iter_mut().filter_map(|(id, plain)| is_slow(plain).then_some(*id)).collect();
         for id in slow {
@@ -299,7 +300,7 @@ impl<H: Handler> Worker<H> {
             self.drop_plain(id);
         }
         for id in self.plain.keys().copied().collect::<Vec<_>>() {
-            self.plain(id, Plain::go_on);
+            self.plain(id, PlainConnection::go_on);
         }
         if let Some(log) = self.log.as_ref().filter(|_| self.index == 0) {
             log.flush();
@@ -313,9 +314,9 @@ impl<H: Handler> Worker<H> {
         }
         let version = self.shared.version.load(Ordering::Acquire);
         if version != self.version
-            && let Ok(said) = self.shared.said.lock()
+            && let Ok(live) = self.shared.live.lock()
         {
-            Said { handler: self.handler, log: self.log } = said.clone();
+            LiveConfig { handler: self.handler, log: self.log } = live.clone();
             self.version = version;
         }
     }
@@ -332,8 +333,8 @@ impl<H: Handler> Worker<H> {
                     if epoll::add(&self.epoll, &stream, EventData::new_u64(id), EventFlags::IN).is_ok() {
                         let machine = ServerConnection::new(now, self.config.http);
                         self.of_client.entry(seat.client()).or_default().insert(id);
-                        self.plain.insert(id, Plain::new(stream, peer.ip(), seat, machine, now));
-                        self.plain(id, Plain::ready);
+                        self.plain.insert(id, PlainConnection::new(stream, peer.ip(), seat, machine, now));
+                        self.plain(id, PlainConnection::ready);
                     }
                 }
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
@@ -350,7 +351,7 @@ impl<H: Handler> Worker<H> {
 
     /// A place for a connection from that address; if there is none, an idle one makes way: of the same client if that has
     /// too many, of any if there are too many in all.
-    fn seat(&mut self, address: IpAddr) -> Option<Seat> {
+    fn seat(&mut self, address: IpAddr) -> Option<ConnectionSlot> {
         let most = (self.config.accepted / self.config.threads.max(1)).max(1);
         if self.plain.len() >= most && !self.make_way() {
             count(&self.counters.refused_total);
@@ -401,18 +402,22 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Lets a connection of a client do something, and watches it for what it wants then.
-    fn plain(&mut self, id: u64, step: impl FnOnce(&mut Plain, &mut Around<'_, H>) -> bool) {
+    fn plain(
+        &mut self,
+        id: u64,
+        step: impl FnOnce(&mut PlainConnection, &mut ConnectionContext<'_, H>) -> bool,
+    ) {
         let Some(plain) = self.plain.get_mut(&id) else { return };
         let now = self.clock.now();
         self.today.look(now);
         let (client, second) = (plain.client, self.today.second());
         let (counters, log) = (&self.counters, &self.log);
-        let mut around = Around {
+        let mut around = ConnectionContext {
             now,
             handler: &mut self.handler,
             today: &self.today,
             tokens: &self.machine,
-            room: &mut self.room,
+            buffer: &mut self.buffer,
             body_bytes: self.config.body_bytes,
             counters,
             desk: &mut self.desk,

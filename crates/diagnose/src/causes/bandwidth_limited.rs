@@ -5,13 +5,13 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Most of the time data flowed as fast as the path takes it.",
     fixes: &[
-        Fix { who: Who::ServerApplication, change: "send less: compression, smaller images, caching" },
-        Fix { who: Who::Network, change: "a faster link, or less traffic beside" },
+        Fix { who: Party::ServerApplication, change: "send less: compression, smaller images, caching" },
+        Fix { who: Party::Network, change: "a faster link, or less traffic beside" },
     ],
     is_fault: false,
     least: Duration::ZERO,
@@ -20,22 +20,22 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     #[test]
     fn continuous_data_is_bandwidth_limited() {
-        let said = |pause_ms: u32| {
+        let counted = |pause_ms: u32| {
             let mut lines = "30 C send=100 win=65535\n".to_owned();
             for number in 0..120 {
                 let at = 45 + 3 * number + if number >= 60 { pause_ms } else { 0 };
                 lines += &format!("{at} S send=1460\n{} C\n", at + 15);
             }
             let lines = opened(15.0, &lines);
-            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
             report.counts.iter().any(|count| count.cause == Cause::BandwidthLimited)
         };
-        assert!(said(0));
-        assert!(!said(900));
+        assert!(counted(0));
+        assert!(!counted(900));
     }
 }

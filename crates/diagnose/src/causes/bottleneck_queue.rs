@@ -10,19 +10,19 @@
 use wire::Duration;
 
 use crate::account::Share;
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 use crate::gap::Gap;
 use crate::judge::Ruling;
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Data waited in a queue on the path: the round trip grew, and the rate did not.",
     fixes: &[
         Fix {
-            who: Who::Network,
+            who: Party::Network,
             change: "a short queue before the slow link (tc qdisc: fq_codel or cake, shaped to just below its rate)",
         },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "a congestion control that keeps queues short (bbr); no larger buffers or windows: they lengthen the queue",
         },
     ],
@@ -43,7 +43,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     /// A link that takes a segment each 40 ms, and a window of eight of them on a path of 20 ms.
@@ -60,7 +60,7 @@ mod tests {
         }
         let lines = opened(10.0, &lines);
         let script = Script { one_way_ms: 10.0, lines: &lines };
-        let report = script.diagnose(Place::Server);
+        let report = script.diagnose(VantagePoint::Server);
         assert!(
             report.counts.iter().any(|count| count.cause == Cause::BottleneckQueue),
             "{:?}",
@@ -77,7 +77,7 @@ mod tests {
             15.0,
             "30 C send=100 win=4380\n45 S send=1460\n45.1 S send=1460\n45.2 S send=1460\n60.3 C win=4380\n75.4 S send=1460",
         );
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
         assert!(
             report.counts.iter().all(|count| count.cause != Cause::BottleneckQueue),
             "{:?}",

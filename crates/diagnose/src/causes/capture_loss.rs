@@ -5,12 +5,12 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The capture lost packets that the network delivered.",
     fixes: &[Fix {
-        who: Who::Network,
+        who: Party::Network,
         change: "capture less of each packet (tcpdump -s 160), with a larger buffer (-B 65536), or by hardware",
     }],
     is_fault: false,
@@ -20,12 +20,12 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     fn is_said(lines: &str) -> bool {
         let lines = opened(15.0, lines);
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
         report.counts.iter().any(|count| count.cause == Cause::CaptureLoss)
     }
 

@@ -10,20 +10,20 @@
 use wire::Duration;
 
 use super::opening;
-use crate::cause::{About, Cause, Fix, Who};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
 use crate::sender::Ack;
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Losses had made the sender's window small, and it waited for acknowledgements though the path had room.",
     fixes: &[
         Fix {
-            who: Who::Network,
+            who: Party::Network,
             change: "find where packets are lost (a queue too short, a faulty link, a policer)",
         },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "a congestion control that stray losses do not slow down (sysctl -w \
                      net.ipv4.tcp_congestion_control=bbr)",
         },
@@ -77,7 +77,7 @@ fn evidence(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     /// A loss in a window of two segments, then flights of these sizes, each acknowledged as a whole.
@@ -92,7 +92,7 @@ mod tests {
             now += 30.1;
         }
         let lines = opened(15.0, &lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         found.into_iter().filter(|(cause, _)| *cause == Cause::CongestionWindow).collect()
     }
 
@@ -135,7 +135,7 @@ mod tests {
             360.7 S send=1460
             375.8 C",
         );
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert_eq!(
             found,
             [
@@ -146,7 +146,7 @@ mod tests {
         );
         // Without the loss its window would have doubled with what came back at 75 ms: all would have left then, and not at
         // 360.7 ms.
-        let findings = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server).findings;
+        let findings = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server).findings;
         let of_it = findings.iter().filter(|finding| finding.cause != Cause::ConnectionSetup);
         let saved: f64 =
             of_it.filter_map(|finding| finding.saving).map(|saving| saving.as_millis_f64()).sum();

@@ -9,18 +9,18 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The client opened a new connection though it had just closed one to the same server after one request.",
     fixes: &[
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "use one session or pool for all requests (Python requests.Session, Go one http.Client with the \
                      body read to its end, Node an agent with keepAlive: true, Java one HttpClient, curl one handle)",
         },
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "answer with HTTP/1.1 and without Connection: close (nginx keepalive_timeout 75s and, towards \
                      upstreams, keepalive 32 with proxy_http_version 1.1; Apache KeepAlive On; Python \
                      protocol_version = \"HTTP/1.1\")",

@@ -6,19 +6,19 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The server refused the connection: nothing listens on the port, or a firewall answers in its name.",
     fixes: &[
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "start the server before its clients; check the address and the port it listens on (ss -ltn): one \
                      that listens on 127.0.0.1 or on [::] alone is not reached by the other addresses",
         },
-        Fix { who: Who::ClientApplication, change: "check the address and the port; retry with a pause" },
+        Fix { who: Party::ClientApplication, change: "check the address and the port; retry with a pause" },
         Fix {
-            who: Who::Network,
+            who: Party::Network,
             change: "check firewalls that reject (iptables -j REJECT, security groups)",
         },
     ],
@@ -29,13 +29,13 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::Script;
 
     #[test]
     fn reset_instead_of_syn_ack_is_a_refusal() {
         let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S rst" };
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let report = script.diagnose(place);
             let found: Vec<Cause> = report.findings.iter().map(|finding| finding.cause).collect();
             assert_eq!(found, [Cause::ConnectionRefused], "{place:?}");

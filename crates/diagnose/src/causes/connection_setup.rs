@@ -6,20 +6,20 @@
 use wire::Duration;
 
 use crate::account::Share;
-use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{End, Gap};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::gap::{Gap, GapEnd};
 use crate::judge::Ruling;
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Opening the connection took a round trip before the first request could leave.",
     fixes: &[
-        Fix { who: Who::ClientApplication, change: "keep connections open and use them again" },
+        Fix { who: Party::ClientApplication, change: "keep connections open and use them again" },
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "allow keep-alive (nginx keepalive_timeout, Apache KeepAlive On, Node server.keepAliveTimeout)",
         },
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "where requests may be repeated, TCP Fast Open (socket option TCP_FASTOPEN, \
                      sysctl net.ipv4.tcp_fastopen=3)",
         },
@@ -30,21 +30,21 @@ pub(crate) const ABOUT: About = About {
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     match gap.end {
-        End::Handshake { again: _ } => Some(Ruling::plain(gap, Share::Stall(Cause::ConnectionSetup))),
-        End::Data | End::Repair(_) | End::Fin | End::Reset => None,
+        GapEnd::Handshake { again: _ } => Some(Ruling::plain(gap, Share::Stall(Cause::ConnectionSetup))),
+        GapEnd::Data | GapEnd::Repair(_) | GapEnd::Fin | GapEnd::Reset => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     #[test]
     fn the_handshake_takes_a_round_trip_and_is_no_fault() {
         let lines = opened(15.0, "30 C send=100\n46 S send=100");
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
             let [setup, distance] = &report.findings[..] else { panic!("{:?}", report.findings) };
             assert_eq!(distance.cause, Cause::PathLatency);

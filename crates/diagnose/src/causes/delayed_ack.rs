@@ -10,23 +10,23 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Cause, Fix, Who};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The sender had used up its window and waited for an acknowledgement that the receiver delayed.",
     fixes: &[
         Fix {
-            who: Who::ReceivingKernel,
+            who: Party::ReceivingKernel,
             change: "acknowledge at once: ip route change ... quickack 1, or the socket option TCP_QUICKACK before each \
                      message (it wears off)",
         },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
         },
-        Fix { who: Who::SendingApplication, change: "write in larger pieces, so that segments are full" },
+        Fix { who: Party::SendingApplication, change: "write in larger pieces, so that segments are full" },
     ],
     is_fault: true,
     least: Duration::from_millis(5),
@@ -58,7 +58,7 @@ fn evidence(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
             125.3 C",
         );
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        assert_eq!(script.faults(Place::Server), []);
+        assert_eq!(script.faults(VantagePoint::Server), []);
     }
 
     /// Seen by its echo: `echoed` is the stamp of the segment that the late acknowledgement responds to.
@@ -127,7 +127,7 @@ mod tests {
                 "0 C syn ts=0:0\n45 S syn ts=500:0\n60 C ts=60:500\n61 C send=100 ts=61:500\n121 S send=1460 ts=621:61\n\
                  206 C ts=206:621\n221.1 S send=1460 ts=721:{echo}\n221.2 S send=1460 ts=721:{echo}\n236.3 C ts=237:721"
             );
-            Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client)
+            Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client)
         };
         assert!(found(206).contains(&(Cause::DelayedAck, 100)), "{:?}", found(206));
         assert!(found(61).iter().all(|(cause, _)| *cause != Cause::DelayedAck), "{:?}", found(61));

@@ -5,12 +5,12 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Packets were captured twice.",
     fixes: &[Fix {
-        who: Who::Network,
+        who: Party::Network,
         change: "capture on one interface (not on `any` with a bridge), or one side of a mirror port; editcap -d removes copies",
     }],
     is_fault: false,
@@ -20,18 +20,18 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     #[test]
     fn copies_are_a_note_and_nothing_else() {
-        let said = |lines: &str| {
+        let counted = |lines: &str| {
             let lines = opened(15.0, lines);
-            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
             assert!(!report.is_worth_fixing(), "{:?}", report.findings);
             report.counts.iter().any(|count| count.cause == Cause::DuplicateCapture)
         };
-        assert!(said("30 C send=100 twice\n46 S send=100 twice\n61 C twice"));
-        assert!(!said("30 C send=100\n46 S send=100\n61 C"));
+        assert!(counted("30 C send=100 twice\n46 S send=100 twice\n61 C twice"));
+        assert!(!counted("30 C send=100\n46 S send=100\n61 C"));
     }
 }

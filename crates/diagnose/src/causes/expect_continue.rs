@@ -7,25 +7,25 @@
 use wire::Duration;
 
 use crate::account::Share;
-use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{Before, End, Gap, millis};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::gap::{Gap, GapEnd, GapStart, millis};
 use crate::judge::Ruling;
 use crate::side::Side;
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The client asked leave to send its body (Expect: 100-continue) and waited for the answer.",
     fixes: &[
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "leave out the header: curl -H 'Expect:', .NET ServicePointManager.Expect100Continue = false, \
                      Java HttpClient expectContinue(false), Apache HttpClient setExpectContinueEnabled(false)",
         },
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "or wait only briefly: curl --expect100-timeout, Go Transport.ExpectContinueTimeout",
         },
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "answer 100 as soon as the head is read, before anything else is done",
         },
     ],
@@ -34,43 +34,43 @@ pub(crate) const ABOUT: About = About {
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    if !matches!(gap.end, End::Data) {
+    if !matches!(gap.end, GapEnd::Data) {
         return None;
     }
     let all = || Ruling::all(gap, Cause::ExpectContinue, evidence);
     match (gap.before, gap.side) {
-        (Before::Data(Side::Client), Side::Client) => gap.talk.expects_continue.then(all),
+        (GapStart::Data(Side::Client), Side::Client) => gap.talk.expects_continue.then(all),
         // What it cost is known when the body comes.
-        (Before::Data(Side::Client), Side::Server) => {
+        (GapStart::Data(Side::Client), Side::Server) => {
             gap.talk.expects_continue.then(|| Ruling::plain(gap, Share::Stall(Cause::ExpectContinue)))
         }
-        (Before::Data(Side::Server), Side::Client) => gap.talk.permitted.map(|asked| Ruling {
-            lost_since: Some(asked),
-            saving: Some(gap.to.at.since(asked.at)),
+        (GapStart::Data(Side::Server), Side::Client) => gap.talk.permitted.map(|requested| Ruling {
+            lost_since: Some(requested),
+            saving: Some(gap.to.at.since(requested.at)),
             ..all()
         }),
         (
-            Before::Data(Side::Server)
-            | Before::Nothing
-            | Before::Handshake(_)
-            | Before::Unseen(_)
-            | Before::Ending,
+            GapStart::Data(Side::Server)
+            | GapStart::Nothing
+            | GapStart::Handshake(_)
+            | GapStart::Unseen(_)
+            | GapStart::Ending,
             _,
         ) => None,
     }
 }
 
 fn evidence(gap: &Gap) -> String {
-    let (answer, body) = (gap.from.frame, gap.to.frame);
+    let (response, body) = (gap.from.frame, gap.to.frame);
     match gap.talk.permitted {
-        Some(asked) => format!(
+        Some(requested) => format!(
             "the client sent a head with Expect: 100-continue (packet {}) and kept the body back (packet {body}) until it \
-             had the server's answer (packet {answer}), {} later",
-            asked.frame,
-            millis(gap.to.at.since(asked.at))
+             had the server's answer (packet {response}), {} later",
+            requested.frame,
+            millis(gap.to.at.since(requested.at))
         ),
         None => format!(
-            "the client sent a head with Expect: 100-continue (packet {answer}), got no answer, and sent the body \
+            "the client sent a head with Expect: 100-continue (packet {response}), got no answer, and sent the body \
              (packet {body}) only {} later",
             millis(gap.duration())
         ),
@@ -80,7 +80,7 @@ fn evidence(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     const HEAD: &str = "text=PUT / HTTP/1.1\\r\\nExpect: 100-continue\\r\\nContent-Length: 9\\r\\n\\r\\n";
@@ -95,10 +95,10 @@ mod tests {
         );
         let script = Script { one_way_ms: 15.0, lines: &lines };
         assert_eq!(script.faults_everywhere(), [(Cause::ExpectContinue, 31)]);
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let findings = script.diagnose(place).findings;
-            let asked = findings.iter().find(|finding| finding.cause == Cause::ExpectContinue).unwrap();
-            assert_eq!(asked.saving, Some(asked.lost), "{place:?}");
+            let requested = findings.iter().find(|finding| finding.cause == Cause::ExpectContinue).unwrap();
+            assert_eq!(requested.saving, Some(requested.lost), "{place:?}");
         }
     }
 

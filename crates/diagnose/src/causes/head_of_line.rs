@@ -10,17 +10,17 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 use crate::gap::Gap;
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Several requests were in flight, and the first took so long that the others had to wait behind it.",
     fixes: &[
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "ask for slow things on a connection of their own, or last",
         },
-        Fix { who: Who::ServerApplication, change: "speak HTTP/2, where answers may overtake one another" },
+        Fix { who: Party::ServerApplication, change: "speak HTTP/2, where answers may overtake one another" },
     ],
     is_fault: false,
     least: Duration::from_millis(30),
@@ -41,7 +41,7 @@ pub(crate) fn unknown(gap: &Gap) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     const ASK: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
@@ -55,7 +55,7 @@ mod tests {
                 "30 C {ASK}\n30.1 C {ASK}\n30.2 C {ASK}\n300 S {ANSWER}\n300.1 S {ANSWER}\n300.2 S {ANSWER}"
             ),
         );
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
         let behind = report.findings.iter().find(|finding| finding.cause == Cause::HeadOfLine).unwrap();
         assert!(behind.evidence.starts_with("2 more requests"), "{}", behind.evidence);
     }
@@ -64,7 +64,7 @@ mod tests {
     fn unreadable_messages_are_reported_as_unknown() {
         let of_server = |asks: &str| {
             let lines = opened(15.0, &format!("{asks}\n300 S send=900"));
-            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
             assert!(report.findings.iter().all(|finding| finding.cause != Cause::HeadOfLine));
             let thought = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();
             thought.evidence.clone()

@@ -14,28 +14,28 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Cause, Fix, Who};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
 
 const FIXES: &[Fix] = &[
     Fix {
-        who: Who::SendingApplication,
+        who: Party::SendingApplication,
         change: "write head and body with one call (writev, a buffered writer flushed once), not piece by piece",
     },
     Fix {
-        who: Who::SendingApplication,
+        who: Party::SendingApplication,
         change: "set TCP_NODELAY on the socket (nginx tcp_nodelay on; Node socket.setNoDelay(true); Java \
                  setTcpNoDelay(true); Python StreamRequestHandler.disable_nagle_algorithm = True and wbufsize = -1; \
                  Go sets it by default)",
     },
     Fix {
-        who: Who::SendingApplication,
+        who: Party::SendingApplication,
         change: "or hold the pieces together with TCP_CORK until the message is whole",
     },
 ];
 
-pub(crate) const DELAYED: About = About {
+pub(crate) const DELAYED: CauseInfo = CauseInfo {
     what: "The last short piece of a message was held back (Nagle's algorithm) until the receiver acknowledged the \
            piece before, and the receiver delayed that acknowledgement.",
     fixes: FIXES,
@@ -43,7 +43,7 @@ pub(crate) const DELAYED: About = About {
     least: Duration::from_millis(5),
 };
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The last short piece of a message was held back (Nagle's algorithm) for a round trip, until the piece \
            before was acknowledged.",
     fixes: FIXES,
@@ -112,7 +112,7 @@ fn bytes(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     /// papers/p-http#figure-4, as printed (seen at the client's network, less than a millisecond away).
@@ -148,7 +148,7 @@ mod tests {
             );
             let script = Script { one_way_ms: one_way, lines: &lines };
             let cost = (round_trip + 45.0).round();
-            for place in [Place::Client, Place::Server, Place::Between] {
+            for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
                 let found = script.faults(place);
                 // On one sample of a long path 45 ms are no delay.
                 let [(Cause::NagleDelayedAck | Cause::Nagle, lost)] = found[..] else {
@@ -176,7 +176,7 @@ mod tests {
         });
         lines.push_str(&format!("{} S send=200\n{} C", last + 50.1, last + 110.0));
         let lines = opened(50.0, &lines);
-        Script { one_way_ms: 50.0, lines: &lines }.faults(Place::Server)
+        Script { one_way_ms: 50.0, lines: &lines }.faults(VantagePoint::Server)
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         // The acknowledgement comes at 60 ms; what follows at 75 ms was written then.
         let lines = opened(15.0, "30 C send=100\n45 S\n75 C send=40\n91 S send=500\n106 C");
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let found = script.faults(place);
             assert!(
                 !found.iter().any(|(cause, _)| matches!(cause, Cause::Nagle | Cause::NagleDelayedAck)),
@@ -215,14 +215,14 @@ mod tests {
             0.01,
             "1 C send=100\n1.1 C send=100\n1.2 S\n100 C send=100\n140 S\n140.2 C send=40\n141 S send=9",
         );
-        let found = Script { one_way_ms: 0.01, lines: &lines }.faults(Place::Client);
+        let found = Script { one_way_ms: 0.01, lines: &lines }.faults(VantagePoint::Client);
         assert!(found.iter().all(|(cause, _)| *cause == Cause::ServerThink), "{found:?}");
     }
 
     #[test]
     fn what_is_written_a_millisecond_after_the_acknowledgement_was_not_held() {
         let lines = opened(0.01, "1 C send=100\n41 S\n42 C send=40\n43 S send=9");
-        let found = Script { one_way_ms: 0.01, lines: &lines }.faults(Place::Client);
+        let found = Script { one_way_ms: 0.01, lines: &lines }.faults(VantagePoint::Client);
         assert_eq!(found, []);
     }
 
@@ -238,7 +238,7 @@ mod tests {
             )
         };
         let is_nagle = |echo: u32| {
-            let found = Script { one_way_ms: 15.0, lines: &script(echo) }.faults(Place::Client);
+            let found = Script { one_way_ms: 15.0, lines: &script(echo) }.faults(VantagePoint::Client);
             found.iter().any(|(cause, _)| *cause == Cause::NagleDelayedAck)
         };
         assert_eq!((is_nagle(760), is_nagle(670)), (true, false));

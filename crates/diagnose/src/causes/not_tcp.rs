@@ -5,21 +5,21 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Packets of other protocols than TCP were passed over.",
     fixes: &[Fix {
-        who: Who::ClientApplication,
+        who: Party::ClientApplication,
         change: "to see a request over TCP instead of QUIC, switch HTTP/3 off for it (curl --http2, chrome --disable-quic)",
     }],
     is_fault: false,
     least: Duration::ZERO,
 };
 
-pub(crate) const TUNNEL: About = About {
+pub(crate) const TUNNEL: CauseInfo = CauseInfo {
     what: "Packets of tunnels were passed over, because they are encrypted or of a kind that is not read.",
-    fixes: &[Fix { who: Who::Network, change: "capture within the tunnel, on its own interface" }],
+    fixes: &[Fix { who: Party::Network, change: "capture within the tunnel, on its own interface" }],
     is_fault: false,
     least: Duration::ZERO,
 };

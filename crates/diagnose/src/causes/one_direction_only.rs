@@ -5,12 +5,12 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Only one direction of the connection was captured.",
     fixes: &[Fix {
-        who: Who::Network,
+        who: Party::Network,
         change: "capture where both directions pass (asymmetric routes, one leg of a bond, a one-way mirror port)",
     }],
     is_fault: false,
@@ -33,6 +33,6 @@ mod tests {
             assert!(!report.is_worth_fixing(), "{:?}", report.findings);
             assert!(report.counts.iter().any(|count| count.cause == Cause::OneDirectionOnly));
         }
-        assert_eq!(script.diagnose(crate::report::Place::Client).missing_direction, None);
+        assert_eq!(script.diagnose(crate::report::VantagePoint::Client).missing_direction, None);
     }
 }

@@ -10,11 +10,11 @@
 use wire::{Duration, Time};
 
 use crate::cause::Cause;
-use crate::gap::{End, Gap};
+use crate::gap::{Gap, GapEnd};
 
 /// A message against time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct MessageProgress {
     /// When its first segment passed.
     pub(crate) began: Time,
     /// The largest flight before, if the window may have been retained since.
@@ -24,12 +24,12 @@ pub(crate) struct Course {
     /// Whether a buffer or the receiver's window was what stopped it there.
     pub(crate) is_held: bool,
     /// Savings of its time that are already counted, and the part of it that no window can save.
-    pub(crate) told: Duration,
+    pub(crate) reported: Duration,
 }
 
 /// Savings counted so far for a message: a sender limited by its window may go on without a pause long enough for a finding.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
+pub(crate) struct CountedSavings {
     /// Of what.
     pub(crate) cause: Cause,
     pub(crate) opening: Opening,
@@ -39,11 +39,11 @@ pub(crate) struct Said {
     pub(crate) sent: u64,
 }
 
-impl Said {
+impl CountedSavings {
     /// At a pause, or since one for which nothing was counted.
     pub(crate) fn at(gap: &Gap, cause: Cause, opening: Opening) -> Self {
         // A retransmission carries bytes that had been sent: it is not the next byte that comes.
-        let is_repair = matches!(gap.end, End::Repair(_));
+        let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let sent = gap.sent_in_burst().saturating_sub(u64::from(is_repair));
         let more = gap.to.at.since(gap.burst.course.began).saturating_sub(opening.time_to(sent));
         Self { cause, opening, more, sent }
@@ -69,13 +69,13 @@ pub(crate) struct Opening {
 
 /// Waits of a message that begins with a head alone which a window of ten segments spares, up to the last of them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spared {
+pub(crate) struct SparedWaits {
     opening: Opening,
     sent: u64,
     beside: u64,
 }
 
-impl Spared {
+impl SparedWaits {
     /// Up to this one.
     pub(crate) fn at(gap: &Gap) -> Self {
         let opening = Opening { window: INITIAL_WINDOW * gap.mss, ..from(gap, 0) };
@@ -99,12 +99,16 @@ const INITIAL_WINDOW: u64 = 10;
 
 /// Returns the time so far that a wider buffer or window would have saved the sender, without what is already counted.
 pub(crate) fn saved_with_room(gap: &Gap) -> Duration {
-    Said::at(gap, Cause::SendBufferLimited, with_room(gap)).more.saturating_sub(gap.burst.course.told)
+    CountedSavings::at(gap, Cause::SendBufferLimited, with_room(gap))
+        .more
+        .saturating_sub(gap.burst.course.reported)
 }
 
 /// Returns the time, until a sender whose window losses had reduced sent more, that would have been saved without the losses.
 pub(crate) fn saved_without_loss(gap: &Gap) -> Duration {
-    Said::at(gap, Cause::CongestionWindow, without_loss(gap)).more.saturating_sub(gap.burst.course.told)
+    CountedSavings::at(gap, Cause::CongestionWindow, without_loss(gap))
+        .more
+        .saturating_sub(gap.burst.course.reported)
 }
 
 /// The same for a retransmission.
@@ -115,11 +119,11 @@ pub(crate) fn saved_without_repair(gap: &Gap) -> Duration {
 /// A window that nothing held down.
 pub(crate) fn with_room(gap: &Gap) -> Opening {
     // Who was held from the beginning on does not show how wide the window was.
-    let Course { first, is_held, .. } = gap.burst.course;
+    let MessageProgress { first, is_held, .. } = gap.burst.course;
     let is_unknown = is_held || first.is_none_or(|first| gap.is_level(first));
     let opening = from(gap, if is_unknown { INITIAL_WINDOW * gap.mss } else { 0 });
     // With a larger buffer the sender meets the receiver's window in the end; fixing that is a cause of its own.
-    let has_room = gap.room.is_some_and(|room| room >= gap.length);
+    let has_room = gap.headroom.is_some_and(|headroom| headroom >= gap.length);
     let most = gap.widest.filter(|_| has_room).unwrap_or(u64::MAX);
     Opening { most: most.max(opening.window), ..opening }
 }
@@ -130,7 +134,7 @@ pub(crate) fn without_loss(gap: &Gap) -> Opening {
 }
 
 fn from(gap: &Gap, least: u64) -> Opening {
-    let Course { began: _, before, first, is_held: _, told: _ } = gap.burst.course;
+    let MessageProgress { began: _, before, first, is_held: _, reported: _ } = gap.burst.course;
     // Stacks of today count it in segments, also in one that was not filled.
     let segments = first.unwrap_or(gap.flight.bytes).div_ceil(gap.mss).max(1);
     let round_trip = gap.path.round_trip;
@@ -190,9 +194,9 @@ mod tests {
         let [round_trip, segment] = [12, 1].map(Duration::from_millis);
         let opening = Opening { window: 2_000, most: u64::MAX, mss: 1_000, round_trip, segment };
         let more = Duration::from_millis(100);
-        let said = |sent| Said { cause: Cause::SendBufferLimited, opening, more, sent };
+        let counted = |sent| CountedSavings { cause: Cause::SendBufferLimited, opening, more, sent };
         // Nothing, or the wait of 9 ms after 6 segments.
-        assert_eq!(said(6_000).in_the_end(14_000), more);
-        assert_eq!(said(5_000).in_the_end(7_000), Duration::from_millis(91));
+        assert_eq!(counted(6_000).in_the_end(14_000), more);
+        assert_eq!(counted(5_000).in_the_end(7_000), Duration::from_millis(91));
     }
 }

@@ -5,14 +5,14 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Most of the time went on round trips: the server is far away.",
     fixes: &[
-        Fix { who: Who::ServerApplication, change: "serve from nearer (a CDN, a regional server)" },
+        Fix { who: Party::ServerApplication, change: "serve from nearer (a CDN, a regional server)" },
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "fewer round trips: requests at once, connections kept open",
         },
     ],
@@ -23,12 +23,12 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     fn is_said(one_way_ms: f64, lines: &str) -> bool {
         let lines = opened(one_way_ms, lines);
-        let report = Script { one_way_ms, lines: &lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms, lines: &lines }.diagnose(VantagePoint::Client);
         report.counts.iter().any(|count| count.cause == Cause::PathLatency)
     }
 

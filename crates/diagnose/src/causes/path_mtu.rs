@@ -9,18 +9,18 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The path takes only smaller packets than its ends believe: full-size segments were dropped.",
     fixes: &[
         Fix {
-            who: Who::Network,
+            who: Party::Network,
             change: "let ICMP \"fragmentation needed\" and ICMPv6 \"packet too big\" through firewalls; clamp the MSS on the \
                      router before the narrow link (iptables -t mangle ... -j TCPMSS --clamp-mss-to-pmtu)",
         },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "probe for it (sysctl net.ipv4.tcp_mtu_probing=1), or the interface's MTU as the path has it",
         },
     ],
@@ -30,7 +30,7 @@ pub(crate) const ABOUT: About = About {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
     use crate::{Cause, Severity};
 
@@ -41,7 +41,7 @@ mod tests {
     fn lost_full_segments_and_delivered_small_ones_show_the_path_mtu() {
         let lines =
             opened(15.0, &format!("{DIES}\n2100 S seq=0 send=536\n2115 C\n2131 S seq=536 send=924\n2146 C"));
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert_eq!(found[0], (Cause::PathMtu, 2_085), "{found:?}");
         assert!(found.iter().all(|(cause, lost)| *cause == Cause::PathMtu || *lost < 100), "{found:?}");
     }
@@ -51,14 +51,14 @@ mod tests {
         let before = "30 C send=100\n45 S send=1460\n60 C\n61 C send=9\n76 S send=1460 lost\n300 S seq=1460 send=1460 lost
             900 S seq=1460 send=1460 lost\n2100 S seq=1460 send=536\n2115 C";
         let lines = opened(15.0, before);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert!(found.iter().all(|(cause, _)| *cause == Cause::RetransmissionTimeout), "{found:?}");
     }
 
     #[test]
     fn a_clamped_mss_is_a_note() {
         let lines = "0 C syn mss=1360\n15 S syn mss=1460\n30 C\n31 C send=9\n46 S send=9";
-        let report = Script { one_way_ms: 15.0, lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Client);
         let note = report.findings.iter().find(|finding| finding.cause == Cause::PathMtu).unwrap();
         assert_eq!(note.severity, Severity::Note);
         assert!(note.evidence.contains("1360"), "{}", note.evidence);

@@ -7,18 +7,18 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The peer did not reply any more: data was retransmitted again and again without an acknowledgement.",
     fixes: &[
         Fix {
-            who: Who::Network,
+            who: Party::Network,
             change: "check the path and the peer at that time: link down, host suspended or crashed, a NAT or firewall that \
                      forgot the connection",
         },
         Fix {
-            who: Who::SendingApplication,
+            who: Party::SendingApplication,
             change: "a timeout of its own (TCP_USER_TIMEOUT), to try elsewhere sooner than after minutes",
         },
     ],
@@ -29,7 +29,7 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     const LADDER: &str =
@@ -40,11 +40,11 @@ mod tests {
     fn unanswered_retransmissions_to_the_end_are_one_finding() {
         let lines = opened(15.0, LADDER);
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        assert_eq!(script.faults(Place::Server), [(Cause::PeerVanished, 1_755)]);
+        assert_eq!(script.faults(VantagePoint::Server), [(Cause::PeerVanished, 1_755)]);
         // Whether or not the sender aborts the connection in the end.
         let lines = format!("{lines}\n5000 S rst lost");
         assert_eq!(
-            Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server),
+            Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server),
             [(Cause::PeerVanished, 4_955)]
         );
     }
@@ -57,7 +57,7 @@ mod tests {
             lines += &format!("{at} S seq=0 send=1460 lost\n{at}.1 S seq=1460 send=1460 lost\n");
         }
         let lines = opened(15.0, &lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert_eq!(found, [(Cause::PeerVanished, 3_755)]);
     }
 
@@ -69,14 +69,14 @@ mod tests {
             lines += &format!("{at} S seq=1000 send=460 lost\n");
         }
         let lines = opened(15.0, &lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert_eq!(found.last(), Some(&(Cause::PeerVanished, 3_500)), "{found:?}");
     }
 
     #[test]
     fn late_reply_makes_it_losses() {
         let lines = opened(15.0, &format!("{LADDER}\n4000 S seq=0 send=1460\n4015 C"));
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert!(found.iter().all(|(cause, _)| *cause == Cause::RetransmissionTimeout), "{found:?}");
         assert_eq!(found.len(), 4);
     }
@@ -86,7 +86,7 @@ mod tests {
         let lines = "30 C send=100\n45 S send=100\n60 C\n100 S fin lost\n400 S seq=100 fin lost\n1000 S seq=100 fin lost
             2200 S seq=100 fin lost\n4600 S seq=100 fin lost";
         let lines = opened(15.0, lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert!(found.iter().all(|(cause, _)| *cause != Cause::PeerVanished), "{found:?}");
     }
 }

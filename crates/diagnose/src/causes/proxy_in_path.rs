@@ -8,15 +8,15 @@
 use wire::Duration;
 
 use crate::account::Share;
-use crate::cause::{About, Fix, Who};
-use crate::gap::{Before, End, Gap};
+use crate::cause::{CauseInfo, Fix, Party};
+use crate::gap::{Gap, GapEnd, GapStart};
 use crate::judge::Ruling;
 use crate::side::Side;
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "A proxy or NAT near the client acknowledges for the server.",
     fixes: &[Fix {
-        who: Who::Network,
+        who: Party::Network,
         change: "capture behind it to see the path to the server (slirp, Docker Desktop, service meshes, VPN clients)",
     }],
     is_fault: false,
@@ -26,8 +26,9 @@ pub(crate) const ABOUT: About = About {
 /// A response that comes a round trip after its request: that of the handshake, for acknowledgements only reach the proxy.
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let beyond = gap.path.beyond_proxy?;
-    let is_turn =
-        gap.side == Side::Server && gap.before == Before::Data(Side::Client) && matches!(gap.end, End::Data);
+    let is_turn = gap.side == Side::Server
+        && gap.before == GapStart::Data(Side::Client)
+        && matches!(gap.end, GapEnd::Data);
     let is_distance = gap.duration() <= beyond + beyond / 4;
     (is_turn && is_distance).then(|| Ruling::plain(gap, Share::RoundTrip))
 }
@@ -35,13 +36,16 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::Script;
 
     fn found(lines: &str) -> (bool, Vec<(Cause, u64)>) {
         let script = Script { one_way_ms: 0.1, lines };
-        let report = script.diagnose(Place::Client);
-        (report.counts.iter().any(|count| count.cause == Cause::ProxyInPath), script.faults(Place::Client))
+        let report = script.diagnose(VantagePoint::Client);
+        (
+            report.counts.iter().any(|count| count.cause == Cause::ProxyInPath),
+            script.faults(VantagePoint::Client),
+        )
     }
 
     #[test]

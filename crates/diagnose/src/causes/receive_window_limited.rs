@@ -10,20 +10,20 @@
 use wire::Duration;
 
 use super::opening;
-use crate::cause::{About, Cause, Fix, Who};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
 use crate::judge::Ruling;
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The sender had filled the window that the receiver offers and waited for it to move.",
     fixes: &[
         Fix {
-            who: Who::ReceivingApplication,
+            who: Party::ReceivingApplication,
             change: "do not set SO_RCVBUF (Linux then grows it), or set it to rate x round trip and more; read as soon \
                      as data is there",
         },
         Fix {
-            who: Who::ReceivingKernel,
+            who: Party::ReceivingKernel,
             change: "raise the limit: sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432', and \
                      net.ipv4.tcp_window_scaling=1",
         },
@@ -34,7 +34,7 @@ pub(crate) const ABOUT: About = About {
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let ack = gap.awaited()?;
-    let is_full = gap.room? < gap.length.min(gap.mss);
+    let is_full = gap.headroom? < gap.length.min(gap.mss);
     // The acknowledgement must have made the room that was missing.
     let opened =
         ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
@@ -117,7 +117,7 @@ mod tests {
             now += 600.0;
         }
         let lines = opened(250.0, &lines);
-        let found = Script { one_way_ms: 250.0, lines: &lines }.faults(crate::report::Place::Server);
+        let found = Script { one_way_ms: 250.0, lines: &lines }.faults(crate::report::VantagePoint::Server);
         assert_eq!(
             found.iter().filter(|(cause, _)| *cause == Cause::ReceiveWindowLimited).count(),
             5,
@@ -136,7 +136,7 @@ mod tests {
             (1..=4).for_each(|k| lines.push_str(&format!("{}.{k} S send=1460\n", at + 15)));
         }
         let lines = opened(15.0, &lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(crate::report::Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(crate::report::VantagePoint::Server);
         let waits = found.iter().filter(|(cause, _)| *cause == Cause::ReceiveWindowLimited).count();
         assert!(waits <= 4, "{found:?}");
     }

@@ -8,24 +8,24 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The server reset the connection with requests unread or pending; a reset also discards responses that \
            had arrived and were not read yet.",
     fixes: &[
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "close in two steps: shutdown(SHUT_WR), then read to the end (or for some seconds), then close \
                      (nginx lingering_close always; Apache does so)",
         },
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "allow more requests on a connection (nginx keepalive_requests 10000, Apache MaxKeepAliveRequests 0) \
                      and announce the last one with Connection: close",
         },
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "send what was not answered again on a new connection, if it may be repeated (RFC 9112, section 9.6)",
         },
     ],
@@ -36,7 +36,7 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     const ASK: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
@@ -49,7 +49,7 @@ mod tests {
             &format!("30 C {ASK}\n30.1 C {ASK}\n30.2 C {ASK}\n46 S {ANSWER}\n46.1 S fin\n46.2 S rst"),
         );
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let report = script.diagnose(place);
             let lost = report.findings.iter().find(|finding| finding.cause == Cause::ResetLostData).unwrap();
             assert!(lost.evidence.contains("2 of 3 requests"), "{}", lost.evidence);
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn without_http_data_after_the_servers_fin_is_evidence() {
         let lines = opened(15.0, "30 C send=100\n46 S send=300\n46.1 S fin\n60 C send=100\n75.1 S rst");
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client);
         assert!(found.iter().any(|(cause, _)| *cause == Cause::ResetLostData), "{found:?}");
     }
 
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn finding_is_dated_by_the_reset() {
         let lines = opened(15.0, "30 C send=100\n46 S send=300\n46.1 S fin\n60 C send=100\n75.1 S rst");
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
         let lost = report.findings.iter().find(|finding| finding.cause == Cause::ResetLostData).unwrap();
         assert!((lost.at.since(report.started).as_millis_f64() - 60.1).abs() < 0.5, "{lost:?}");
     }

@@ -8,18 +8,18 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "A reset ended the connection in the middle of a transfer.",
     fixes: &[
         Fix {
-            who: Who::ReceivingApplication,
+            who: Party::ReceivingApplication,
             change: "find out why it aborts: a crash, a timeout, a limit on the size of a body (nginx \
                      client_max_body_size); read a request to its end before closing",
         },
         Fix {
-            who: Who::Network,
+            who: Party::Network,
             change: "check firewalls, NAT and load balancers with limits on connections or idle time",
         },
     ],
@@ -30,10 +30,10 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
-    fn found(lines: &str, place: Place) -> Vec<Cause> {
+    fn found(lines: &str, place: VantagePoint) -> Vec<Cause> {
         let lines = opened(15.0, lines);
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
         found.into_iter().map(|(cause, _)| cause).filter(|cause| *cause == Cause::ResetMidTransfer).collect()
@@ -43,7 +43,7 @@ mod tests {
     fn a_reset_with_data_unacknowledged_cuts_the_transfer() {
         let lines =
             "30 C send=100\n45 S send=1460\n45 S send=1460\n60 C\n75 S send=1460\n75 S send=1460\n91 C rst";
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(found(lines, place), [Cause::ResetMidTransfer], "{place:?}");
         }
     }
@@ -52,10 +52,10 @@ mod tests {
     fn a_program_that_closes_with_data_unread_is_low() {
         let lines = "30 C send=100\n45 S send=1460\n60 C\n75 S send=1460\n75 S send=1460\n91 C rst";
         let lines = opened(15.0, lines);
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
         assert!(!report.is_worth_fixing(), "{:?}", report.findings);
         let denied = lines.replace("C rst", "C rst bare");
-        assert!(Script { one_way_ms: 15.0, lines: &denied }.diagnose(Place::Server).is_worth_fixing());
+        assert!(Script { one_way_ms: 15.0, lines: &denied }.diagnose(VantagePoint::Server).is_worth_fixing());
     }
 
     #[test]
@@ -63,7 +63,7 @@ mod tests {
         let ask = "text=PUT / HTTP/1.1\\r\\nContent-Length: 9000\\r\\n\\r\\n";
         let reply = "text=HTTP/1.1 413 Too Large\\r\\nContent-Length: 0\\r\\n\\r\\n";
         let lines = format!("30 C {ask}\n30.1 C send=1460\n45.2 S {reply}\n45.3 S fin\n45.4 S rst");
-        assert_eq!(found(&lines, Place::Client), [Cause::ResetMidTransfer]);
+        assert_eq!(found(&lines, VantagePoint::Client), [Cause::ResetMidTransfer]);
     }
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
         let complete = "30 C send=100\n45 S send=1460\n60 C\n500 C rst";
         let closed = "30 C send=100\n45 S send=1460\n45 S fin\n60 C send=31\n75 S rst";
         for lines in [complete, closed] {
-            for place in [Place::Client, Place::Server, Place::Between] {
+            for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
                 assert_eq!(found(lines, place), [], "{place:?}");
             }
         }

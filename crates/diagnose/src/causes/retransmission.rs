@@ -13,21 +13,21 @@ use wire::Duration;
 
 use super::opening;
 use crate::account::Share;
-use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{End, Gap, Repair, millis};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::gap::{Gap, GapEnd, Repair, millis};
 use crate::judge::{Confidence, Ruling};
 
 const LOSSES: Fix = Fix {
-    who: Who::Network,
+    who: Party::Network,
     change: "find where packets are lost (a queue too short, a faulty link, a policer, Wi-Fi)",
 };
 
-pub(crate) const TIMEOUT: About = About {
+pub(crate) const TIMEOUT: CauseInfo = CauseInfo {
     what: "A packet was lost, and only the sender's timer noticed.",
     fixes: &[
         LOSSES,
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "selective acknowledgements and loss probes on (sysctl net.ipv4.tcp_sack=1, \
                      net.ipv4.tcp_early_retrans=3, net.ipv4.tcp_recovery=1); on short paths a lower timer (ip route \
                      change ... rto_min 40ms)",
@@ -37,14 +37,14 @@ pub(crate) const TIMEOUT: About = About {
     least: Duration::ZERO,
 };
 
-pub(crate) const TAIL: About = About {
+pub(crate) const TAIL: CauseInfo = CauseInfo {
     what: "The last packet of a flight was lost (or its acknowledgement was), and the sender probed for it.",
     fixes: &[LOSSES],
     is_fault: true,
     least: Duration::from_millis(5),
 };
 
-pub(crate) const FAST: About = About {
+pub(crate) const FAST: CauseInfo = CauseInfo {
     what: "A packet was lost; duplicate ACKs or SACK reported it, and it was retransmitted about a round trip later.",
     fixes: &[LOSSES],
     is_fault: true,
@@ -62,20 +62,24 @@ pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
     match gap.end {
         // Both timers run for a second: what comes so soon after the other side's segment crossed it on the way, and the
         // timer's time is that one's.
-        End::Handshake { again: Some(since) } if gap.duration() * 4 < since => None,
+        GapEnd::Handshake { again: Some(since) } if gap.duration() * 4 < since => None,
         // The result of a SYN without any response shows later (`flow/opening.rs`).
-        End::Handshake { again: Some(_) } if !gap.is_acknowledged => {
+        GapEnd::Handshake { again: Some(_) } if !gap.is_acknowledged => {
             Some(Ruling::plain(gap, Share::Stall(Cause::RetransmissionTimeout)))
         }
-        End::Handshake { again: Some(_) } => {
+        GapEnd::Handshake { again: Some(_) } => {
             Some(Ruling::all(gap, Cause::RetransmissionTimeout, of_handshake))
         }
-        End::Handshake { again: None } | End::Data | End::Repair(_) | End::Fin | End::Reset => None,
+        GapEnd::Handshake { again: None }
+        | GapEnd::Data
+        | GapEnd::Repair(_)
+        | GapEnd::Fin
+        | GapEnd::Reset => None,
     }
 }
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    let End::Repair(repair) = &gap.end else { return None };
+    let GapEnd::Repair(repair) = &gap.end else { return None };
     if gap.is_bare_fin() {
         return Some(Ruling::plain(gap, Share::Closing));
     }
@@ -100,11 +104,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 /// acknowledgement, or that fits into one segment with what is in flight; and by a window without room, unless the
 /// acknowledgement that moves it covers the data behind the loss, or reports more of it (SACK).
 pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
-    let is_full = gap.room.is_some_and(|room| room < gap.length.min(gap.mss));
+    let is_full = gap.headroom.is_some_and(|headroom| headroom < gap.length.min(gap.mss));
     let is_forbidden =
         is_full && gap.trigger.is_some_and(|ack| !ack.is_sacked && u64::from(ack.bytes) <= 2 * gap.mss);
     let cause =
-        gap.recovering.filter(|_| matches!(gap.end, End::Data) && gap.continues() && !is_forbidden)?;
+        gap.recovering.filter(|_| matches!(gap.end, GapEnd::Data) && gap.continues() && !is_forbidden)?;
     if gap.is_flowing() {
         return Some(Ruling::plain(gap, Share::Stall(cause)));
     }
@@ -118,7 +122,7 @@ pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
 
 /// The sender repeated what had arrived: its timer ran out before the acknowledgement came.
 pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
-    let needless = gap.needless.filter(|_| matches!(gap.end, End::Data))?;
+    let needless = gap.needless.filter(|_| matches!(gap.end, GapEnd::Data))?;
     // What leaves together with what was needed did not wait for a timer of its own.
     if needless.at.since(gap.from.at) < TICK.max(gap.path.round_trip / 4) {
         return None;
@@ -141,7 +145,7 @@ pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
 pub(crate) fn may_be_a_lost_tail(gap: &Gap) -> bool {
     let near = NEAR.max(gap.path.round_trip / 10);
     let is_far = gap.path.to_sender.is_some_and(|to| to > near);
-    matches!(gap.end, End::Data) && is_far && gap.trigger.is_none() && gap.continues() && is_timer(gap)
+    matches!(gap.end, GapEnd::Data) && is_far && gap.trigger.is_none() && gap.continues() && is_timer(gap)
 }
 
 /// Whether the same may be where losses have been seen already: the timer may stand at twice of what the capture shows, by what
@@ -185,9 +189,9 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     let round_trip = gap.path.round_trip;
     // A duplicate ACK or SACK is not acted on after longer than this: RACK waits for a quarter of a round trip (RFC
     // 8985), on a timer of at least two ticks that may be one late.
-    let patience =
+    let limit =
         if is_sacked { (round_trip / 2).max(round_trip / 4 + TICK * 3) } else { TICK.max(round_trip / 2) };
-    let is_late = !is_on_time && quiet >= patience;
+    let is_late = !is_on_time && quiet >= limit;
     if is_on_time && in_recovery.is_some() {
         return in_recovery;
     }
@@ -214,8 +218,8 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
 
 fn repair(gap: &Gap) -> Option<&Repair> {
     match &gap.end {
-        End::Repair(repair) => Some(repair),
-        End::Data | End::Handshake { again: _ } | End::Fin | End::Reset => None,
+        GapEnd::Repair(repair) => Some(repair),
+        GapEnd::Data | GapEnd::Handshake { again: _ } | GapEnd::Fin | GapEnd::Reset => None,
     }
 }
 
@@ -293,14 +297,14 @@ fn of_recovery(gap: &Gap) -> String {
 
 fn of_fast(gap: &Gap) -> String {
     let Some(repair) = repair(gap) else { return String::new() };
-    let told = match repair.duplicates {
+    let reported = match repair.duplicates {
         0 => "SACK reported the gap".to_owned(),
         1 => "a duplicate ACK had come".to_owned(),
         count => format!("{count} duplicate ACKs had come"),
     };
     let shown = if repair.was_seen { "was sent before in" } else { "was missing since" };
     format!(
-        "data that {shown} packet {} was retransmitted in packet {}, {} later, when {told}",
+        "data that {shown} packet {} was retransmitted in packet {}, {} later, when {reported}",
         repair.earlier.frame,
         gap.to.frame,
         millis(repair.since)
@@ -309,7 +313,7 @@ fn of_fast(gap: &Gap) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
     use crate::{Cause, Share};
 
@@ -319,7 +323,7 @@ mod tests {
             15.0,
             "30 C send=100 lost\n230 C seq=0 send=100 lost\n630 C seq=0 send=100\n646 S send=100\n661 C",
         );
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client);
         assert_eq!(found, [(Cause::RetransmissionTimeout, 200), (Cause::RetransmissionTimeout, 400)]);
     }
 
@@ -327,7 +331,7 @@ mod tests {
     fn a_lost_opening_is_the_timers() {
         let lines = "0 C syn lost\n1000 C reopen\n1015 S syn\n1030 C\n1030.1 C send=9\n1046 S send=9";
         let script = Script { one_way_ms: 15.0, lines };
-        assert_eq!(script.faults(Place::Client), [(Cause::RetransmissionTimeout, 1_000)]);
+        assert_eq!(script.faults(VantagePoint::Client), [(Cause::RetransmissionTimeout, 1_000)]);
     }
 
     /// Found over Linux: the SYN/ACK is lost, and both sides' timers expire within a round trip.
@@ -335,7 +339,7 @@ mod tests {
     fn regress_syn_that_crosses_the_repeated_syn_ack_waited_for_the_path() {
         let lines =
             "0 C syn\n15 S syn lost\n1000 C reopen\n1003 S reopen\n1018 C\n1018.1 C send=9\n1034 S send=9";
-        let found = Script { one_way_ms: 15.0, lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines }.faults(VantagePoint::Server);
         assert_eq!(found, [(Cause::RetransmissionTimeout, 988)]);
     }
 
@@ -359,7 +363,7 @@ mod tests {
     fn duplicate_acks_make_it_a_fast_retransmit() {
         let lines = opened(15.0, THIRD_LOST);
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let found = script.faults(place);
             let [(Cause::FastRetransmit, lost)] = found[..] else { panic!("{place:?}: {found:?}") };
             assert!((30..=31).contains(&lost), "{place:?}: {lost}");
@@ -382,7 +386,7 @@ mod tests {
             108.1 C",
         );
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let found = script.faults(place);
             assert!(matches!(found[..], [(Cause::FastRetransmit, _)]), "{place:?}: {found:?}");
         }
@@ -399,7 +403,7 @@ mod tests {
             45.3 S seq=1460 send=1460
             60.3 C",
         );
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
         assert!(!report.is_worth_fixing());
         assert_eq!(report.oddities.out_of_order, 1);
     }
@@ -407,7 +411,7 @@ mod tests {
     #[test]
     fn a_packet_captured_twice_is_not_sent_twice() {
         let lines = opened(15.0, "30 C send=100 twice\n46 S send=100 twice\n61 C twice");
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
         assert!(!report.is_worth_fixing());
         assert_eq!(report.oddities.captured_twice, 3);
     }
@@ -416,7 +420,7 @@ mod tests {
     fn tail_loss_probe_comes_before_the_timer() {
         let lines = opened(15.0, "30 C send=100\n45 S send=700 lost\n110 S seq=0 send=700\n125 C");
         assert_eq!(
-            Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server),
+            Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server),
             [(Cause::TailLossProbe, 65)]
         );
     }
@@ -424,7 +428,7 @@ mod tests {
     #[test]
     fn retransmission_of_delivered_data_costs_no_time() {
         let lines = opened(15.0, "30 C send=100\n45 S send=700\n60 C\n76 S seq=0 send=700\n91 C");
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
         assert!(!report.is_worth_fixing());
         assert_eq!(report.oddities.needless, 1);
     }
@@ -448,8 +452,8 @@ mod tests {
     fn a_tail_that_was_lost_before_the_capture_is_unknown_there() {
         let lines = opened(15.0, TAIL_LOST);
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        assert_eq!(script.faults(Place::Server), [(Cause::RetransmissionTimeout, 261)]);
-        let report = script.diagnose(Place::Client);
+        assert_eq!(script.faults(VantagePoint::Server), [(Cause::RetransmissionTimeout, 261)]);
+        let report = script.diagnose(VantagePoint::Client);
         assert!(!report.is_worth_fixing(), "{:?}", report.findings);
         assert!(report.account.of(Share::Unknown).as_nanos() > 200_000_000);
     }
@@ -462,13 +466,13 @@ mod tests {
             .replace("321.1 C", "371.1 C");
         let lines = opened(15.0, &lines);
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        assert_eq!(script.faults(Place::Client), [(Cause::ServerThink, 281)]);
+        assert_eq!(script.faults(VantagePoint::Client), [(Cause::ServerThink, 281)]);
     }
 
     #[test]
     fn retransmitted_fin_without_data_is_no_finding() {
         let lines = opened(15.0, "30 C send=100\n45 S send=100\n60 C fin lost\n300 C seq=100 fin\n315 S fin");
-        assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client), []);
+        assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client), []);
     }
 
     /// A capture that begins in the middle of a message saves no time before it.
@@ -479,7 +483,7 @@ mod tests {
             300 S seq=1460 send=1460\n315.1 C ack=4380\n330.2 S send=1460\n330.3 S send=1460\n345.4 C
             360.5 S send=1460\n360.6 S send=1460\n360.7 S send=1460\n375.8 C ack=8760
             390.85 S send=1460\n391 S seq=8760 send=1460\n406.1 C";
-        let report = Script { one_way_ms: 15.0, lines }.diagnose(Place::Server);
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Server);
         let saved: f64 = report
             .findings
             .iter()
@@ -495,14 +499,14 @@ mod tests {
             15.0,
             "30 C send=137 lost\n230 C seq=0 send=580 lost\n630 C seq=0 send=696\n646 S send=9\n661 C",
         );
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client);
         assert_eq!(found, [(Cause::RetransmissionTimeout, 200), (Cause::RetransmissionTimeout, 400)]);
     }
 
     /// A duplicate ACK lets new data go 25 ms after the repair, or nothing does.
     fn in_recovery(released: &str) -> Vec<(Cause, u64)> {
         let lines = THIRD_LOST.replace("90.7 C", &format!("{released}\n100.2 S seq=8760 send=1460\n115.3 C"));
-        Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults(Place::Server)
+        Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults(VantagePoint::Server)
     }
 
     #[test]
@@ -522,7 +526,7 @@ mod tests {
         let lines = "0 C syn\n15 S syn\n3015 S reopen\n9015 S reopen";
         assert_eq!(Script { one_way_ms: 15.0, lines }.faults_everywhere(), []);
         let waits = "0 C syn\n15 S syn lost\n3015 S reopen\n3030 C\n3031 C send=9\n3046 S send=9";
-        let found = Script { one_way_ms: 15.0, lines: waits }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: waits }.faults(VantagePoint::Server);
         assert_eq!(found, [(Cause::RetransmissionTimeout, 3_000)]);
     }
 }

@@ -19,23 +19,23 @@
 use wire::Duration;
 
 use super::opening;
-use crate::cause::{About, Cause, Fix, Who};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Evidence, Ruling};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The sender never had more on its way than its socket buffer holds, though the path and the receiver would \
            have taken more.",
     fixes: &[
         Fix {
-            who: Who::SendingApplication,
+            who: Party::SendingApplication,
             change: "do not set SO_SNDBUF (Linux then grows it), or set it to rate x round trip and more",
         },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "raise the limit: sysctl -w net.ipv4.tcp_wmem='4096 131072 16777216'",
         },
-        Fix { who: Who::SendingApplication, change: "keep the buffer filled: write before it runs empty" },
+        Fix { who: Party::SendingApplication, change: "keep the buffer filled: write before it runs empty" },
     ],
     is_fault: true,
     least: Duration::from_millis(5),
@@ -65,8 +65,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 /// Whether the sender did not use what acknowledgements had freed, until a later one came. Acknowledgements of a flight are over
 /// within some round trips: what comes later was written later.
 fn lets_room_pass(gap: &Gap) -> bool {
-    const LEAST: Duration = Duration::from_millis(50);
-    let is_soon = gap.duration() <= LEAST.max(gap.path.round_trip * 3);
+    const MIN_PAUSE: Duration = Duration::from_millis(50);
+    let is_soon = gap.duration() <= MIN_PAUSE.max(gap.path.round_trip * 3);
     // A program that fills its buffer goes on with what fills a segment, and writes more than one at a time.
     let is_filled = !gap.is_short() && gap.flight.short_segments * 3 < gap.flight.segments;
     is_soon && is_filled && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
@@ -104,7 +104,7 @@ fn level(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     /// Flights of these sizes in bytes, each acknowledged as a whole and followed immediately by the next.
@@ -140,7 +140,7 @@ mod tests {
 
     /// Flights of `of_each` segments, sent at once and acknowledged two segments at a time, a millisecond apart. On
     /// each group of acknowledgements the server sends three segments for each of them: more than was in flight before.
-    fn acknowledged_by_twos(of_each: u32, place: Place) -> Vec<(Cause, u64)> {
+    fn acknowledged_by_twos(of_each: u32, place: VantagePoint) -> Vec<(Cause, u64)> {
         let mut lines = String::from("30 C send=100\n");
         let send = |lines: &mut String, at: f64, segments: u32| {
             (0..segments).for_each(|_| lines.push_str(&format!("{at:.2} S send=1460\n")));
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn unused_window_is_a_send_buffer() {
-        for place in [Place::Client, Place::Server] {
+        for place in [VantagePoint::Client, VantagePoint::Server] {
             let found = acknowledged_by_twos(4, place);
             assert!(found.starts_with(&[(Cause::SendBufferLimited, 34); 2]), "{place:?}: {found:?}");
         }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn sending_on_the_first_acknowledgement_is_no_send_buffer() {
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(acknowledged_by_twos(1, place), [], "{place:?}");
         }
     }
@@ -191,7 +191,7 @@ mod tests {
         (1..=8).for_each(|n| lines.push_str(&format!("{} C ack={}\n", 515 + n, (12 + n) * 1_460)));
         lines.push_str("536.05 S send=1460\n536.1 S send=1460\n551.2 C\n");
         let lines = opened(15.0, &lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert!(found.contains(&(Cause::SendBufferLimited, 36)), "{found:?}");
         assert!(found.iter().all(|(cause, _)| *cause != Cause::SlowStartRestart), "{found:?}");
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_few_equal_flights_are_not_enough() {
         let lines = opened(15.0, &flights(&[16_384; 3]));
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
         assert!(!report.is_worth_fixing());
         assert!(report.account.of(crate::Share::Unknown).as_nanos() > 25_000_000);
     }
@@ -217,7 +217,7 @@ mod tests {
                 lines += &format!("{} C ts={}:{}\n", at + 13, at + 13, 5_000 + at);
             }
         }
-        Script { one_way_ms: 13.0, lines: &lines }.faults(Place::Client)
+        Script { one_way_ms: 13.0, lines: &lines }.faults(VantagePoint::Client)
     }
 
     #[test]

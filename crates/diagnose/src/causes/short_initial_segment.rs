@@ -11,25 +11,25 @@
 use wire::Duration;
 
 use super::opening;
-use crate::cause::{About, Cause, Fix, Who};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, counted, millis};
 use crate::judge::{Confidence, Ruling};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The message began with a short segment, its head sent alone, which used up a window of one or two segments; \
            the rest had to wait for an acknowledgement.",
     fixes: &[
         Fix {
-            who: Who::SendingApplication,
+            who: Party::SendingApplication,
             change: "write head and first part of the body with one call (writev; a buffered writer, without a flush \
                      after the head; Python wbufsize = -1; Node cork()/uncork())",
         },
         Fix {
-            who: Who::SendingApplication,
+            who: Party::SendingApplication,
             change: "or set TCP_CORK (nginx tcp_nopush on) until the head has company",
         },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
         },
     ],
@@ -144,7 +144,7 @@ mod tests {
             146.3 S send=1460
             161.4 C",
         );
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(crate::report::Place::Server);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(crate::report::VantagePoint::Server);
         let head =
             report.findings.iter().find(|finding| finding.cause == Cause::ShortInitialSegment).unwrap();
         let (lost, saved) = (head.lost.as_millis_f64(), head.saving.unwrap().as_millis_f64());

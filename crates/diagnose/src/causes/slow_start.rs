@@ -6,20 +6,20 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Cause, Fix, Who};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, counted, millis};
 use crate::judge::{Confidence, Ruling};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The sender's window was still opening: it sent what it might and waited a round trip for leave to send more.",
     fixes: &[
-        Fix { who: Who::ClientApplication, change: "use connections again: an open window stays open" },
+        Fix { who: Party::ClientApplication, change: "use connections again: an open window stays open" },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
         },
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "send less (compression), or full segments in the first flight",
         },
     ],
@@ -61,7 +61,7 @@ fn evidence(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     /// Found in the corpus: a lost SYN/ACK was taken for a loss that reduces the window.
@@ -77,7 +77,7 @@ mod tests {
             1090.5 C
             1105.6 S send=1460
             1105.6 S send=1460";
-        let report = Script { one_way_ms: 15.0, lines }.diagnose(Place::Server);
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Server);
         let opening = report.findings.iter().filter(|finding| finding.cause == Cause::SlowStart);
         assert_eq!(opening.count(), 2, "{:?}", report.findings);
     }
@@ -99,7 +99,7 @@ mod tests {
             105.2 S send=1460
             120.2 C",
         );
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let found = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
             let rounds = found.counts.iter().find(|count| count.cause == Cause::SlowStart).unwrap();
             assert_eq!((rounds.times, rounds.lost.as_nanos() / 1_000_000), (2, 60), "{place:?}");

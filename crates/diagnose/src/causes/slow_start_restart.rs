@@ -9,16 +9,16 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Cause, Fix, Who};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "After a pause the sender began again with a small window, though the connection had carried more before.",
     fixes: &[
-        Fix { who: Who::SendingKernel, change: "sysctl -w net.ipv4.tcp_slow_start_after_idle=0" },
+        Fix { who: Party::SendingKernel, change: "sysctl -w net.ipv4.tcp_slow_start_after_idle=0" },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "or a congestion control that paces instead (bbr: sysctl -w net.ipv4.tcp_congestion_control=bbr)",
         },
     ],

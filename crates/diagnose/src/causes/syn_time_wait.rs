@@ -7,17 +7,17 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The client used a port again for which the server still had an older connection (TIME_WAIT or half-open).",
     fixes: &[
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "keep connections open and use them again; do not bind a fixed source port",
         },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "more ports (sysctl net.ipv4.ip_local_port_range), TCP timestamps on (net.ipv4.tcp_timestamps=1): \
                      with them a new SYN is told from an old connection",
         },
@@ -29,14 +29,14 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::Script;
 
     #[test]
     fn a_challenge_instead_of_a_syn_ack_is_an_older_connection() {
         let lines = "0 C syn\n15 S ack=700000\n30 C rst seq=700000\n1000 C reopen\n1015 S syn\n1030 C\n1031 C seq=0 send=9\n1046 S send=9";
         let script = Script { one_way_ms: 15.0, lines };
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let found = script.faults(place);
             assert!(matches!(found[..], [(Cause::SynTimeWait, 1_000..=1_030)]), "{place:?}: {found:?}");
         }

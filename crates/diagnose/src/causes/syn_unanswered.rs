@@ -9,22 +9,22 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The server did not answer the client's SYN, and the client's timer had to send it again.",
     fixes: &[
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "where other connections to the port succeed: accept faster, and listen with a longer backlog \
                      (listen(fd, 4096), sysctl net.core.somaxconn; nstat -az TcpExtListenOverflows counts the drops)",
         },
         Fix {
-            who: Who::Network,
+            who: Party::Network,
             change: "where none succeeds: check that the host is up, the address, routes, and firewalls that drop",
         },
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "a connection timeout of seconds, and another address to try",
         },
     ],
@@ -35,11 +35,11 @@ pub(crate) const ABOUT: About = About {
 /// Advice for a SYN, or its SYN/ACK, that was lost.
 pub(crate) const LOST: [Fix; 2] = [
     Fix {
-        who: Who::Network,
+        who: Party::Network,
         change: "find where packets are lost (a queue too short, a faulty link, a policer)",
     },
     Fix {
-        who: Who::ServerApplication,
+        who: Party::ServerApplication,
         change: "rule out a full listen backlog (nstat -az TcpExtListenOverflows): it drops SYNs in the same way",
     },
 ];
@@ -47,29 +47,29 @@ pub(crate) const LOST: [Fix; 2] = [
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::Script;
 
     #[test]
     fn a_ladder_of_syns_without_any_reply_is_one_finding() {
         let lines = "0 C syn lost\n1000 C reopen lost\n3000 C reopen lost\n7000 C reopen lost";
         let script = Script { one_way_ms: 15.0, lines };
-        let report = script.diagnose(Place::Client);
-        assert_eq!(script.faults(Place::Client), [(Cause::SynUnanswered, 7_000)]);
+        let report = script.diagnose(VantagePoint::Client);
+        assert_eq!(script.faults(VantagePoint::Client), [(Cause::SynUnanswered, 7_000)]);
         assert!(report.findings[0].evidence.contains("4 times"), "{}", report.findings[0].evidence);
     }
 
     #[test]
     fn a_lone_syn_cannot_be_judged() {
         let script = Script { one_way_ms: 15.0, lines: "0 C syn lost" };
-        assert_eq!(script.faults(Place::Client), []);
+        assert_eq!(script.faults(VantagePoint::Client), []);
     }
 
     #[test]
-    fn a_server_that_answers_at_last_had_dropped_the_syn_where_it_was_captured() {
+    fn a_server_that_responds_at_last_had_dropped_the_syn_where_it_was_captured() {
         let lines = "0 C syn\n1000 C reopen\n1015 S syn\n1030 C\n1031 C send=9\n1046 S send=9";
         let script = Script { one_way_ms: 15.0, lines };
-        assert_eq!(script.faults(Place::Server), [(Cause::SynUnanswered, 1_000)]);
-        assert_eq!(script.faults(Place::Client), [(Cause::RetransmissionTimeout, 1_000)]);
+        assert_eq!(script.faults(VantagePoint::Server), [(Cause::SynUnanswered, 1_000)]);
+        assert_eq!(script.faults(VantagePoint::Client), [(Cause::RetransmissionTimeout, 1_000)]);
     }
 }

@@ -18,15 +18,15 @@ use wire::{Duration, Time};
 
 use super::{head_of_line, retransmission};
 use crate::account::Share;
-use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{Before, End, Gap, millis};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::gap::{Gap, GapEnd, GapStart, millis};
 use crate::judge::{Confidence, Evidence, Ruling};
 use crate::side::Side;
 
-pub(crate) const SERVER: About = About {
+pub(crate) const SERVER: CauseInfo = CauseInfo {
     what: "The server took its time to write the response.",
     fixes: &[Fix {
-        who: Who::ServerApplication,
+        who: Party::ServerApplication,
         change: "look there for what it waits for (log the time spent: nginx $upstream_response_time, Apache %D, a \
                  profiler), or answer from a cache",
     }],
@@ -34,10 +34,10 @@ pub(crate) const SERVER: About = About {
     least: Duration::from_millis(30),
 };
 
-pub(crate) const CLIENT: About = About {
+pub(crate) const CLIENT: CauseInfo = CauseInfo {
     what: "The connection was free, and the client took its time to ask.",
     fixes: &[Fix {
-        who: Who::ClientApplication,
+        who: Party::ClientApplication,
         change: "ask as soon as it is known what is needed: requests in parallel or pipelined, preload and preconnect \
                  hints, no work between an answer and the next request",
     }],
@@ -53,7 +53,7 @@ const UNASKED: Duration = Duration::from_secs(1);
 /// Maximum wait for an unreadable response; beyond that it is a push, a long poll or an idle close.
 const OPAQUE: Duration = Duration::from_secs(10);
 /// No round trip is longer, not even by a geostationary satellite with its queues.
-const LONGEST_PATH: Duration = Duration::from_secs(1);
+const MAX_PATH: Duration = Duration::from_secs(1);
 /// Acknowledgements in these ranges (ms) were delayed by a timer, and are no evidence of the path: Linux (40 ms), BSD
 /// and macOS (100 ms), Windows and Linux on slow connections (200 ms).
 const DELAYED: [(u64, u64); 3] = [(39, 55), (95, 125), (190, 225)];
@@ -63,9 +63,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         return None;
     }
     match gap.end {
-        End::Data => {}
-        End::Fin | End::Reset => return given_up(gap),
-        End::Handshake { again: _ } | End::Repair(_) => return None,
+        GapEnd::Data => {}
+        GapEnd::Fin | GapEnd::Reset => return given_up(gap),
+        GapEnd::Handshake { again: _ } | GapEnd::Repair(_) => return None,
     }
     // Data behind a hole was lost, or not captured; one direction alone shows nothing of the other.
     if gap.is_behind_hole || gap.echoes_unseen || !(gap.is_peer_seen || gap.side == Side::Client) {
@@ -73,20 +73,20 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     match gap.before {
         // After the handshake's last segment, or the peer's data, it is this side's turn.
-        Before::Handshake(_) => {}
-        Before::Data(from) if from != gap.side => {
+        GapStart::Handshake(_) => {}
+        GapStart::Data(from) if from != gap.side => {
             if gap.side == Side::Server && !gap.has_all {
                 return undecided(gap);
             }
         }
-        Before::Data(_)
+        GapStart::Data(_)
             if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_again(gap) =>
         {
             return None;
         }
-        Before::Data(_) => {
-            let may_have_waited = gap.room.is_some_and(|room| room < gap.length.min(gap.mss));
-            let is_unknown = gap.room.is_none() && gap.flight.bytes >= 2 * gap.mss;
+        GapStart::Data(_) => {
+            let may_have_waited = gap.headroom.is_some_and(|headroom| headroom < gap.length.min(gap.mss));
+            let is_unknown = gap.headroom.is_none() && gap.flight.bytes >= 2 * gap.mss;
             let has_window = gap.in_flight + gap.length <= gap.largest_since_loss.max(2 * gap.mss);
             // Nagle's algorithm may have held a short segment, on an acknowledgement that was not captured.
             let may_be_held = gap.is_short() && !gap.sends_shorts && !gap.has_fin;
@@ -99,7 +99,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
                 return undecided(gap);
             }
         }
-        Before::Unseen(_) | Before::Nothing | Before::Ending => return None,
+        GapStart::Unseen(_) | GapStart::Nothing | GapStart::Ending => return None,
     }
     thinking(gap)
 }
@@ -128,7 +128,7 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     };
     let is_timed = gap.path.is_at_sender || gap.late_arrival.is_some() || gap.own_ack.is_some();
     // The path alone varies by so much, or, where nothing is known of it, takes so much.
-    let path = if gap.path.to_sender.is_none() { LONGEST_PATH } else { gap.path.noise };
+    let path = if gap.path.to_sender.is_none() { MAX_PATH } else { gap.path.noise };
     if gap.side == Side::Server && !is_timed && thought <= path && thought >= SERVER.least {
         return undecided(gap);
     }
@@ -168,7 +168,7 @@ fn began(gap: &Gap) -> Time {
 
 /// Part of a gap that the path took.
 fn crossing(gap: &Gap) -> Duration {
-    if gap.continues() || gap.before == Before::Handshake(gap.side) {
+    if gap.continues() || gap.before == GapStart::Handshake(gap.side) {
         return Duration::ZERO;
     }
     let least = gap.path.to_sender.unwrap_or_default().max(gap.path.beyond_proxy.unwrap_or_default())
@@ -183,7 +183,7 @@ fn crossing(gap: &Gap) -> Duration {
     let is_of =
         |(from, to): &(u64, u64)| (Duration::from_millis(*from)..Duration::from_millis(*to)).contains(&late);
     // More than a segment is acknowledged by it.
-    let is_delayed = DELAYED.iter().any(is_of) && gap.asked <= gap.mss;
+    let is_delayed = DELAYED.iter().any(is_of) && gap.requested <= gap.mss;
     if gap.path.to_sender.is_some() && is_delayed { least } else { own }
 }
 
@@ -192,7 +192,7 @@ fn crossing(gap: &Gap) -> Duration {
 fn given_up(gap: &Gap) -> Option<Ruling> {
     let is_open = gap.talk.is_until_close && gap.side == Side::Server && gap.continues();
     let is_unanswered = gap.talk.unanswered.is_some_and(|count| count > 0)
-        && gap.before == Before::Data(Side::Client)
+        && gap.before == GapStart::Data(Side::Client)
         && gap.is_heard;
     (is_open || is_unanswered).then(|| {
         let since = gap.from.at + crossing(gap).min(gap.duration());
@@ -208,10 +208,12 @@ fn given_up(gap: &Gap) -> Option<Ruling> {
 
 fn of_client(gap: &Gap) -> String {
     let what = match gap.before {
-        Before::Handshake(_) => "after the connection was open",
-        Before::Data(Side::Client) | Before::Unseen(Side::Client) => "in the middle of what it was sending",
-        Before::Data(Side::Server) | Before::Unseen(Side::Server) => "after it had the answer",
-        Before::Nothing | Before::Ending => "",
+        GapStart::Handshake(_) => "after the connection was open",
+        GapStart::Data(Side::Client) | GapStart::Unseen(Side::Client) => {
+            "in the middle of what it was sending"
+        }
+        GapStart::Data(Side::Server) | GapStart::Unseen(Side::Server) => "after it had the answer",
+        GapStart::Nothing | GapStart::Ending => "",
     };
     format!(
         "the client was free to send {what} (packet {}) and did so (packet {}) {} later",
@@ -259,14 +261,14 @@ fn unanswered(gap: &Gap) -> String {
 mod tests {
     use crate::Cause;
     use crate::finding::Severity;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
     use crate::side::Side;
 
     const ASK: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
     const ANSWER: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
 
-    fn found(lines: &str, place: Place) -> Vec<(Cause, u64)> {
+    fn found(lines: &str, place: VantagePoint) -> Vec<(Cause, u64)> {
         let lines = opened(15.0, lines);
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
         let thinks = [Cause::ServerThink, Cause::ClientThink];
@@ -277,7 +279,7 @@ mod tests {
     #[test]
     fn the_round_trip_is_subtracted_wherever_the_capture_was_taken() {
         let lines = format!("30 C {ASK}\n45 S\n245 S {ANSWER}\n260 C\n760 C {ASK}\n775 S {ANSWER}\n790 C");
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(
                 found(&lines, place),
                 [(Cause::ServerThink, 200), (Cause::ClientThink, 500)],
@@ -294,14 +296,14 @@ mod tests {
             "0 C syn\n30 S syn lost\n1000 C reopen\n1030 S reopen\n1030.4 S reopen\n1060 C\n1060.1 C {ASK}\n1060.4 C\n\
              1090.1 S\n1090.2 S {ANSWER}\n1120.3 C"
         );
-        let report = Script { one_way_ms: 30.0, lines: &lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms: 30.0, lines: &lines }.diagnose(VantagePoint::Client);
         assert!(report.findings.iter().all(|finding| finding.cause != Cause::ServerThink), "{report:?}");
     }
 
     #[test]
-    fn it_is_named_without_http_too_and_in_the_middle_of_an_answer() {
+    fn it_is_named_without_http_too_and_in_the_middle_of_a_response() {
         let lines = "30 C send=300\n45 S\n245 S send=500\n260 C\n400 S send=500\n415 C";
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(
                 found(lines, place),
                 [(Cause::ServerThink, 200), (Cause::ServerThink, 155)],
@@ -314,7 +316,7 @@ mod tests {
     fn idle_keep_alive_is_no_stall_whatever_ends_it() {
         let closed = format!("30 C {ASK}\n45 S {ANSWER}\n60 C\n27000 C fin\n27015 S fin\n27030 C");
         let used_again = format!("30 C {ASK}\n45 S {ANSWER}\n60 C\n27000 C {ASK}\n27015 S {ANSWER}\n27030 C");
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(found(&closed, place), []);
             assert_eq!(found(&used_again, place), []);
         }
@@ -323,7 +325,7 @@ mod tests {
     #[test]
     fn client_that_aborts_shows_how_long_it_waited() {
         let lines = format!("30 C {ASK}\n45 S\n5030 C fin\n5045 S rst");
-        assert_eq!(found(&lines, Place::Client), [(Cause::ServerThink, 5_000)]);
+        assert_eq!(found(&lines, VantagePoint::Client), [(Cause::ServerThink, 5_000)]);
     }
 
     #[test]
@@ -331,10 +333,10 @@ mod tests {
         let lines = format!(
             "30 C {ASK}\n45 S {ANSWER}\n60 C\n1060 C seq=26 send=1\n1075 S\n2060 C {ASK}\n2075 S {ANSWER}"
         );
-        assert_eq!(found(&lines, Place::Client), [(Cause::ClientThink, 2_000)]);
+        assert_eq!(found(&lines, VantagePoint::Client), [(Cause::ClientThink, 2_000)]);
     }
 
-    fn of_server(lines: &str, place: Place) -> Vec<u64> {
+    fn of_server(lines: &str, place: VantagePoint) -> Vec<u64> {
         let found = found(lines, place).into_iter().filter(|(cause, _)| *cause == Cause::ServerThink);
         found.map(|(_, lost)| lost).collect()
     }
@@ -346,11 +348,11 @@ mod tests {
                     300 S seq=1460 send=1460\n315.1 C ack=4380";
         let whole = "45 S send=1460\n45.1 S send=1460\n45.2 S send=1460\n60.3 C\n300 S send=1460\n315.1 C";
         let pauses = "330.2 S send=500\n345.3 C\n660 S send=500\n675.1 C\n1600 S send=500\n1615.1 C";
-        let thinks = |first| of_server(&format!("30 C send=100\n{first}\n{pauses}"), Place::Client);
+        let thinks = |first| of_server(&format!("30 C send=100\n{first}\n{pauses}"), VantagePoint::Client);
         assert_eq!((thinks(lost), thinks(whole)), (vec![940], vec![329, 940]));
     }
 
-    const EVERYWHERE: [Place; 3] = [Place::Client, Place::Server, Place::Between];
+    const EVERYWHERE: [VantagePoint; 3] = [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between];
 
     #[test]
     fn close_of_an_idle_tls_connection_is_no_response() {
@@ -375,11 +377,11 @@ mod tests {
         // Ten requests a second; the last response is stamped 45 ms after the one before, and passes 245 ms after it.
         let mut lines = String::from("0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n");
         for n in 0..10 {
-            let (ask, answer) = (130 + 100 * n, 145 + 100 * n);
+            let (ask, response) = (130 + 100 * n, 145 + 100 * n);
             lines += &format!(
-                "{ask} C send=100 ts={ask}:{}\n{answer} S send=100 ts={}:{ask}\n",
-                6_900 + answer,
-                6_985 + answer
+                "{ask} C send=100 ts={ask}:{}\n{response} S send=100 ts={}:{ask}\n",
+                6_900 + response,
+                6_985 + response
             );
         }
         let late =
@@ -398,10 +400,10 @@ mod tests {
     #[test]
     fn an_acknowledgement_too_late_for_any_timer_shows_a_slow_path() {
         let lines = "30 C send=300\n350 S\n366 S send=500\n381 C";
-        assert_eq!(of_server(lines, Place::Client), [0_u64; 0]);
+        assert_eq!(of_server(lines, VantagePoint::Client), [0_u64; 0]);
         // With the timer of 200 ms it was the server's time.
         let delayed = "30 C send=300\n250 S\n366 S send=500\n381 C";
-        assert_eq!(of_server(delayed, Place::Client), [321]);
+        assert_eq!(of_server(delayed, VantagePoint::Client), [321]);
     }
 
     #[test]
@@ -432,7 +434,7 @@ mod tests {
     fn one_direction_alone_is_not_judged() {
         let lines = "30 C send=300\n45 S\n445 S send=500\n460 C\n800 S send=500";
         let script = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) };
-        let report = script.diagnose_only(Place::Client, Side::Server);
+        let report = script.diagnose_only(VantagePoint::Client, Side::Server);
         assert!(report.findings.iter().all(|finding| finding.cause != Cause::ServerThink), "{report:?}");
     }
 
@@ -440,7 +442,7 @@ mod tests {
     fn window_opened_by_an_acknowledgement_is_no_think_time() {
         // Two segments, as the window allows; the next leave 2 ms after the acknowledgement, half a second later.
         let lines = "30 C send=300\n45 S send=1460\n45.1 S send=1460\n560 C\n577 S send=1460\n577.1 S send=1460\n593 C";
-        assert_eq!(of_server(lines, Place::Server), [0_u64; 0]);
+        assert_eq!(of_server(lines, VantagePoint::Server), [0_u64; 0]);
     }
 
     #[test]
@@ -452,7 +454,7 @@ mod tests {
     }
 
     fn found_at(lines: &str) -> Vec<(Cause, u64)> {
-        let found = Script { one_way_ms: 0.1, lines }.faults(Place::Client);
+        let found = Script { one_way_ms: 0.1, lines }.faults(VantagePoint::Client);
         found.into_iter().filter(|(cause, _)| *cause == Cause::ServerThink).collect()
     }
 
@@ -462,7 +464,9 @@ mod tests {
         let ftp = "30 C text=RETR f\\r\\n\n45 S text=150 here it comes\\r\\n\n60 C\n645 S text=226 done\\r\\n\n660 C";
         let tls = "30 C text=\\x17\\x03\\x03\\x01\\x00ask\n45 S send=300\n60 C\n645 S send=900\n660 C";
         let is_worth = |lines: &str| {
-            Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(Place::Client).is_worth_fixing()
+            Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }
+                .diagnose(VantagePoint::Client)
+                .is_worth_fixing()
         };
         assert_eq!((is_worth(ftp), is_worth(tls)), (false, true));
         // After a heartbeat of the server, what comes a second after the client's own is no response to that.
@@ -476,7 +480,7 @@ mod tests {
     fn short_segment_that_may_be_held_is_not_judged_where_acknowledgements_were_not_captured() {
         let lines = "0 C send=105\n60 S send=105\n163 S send=20\n1000 C send=90\n1060 S send=90";
         let script = Script { one_way_ms: 30.0, lines };
-        assert!(script.faults(Place::Client).iter().all(|(cause, _)| *cause != Cause::ServerThink));
+        assert!(script.faults(VantagePoint::Client).iter().all(|(cause, _)| *cause != Cause::ServerThink));
     }
 
     #[test]
@@ -492,7 +496,7 @@ mod tests {
     }
 
     fn found_in(lines: &str) -> Vec<u64> {
-        let found = Script { one_way_ms: 15.0, lines }.faults(Place::Client);
+        let found = Script { one_way_ms: 15.0, lines }.faults(VantagePoint::Client);
         found.into_iter().filter(|(cause, _)| *cause == Cause::ServerThink).map(|(_, lost)| lost).collect()
     }
 }

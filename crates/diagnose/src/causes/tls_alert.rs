@@ -6,18 +6,18 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The TLS handshake failed: one side ended it with a fatal alert.",
     fixes: &[
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "protocol_version, handshake_failure, insufficient_security: offer TLS 1.2 and 1.3 with current ciphers; \
                      unrecognized_name: a certificate for that name",
         },
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "unknown_ca, bad_certificate, certificate_expired: renew the certificate, send the whole chain, or trust \
                      its issuer",
         },
@@ -29,14 +29,14 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     const HELLO: &str = "30 C hex=160301000501000001aa\n";
 
     fn found(lines: &str) -> Vec<(Cause, String)> {
         let lines = opened(15.0, &format!("{HELLO}{lines}"));
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
         let faults = report.findings.into_iter().filter(|finding| finding.cause == Cause::TlsAlert);
         faults.map(|finding| (finding.cause, finding.evidence)).collect()
     }

@@ -6,17 +6,17 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The TLS handshake took its round trips before the first request could leave.",
     fixes: &[
         Fix {
-            who: Who::ClientApplication,
+            who: Party::ClientApplication,
             change: "keep connections open, and resume sessions where they are opened anew",
         },
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "TLS 1.3 (one round trip instead of two) and session tickets",
         },
     ],
@@ -24,15 +24,15 @@ pub(crate) const ABOUT: About = About {
     least: Duration::from_millis(5),
 };
 
-pub(crate) const CERTIFICATES: About = About {
+pub(crate) const CERTIFICATES: CauseInfo = CauseInfo {
     what: "The server's certificates did not fit its initial window: the handshake took extra round trips.",
     fixes: &[
         Fix {
-            who: Who::ServerApplication,
+            who: Party::ServerApplication,
             change: "a smaller chain: no root, an ECDSA key, fewer names in a certificate, certificate compression (RFC 8879)",
         },
         Fix {
-            who: Who::SendingKernel,
+            who: Party::SendingKernel,
             change: "an initial window of ten segments (ip route change ... initcwnd 10)",
         },
     ],
@@ -43,7 +43,7 @@ pub(crate) const CERTIFICATES: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     /// A Server Hello of this many segments, in flights of ten that a round trip separates.
@@ -59,7 +59,7 @@ mod tests {
         let end = 65.0 + 30.0 * (segments / 10) as f64;
         lines += &format!("{end} C hex=16030300020214\n{} C hex=170303000101\n", end + 0.1);
         let lines = opened(15.0, &lines);
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
         let of_tls = |cause: &Cause| matches!(cause, Cause::TlsHandshake | Cause::TlsCertificateFlight);
         report.findings.iter().map(|finding| finding.cause).filter(of_tls).collect()
     }

@@ -1,6 +1,6 @@
 //! A receiver that takes nothing: its program does not read, its buffer is full, and it says so.
 //!
-//! **Rule**: the time from an acknowledgement with a window of zero to the next with room (`flow/closed.rs`). **Or** with a
+//! **Rule**: the time from an acknowledgement with a window of zero to the next with room (`flow/closed_windows.rs`). **Or** with a
 //! window that has no room for a segment, though its edge did not move when data was acknowledged: what came was not read. A
 //! sender does not split a segment for a part of its room (RFC 9293, section 3.8.6.2.1) until its timer runs out.
 //! **Evidence**: both packets, or probes that were never answered with room. **Refuted by**: a reset or a SYN (their windows mean
@@ -12,16 +12,16 @@
 
 use wire::Duration;
 
-use crate::cause::{About, Fix, Who};
+use crate::cause::{CauseInfo, Fix, Party};
 
-pub(crate) const ABOUT: About = About {
+pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The receiver's buffer was full, because its program did not read: it forbade the sender to send.",
     fixes: &[
         Fix {
-            who: Who::ReceivingApplication,
+            who: Party::ReceivingApplication,
             change: "read as soon as data is there: do the slow work elsewhere than where the socket is read",
         },
-        Fix { who: Who::ReceivingApplication, change: "a larger SO_RCVBUF if it reads in bursts" },
+        Fix { who: Party::ReceivingApplication, change: "a larger SO_RCVBUF if it reads in bursts" },
     ],
     is_fault: true,
     least: Duration::from_millis(1),
@@ -30,7 +30,7 @@ pub(crate) const ABOUT: About = About {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     #[test]
@@ -48,7 +48,7 @@ mod tests {
             515.1 S send=1460
             530.2 C win=5840",
         );
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let script = Script { one_way_ms: 15.0, lines: &lines };
             assert_eq!(script.faults(place), [(Cause::ZeroWindow, 440)], "{place:?}");
             // From the acknowledgement on which it might have gone on, 60.2 ms, to the one on which it might.
@@ -62,7 +62,7 @@ mod tests {
     /// Found over Linux: the program does not read, and of the window a part of a segment is left.
     #[test]
     fn regress_a_window_with_less_room_than_a_segment_is_closed_while_its_edge_stands_still() {
-        let first = |bytes: u32, place: Place| {
+        let first = |bytes: u32, place: VantagePoint| {
             let lines = format!(
                 "30 C send=100 win=3208
                 45 S send=1460
@@ -75,7 +75,7 @@ mod tests {
             let lines = opened(15.0, &lines);
             Script { one_way_ms: 15.0, lines: &lines }.faults(place)[0]
         };
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(first(288, place), (Cause::ZeroWindow, 234), "{place:?}");
             assert_eq!(first(200, place), (Cause::ZeroWindow, 234), "{place:?}");
         }
@@ -95,7 +95,7 @@ mod tests {
             700 S seq=2919
             715.1 C win=0",
         );
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
             let [(Cause::ZeroWindow, lost)] = found[..] else { panic!("{place:?}: {found:?}") };
             assert!((654..=656).contains(&lost), "{place:?}: {lost}");
@@ -106,7 +106,7 @@ mod tests {
     fn window_below_a_loopback_segment_is_open() {
         let lines = "0 C syn mss=65483\n0.01 S syn mss=65483\n0.02 C\n1 C send=20000\n1.02 S win=45535\n\
                      400 C send=100\n400.02 S win=65535\n500 C send=100\n500.02 S";
-        let found = Script { one_way_ms: 0.01, lines }.faults(Place::Client);
+        let found = Script { one_way_ms: 0.01, lines }.faults(VantagePoint::Client);
         assert_eq!(found, []);
     }
 
@@ -114,7 +114,7 @@ mod tests {
     fn closed_window_does_not_hold_a_sender_with_nothing_to_send() {
         let lines = "30 C send=100 win=1460\n45 S send=1460\n60 C win=0\n500 C win=1460\n900 C send=100\n915 S send=100";
         let lines = opened(15.0, lines);
-        for place in [Place::Client, Place::Server, Place::Between] {
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
             assert!(found.iter().all(|(cause, _)| *cause != Cause::ZeroWindow), "{place:?}: {found:?}");
         }

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use wire::packet::{Flags, TcpSegment};
 use wire::{Bytes, Duration, Time};
 
-use super::opened::{Event, Opened};
+use super::opened::{Event, OpenedConnection};
 use super::{Request, status};
 use crate::account::{Account, Share};
 use crate::cause::{Cause, Describe as _};
 use crate::doubt::{Doubt, Doubts};
 use crate::finding::{Confidence, Finding, Findings, Severity};
 use crate::gap::{Mark, millis};
-use crate::report::{ExchangeReport, FlowReport, Oddities, Place, Protocol};
+use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol, VantagePoint};
 use crate::side::Side;
 use crate::table::{LEAP, Options};
 
@@ -30,9 +30,9 @@ pub(super) struct Dialogue {
     packets: u64,
     bytes: Bytes,
     /// Requests without a complete response.
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, PendingRequest>,
     /// Connections that the server opened, by its socket.
-    connections: BTreeMap<SocketAddr, Opened>,
+    connections: BTreeMap<SocketAddr, OpenedConnection>,
     round_trip: Option<Duration>,
     requests: u64,
     /// Time up to which the account reaches, and from which on anything counts.
@@ -46,10 +46,10 @@ pub(super) struct Dialogue {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingRequest {
     request: String,
     is_head: bool,
-    asked: Mark,
+    requested: Mark,
     /// When it was sent last.
     sent: Mark,
     /// Its own time, and how far that reaches: others may wait meanwhile, and for something else.
@@ -57,7 +57,7 @@ struct Waiting {
     spent: Time,
 }
 
-impl Waiting {
+impl PendingRequest {
     fn spend_until(&mut self, until: Time, share: Share) {
         self.account.add(share, until.since(self.spent));
         self.spent = self.spent.max(until);
@@ -71,11 +71,11 @@ impl Waiting {
     }
 }
 
-const MOST_WAITING: usize = 1 << 12;
-const MOST_CONNECTIONS: usize = 64;
-const MOST_FINDINGS: usize = 64;
-const MOST_EXCHANGES: usize = 16;
-const LONGEST_TARGET: usize = 200;
+const MAX_WAITING: usize = 1 << 12;
+const MAX_CONNECTIONS: usize = 64;
+const MAX_FINDINGS: usize = 64;
+const MAX_EXCHANGES: usize = 16;
+const MAX_TARGET_BYTES: usize = 200;
 /// Longer silence is idle time.
 const IDLE: Duration = Duration::from_secs(5);
 /// No client sends anything again sooner.
@@ -139,15 +139,15 @@ impl Dialogue {
             let share = if silence > IDLE { Share::Idle } else { Share::Stall(Cause::ClientThink) };
             self.spend_until(mark.at, share);
         }
-        if self.waiting.len() >= MOST_WAITING {
+        if self.waiting.len() >= MAX_WAITING {
             self.waiting.pop_first();
         }
         self.requests += 1;
-        let target: String = target.chars().take(LONGEST_TARGET).collect();
-        let waiting = Waiting {
+        let target: String = target.chars().take(MAX_TARGET_BYTES).collect();
+        let waiting = PendingRequest {
             request: format!("{method} {target}"),
             is_head: method == "HEAD",
-            asked: mark,
+            requested: mark,
             sent: mark,
             account: Account::default(),
             spent: mark.at,
@@ -156,7 +156,7 @@ impl Dialogue {
     }
 
     /// A response in a datagram; a bare id refers the client to plain HTTP.
-    pub(super) fn answer(&mut self, mark: Mark, id: u64, response: &[u8]) {
+    pub(super) fn respond(&mut self, mark: Mark, id: u64, response: &[u8]) {
         let Some(mut waiting) = self.waiting.remove(&id) else {
             self.oddities.needless += 1;
             return;
@@ -172,14 +172,14 @@ impl Dialogue {
     pub(super) fn opened(&mut self, mark: Mark, server: SocketAddr, tcp: TcpSegment<'_>) {
         let mark = self.counts(mark, tcp.payload_length);
         if tcp.flags.contains(Flags::SYN) {
-            if self.connections.len() >= MOST_CONNECTIONS {
+            if self.connections.len() >= MAX_CONNECTIONS {
                 self.connections.pop_first();
             }
             // Which request it is for shows later: the oldest that waits.
             if let Some(sent) = self.waiting.values().map(|waiting| waiting.sent).min_by_key(|sent| sent.at) {
                 self.served(mark, sent);
             }
-            self.connections.insert(server, Opened::new(mark, tcp.seq.wrapping_add(1)));
+            self.connections.insert(server, OpenedConnection::new(mark, tcp.seq.wrapping_add(1)));
             return;
         }
         let Some(mut connection) = self.connections.remove(&server) else { return };
@@ -238,7 +238,7 @@ impl Dialogue {
             packets: self.packets,
             bytes: self.bytes,
             round_trip: self.round_trip,
-            place: Place::Unknown,
+            place: VantagePoint::Unknown,
             requests: self.requests,
             findings,
             counts,
@@ -283,20 +283,20 @@ impl Dialogue {
         });
     }
 
-    fn exchanged(&mut self, mark: Mark, waiting: Waiting, status: Option<u16>) {
-        let Waiting { request, is_head: _, asked, sent: _, account, spent: _ } = waiting;
+    fn exchanged(&mut self, mark: Mark, waiting: PendingRequest, status: Option<u16>) {
+        let PendingRequest { request, is_head: _, requested, sent: _, account, spent: _ } = waiting;
         if mark.at <= self.since {
             return;
         }
         self.exchanges.push(ExchangeReport {
             request,
             status,
-            at: asked.at,
-            elapsed: mark.at.since(asked.at),
-            packets: (asked.frame, mark.frame),
+            at: requested.at,
+            elapsed: mark.at.since(requested.at),
+            packets: (requested.frame, mark.frame),
             account,
         });
-        ExchangeReport::keep_the_longest(&mut self.exchanges, MOST_EXCHANGES);
+        ExchangeReport::keep_the_longest(&mut self.exchanges, MAX_EXCHANGES);
     }
 
     /// Puts what has passed up to `until` under `share`, as far as it counts; the only way into the account.
@@ -325,7 +325,7 @@ impl Dialogue {
         if lost < cause.about().least || lost >= LEAP || until <= self.since {
             return;
         }
-        self.findings.add(cause, lost, MOST_FINDINGS, || Finding {
+        self.findings.add(cause, lost, MAX_FINDINGS, || Finding {
             cause,
             severity: Severity::of(cause, lost),
             confidence: Confidence::High,

@@ -7,7 +7,7 @@ use wire::Bytes;
 use crate::gap::Mark;
 
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedConnection {
     /// Its SYN.
     pub(super) opened: Mark,
     next: u32,
@@ -53,11 +53,11 @@ pub(super) enum Event {
     Ended { id: u64, status: u16 },
 }
 
-const LONGEST_HEAD: usize = 1 << 16;
-const LONGEST_LINE: usize = 1 << 10;
-const MOST_FIELDS: usize = 128;
+const MAX_HEAD_BYTES: usize = 1 << 16;
+const MAX_LINE_BYTES: usize = 1 << 10;
+const MAX_FIELDS: usize = 128;
 
-impl Opened {
+impl OpenedConnection {
     /// `next` is the number of its first byte.
     pub(super) const fn new(opened: Mark, next: u32) -> Self {
         Self { opened, next, state: State::Id(Vec::new()), is_fresh: true }
@@ -138,7 +138,7 @@ impl State {
                         text.truncate(end);
                         Self::behind(&text, id, is_head(id), events)
                     }
-                    None if text.len() > LONGEST_HEAD => Self::Lost,
+                    None if text.len() > MAX_HEAD_BYTES => Self::Lost,
                     None => {
                         *rest = &[];
                         Self::Head { id, text }
@@ -160,7 +160,7 @@ impl State {
             Self::ChunkLine { id, status, mut line, is_trailer } => {
                 line.extend_from_slice(take(rest, 1));
                 let Some(text) = line.strip_suffix(b"\r\n") else {
-                    let fits = line.len() < LONGEST_LINE;
+                    let fits = line.len() < MAX_LINE_BYTES;
                     return if fits { Self::ChunkLine { id, status, line, is_trailer } } else { Self::Lost };
                 };
                 if is_trailer {
@@ -184,7 +184,7 @@ impl State {
 
     /// Returns the state after a header section.
     fn behind(head: &[u8], id: u64, is_head: bool, events: &mut Vec<Event>) -> Self {
-        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut response = httparse::Response::new(&mut fields);
         let Ok(httparse::Status::Complete(_)) = response.parse(head) else { return Self::Lost };
         let Some(status) = response.code else { return Self::Lost };

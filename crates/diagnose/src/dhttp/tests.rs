@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use wire::Bytes;
 use wire::packet::{Flags, TcpBuilder, UdpBuilder};
 
-use super::opened::{Event, Opened};
+use super::opened::{Event, OpenedConnection};
 use super::*;
 use crate::report::Protocol;
-use crate::{Cause, Diagnosis, Seen};
+use crate::{Cause, Diagnosis, PacketPosition};
 
 const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 80);
@@ -26,9 +26,9 @@ impl Script {
         self
     }
 
-    fn answers(mut self, at: u64, id: u8, response: &str) -> Self {
-        let answer = [&[0, 0, 0, 0, 0, 0, 0, id][..], response.as_bytes()].concat();
-        self.datagram(at, (SERVER, CLIENT), &answer);
+    fn responses(mut self, at: u64, id: u8, response: &str) -> Self {
+        let reply = [&[0, 0, 0, 0, 0, 0, 0, id][..], response.as_bytes()].concat();
+        self.datagram(at, (SERVER, CLIENT), &reply);
         self
     }
 
@@ -60,7 +60,7 @@ impl Script {
         let mut diagnosis = Diagnosis::default();
         for (frame, (at, bytes)) in (1..).zip(&self.0) {
             let at = Time::ZERO + Duration::from_millis(*at);
-            diagnosis.handle(at, Seen { frame, interface: 0 }, &Packet::read(bytes).unwrap());
+            diagnosis.handle(at, PacketPosition { frame, interface: 0 }, &Packet::read(bytes).unwrap());
         }
         diagnosis.end();
         std::iter::from_fn(|| diagnosis.poll()).collect()
@@ -76,8 +76,8 @@ const OK: &str = "HTTP/1.1 200 OK\r\n\r\nbody";
 
 #[test]
 fn response_slower_than_the_quickest_is_server_time() {
-    let script = Script::default().asks(0, 1, false).answers(30, 1, OK);
-    let report = script.asks(40, 2, false).answers(150, 2, OK).dialogue();
+    let script = Script::default().asks(0, 1, false).responses(30, 1, OK);
+    let report = script.asks(40, 2, false).responses(150, 2, OK).dialogue();
     assert_eq!(found(&report), [(Cause::ServerThink, 80)]);
     let seen: Vec<_> = report.exchanges.iter().map(|one| (one.request.as_str(), one.status)).collect();
     assert_eq!(seen, [("GET /a", Some(200)), ("GET /a", Some(200))]);
@@ -87,7 +87,7 @@ fn response_slower_than_the_quickest_is_server_time() {
 #[test]
 fn resent_request_waited_for_the_clients_timer() {
     let script = Script::default().asks(0, 1, false).asks(300, 1, true).asks(900, 1, true);
-    let report = script.answers(930, 1, OK).dialogue();
+    let report = script.responses(930, 1, OK).dialogue();
     assert_eq!(found(&report), [(Cause::RetransmissionTimeout, 300), (Cause::RetransmissionTimeout, 600)]);
     assert_eq!(report.exchanges[0].packets, (1, 4));
     assert_eq!(report.requests, 1);
@@ -97,8 +97,8 @@ fn resent_request_waited_for_the_clients_timer() {
 
 #[test]
 fn duplicate_captures_are_not_resends_or_responses() {
-    let script = Script::default().asks(0, 1, false).asks(0, 1, false).answers(30, 1, OK);
-    let report = script.answers(30, 1, OK).dialogue();
+    let script = Script::default().asks(0, 1, false).asks(0, 1, false).responses(30, 1, OK);
+    let report = script.responses(30, 1, OK).dialogue();
     assert_eq!(found(&report), []);
     assert_eq!((report.oddities.captured_twice, report.exchanges.len()), (1, 1));
 }
@@ -119,16 +119,17 @@ fn server_opened_connection_is_paired_with_its_requests() {
 
 #[test]
 fn server_opened_connection_is_marked_as_within_the_dialogue() {
-    let answer = b"\0\0\0\0\0\0\0\x01HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
+    let response = b"\0\0\0\0\0\0\0\x01HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
     let script = Script::default().asks(0, 1, false).segment(30, Flags::SYN, 100, &[]);
-    let reports = script.segment(90, Flags::ACK, 101, answer).reports();
-    let told: Vec<_> = reports.iter().map(|report| (report.protocol, report.is_within_dialogue)).collect();
-    assert_eq!(told, [(Protocol::Dhttp, false), (Protocol::Tcp, true)]);
+    let reports = script.segment(90, Flags::ACK, 101, response).reports();
+    let reported: Vec<_> =
+        reports.iter().map(|report| (report.protocol, report.is_within_dialogue)).collect();
+    assert_eq!(reported, [(Protocol::Dhttp, false), (Protocol::Tcp, true)]);
 }
 
 #[test]
 fn bare_id_ends_the_exchange_without_a_response() {
-    let report = Script::default().asks(0, 1, false).answers(30, 1, "").dialogue();
+    let report = Script::default().asks(0, 1, false).responses(30, 1, "").dialogue();
     assert_eq!((report.exchanges.len(), report.exchanges[0].status), (1, None));
 }
 
@@ -142,7 +143,7 @@ fn other_datagrams_are_ignored() {
 }
 
 fn events(stream: &[u8], cuts: &[usize]) -> Vec<Event> {
-    let mut opened = Opened::new(Mark { at: Time::ZERO, frame: 1 }, 0);
+    let mut opened = OpenedConnection::new(Mark { at: Time::ZERO, frame: 1 }, 0);
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (stream.len() + 1)).collect();
     places.extend([0, stream.len()]);
     places.sort_unstable();

@@ -3,7 +3,7 @@
 use wire::packet::Flags;
 
 use crate::clock::{self, Stamp};
-use crate::gap::{Before, End, Mark};
+use crate::gap::{GapEnd, GapStart, Mark};
 use crate::segment::Segment;
 use crate::sender::AckStamp;
 use crate::side::Side;
@@ -122,8 +122,8 @@ impl Flow {
         let is_last =
             segment.from == Side::Client && self.handshake.answered.is_some() && !self.handshake.is_done;
         if is_last {
-            self.close(segment, End::Handshake { again: None });
-            self.before = Before::Handshake(Side::Client);
+            self.close(segment, GapEnd::Handshake { again: None });
+            self.before = GapStart::Handshake(Side::Client);
             self.handshake.is_done = true;
             self.set_up(mark);
             return;

@@ -4,11 +4,11 @@
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use crate::causes::opening::Course;
+use crate::causes::opening::MessageProgress;
 use crate::flight::Flight;
-use crate::gap::{Before, Burst, End, Gap, Mark, PathFacts, Rounds, Talk};
+use crate::gap::{Burst, Gap, GapEnd, GapStart, Mark, MessageFacts, PathFacts, Rounds};
 use crate::segment::Segment;
-use crate::sender::{Ack, Learned};
+use crate::sender::{Ack, AckFacts};
 use crate::side::Side;
 
 use super::state::EndState;
@@ -20,12 +20,12 @@ pub(super) struct Facts {
     in_flight: u64,
     largest_flight: u64,
     largest_since_loss: u64,
-    room: Option<u64>,
+    headroom: Option<u64>,
     has_room: bool,
     window: Option<u64>,
-    learned: Learned,
+    learned: AckFacts,
     trigger: Option<Ack>,
-    talk: Talk,
+    talk: MessageFacts,
     burst: Burst,
     is_heard: bool,
 }
@@ -38,7 +38,7 @@ impl Flow {
         // Segments that follow immediately make no gap: their flight need not be computed.
         let is_looked_at = at.since(self.last.at) > Duration::from_micros(500);
         let talk = self.conversation.talk(from, segment.tcp.payload);
-        let patience = self.patience(from);
+        let timeout = self.timeout(from);
         let echo = segment.options.stamp.map(|stamp| stamp.echo).filter(|_| segment.has(Flags::ACK));
         // What is shorter than the tolerance needs no acknowledgement that came within it.
         let slack =
@@ -49,14 +49,14 @@ impl Flow {
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
         // What comes so soon after it, of all that time, did not come by chance.
         let share = (at.since(self.last.at) / 20).min(Duration::from_millis(20));
-        let is_soon = |ack: &Ack| at.since(ack.at) <= away + patience.max(share);
+        let is_soon = |ack: &Ack| at.since(ack.at) <= away + timeout.max(share);
         let trigger = learned.last.filter(is_soon).or(learned.again.filter(is_soon));
         Facts {
             flight,
             in_flight: sender.in_flight(),
             largest_flight: u64::from(sender.largest_flight),
             largest_since_loss: u64::from(sender.largest_since_loss),
-            room: learned.edge.map(|edge| edge.saturating_sub(sender.next)),
+            headroom: learned.edge.map(|edge| edge.saturating_sub(sender.next)),
             has_room: learned.edge.is_some_and(|edge| edge >= sender.next + segment.length())
                 || self.ends.of(from).edges[0] >= sender.next + segment.length(),
             window: learned.edge.map(|edge| edge.saturating_sub(learned.known)),
@@ -79,7 +79,7 @@ impl Flow {
     }
 
     /// Maximum time after an acknowledgement in which a sender may have sent because of it.
-    fn patience(&self, side: Side) -> Duration {
+    fn timeout(&self, side: Side) -> Duration {
         let quarter = self.path.round_trip_at_least() / 4;
         let most = if self.is_near(side) { 5 } else { 20 };
         quarter.clamp(Duration::from_millis(2), Duration::from_millis(most))
@@ -118,13 +118,13 @@ impl Flow {
     }
 
     /// The whole gap.
-    pub(super) fn gap(&mut self, facts: Facts, end: End, segment: &Segment<'_>) -> Gap {
+    pub(super) fn gap(&mut self, facts: Facts, end: GapEnd, segment: &Segment<'_>) -> Gap {
         let Facts {
             flight,
             in_flight,
             largest_flight,
             largest_since_loss,
-            room,
+            headroom,
             has_room,
             window,
             learned,
@@ -150,7 +150,7 @@ impl Flow {
             in_flight,
             largest_flight,
             largest_since_loss,
-            room,
+            headroom,
             has_room,
             window,
             widest: Some(u64::from(self.ends.of(from).offered.largest)).filter(|widest| *widest > 0),
@@ -172,7 +172,7 @@ impl Flow {
                 .map(|at| at + self.path.to(from).unwrap_or_default()),
             is_heard,
             sends_shorts: self.ends.of(from).sends_shorts,
-            asked: self.last_flight,
+            requested: self.last_flight,
             echoes_unseen: self.echoes_unseen(segment) || learned.last.is_some_and(|ack| ack.is_of_unseen),
             is_together: self.ends.of(from).is_together && segment.options.stamp.is_some(),
             has_all: self.ends.of(from.other()).sender.has_arrived(),
@@ -219,12 +219,12 @@ impl Flow {
 
     /// Time that the slowest link needs for the data that `from` was still being sent, and for its response. Both
     /// directions are taken to be alike where only one is known.
-    fn queue(&self, from: Side, answer: u64) -> Duration {
+    fn queue(&self, from: Side, response: u64) -> Duration {
         if self.is_near(from) {
             return Duration::ZERO;
         }
         let (own, peer) = (self.ends.of(from), self.ends.of(from.other()));
-        let bytes = self.last_flight + answer;
+        let bytes = self.last_flight + response;
         peer.sender.pace.needed(bytes).max(own.sender.pace.needed(bytes))
     }
 
@@ -255,7 +255,7 @@ impl Flow {
     /// Updates the sender's burst; a new one begins when it is its turn, or after a silence.
     fn goes_on(&mut self, side: Side, at: Time) {
         let timeout = self.path.retransmission_timeout();
-        let continues = self.before == Before::Data(side);
+        let continues = self.before == GapStart::Data(side);
         let sender = &self.ends.of(side).sender;
         let silence = sender.sent_last.map_or(Duration::ZERO, |last| at.since(last));
         // In the middle of a message a round trip is no pause, however even round trips are.
@@ -273,7 +273,7 @@ impl Flow {
             (burst.silence, burst.timeout, burst.largest_before) = Default::default();
         }
         let before = u64::from(sender.largest_since_pause);
-        burst.course = Course { began: at, before, ..Course::default() };
+        burst.course = MessageProgress { began: at, before, ..MessageProgress::default() };
         (burst.start, burst.rounds, burst.began_narrow) = (sender.next, Rounds::default(), false);
         burst.since_loss = None;
     }

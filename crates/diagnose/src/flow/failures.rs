@@ -11,7 +11,7 @@ use crate::cause::{Cause, Describe as _};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{Mark, millis};
 use crate::segment::Segment;
-use crate::sender::Sent;
+use crate::sender::SentSegment;
 use crate::side::Side;
 use crate::tls::Tls;
 
@@ -20,7 +20,7 @@ use super::state::EndState;
 
 /// Data at the head of the unacknowledged that is retransmitted repeatedly.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stuck {
+pub(super) struct RepeatedRetransmission {
     /// Its first byte.
     start: u64,
     /// When it was sent first, and last.
@@ -57,7 +57,7 @@ const TOO_LARGE: u32 = 3;
 
 impl Flow {
     /// `from` sent data again that is not acknowledged.
-    pub(super) fn sticks(&mut self, from: Side, before: &Sent, start: u64, length: u64, mark: Mark) {
+    pub(super) fn sticks(&mut self, from: Side, before: &SentSegment, start: u64, length: u64, mark: Mark) {
         let away = self.path.to(from.other()).unwrap_or_default();
         let heard = self.lately.of(from.other()).heard_at;
         let is_silent = |since: Mark| heard.is_none_or(|heard| heard <= since.at + away);
@@ -71,7 +71,7 @@ impl Flow {
         let stuck =
             match end.stuck.as_deref().copied().filter(|stuck| stuck.start == start && !stuck.is_needless) {
                 Some(stuck) => stuck,
-                None => Stuck {
+                None => RepeatedRetransmission {
                     start,
                     first,
                     last: first,
@@ -93,8 +93,15 @@ impl Flow {
         } else {
             (1, mark)
         };
-        end.stuck =
-            Some(Box::new(Stuck { last: mark, times, shorter, in_vain, silent_since, next, ..stuck }));
+        end.stuck = Some(Box::new(RepeatedRetransmission {
+            last: mark,
+            times,
+            shorter,
+            in_vain,
+            silent_since,
+            next,
+            ..stuck
+        }));
     }
 
     /// `from` sent data again that had been acknowledged where the capture was taken.
@@ -108,8 +115,10 @@ impl Flow {
         let known = end.stuck.as_deref().copied().filter(|stuck| stuck.start == start && stuck.is_needless);
         let stuck = match known {
             Some(stuck) if mark.at.since(stuck.last.at) < PAUSE => return,
-            Some(stuck) => Stuck { last: mark, in_vain: stuck.in_vain.saturating_add(1), ..stuck },
-            None => Stuck {
+            Some(stuck) => {
+                RepeatedRetransmission { last: mark, in_vain: stuck.in_vain.saturating_add(1), ..stuck }
+            }
+            None => RepeatedRetransmission {
                 start,
                 first: mark,
                 last: mark,
@@ -132,7 +141,7 @@ impl Flow {
         else {
             return;
         };
-        let Stuck { first, times, length, shorter, .. } = *stuck;
+        let RepeatedRetransmission { first, times, length, shorter, .. } = *stuck;
         let Some((small, small_length)) = shorter else { return };
         let reported = self.small_mtu.filter(|mtu| mtu.from == from);
         if (times >= TOO_LARGE || reported.is_some()) && self.is_largest(from, length) {
@@ -200,12 +209,13 @@ impl Flow {
             .sent
             .front()
             .map_or(self.last, |sent| Mark { at: sent.at, frame: sent.frame });
-        self.cut = Some(Cut { by: from, of: cut, severity, since, reset: Mark { at, frame }, what });
+        self.cut =
+            Some(MidTransferReset { by: from, of: cut, severity, since, reset: Mark { at, frame }, what });
     }
 
     /// A reset, unless its sender had repeated its data in vain, or it left requests unanswered.
     fn settle_cut(&mut self) {
-        let Some(Cut { by, of, severity, since, reset, what }) = self.cut.take() else { return };
+        let Some(MidTransferReset { by, of, severity, since, reset, what }) = self.cut.take() else { return };
         if self.findings.times(Cause::ResetLostData) > 0 || self.findings.times(Cause::PeerVanished) > 0 {
             return;
         }
@@ -238,7 +248,17 @@ impl Flow {
 
     fn settle_stuck(&mut self, from: Side) {
         let Some(stuck) = self.ends.of_mut(from).stuck.take() else { return };
-        let Stuck { first, last, times, length, in_vain, silent_since, next, is_needless, .. } = *stuck;
+        let RepeatedRetransmission {
+            first,
+            last,
+            times,
+            length,
+            in_vain,
+            silent_since,
+            next,
+            is_needless,
+            ..
+        } = *stuck;
         let until = Mark { at: self.last_at, frame: last.frame };
         let peer = from.other();
         let away = self.path.to(peer).unwrap_or_default();
@@ -426,7 +446,7 @@ const INITIAL_SEGMENTS: u64 = 10;
 
 /// A reset in the middle of a transfer.
 #[derive(Debug)]
-pub(super) struct Cut {
+pub(super) struct MidTransferReset {
     by: Side,
     of: Side,
     severity: Severity,

@@ -3,9 +3,9 @@
 use wire::Duration;
 use wire::packet::Flags;
 
-use crate::gap::{Before, End, Mark};
+use crate::gap::{GapEnd, GapStart, Mark};
 use crate::segment::Segment;
-use crate::sender::Order;
+use crate::sender::SequenceRelation;
 use crate::side::{Both, Side};
 
 use super::Flow;
@@ -63,21 +63,24 @@ impl Flow {
             SOON,
         );
         let again = match order {
-            Order::New => None,
+            SequenceRelation::New => None,
             // A repeated SYN gets another SYN/ACK.
             _ if from == Side::Server && self.handshake.is_asked_again() => None,
-            Order::Filled(hole) => Some(at.since(hole.since)),
-            Order::Again(Some(before)) => Some(at.since(before.again_at)),
+            SequenceRelation::Filled(hole) => Some(at.since(hole.since)),
+            SequenceRelation::Again(Some(before)) => Some(at.since(before.again_at)),
             // After the SYN/ACK, a SYN looks like a probe.
-            Order::Probe => {
+            SequenceRelation::Probe => {
                 let Handshake { opened, answered, is_done: _ } = self.handshake;
                 let before = if from == Side::Client { opened } else { answered };
                 before.map(|before| at.since(before.at))
             }
-            Order::Again(None) | Order::Twice => return,
+            SequenceRelation::Again(None) | SequenceRelation::Twice => return,
         };
         // A repeated SYN gets a repeated SYN/ACK; once data flows no one waits for that.
-        if !matches!(order, Order::New) && self.handshake.is_done && matches!(self.before, Before::Data(_)) {
+        if !matches!(order, SequenceRelation::New)
+            && self.handshake.is_done
+            && matches!(self.before, GapStart::Data(_))
+        {
             return;
         }
         let mark = Mark { at, frame };
@@ -88,14 +91,14 @@ impl Flow {
             }
             self.handshake.opened = Some(mark);
         } else {
-            if let (Some(opened), Order::New) = (self.handshake.opened, order) {
+            if let (Some(opened), SequenceRelation::New) = (self.handshake.opened, order) {
                 self.path.opened(from, at.since(opened.at));
             }
             self.handshake.answered = Some(mark);
             self.is_opened(mark);
         }
-        self.close(segment, End::Handshake { again });
-        self.before = Before::Handshake(from);
+        self.close(segment, GapEnd::Handshake { again });
+        self.before = GapStart::Handshake(from);
     }
 }
 
@@ -103,9 +106,9 @@ impl Flow {
 /// scaled window is as wide as that in the SYN, except for the `heard` bytes that may have used it.
 fn scale_by_windows(first: u16, next: u16, heard: u64) -> Option<u8> {
     /// The largest shift (RFC 7323).
-    const MOST: u8 = 14;
+    const MAX_SCALE: u8 = 14;
     let first = u64::from(first);
-    let mut fits = (0..=MOST).filter(|bits| {
+    let mut fits = (0..=MAX_SCALE).filter(|bits| {
         let (window, unit) = (u64::from(next) << bits, 1_u64 << bits);
         window < first + unit && window + unit + heard > first
     });
@@ -115,7 +118,7 @@ fn scale_by_windows(first: u16, next: u16, heard: u64) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Place;
+    use crate::report::VantagePoint;
     use crate::script::Script;
 
     /// Found over a simulated satellite, captured at both ends: the retransmitted SYN reached the server's interface
@@ -124,7 +127,7 @@ mod tests {
     fn regress_copy_of_its_own_syn_opens_no_new_connection() {
         let lines = "0 C syn\n15 S syn\n30 C\n31 C send=100\n32 C reopen\n46 S send=500\n61 C";
         // One report, or it panics.
-        let report = Script { one_way_ms: 15.0, lines }.diagnose(Place::Client);
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Client);
         assert_eq!((report.packets, report.is_whole), (7, true));
     }
 

@@ -7,7 +7,7 @@ use crate::cause::{Cause, Describe as _};
 use crate::causes;
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Before, End, Gap, Mark, counted, millis};
+use crate::gap::{Gap, GapEnd, GapStart, Mark, counted, millis};
 use crate::judge::{self, Ruling};
 use crate::segment::Segment;
 use crate::sender::Sender;
@@ -15,22 +15,22 @@ use crate::side::Side;
 use crate::table::LEAP;
 
 use super::facts::Facts;
-use super::state::Held;
-use super::{Flow, Follows};
+use super::state::HeldGap;
+use super::{Flow, PreviousConnection};
 
 impl Flow {
     /// A gap that ends with something other than data.
-    pub(super) fn close(&mut self, segment: &Segment<'_>, end: End) {
+    pub(super) fn close(&mut self, segment: &Segment<'_>, end: GapEnd) {
         let facts = self.before_sending(segment);
         self.close_with(facts, end, segment);
     }
 
     /// Judges the gap, and begins the next.
-    pub(super) fn close_with(&mut self, facts: Facts, end: End, segment: &Segment<'_>) {
+    pub(super) fn close_with(&mut self, facts: Facts, end: GapEnd, segment: &Segment<'_>) {
         let gap = self.gap(facts, end, segment);
-        if gap.before == Before::Nothing || gap.duration() >= LEAP {
+        if gap.before == GapStart::Nothing || gap.duration() >= LEAP {
             // What went before the first event: acknowledgements of what the capture came too late for.
-            let is_first = gap.before == Before::Nothing;
+            let is_first = gap.before == GapStart::Nothing;
             self.spend_unknown(
                 if is_first { Doubt::CaptureBegan } else { Doubt::ClockJumped },
                 gap.duration(),
@@ -44,7 +44,7 @@ impl Flow {
                 self.judge(&gap);
             }
         }
-        if let (End::Repair(repair), false) = (&gap.end, gap.is_bare_fin()) {
+        if let (GapEnd::Repair(repair), false) = (&gap.end, gap.is_bare_fin()) {
             let cause = causes::retransmission::cause(&gap, repair);
             let end = self.ends.of_mut(gap.side);
             end.has_lost = true;
@@ -64,7 +64,7 @@ impl Flow {
         } else {
             self.spend_unknown(Doubt::NotCaptured, time - closed);
         }
-        self.before = Before::Unseen(side);
+        self.before = GapStart::Unseen(side);
         self.moves_on(mark);
     }
 
@@ -87,7 +87,7 @@ impl Flow {
             }
             return;
         };
-        let is_push = gap.side == Side::Server && gap.continues() && matches!(gap.end, End::Data);
+        let is_push = gap.side == Side::Server && gap.continues() && matches!(gap.end, GapEnd::Data);
         self.has_pushed |= is_push && ruling.share == Share::Idle && !gap.is_control;
         self.spend(Share::RoundTrip, ruling.since.since(gap.from.at));
         let spent = gap.to.at.since(ruling.since);
@@ -102,7 +102,7 @@ impl Flow {
         };
         // Where a handshake's packet was lost the window may begin with one segment (RFC 5681, section 3.1): it opens from
         // there as any other does.
-        let is_of_data = !matches!(gap.end, End::Handshake { again: _ });
+        let is_of_data = !matches!(gap.end, GapEnd::Handshake { again: _ });
         if is_of_data && matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
             self.ends.of_mut(gap.side).has_lost = true;
         }
@@ -122,9 +122,10 @@ impl Flow {
         }
         if cause == Cause::SlowStart && causes::short_initial_segment::is_spared_too(gap) {
             self.findings.add_short(Cause::ShortInitialSegment, gap.idle());
-            self.ends.of_mut(gap.side).spared = Some(Box::new(causes::opening::Spared::at(gap)));
+            self.ends.of_mut(gap.side).spared = Some(Box::new(causes::opening::SparedWaits::at(gap)));
         }
-        let was_open = |follows: Follows| gap.side == Side::Server && gap.flight.bytes < follows.window;
+        let was_open =
+            |follows: PreviousConnection| gap.side == Side::Server && gap.flight.bytes < follows.window;
         if cause == Cause::SlowStart && self.follows.is_some_and(was_open) {
             self.reopened += gap.idle();
         }
@@ -132,7 +133,7 @@ impl Flow {
             self.hold(gap, Some(ruling));
             return;
         }
-        let is_same = |held: &Held| gap.awaited().is_some() && gap.is_level(held.gap.flight.bytes);
+        let is_same = |held: &HeldGap| gap.awaited().is_some() && gap.is_level(held.gap.flight.bytes);
         if !self.ends.of(gap.side).held.iter().all(is_same) {
             self.release(gap.side);
         }
@@ -153,19 +154,19 @@ impl Flow {
     /// Waits with a finding: what looks like an opening window may be the first stop at a plateau.
     fn hold(&mut self, gap: &Gap, ruling: Option<Ruling>) {
         /// As long as it takes to know a plateau.
-        const MOST: usize = 4;
+        const MAX_HELD_GAPS: usize = 4;
         let held = &self.ends.of(gap.side).held;
-        if held.len() >= MOST || held.iter().any(|held| !gap.is_level(held.gap.flight.bytes)) {
+        if held.len() >= MAX_HELD_GAPS || held.iter().any(|held| !gap.is_level(held.gap.flight.bytes)) {
             self.release(gap.side);
         }
         let held = &mut self.ends.of_mut(gap.side).held;
         held.reserve_exact(1);
-        held.push(Held { gap: gap.clone(), ruling });
+        held.push(HeldGap { gap: gap.clone(), ruling });
     }
 
     /// Releases the held gaps: each is what it looked like.
     pub(super) fn release(&mut self, side: Side) {
-        for Held { gap, ruling } in std::mem::take(&mut self.ends.of_mut(side).held) {
+        for HeldGap { gap, ruling } in std::mem::take(&mut self.ends.of_mut(side).held) {
             if let Some(ruling) = ruling {
                 self.find(&gap, Cause::SlowStart, &ruling);
             }
@@ -174,12 +175,13 @@ impl Flow {
 
     /// Claims the held gaps that belong to the plateau at which the sender has stopped now, and returns the time saved of them.
     fn claim(&mut self, gap: &Gap, ruling: &Ruling) -> Duration {
-        let (held, others): (Vec<Held>, Vec<Held>) = std::mem::take(&mut self.ends.of_mut(gap.side).held)
-            .into_iter()
-            .partition(|held| gap.is_level(held.gap.flight.bytes));
+        let (held, others): (Vec<HeldGap>, Vec<HeldGap>) =
+            std::mem::take(&mut self.ends.of_mut(gap.side).held)
+                .into_iter()
+                .partition(|held| gap.is_level(held.gap.flight.bytes));
         self.ends.of_mut(gap.side).held = others;
         let mut claimed = Duration::ZERO;
-        for Held { gap: earlier, ruling: looked_like } in held {
+        for HeldGap { gap: earlier, ruling: looked_like } in held {
             let share = looked_like.map_or(Share::Unknown, |ruling| ruling.share);
             self.account.transfer(share, ruling.share, earlier.duration());
             if share == Share::Unknown {
@@ -212,7 +214,7 @@ impl Flow {
             ruling.saving.into_iter().for_each(|saving| self.findings.add_short(cause, saving));
             return;
         }
-        if matches!(gap.end, End::Repair(_)) {
+        if matches!(gap.end, GapEnd::Repair(_)) {
             self.claimed = Some((cause, gap.to.at));
         }
         self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
@@ -273,7 +275,7 @@ impl Flow {
 
     /// A connection that repeats what the one before it could have carried on.
     pub(super) fn was_opened_needlessly(&mut self) {
-        let (Some(Follows { packet, window: _, closing }), Some(opened)) =
+        let (Some(PreviousConnection { packet, window: _, closing }), Some(opened)) =
             (self.follows, self.handshake.opened)
         else {
             return;
@@ -301,7 +303,7 @@ impl Flow {
     }
 
     /// A reset by the server with something left to do.
-    pub(super) fn loses_answers(&mut self, segment: &Segment<'_>) {
+    pub(super) fn loses_responses(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let unanswered = self.conversation.unanswered();
         if from != Side::Server || self.lately.client.has_ended && unanswered.unwrap_or(0) == 0 {
@@ -347,10 +349,10 @@ impl Flow {
         self.release(Side::Server);
         let rest = self.last_at.since(self.last.at);
         match self.before {
-            Before::Nothing => self.spend_unknown(Doubt::CaptureBegan, rest),
+            GapStart::Nothing => self.spend_unknown(Doubt::CaptureBegan, rest),
             _ if rest >= LEAP => self.spend_unknown(Doubt::ClockJumped, rest),
-            Before::Ending => self.spend(Share::Closing, rest),
-            Before::Handshake(_) | Before::Data(_) | Before::Unseen(_) => {
+            GapStart::Ending => self.spend(Share::Closing, rest),
+            GapStart::Handshake(_) | GapStart::Data(_) | GapStart::Unseen(_) => {
                 let to = Mark { at: self.last_at, frame: self.last.frame };
                 let closed = self.forbidden(to);
                 let way = self.path.round_trip_at_least();
@@ -377,8 +379,8 @@ fn shown_by(gap: &Gap, ruling: &Ruling) -> Vec<u64> {
     let acks = gap.trigger.map(|ack| ack.frame).filter(|_| gap.awaited().is_some());
     let own = gap.own_ack.map(|ack| ack.frame).filter(|_| !gap.continues());
     let repaired = match &gap.end {
-        End::Repair(repair) => Some(repair.earlier.frame),
-        End::Data | End::Handshake { again: _ } | End::Fin | End::Reset => None,
+        GapEnd::Repair(repair) => Some(repair.earlier.frame),
+        GapEnd::Data | GapEnd::Handshake { again: _ } | GapEnd::Fin | GapEnd::Reset => None,
     };
     let flight = held.into_iter().flat_map(|(first, last)| [first, last]);
     let mut packets: Vec<u64> = [Some(gap.from.frame), Some(gap.to.frame), earlier, acks, own, repaired]

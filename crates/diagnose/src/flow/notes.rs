@@ -149,7 +149,7 @@ impl Flow {
 
     /// Notes the largest share of the time, where it was the path.
     fn note_path(&mut self) {
-        const LEAST: Duration = Duration::from_millis(20);
+        const MIN_LOST: Duration = Duration::from_millis(20);
         const LONG: Duration = Duration::from_millis(200);
         let of = |share| self.account.of(share);
         let waited = self.account.total() - of(Share::Idle) - of(Share::Closing);
@@ -157,7 +157,7 @@ impl Flow {
         let crossing = of(Share::RoundTrip) + setup + of(Share::Stall(Cause::SlowStart));
         let transfer = of(Share::Transfer);
         let round_trip = self.path.round_trip().unwrap_or_default();
-        if crossing * 2 >= waited && round_trip >= LEAST {
+        if crossing * 2 >= waited && round_trip >= MIN_LOST {
             let evidence = format!(
                 "{} of {} went on round trips of {}: distance",
                 millis(crossing),

@@ -7,9 +7,9 @@ use wire::{Duration, Time};
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Before, Mark, millis};
+use crate::gap::{GapStart, Mark, millis};
 use crate::hosts::Hosts;
-use crate::report::Place;
+use crate::report::VantagePoint;
 use crate::segment::Segment;
 use crate::side::Side;
 
@@ -51,7 +51,8 @@ impl Flow {
 
     /// Whether a segment acknowledges something other than the SYN that waits for its reply (RFC 5961, section 4).
     pub(super) fn is_challenge(&self, segment: &Segment<'_>) -> bool {
-        let is_reply = matches!(self.before, Before::Handshake(Side::Client)) && segment.from == Side::Server;
+        let is_reply =
+            matches!(self.before, GapStart::Handshake(Side::Client)) && segment.from == Side::Server;
         if !is_reply || segment.has(Flags::SYN) || !segment.has(Flags::ACK) {
             return false;
         }
@@ -75,7 +76,7 @@ impl Flow {
             self.opening.get_or_insert_default().refusal.get_or_insert(mark);
             self.spend(Share::Stall(Cause::ConnectionRefused), mark.at.since(self.last.at));
             self.moves_on(mark);
-            self.before = Before::Ending;
+            self.before = GapStart::Ending;
             self.is_reset = true;
         }
         is_refusal
@@ -222,7 +223,7 @@ impl Flow {
     /// Finds the cause of a late SYN/ACK: SYNs were lost, or the server dropped them.
     fn find_lost_opening(&mut self, opening: &Opening, answered: Mark) {
         let is_loopback = self.client.ip() == self.server.ip() || self.server.ip().is_loopback();
-        let is_dropped = is_loopback || self.path.place() == Place::Server;
+        let is_dropped = is_loopback || self.path.place() == VantagePoint::Server;
         let cause = if is_dropped { Cause::SynUnanswered } else { Cause::RetransmissionTimeout };
         self.is_opening_lost |= !is_dropped;
         for (before, again) in &opening.repeats {
@@ -302,7 +303,7 @@ pub(crate) const ALTERNATIVE: Duration = Duration::from_secs(1);
 
 /// A refused connection that an alternative may follow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedConnection {
     pub(crate) at: Time,
     pub(crate) port: u16,
     pub(crate) slot: crate::flows::Slot,

@@ -3,36 +3,36 @@
 use wire::{Duration, Time};
 
 use crate::cause::Cause;
-use crate::causes::opening::{Said, Spared};
+use crate::causes::opening::{CountedSavings, SparedWaits};
 use crate::clock::Clock;
 use crate::gap::{Burst, Gap, Mark};
 use crate::judge::Ruling;
 use crate::segment::Segment;
 use crate::sender::Sender;
 
-use super::failures::Stuck;
+use super::failures::RepeatedRetransmission;
 
 /// State of one side.
 #[derive(Debug, Default)]
 pub(super) struct EndState {
     pub(super) sender: Sender,
     /// The last packets, so that a second capture of one is known.
-    pub(super) recent: Recent,
+    pub(super) recent: RecentPackets,
     pub(super) burst: Burst,
     /// Savings counted for the burst that a wider window gives.
-    pub(super) said: Option<Box<Said>>,
+    pub(super) counted: Option<Box<CountedSavings>>,
     /// Savings counted for it that a wider window at its beginning gives.
-    pub(super) spared: Option<Box<Spared>>,
+    pub(super) spared: Option<Box<SparedWaits>>,
     /// Gaps that may be a plateau's beginning.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldGap>,
     /// The cause of the loss being repaired, and the position up to which.
     pub(super) recovery: Option<(Cause, u64)>,
     /// When its peer's last acknowledgement of something new passed, if it has sent nothing since.
     pub(super) heard_at: Option<Time>,
     /// The windows that its peer offers.
-    pub(super) offered: Offered,
+    pub(super) offered: OfferedWindows,
     /// When its peer forbade it to send, if that ever happened.
-    pub(super) closed: Option<Box<Closed>>,
+    pub(super) closed: Option<Box<ZeroWindow>>,
     pub(super) has_lost: bool,
     /// Minimum reach of its window, before the last acknowledgement and with it.
     pub(super) edges: [u64; 2],
@@ -60,12 +60,12 @@ pub(super) struct EndState {
     /// The sequence number of its SYN.
     pub(super) first_number: Option<u32>,
     /// Data that it sends again and again.
-    pub(super) stuck: Option<Box<Stuck>>,
+    pub(super) stuck: Option<Box<RepeatedRetransmission>>,
 }
 
 /// Reference values for each packet of one side, and the gap since the last event.
 #[derive(Debug, Default)]
-pub(super) struct Lately {
+pub(super) struct ReferenceValues {
     /// The first acknowledgement without data in the gap, and by how much it came later than the path needs.
     pub(super) own_ack: Option<(Mark, Option<Duration>)>,
     /// The first packet in the gap that it retransmitted without need.
@@ -79,7 +79,7 @@ pub(super) struct Lately {
 
 /// Movement of the windows that a side is offered.
 #[derive(Debug, Default)]
-pub(super) struct Offered {
+pub(super) struct OfferedWindows {
     pub(super) largest: u32,
     /// Since when its peer does not move the window with what it acknowledges.
     pub(super) shrunk_since: Option<Time>,
@@ -87,7 +87,7 @@ pub(super) struct Offered {
     pub(super) is_still: bool,
 }
 
-impl Offered {
+impl OfferedWindows {
     /// An acknowledgement passes: the edge may stand still, though it covers more.
     pub(super) fn passed(
         &mut self,
@@ -112,7 +112,7 @@ impl Offered {
 
 /// Windows without room.
 #[derive(Debug, Default)]
-pub(super) struct Closed {
+pub(super) struct ZeroWindow {
     /// Since when its peer forbids it to send.
     pub(super) since: Option<Mark>,
     /// The window that it advertised then.
@@ -130,7 +130,7 @@ pub(super) struct Closed {
 
 /// A gap, and what it looks like if it is not of a plateau.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldGap {
     pub(super) gap: Gap,
     pub(super) ruling: Option<Ruling>,
 }
@@ -147,7 +147,7 @@ pub(super) enum ScaleOffer {
 
 /// Fingerprints of the last packets.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
+pub(super) struct RecentPackets {
     fingerprints: [u32; 16],
     place: u8,
     identification: Option<u16>,
@@ -171,7 +171,7 @@ impl Handshake {
     }
 }
 
-impl Recent {
+impl RecentPackets {
     /// The first and the last of them.
     pub(super) fn edges(&self) -> [u64; 2] {
         let [first, .., last] = self.fingerprints;

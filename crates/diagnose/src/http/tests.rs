@@ -3,10 +3,10 @@
 use super::*;
 use wire::Time;
 
-fn talk(said: &[(Side, &str)]) -> Conversation {
+fn talk(messages: &[(Side, &str)]) -> Conversation {
     let mut conversation = Conversation::default();
     let mut places = Both { client: 10, server: 1_000 };
-    for (frame, (side, text)) in (1..).zip(said) {
+    for (frame, (side, text)) in (1..).zip(messages) {
         let mark = Mark { at: Time::from_nanos(frame), frame };
         let place = places.of_mut(*side);
         let account = Account::default();
@@ -17,12 +17,13 @@ fn talk(said: &[(Side, &str)]) -> Conversation {
 }
 
 fn answered(conversation: &Conversation) -> Vec<(&str, u16, u64, u64)> {
-    let of = |exchange: &Exchange| (exchange.status.unwrap_or(0), exchange.asked.frame, exchange.ended.frame);
+    let of =
+        |exchange: &Exchange| (exchange.status.unwrap_or(0), exchange.requested.frame, exchange.ended.frame);
     conversation
         .answered
         .iter()
         .map(|exchange| (exchange.target.as_str(), of(exchange)))
-        .map(|(target, (status, asked, ended))| (target, status, asked, ended))
+        .map(|(target, (status, requested, ended))| (target, status, requested, ended))
         .collect()
 }
 
@@ -44,13 +45,13 @@ fn pipelined_requests_get_their_responses_in_order() {
 #[test]
 fn expectation_is_known_until_its_interim_response() {
     let ask = (Client, "PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
-    let answer = b"HTTP/1.1 100 Continue\r\n\r\n";
-    assert!(talk(&[ask]).talk(Server, answer).expects_continue);
+    let response = b"HTTP/1.1 100 Continue\r\n\r\n";
+    assert!(talk(&[ask]).talk(Server, response).expects_continue);
     assert!(talk(&[ask]).talk(Client, b"body").expects_continue);
     assert!(!talk(&[ask]).talk(Server, b"HTTP/1.1 417 No\r\n\r\n").expects_continue);
-    let told = talk(&[ask, (Server, "HTTP/1.1 100 Continue\r\n\r\n")]);
-    assert!(!told.talk(Client, b"body").expects_continue);
-    assert_eq!(told.unanswered(), Some(1));
+    let reported = talk(&[ask, (Server, "HTTP/1.1 100 Continue\r\n\r\n")]);
+    assert!(!reported.talk(Client, b"body").expects_continue);
+    assert_eq!(reported.unanswered(), Some(1));
 }
 
 #[test]

@@ -8,7 +8,7 @@ fn at(millis: u64) -> Time {
     Time::ZERO + Duration::from_millis(millis)
 }
 
-fn send(sender: &mut Sender, start: u64, end: u64, frame: u64, millis: u64) -> Order {
+fn send(sender: &mut Sender, start: u64, end: u64, frame: u64, millis: u64) -> SequenceRelation {
     sender.send(start, end, Mark { at: at(millis), frame }, 0, Duration::from_millis(5))
 }
 
@@ -17,7 +17,7 @@ fn sender() -> Sender {
     sender.mss.offered = Some(1_000);
     for (frame, millis) in [(1, 0), (2, 1)] {
         let start = START + 1_000 * (frame - 1);
-        assert!(matches!(send(&mut sender, start, start + 1_000, frame, millis), Order::New));
+        assert!(matches!(send(&mut sender, start, start + 1_000, frame, millis), SequenceRelation::New));
     }
     sender
 }
@@ -57,18 +57,22 @@ fn acknowledgement_shows_what_it_covers() {
 fn holes_are_filled_and_retransmissions_found() {
     let mut sender = sender();
     send(&mut sender, START + 3_000, START + 4_000, 3, 2);
-    assert!(matches!(send(&mut sender, START + 2_000, START + 2_500, 4, 3), Order::Filled(_)));
-    assert!(matches!(send(&mut sender, START + 2_500, START + 3_000, 5, 3), Order::Filled(_)));
-    let Order::Again(Some(before)) = send(&mut sender, START, START + 1_000, 6, 200) else { panic!() };
+    assert!(matches!(send(&mut sender, START + 2_000, START + 2_500, 4, 3), SequenceRelation::Filled(_)));
+    assert!(matches!(send(&mut sender, START + 2_500, START + 3_000, 5, 3), SequenceRelation::Filled(_)));
+    let SequenceRelation::Again(Some(before)) = send(&mut sender, START, START + 1_000, 6, 200) else {
+        panic!()
+    };
     assert_eq!((before.frame, before.times), (1, 1));
-    let Order::Again(Some(before)) = send(&mut sender, START, START + 1_000, 7, 600) else { panic!() };
+    let SequenceRelation::Again(Some(before)) = send(&mut sender, START, START + 1_000, 7, 600) else {
+        panic!()
+    };
     assert_eq!((before.times, before.again_at), (2, at(200)));
 }
 
 #[test]
 fn immediate_repetition_is_a_duplicate_capture() {
     let mut sender = sender();
-    assert!(matches!(send(&mut sender, START + 1_000, START + 2_000, 3, 2), Order::Twice));
+    assert!(matches!(send(&mut sender, START + 1_000, START + 2_000, 3, 2), SequenceRelation::Twice));
 }
 
 #[test]
@@ -95,7 +99,7 @@ fn probe_is_no_retransmission() {
     sender.acknowledge(START + 2_000, Some(0), Mark { at: at(20), frame: 3 }, None);
     for length in [0, 1] {
         let probe = send(&mut sender, START + 1_999, START + 1_999 + length, 4, 300);
-        assert!(matches!(probe, Order::Probe));
+        assert!(matches!(probe, SequenceRelation::Probe));
     }
 }
 

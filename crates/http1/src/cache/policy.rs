@@ -5,8 +5,8 @@
 
 use wire::{Duration, Time};
 
-use super::asked::Asked;
 use super::control::{FOR_EVER, ResponseControl, Seconds, seconds};
+use super::parsed_request::ParsedRequest;
 use super::{date, targeted};
 use crate::message::field::list;
 use crate::message::{Fields, ResponseHead};
@@ -35,7 +35,7 @@ const UNSAID: Seconds = FOR_EVER + 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// The request left.
-    pub asked: Time,
+    pub requested: Time,
     /// The header section of the response came.
     pub came: Time,
     /// The same by the calendar, with which the server's `Date` is compared. The others are of a clock that nobody sets.
@@ -55,7 +55,7 @@ pub enum Verdict {
 
 /// Failure of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ServerFailure {
     /// It sent no response.
     Unreachable,
     /// It responded with this status.
@@ -63,15 +63,15 @@ pub enum Trouble {
 }
 
 /// A guess is never longer.
-const LONGEST_GUESS: u64 = 86_400;
+const MAX_HEURISTIC_SECONDS: u64 = 86_400;
 /// Default time in which a stale response may be served if the server is unreachable.
-const LONGEST_ABSENCE: Seconds = 86_400;
+const MAX_OFFLINE_SECONDS: Seconds = 86_400;
 
 impl Policy {
     /// Returns the policy of the response to this request; `None`: it must not be stored. A valid field of `targets`
     /// takes the place of `Cache-Control` and `Expires` (RFC 9213); otherwise `CDN-Cache-Control` may only restrict them.
     pub fn of(
-        request: &Asked<'_>,
+        request: &ParsedRequest<'_>,
         response: &ResponseHead,
         times: Times,
         targets: &[String],
@@ -125,7 +125,7 @@ impl Policy {
     }
 
     /// Returns the permitted use for this request.
-    pub fn verdict(&self, now: Time, request: &Asked<'_>) -> Verdict {
+    pub fn verdict(&self, now: Time, request: &ParsedRequest<'_>) -> Verdict {
         let control = &request.control;
         let age = self.age(now);
         let is_old_enough = control.max_age.is_some_and(|most| age > span(most));
@@ -148,12 +148,12 @@ impl Policy {
     }
 
     /// Returns whether it may replace a response that failed in this way (RFC 5861, section 4; RFC 9111, section 4.2.4).
-    pub fn stands_in(&self, now: Time, request: &Asked<'_>, trouble: Trouble) -> bool {
-        let said = request.control.if_error.or((self.if_error != UNSAID).then_some(self.if_error));
+    pub fn stands_in(&self, now: Time, request: &ParsedRequest<'_>, trouble: ServerFailure) -> bool {
+        let reported = request.control.if_error.or((self.if_error != UNSAID).then_some(self.if_error));
         let most = match trouble {
-            Trouble::Unreachable => said.unwrap_or(LONGEST_ABSENCE),
-            Trouble::Says(500 | 502 | 503 | 504) => said.unwrap_or(0),
-            Trouble::Says(_) => return false,
+            ServerFailure::Unreachable => reported.unwrap_or(MAX_OFFLINE_SECONDS),
+            ServerFailure::Says(500 | 502 | 503 | 504) => reported.unwrap_or(0),
+            ServerFailure::Says(_) => return false,
         };
         let stale = self.age(now).saturating_sub(span(self.lifetime));
         !self.no_cache
@@ -171,8 +171,9 @@ impl Policy {
         let Self { born, lifetime, while_revalidate, if_error, no_cache, must_revalidate } = *self;
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&born.as_nanos().to_be_bytes());
-        for (room, seconds) in bytes[8..20].chunks_exact_mut(4).zip([lifetime, while_revalidate, if_error]) {
-            room.copy_from_slice(&seconds.to_be_bytes());
+        for (buffer, seconds) in bytes[8..20].chunks_exact_mut(4).zip([lifetime, while_revalidate, if_error])
+        {
+            buffer.copy_from_slice(&seconds.to_be_bytes());
         }
         bytes[20] = u8::from(no_cache) | u8::from(must_revalidate) << 1;
         bytes
@@ -219,7 +220,7 @@ fn control_of(fields: &Fields, targets: &[String]) -> (ResponseControl, bool) {
 }
 
 /// Section 3, but for what is known of lifetimes.
-fn may_be_kept(request: &Asked<'_>, status: u16, control: &ResponseControl) -> bool {
+fn may_be_kept(request: &ParsedRequest<'_>, status: u16, control: &ResponseControl) -> bool {
     // Parts are not stored (section 3.3 leaves that to us), 304 is about another stored response, and 416 is for a
     // request of that part alone.
     let is_whole = status >= 200 && !matches!(status, 206 | 304 | 416);
@@ -266,7 +267,7 @@ fn lifetime_by_expires(fields: &Fields, times: Times) -> Option<Seconds> {
 fn guessed_lifetime(fields: &Fields, times: Times) -> Seconds {
     let Some(changed) = fields.get("Last-Modified").and_then(date::parse) else { return 0 };
     let guess = whole_seconds(made(fields, times).since(changed)) / 10;
-    Seconds::try_from(guess.min(LONGEST_GUESS)).unwrap_or(0)
+    Seconds::try_from(guess.min(MAX_HEURISTIC_SECONDS)).unwrap_or(0)
 }
 
 /// Returns the time of generation by its `Date`.
@@ -276,9 +277,9 @@ fn made(fields: &Fields, times: Times) -> Time {
 
 /// Returns the time of its generation, as far as is known (section 4.2.3).
 fn birth(fields: &Fields, times: Times) -> Time {
-    let Times { asked, came, calendar } = times;
+    let Times { requested, came, calendar } = times;
     let apparent = calendar.since(made(fields, times));
-    let corrected = span(said_age(fields).unwrap_or(0)) + came.since(asked);
+    let corrected = span(said_age(fields).unwrap_or(0)) + came.since(requested);
     let age = apparent.max(corrected);
     Time::ZERO + came.since(Time::ZERO).saturating_sub(age)
 }

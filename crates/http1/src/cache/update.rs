@@ -5,10 +5,10 @@
 use crate::message::{FieldLines, Fields, Method, RequestHead, ResponseHead};
 
 /// Returns the request for the server: with a stored response, our conditions replace the client's.
-pub fn for_server(request: &RequestHead, kept: Option<FieldLines<'_>>) -> RequestHead {
+pub fn for_server(request: &RequestHead, stored: Option<FieldLines<'_>>) -> RequestHead {
     const CONDITIONS: [&str; 4] = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"];
     let RequestHead { method, target, version, fields } = request;
-    let is_ours = kept.is_some();
+    let is_ours = stored.is_some();
     let mut sent = Fields::new();
     for (name, value) in fields.iter() {
         let is_condition = CONDITIONS.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
@@ -16,11 +16,11 @@ pub fn for_server(request: &RequestHead, kept: Option<FieldLines<'_>>) -> Reques
             sent.push_checked(name, value);
         }
     }
-    if let Some(kept) = kept {
-        if let Some(tag) = kept.get("ETag") {
+    if let Some(stored) = stored {
+        if let Some(tag) = stored.get("ETag") {
             sent.push_checked(b"If-None-Match", tag);
         }
-        if let Some(date) = kept.get("Last-Modified") {
+        if let Some(date) = stored.get("Last-Modified") {
             sent.push_checked(b"If-Modified-Since", date);
         }
     }
@@ -28,8 +28,8 @@ pub fn for_server(request: &RequestHead, kept: Option<FieldLines<'_>>) -> Reques
 }
 
 /// Returns whether the stored response has a validator.
-pub fn has_validator(kept: FieldLines<'_>) -> bool {
-    kept.get("ETag").is_some() || kept.get("Last-Modified").is_some()
+pub fn has_validator(stored: FieldLines<'_>) -> bool {
+    stored.get("ETag").is_some() || stored.get("Last-Modified").is_some()
 }
 
 /// Returns whether a response is an unsolicited 304: no condition was sent, so it is a response to no client (RFC 9110,
@@ -40,7 +40,7 @@ pub fn is_unasked(sent: &RequestHead, status: u16) -> bool {
 }
 
 /// Returns the stored fields, updated by a 304 that validated them (section 3.2), or by the response to HEAD.
-pub fn freshened(kept: FieldLines<'_>, said: &Fields) -> Fields {
+pub fn freshened(stored: FieldLines<'_>, update: &Fields) -> Fields {
     // They describe the stored bytes, not those that were not sent.
     const OF_THE_BODY: [&str; 6] =
         ["Content-Encoding", "Content-Length", "Content-MD5", "Content-Range", "ETag", "Transfer-Encoding"];
@@ -49,13 +49,13 @@ pub fn freshened(kept: FieldLines<'_>, said: &Fields) -> Fields {
     // An age belongs to one response, and not to the earlier ones.
     let is_replaced = |name: &[u8]| {
         name.eq_ignore_ascii_case(b"Age")
-            || (!is_of_body(name) && said.iter().any(|(new, _)| new.eq_ignore_ascii_case(name)))
+            || (!is_of_body(name) && update.iter().any(|(new, _)| new.eq_ignore_ascii_case(name)))
     };
     let mut fields = Fields::new();
-    for (name, value) in kept.iter().filter(|(name, _)| !is_replaced(name)) {
+    for (name, value) in stored.iter().filter(|(name, _)| !is_replaced(name)) {
         fields.push_checked(name, value);
     }
-    for (name, value) in said.iter().filter(|(name, _)| !is_of_body(name)) {
+    for (name, value) in update.iter().filter(|(name, _)| !is_of_body(name)) {
         fields.push_checked(name, value);
     }
     fields
@@ -63,19 +63,19 @@ pub fn freshened(kept: FieldLines<'_>, said: &Fields) -> Fields {
 
 /// Returns whether a 304 is about the stored response (section 4.3.4): its tag, if it has one, is ours; if it has none,
 /// the date.
-pub fn is_about(kept: FieldLines<'_>, said: &Fields) -> bool {
+pub fn is_about(stored: FieldLines<'_>, update: &Fields) -> bool {
     let opaque = |tag: &'_ [u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
-    match (said.get("ETag"), said.get("Last-Modified")) {
-        (Some(tag), _) => kept.get("ETag").is_some_and(|ours| opaque(ours) == opaque(tag)),
-        (None, Some(date)) => kept.get("Last-Modified").is_none_or(|ours| ours == date),
+    match (update.get("ETag"), update.get("Last-Modified")) {
+        (Some(tag), _) => stored.get("ETag").is_some_and(|ours| opaque(ours) == opaque(tag)),
+        (None, Some(date)) => stored.get("Last-Modified").is_none_or(|ours| ours == date),
         (None, None) => true,
     }
 }
 
 /// Returns whether the response to HEAD is about the stored one (section 4.3.5).
-pub fn describes(kept: FieldLines<'_>, length: u64, said: &Fields) -> bool {
-    let same = |name: &str| said.get(name).is_none_or(|new| kept.get(name) == Some(new));
-    let same_length = said.get("Content-Length").is_none_or(|new| new == length.to_string().as_bytes());
+pub fn describes(stored: FieldLines<'_>, length: u64, update: &Fields) -> bool {
+    let same = |name: &str| update.get(name).is_none_or(|new| stored.get(name) == Some(new));
+    let same_length = update.get("Content-Length").is_none_or(|new| new == length.to_string().as_bytes());
     same("ETag") && same("Last-Modified") && same_length
 }
 
@@ -116,6 +116,6 @@ fn path_here(address: &str, authority: &str, base: &str) -> Option<String> {
     if path.starts_with('/') {
         return Some(path.to_owned());
     }
-    let folder = base.split('?').next()?.rsplit_once('/')?.0;
-    Some(format!("{folder}/{path}"))
+    let directory = base.split('?').next()?.rsplit_once('/')?.0;
+    Some(format!("{directory}/{path}"))
 }

@@ -2,7 +2,7 @@
 //!
 //! Not the target: two responses to one URL may differ in this alone.
 
-use super::asked::Asked;
+use super::parsed_request::ParsedRequest;
 use crate::message::Fields;
 use crate::message::field::list;
 
@@ -12,7 +12,7 @@ pub struct Choice(Vec<u8>);
 
 impl Choice {
     /// Returns the key of this response to this request; `None` for `Vary: *`.
-    pub fn of(request: &Asked<'_>, response: &Fields) -> Option<Self> {
+    pub fn of(request: &ParsedRequest<'_>, response: &Fields) -> Option<Self> {
         let mut names: Vec<Vec<u8>> = Vec::new();
         for name in response.all("Vary").flat_map(list).filter(|name| !name.is_empty()) {
             if name == b"*" {
@@ -26,7 +26,7 @@ impl Choice {
         for name in names {
             lines.extend_from_slice(&name);
             lines.push(b':');
-            said(request, &name, &mut lines);
+            reported(request, &name, &mut lines);
             lines.push(b'\n');
         }
         Some(Self(lines))
@@ -44,19 +44,19 @@ impl Choice {
 }
 
 /// Returns whether a key stored as these bytes also matches this request.
-pub fn suits(choice: &[u8], request: &Asked<'_>) -> bool {
+pub fn suits(choice: &[u8], request: &ParsedRequest<'_>) -> bool {
     choice.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).all(|line| {
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
         let (name, value) = line.split_at(colon);
         let mut now = vec![b':'];
-        said(request, name, &mut now);
+        reported(request, name, &mut now);
         now == value
     })
 }
 
 /// Appends a request's value of a field, normalized over lines and spaces; `-` before it, or nothing if the field is
 /// absent: that differs from an empty one.
-fn said(request: &Asked<'_>, name: &[u8], out: &mut Vec<u8>) {
+fn reported(request: &ParsedRequest<'_>, name: &[u8], out: &mut Vec<u8>) {
     let mut separator = b'-';
     for element in request.all(name).flat_map(list) {
         out.push(separator);

@@ -27,7 +27,7 @@ enum Machine {
     Unknown(Vec<u8>),
     /// zlib, deflate or gzip; whether the end of a stream has come.
     Inflate(Box<Decompress>, bool),
-    Brotli(Box<DecompressorWriter<Outlet>>),
+    Brotli(Box<DecompressorWriter<OutputBuffer>>),
     Zstd(Box<Zstd>),
 }
 
@@ -71,7 +71,9 @@ impl Decoder {
             Coding::Identity => Machine::Identity,
             Coding::Deflate => Machine::Unknown(Vec::new()),
             Coding::Gzip => Machine::Inflate(Box::new(Decompress::new_gzip(15)), false),
-            Coding::Brotli => Machine::Brotli(Box::new(DecompressorWriter::new(Outlet::default(), OUT))),
+            Coding::Brotli => {
+                Machine::Brotli(Box::new(DecompressorWriter::new(OutputBuffer::default(), OUT)))
+            }
             Coding::Zstd => Machine::Zstd(Box::new(Zstd::new())),
         };
         let bounds = Bounds { taken: 0, given: 0, bytes: decoded_bytes, ratio: decoded_ratio };
@@ -200,15 +202,15 @@ impl Bounds {
 
 /// Takes what a writer gives, up to what one piece may become.
 #[derive(Default)]
-struct Outlet(Vec<u8>);
+struct OutputBuffer(Vec<u8>);
 
 /// More than this from one piece is a bomb: brotli encodes a million repetitions in a few bytes.
-const OUTLET_MOST: usize = 1 << 20;
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
-impl Write for Outlet {
+impl Write for OutputBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.extend_from_slice(bytes);
-        if self.0.len() > OUTLET_MOST { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(bytes.len()) }
+        if self.0.len() > MAX_OUTPUT_BYTES { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(bytes.len()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {

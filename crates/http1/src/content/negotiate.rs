@@ -8,21 +8,21 @@ use crate::message::field::list;
 
 /// Codings that one client accepts, with their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedCodings {
     /// Of each coding in [`Coding::ALL`], in thousandths; 0: not at all.
     weights: [u16; Coding::ALL.len()],
 }
 
-impl Accepted {
+impl AcceptedCodings {
     /// Reads a request's fields. Without `Accept-Encoding` only `identity` is accepted: the standard would allow
     /// anything, but some clients do not know the field. Members that are not understood are ignored.
     pub fn of(fields: &Fields) -> Self {
-        let mut said = [None; Coding::ALL.len()];
+        let mut reported = [None; Coding::ALL.len()];
         let mut others = None;
         for item in fields.all("Accept-Encoding").flat_map(list) {
             let Some((name, weight)) = weighted(item) else { continue };
             match Coding::named(name) {
-                Some(coding) => said[coding as usize] = Some(weight),
+                Some(coding) => reported[coding as usize] = Some(weight),
                 None if name == b"*" => others = Some(weight),
                 None => {}
             }
@@ -33,7 +33,7 @@ impl Accepted {
                 Coding::Identity => others.filter(|weight| *weight == 0).unwrap_or(1),
                 Coding::Deflate | Coding::Gzip | Coding::Brotli | Coding::Zstd => others.unwrap_or(0),
             };
-            said[coding as usize].unwrap_or(unsaid)
+            reported[coding as usize].unwrap_or(unsaid)
         };
         Self { weights: Coding::ALL.map(of) }
     }
@@ -96,7 +96,7 @@ mod tests {
     fn best(accepted: Option<&str>, available: &[(Coding, usize)]) -> Option<Coding> {
         let mut fields = Fields::new();
         accepted.into_iter().for_each(|accepted| fields.push("Accept-Encoding", accepted).unwrap());
-        Accepted::of(&fields).best(available.iter().copied())
+        AcceptedCodings::of(&fields).best(available.iter().copied())
     }
 
     #[test]

@@ -10,13 +10,13 @@ pub(super) struct Zstd {
     decoder: FrameDecoder,
     /// The part of the next header or block that has come.
     waiting: Vec<u8>,
-    at: At,
+    at: FrameState,
     /// Whether a checksum follows the last block.
     is_checked: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum FrameState {
     Header,
     Block,
     End,
@@ -27,16 +27,16 @@ enum At {
 pub(super) struct Corrupt;
 
 /// RFC 9659, section 3.
-const WINDOW_MOST: u64 = 8 << 20;
+const MAX_WINDOW_BYTES: u64 = 8 << 20;
 /// RFC 8878, section 3.1.1.2.4.
-const BLOCK_MOST: usize = 128 << 10;
+const MAX_BLOCK_BYTES: usize = 128 << 10;
 const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 
 impl Zstd {
     pub(super) fn new() -> Self {
         let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(WINDOW_MOST);
-        Self { decoder, waiting: Vec::new(), at: At::Header, is_checked: false }
+        decoder.set_max_window_size(MAX_WINDOW_BYTES);
+        Self { decoder, waiting: Vec::new(), at: FrameState::Header, is_checked: false }
     }
 
     /// Decodes bytes, a block at a time; `given` returns whether to go on.
@@ -49,29 +49,29 @@ impl Zstd {
         while let Some(length) = self.whole()? {
             let mut part = self.waiting.get(..length).unwrap_or_default();
             match self.at {
-                At::Header => {
+                FrameState::Header => {
                     self.decoder.init(&mut part).map_err(|_| Corrupt)?;
-                    self.at = At::Block;
+                    self.at = FrameState::Block;
                 }
-                At::Block => {
+                FrameState::Block => {
                     let one = BlockDecodingStrategy::UptoBlocks(1);
                     if self.decoder.decode_blocks(&mut part, one).map_err(|_| Corrupt)? {
-                        self.at = At::End;
+                        self.at = FrameState::End;
                     }
                     given(&self.decoder.collect().unwrap_or_default())?;
                 }
-                At::End => {}
+                FrameState::End => {}
             }
             self.waiting.drain(..length);
         }
         match self.at {
-            At::End if !self.waiting.is_empty() || !self.is_sound() => Err(Corrupt.into()),
-            At::End | At::Header | At::Block => Ok(()),
+            FrameState::End if !self.waiting.is_empty() || !self.is_sound() => Err(Corrupt.into()),
+            FrameState::End | FrameState::Header | FrameState::Block => Ok(()),
         }
     }
 
     pub(super) fn is_finished(&self) -> bool {
-        self.at == At::End
+        self.at == FrameState::End
     }
 
     fn is_sound(&self) -> bool {
@@ -81,9 +81,9 @@ impl Zstd {
     /// Returns the length of the next header or block, if all of it is here.
     fn whole(&mut self) -> Result<Option<usize>, Corrupt> {
         let length = match self.at {
-            At::Header => self.header()?,
-            At::Block => self.block()?,
-            At::End => None,
+            FrameState::Header => self.header()?,
+            FrameState::Block => self.block()?,
+            FrameState::End => None,
         };
         Ok(length.filter(|length| *length <= self.waiting.len()))
     }
@@ -113,7 +113,7 @@ impl Zstd {
         let Some([low, middle, high]) = self.waiting.first_chunk::<3>() else { return Ok(None) };
         let header = u32::from_le_bytes([*low, *middle, *high, 0]);
         let size = usize::try_from(header >> 3).map_err(|_| Corrupt)?;
-        if size > BLOCK_MOST {
+        if size > MAX_BLOCK_BYTES {
             return Err(Corrupt);
         }
         let content = match header >> 1 & 0x03 {

@@ -5,7 +5,7 @@
 
 use super::framing::Framing;
 use super::head::trailers_from;
-use super::scan::{Opening, Rules, Scan};
+use super::scan::{FirstLine, Rules, Scan};
 use super::{Fields, Limits, PeerFault};
 
 /// The rest of a body that is coming in.
@@ -21,7 +21,7 @@ pub(crate) enum Body {
 
 /// Next item of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken<'a> {
+pub(crate) enum BodyItem<'a> {
     /// Bytes of the body, at least one.
     Part(&'a [u8]),
     /// Its end.
@@ -40,9 +40,9 @@ impl Body {
     }
 
     /// Takes what it can off the front of `input`.
-    pub(crate) fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<Taken<'a>, PeerFault> {
+    pub(crate) fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<BodyItem<'a>, PeerFault> {
         match self {
-            Self::Length(0) => Ok(Taken::End),
+            Self::Length(0) => Ok(BodyItem::End),
             Self::Length(left) => Ok(take_up_to(input, left)),
             Self::Chunked(chunks) => chunks.take(input),
             Self::UntilClose(0) if !input.is_empty() => Err(PeerFault::BodyTooLarge),
@@ -69,18 +69,18 @@ impl Body {
 }
 
 /// Bytes of data, as many as there are and as are still due.
-fn take_up_to<'a>(input: &mut &'a [u8], left: &mut u64) -> Taken<'a> {
+fn take_up_to<'a>(input: &mut &'a [u8], left: &mut u64) -> BodyItem<'a> {
     let most = usize::try_from(*left).unwrap_or(usize::MAX);
     let (part, rest) = input.split_at(input.len().min(most));
     *input = rest;
     *left -= part.len() as u64;
-    if part.is_empty() { Taken::Nothing } else { Taken::Part(part) }
+    if part.is_empty() { BodyItem::Nothing } else { BodyItem::Part(part) }
 }
 
 /// A chunked body (RFC 9112, section 7.1): size lines, data, and trailers.
 #[derive(Debug)]
 pub(crate) struct Chunks {
-    at: At,
+    at: ChunkState,
     section: Scan,
     trailers: Fields,
     limits: Limits,
@@ -92,7 +92,7 @@ pub(crate) struct Chunks {
 
 /// Where in the coding; a number alone is the size of the chunk.
 #[derive(Clone, Copy, Debug)]
-enum At {
+enum ChunkState {
     /// In the size; `digits` of it so far.
     Size { size: u64, digits: u8 },
     /// In the white space before an extension's semicolon.
@@ -117,12 +117,12 @@ const SIZE_DIGITS: u8 = 16;
 impl Chunks {
     fn new(limits: &Limits) -> Self {
         let rules = Rules {
-            opening: Opening::Field,
+            opening: FirstLine::Field,
             bytes: limits.trailer_bytes,
             too_many: PeerFault::TrailersTooLarge,
         };
         Self {
-            at: At::Size { size: 0, digits: 0 },
+            at: ChunkState::Size { size: 0, digits: 0 },
             section: Scan::new(rules),
             trailers: Fields::new(),
             limits: *limits,
@@ -131,26 +131,26 @@ impl Chunks {
         }
     }
 
-    fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<Taken<'a>, PeerFault> {
+    fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<BodyItem<'a>, PeerFault> {
         loop {
             match &mut self.at {
-                At::Data(0) => self.at = At::DataEnd,
-                At::Data(left) => return Ok(take_up_to(input, left)),
-                At::Trailers => {
+                ChunkState::Data(0) => self.at = ChunkState::DataEnd,
+                ChunkState::Data(left) => return Ok(take_up_to(input, left)),
+                ChunkState::Trailers => {
                     let limits = self.limits;
                     let ended = self.section.take(input, |section| trailers_from(section, &limits))?;
-                    return Ok(ended.map_or(Taken::Nothing, |trailers| {
+                    return Ok(ended.map_or(BodyItem::Nothing, |trailers| {
                         self.trailers = trailers;
-                        Taken::End
+                        BodyItem::End
                     }));
                 }
-                At::Size { size: _, digits: _ }
-                | At::BeforeExtension(_)
-                | At::Extension(_)
-                | At::SizeEnd(_)
-                | At::DataEnd
-                | At::DataEndLf => {
-                    let Some((byte, rest)) = input.split_first() else { return Ok(Taken::Nothing) };
+                ChunkState::Size { size: _, digits: _ }
+                | ChunkState::BeforeExtension(_)
+                | ChunkState::Extension(_)
+                | ChunkState::SizeEnd(_)
+                | ChunkState::DataEnd
+                | ChunkState::DataEndLf => {
+                    let Some((byte, rest)) = input.split_first() else { return Ok(BodyItem::Nothing) };
                     *input = rest;
                     self.at = self.step(*byte)?;
                 }
@@ -159,45 +159,57 @@ impl Chunks {
     }
 
     /// One byte of the lines between the data.
-    fn step(&mut self, byte: u8) -> Result<At, PeerFault> {
+    fn step(&mut self, byte: u8) -> Result<ChunkState, PeerFault> {
         Ok(match (self.at, byte) {
-            (At::Size { digits: 1.., size }, b'\r') => At::SizeEnd(size),
-            (At::Size { digits: 1.., size }, b';') => At::Extension(size),
-            (At::Size { digits: 1.., size }, b' ' | b'\t') => self.extend(At::BeforeExtension(size))?,
-            (At::Size { size, digits }, _) => {
+            (ChunkState::Size { digits: 1.., size }, b'\r') => ChunkState::SizeEnd(size),
+            (ChunkState::Size { digits: 1.., size }, b';') => ChunkState::Extension(size),
+            (ChunkState::Size { digits: 1.., size }, b' ' | b'\t') => {
+                self.extend(ChunkState::BeforeExtension(size))?
+            }
+            (ChunkState::Size { size, digits }, _) => {
                 let digit = char::from(byte).to_digit(16).filter(|_| digits < SIZE_DIGITS);
                 let digit = u64::from(digit.ok_or(PeerFault::Chunk)?);
                 // Sixteen digits fill 64 bits: nothing is shifted out.
-                At::Size { size: size << 4 | digit, digits: digits + 1 }
+                ChunkState::Size { size: size << 4 | digit, digits: digits + 1 }
             }
-            (At::BeforeExtension(size), b';') => At::Extension(size),
-            (At::BeforeExtension(size), b' ' | b'\t') => self.extend(At::BeforeExtension(size))?,
-            (At::Extension(size), b'\r') => At::SizeEnd(size),
-            (At::Extension(_), b'\n') => return Err(PeerFault::BareLineFeed),
-            (At::Extension(size), b'\t' | 0x20..=0x7e | 0x80..) => self.extend(At::Extension(size))?,
-            (At::SizeEnd(size), b'\n') => self.chunk(size)?,
-            (At::SizeEnd(_), _) => return Err(PeerFault::BareCarriageReturn),
-            (At::DataEnd, b'\r') => At::DataEndLf,
-            (At::DataEndLf, b'\n') => At::Size { size: 0, digits: 0 },
-            (At::BeforeExtension(_) | At::Extension(_) | At::DataEnd | At::DataEndLf, _) => {
+            (ChunkState::BeforeExtension(size), b';') => ChunkState::Extension(size),
+            (ChunkState::BeforeExtension(size), b' ' | b'\t') => {
+                self.extend(ChunkState::BeforeExtension(size))?
+            }
+            (ChunkState::Extension(size), b'\r') => ChunkState::SizeEnd(size),
+            (ChunkState::Extension(_), b'\n') => return Err(PeerFault::BareLineFeed),
+            (ChunkState::Extension(size), b'\t' | 0x20..=0x7e | 0x80..) => {
+                self.extend(ChunkState::Extension(size))?
+            }
+            (ChunkState::SizeEnd(size), b'\n') => self.chunk(size)?,
+            (ChunkState::SizeEnd(_), _) => return Err(PeerFault::BareCarriageReturn),
+            (ChunkState::DataEnd, b'\r') => ChunkState::DataEndLf,
+            (ChunkState::DataEndLf, b'\n') => ChunkState::Size { size: 0, digits: 0 },
+            (
+                ChunkState::BeforeExtension(_)
+                | ChunkState::Extension(_)
+                | ChunkState::DataEnd
+                | ChunkState::DataEndLf,
+                _,
+            ) => {
                 return Err(PeerFault::Chunk);
             }
             // `take` handles these two itself.
-            (at @ (At::Data(_) | At::Trailers), _) => at,
+            (at @ (ChunkState::Data(_) | ChunkState::Trailers), _) => at,
         })
     }
 
-    fn extend(&mut self, at: At) -> Result<At, PeerFault> {
+    fn extend(&mut self, at: ChunkState) -> Result<ChunkState, PeerFault> {
         self.extensions = self.extensions.checked_sub(1).ok_or(PeerFault::ExtensionsTooLarge)?;
         Ok(at)
     }
 
-    fn chunk(&mut self, size: u64) -> Result<At, PeerFault> {
+    fn chunk(&mut self, size: u64) -> Result<ChunkState, PeerFault> {
         if size == 0 {
-            return Ok(At::Trailers);
+            return Ok(ChunkState::Trailers);
         }
         self.allowance = self.allowance.checked_sub(size).ok_or(PeerFault::BodyTooLarge)?;
-        Ok(At::Data(size))
+        Ok(ChunkState::Data(size))
     }
 }
 
@@ -215,12 +227,12 @@ mod tests {
             seen += piece.len();
             loop {
                 match body.take(&mut piece)? {
-                    Taken::Part(part) => found.extend_from_slice(part),
-                    Taken::End => {
+                    BodyItem::Part(part) => found.extend_from_slice(part),
+                    BodyItem::End => {
                         let left = text.len() - seen + piece.len();
                         return Ok(Some((String::from_utf8(found).unwrap(), left)));
                     }
-                    Taken::Nothing => break,
+                    BodyItem::Nothing => break,
                 }
             }
         }
@@ -274,9 +286,9 @@ mod tests {
     #[test]
     fn a_body_without_length_ends_with_its_stream_or_its_limit() {
         let mut body = Body::new(Framing::UntilClose, &Limits { body_bytes: 3, ..Limits::default() });
-        assert_eq!(body.take(&mut &b"abc"[..]), Ok(Taken::Part(b"abc")));
+        assert_eq!(body.take(&mut &b"abc"[..]), Ok(BodyItem::Part(b"abc")));
         assert!(body.ends_with_stream());
-        assert_eq!(body.take(&mut &b""[..]), Ok(Taken::Nothing));
+        assert_eq!(body.take(&mut &b""[..]), Ok(BodyItem::Nothing));
         assert_eq!(body.take(&mut &b"d"[..]), Err(PeerFault::BodyTooLarge));
     }
 }

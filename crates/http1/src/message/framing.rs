@@ -31,9 +31,9 @@ pub(crate) fn of_request(head: &RequestHead, limits: &Limits) -> Result<Framing,
         return Err(PeerFault::RequestLine);
     }
     Ok(match declared(&head.fields, head.version, limits)? {
-        Declared::Nothing => Framing::Length(0),
-        Declared::Length(length) => Framing::Length(length),
-        Declared::Chunked => Framing::Chunked,
+        DeclaredFraming::Nothing => Framing::Length(0),
+        DeclaredFraming::Length(length) => Framing::Length(length),
+        DeclaredFraming::Chunked => Framing::Chunked,
     })
 }
 
@@ -83,18 +83,18 @@ pub fn is_target(method: &str, target: &str) -> bool {
 /// Returns the framing of a response's body, given the method of its request.
 pub(crate) fn of_response(
     head: &ResponseHead,
-    answers: &Method,
+    responses: &Method,
     limits: &Limits,
 ) -> Result<Framing, PeerFault> {
     // Read even where there is no body, so that a header section is refused for its own contents alone.
     let declared = declared(&head.fields, head.version, limits)?;
-    Ok(match (head.status, answers) {
+    Ok(match (head.status, responses) {
         (101, _) => return Err(PeerFault::Switched),
         (100..200 | 204 | 304, _) | (_, Method::Head) => Framing::Length(0),
         (_, Method::Get | Method::Options | Method::Other(_)) => match declared {
-            Declared::Nothing => Framing::UntilClose,
-            Declared::Length(length) => Framing::Length(length),
-            Declared::Chunked => Framing::Chunked,
+            DeclaredFraming::Nothing => Framing::UntilClose,
+            DeclaredFraming::Length(length) => Framing::Length(length),
+            DeclaredFraming::Chunked => Framing::Chunked,
         },
     })
 }
@@ -111,24 +111,24 @@ pub fn persists(version: Version, fields: &Fields) -> bool {
 }
 
 /// Framing declared by the fields of a header section.
-enum Declared {
+enum DeclaredFraming {
     Nothing,
     Length(u64),
     Chunked,
 }
 
-fn declared(fields: &Fields, version: Version, limits: &Limits) -> Result<Declared, PeerFault> {
+fn declared(fields: &Fields, version: Version, limits: &Limits) -> Result<DeclaredFraming, PeerFault> {
     let length = content_length(fields.all("Content-Length"))?;
     let mut codings = fields.all("Transfer-Encoding");
     match (codings.next(), length) {
-        (None, None) => Ok(Declared::Nothing),
+        (None, None) => Ok(DeclaredFraming::Nothing),
         (None, Some(length)) if length > limits.body_bytes => Err(PeerFault::BodyTooLarge),
-        (None, Some(length)) => Ok(Declared::Length(length)),
+        (None, Some(length)) => Ok(DeclaredFraming::Length(length)),
         (Some(_), Some(_)) => Err(PeerFault::TwoLengths),
         (Some(coding), None) => {
             let alone = codings.next().is_none();
             if version == Version::Http11 && alone && coding.eq_ignore_ascii_case(b"chunked") {
-                Ok(Declared::Chunked)
+                Ok(DeclaredFraming::Chunked)
             } else {
                 Err(PeerFault::TransferEncoding)
             }
@@ -166,9 +166,9 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn response(text: &str, answers: &Method) -> Result<Framing, PeerFault> {
+    fn response(text: &str, responses: &Method) -> Result<Framing, PeerFault> {
         let limits = Limits::default();
-        of_response(&ResponseHead::parse(format!("{text}\r\n\r\n").as_bytes(), &limits)?, answers, &limits)
+        of_response(&ResponseHead::parse(format!("{text}\r\n\r\n").as_bytes(), &limits)?, responses, &limits)
     }
 
     fn request(text: &str) -> Result<Framing, PeerFault> {
@@ -256,13 +256,17 @@ mod tests {
     #[test]
     fn some_responses_never_have_a_body() {
         let length = "Content-Length: 7";
-        for (line, answers) in [
+        for (line, responses) in [
             ("HTTP/1.1 100 Continue", Method::Get),
             ("HTTP/1.1 204 No Content", Method::Get),
             ("HTTP/1.1 304 Not Modified", Method::Get),
             ("HTTP/1.1 200 OK", Method::Head),
         ] {
-            assert_eq!(response(&format!("{line}\r\n{length}"), &answers), Ok(Framing::Length(0)), "{line}");
+            assert_eq!(
+                response(&format!("{line}\r\n{length}"), &responses),
+                Ok(Framing::Length(0)),
+                "{line}"
+            );
         }
         assert_eq!(response("HTTP/1.1 101 Switching", &Method::Get), Err(PeerFault::Switched));
         assert_eq!(response("HTTP/1.1 200 OK", &Method::Get), Ok(Framing::UntilClose));

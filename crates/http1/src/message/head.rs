@@ -104,8 +104,8 @@ impl RequestHead {
 
     /// Reads a whole head, the empty line included, that the scan has let pass.
     pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Self, PeerFault> {
-        let mut room = field_room();
-        let (line, headers) = request_parts(head, &mut room, limits)?;
+        let mut buffer = field_room();
+        let (line, headers) = request_parts(head, &mut buffer, limits)?;
         let RequestLine { method, target, version } = line;
         let method = Method::from_name(method);
         Ok(Self { method, target: target.to_owned(), version, fields: fields_from(headers, head.len()) })
@@ -139,8 +139,8 @@ impl ResponseHead {
 
     /// Reads a whole head, the empty line included, that the scan has let pass.
     pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Self, PeerFault> {
-        let mut room = field_room();
-        let (StatusLine { version, status }, headers) = response_parts(head, &mut room, limits)?;
+        let mut buffer = field_room();
+        let (StatusLine { version, status }, headers) = response_parts(head, &mut buffer, limits)?;
         Ok(Self { version, status, fields: fields_from(headers, head.len()) })
     }
 }
@@ -159,22 +159,22 @@ pub(crate) struct StatusLine {
 }
 
 /// Room for the fields of one head, which httparse fills.
-pub(crate) type FieldRoom<'a> = [MaybeUninit<httparse::Header<'a>>; Limits::MAX_FIELDS];
+pub(crate) type FieldBuffer<'a> = [MaybeUninit<httparse::Header<'a>>; Limits::MAX_FIELDS];
 
 /// Empty room.
-pub(crate) const fn field_room<'a>() -> FieldRoom<'a> {
+pub(crate) const fn field_room<'a>() -> FieldBuffer<'a> {
     [const { MaybeUninit::uninit() }; Limits::MAX_FIELDS]
 }
 
 /// Takes a request's head apart that the scan has let pass, the empty line included; nothing is copied.
 pub(crate) fn request_parts<'a, 'r>(
     head: &'a [u8],
-    room: &'r mut FieldRoom<'a>,
+    buffer: &'r mut FieldBuffer<'a>,
     limits: &Limits,
 ) -> Result<(RequestLine<'a>, &'r [httparse::Header<'a>]), PeerFault> {
     let mut request = httparse::Request::new(&mut []);
-    let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
-    if head_is_unlike(head, request.parse_with_uninit_headers(head, room), PeerFault::RequestLine)? {
+    let buffer = &mut buffer[..limits.fields.min(Limits::MAX_FIELDS)];
+    if head_is_unlike(head, request.parse_with_uninit_headers(head, buffer), PeerFault::RequestLine)? {
         return Err(PeerFault::RequestLine);
     }
     let (Some(method), Some(target)) = (request.method, request.path) else {
@@ -193,13 +193,13 @@ pub(crate) fn request_parts<'a, 'r>(
 /// Takes a response's head apart that the scan has let pass, the empty line included; nothing is copied.
 pub(crate) fn response_parts<'a, 'r>(
     head: &'a [u8],
-    room: &'r mut FieldRoom<'a>,
+    buffer: &'r mut FieldBuffer<'a>,
     limits: &Limits,
 ) -> Result<(StatusLine, &'r [httparse::Header<'a>]), PeerFault> {
     let mut response = httparse::Response::new(&mut []);
-    let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
+    let buffer = &mut buffer[..limits.fields.min(Limits::MAX_FIELDS)];
     let config = httparse::ParserConfig::default();
-    let parsed = config.parse_response_with_uninit_headers(&mut response, head, room);
+    let parsed = config.parse_response_with_uninit_headers(&mut response, head, buffer);
     if head_is_unlike(head, parsed, PeerFault::StatusLine)? {
         return Err(PeerFault::StatusLine);
     }
@@ -225,10 +225,10 @@ fn head_is_unlike(
 
 /// Reads a trailer section (its empty line included) that the scan has let pass.
 pub(crate) fn trailers_from(section: &[u8], limits: &Limits) -> Result<Fields, PeerFault> {
-    let mut room = [httparse::EMPTY_HEADER; Limits::MAX_FIELDS];
-    let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
+    let mut buffer = [httparse::EMPTY_HEADER; Limits::MAX_FIELDS];
+    let buffer = &mut buffer[..limits.fields.min(Limits::MAX_FIELDS)];
     let mut fields = Fields::new();
-    let parsed = httparse::parse_headers(section, room).map(|status| match status {
+    let parsed = httparse::parse_headers(section, buffer).map(|status| match status {
         httparse::Status::Complete((length, headers)) => {
             fields = fields_from(headers, section.len());
             httparse::Status::Complete(length)

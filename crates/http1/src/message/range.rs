@@ -7,7 +7,7 @@ use super::{Fields, Method, RequestHead, Validator};
 
 /// The part of an object that a request selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum RequestedRange {
     /// All of it.
     Whole,
     /// From the byte `first` to the byte `last`, both included: 206.
@@ -23,11 +23,11 @@ pub enum Wanted {
 
 /// Returns the part that a request selects of an object with this length, entity tag and date. Only GET has ranges; an
 /// invalid range is ignored.
-pub fn wanted(request: &RequestHead, tag: Option<&str>, last_modified: &str, length: u64) -> Wanted {
+pub fn wanted(request: &RequestHead, tag: Option<&str>, last_modified: &str, length: u64) -> RequestedRange {
     let fields = &request.fields;
     let mut ranges = fields.all("Range");
     let (Method::Get, Some(range), None) = (&request.method, ranges.next(), ranges.next()) else {
-        return Wanted::Whole;
+        return RequestedRange::Whole;
     };
     // The strong comparison: a weak tag is equal to none (RFC 9110, section 13.1.5).
     let is_same = |condition: &[u8]| {
@@ -35,13 +35,13 @@ pub fn wanted(request: &RequestHead, tag: Option<&str>, last_modified: &str, len
             || tag.is_some_and(|tag| condition == tag.as_bytes() && !condition.starts_with(b"W/"))
     };
     if fields.all("If-Range").any(|condition| !is_same(condition)) {
-        return Wanted::Whole;
+        return RequestedRange::Whole;
     }
-    parse(range, length).unwrap_or(Wanted::Whole)
+    parse(range, length).unwrap_or(RequestedRange::Whole)
 }
 
 /// `bytes=0-99`, `bytes=100-`, `bytes=-100`; `None` for anything else.
-pub(crate) fn parse(range: &[u8], length: u64) -> Option<Wanted> {
+pub(crate) fn parse(range: &[u8], length: u64) -> Option<RequestedRange> {
     let (unit, spec) = range.split_at_checked(6)?;
     if !unit.eq_ignore_ascii_case(b"bytes=") {
         return None;
@@ -50,17 +50,19 @@ pub(crate) fn parse(range: &[u8], length: u64) -> Option<Wanted> {
     let dash = spec.iter().position(|byte| *byte == b'-')?;
     let (first, last) = (spec.get(..dash)?, spec.get(dash + 1..)?);
     Some(match (number(first), number(last)) {
-        (None, Some(0)) if first.is_empty() => Wanted::Nowhere,
-        (None, Some(_)) if first.is_empty() && length == 0 => Wanted::Nowhere,
+        (None, Some(0)) if first.is_empty() => RequestedRange::Nowhere,
+        (None, Some(_)) if first.is_empty() && length == 0 => RequestedRange::Nowhere,
         (None, Some(suffix)) if first.is_empty() => {
-            Wanted::Part { first: length.saturating_sub(suffix), last: length - 1 }
+            RequestedRange::Part { first: length.saturating_sub(suffix), last: length - 1 }
         }
-        (Some(first), None) if last.is_empty() && first < length => Wanted::Part { first, last: length - 1 },
+        (Some(first), None) if last.is_empty() && first < length => {
+            RequestedRange::Part { first, last: length - 1 }
+        }
         (Some(first), Some(last)) if first <= last && first < length => {
-            Wanted::Part { first, last: last.min(length - 1) }
+            RequestedRange::Part { first, last: last.min(length - 1) }
         }
-        (Some(_), None) if last.is_empty() => Wanted::Nowhere,
-        (Some(first), Some(last)) if first <= last => Wanted::Nowhere,
+        (Some(_), None) if last.is_empty() => RequestedRange::Nowhere,
+        (Some(first), Some(last)) if first <= last => RequestedRange::Nowhere,
         _ => return None,
     })
 }
@@ -118,7 +120,7 @@ mod tests {
 
     const DATE: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
 
-    fn of_hundred(method: Method, fields: &[(&str, &str)]) -> Wanted {
+    fn of_hundred(method: Method, fields: &[(&str, &str)]) -> RequestedRange {
         let mut request =
             RequestHead { method, target: "/".to_owned(), version: Version::Http11, fields: Fields::new() };
         fields.iter().for_each(|(name, value)| request.fields.push(name, value).unwrap());
@@ -127,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_range_is_a_part_or_the_whole_or_nowhere() {
-        let part = |first, last| Wanted::Part { first, last };
+        let part = |first, last| RequestedRange::Part { first, last };
         for (range, expected) in [
             ("bytes=0-0", part(0, 0)),
             ("bytes=0-99", part(0, 99)),
@@ -137,22 +139,25 @@ mod tests {
             ("bytes=-1", part(99, 99)),
             ("bytes=-1000", part(0, 99)),
             ("bytes=0-99999999999999999999999", part(0, 99)),
-            ("bytes=100-", Wanted::Nowhere),
-            ("bytes=100-200", Wanted::Nowhere),
-            ("bytes=-0", Wanted::Nowhere),
-            ("bytes=0-1,3-4", Wanted::Whole),
-            ("bytes=1-0", Wanted::Whole),
-            ("bytes=-", Wanted::Whole),
-            ("bytes=+1-2", Wanted::Whole),
-            ("bytes 0-1", Wanted::Whole),
-            ("lines=0-1", Wanted::Whole),
-            ("", Wanted::Whole),
+            ("bytes=100-", RequestedRange::Nowhere),
+            ("bytes=100-200", RequestedRange::Nowhere),
+            ("bytes=-0", RequestedRange::Nowhere),
+            ("bytes=0-1,3-4", RequestedRange::Whole),
+            ("bytes=1-0", RequestedRange::Whole),
+            ("bytes=-", RequestedRange::Whole),
+            ("bytes=+1-2", RequestedRange::Whole),
+            ("bytes 0-1", RequestedRange::Whole),
+            ("lines=0-1", RequestedRange::Whole),
+            ("", RequestedRange::Whole),
         ] {
             assert_eq!(of_hundred(Method::Get, &[("Range", range)]), expected, "{range}");
         }
-        assert_eq!(of_hundred(Method::Head, &[("Range", "bytes=0-0")]), Wanted::Whole);
-        assert_eq!(of_hundred(Method::Get, &[("Range", "bytes=0-0"), ("Range", "bytes=1-1")]), Wanted::Whole);
-        assert_eq!(parse(b"bytes=-5", 0), Some(Wanted::Nowhere));
+        assert_eq!(of_hundred(Method::Head, &[("Range", "bytes=0-0")]), RequestedRange::Whole);
+        assert_eq!(
+            of_hundred(Method::Get, &[("Range", "bytes=0-0"), ("Range", "bytes=1-1")]),
+            RequestedRange::Whole
+        );
+        assert_eq!(parse(b"bytes=-5", 0), Some(RequestedRange::Nowhere));
     }
 
     #[test]
@@ -161,7 +166,7 @@ mod tests {
             [("\"t\"", true), (DATE, true), ("\"u\"", false), ("W/\"t\"", false), ("", false)]
         {
             let wanted = of_hundred(Method::Get, &[("Range", "bytes=1-"), ("If-Range", condition)]);
-            assert_eq!(wanted != Wanted::Whole, is_same, "{condition}");
+            assert_eq!(wanted != RequestedRange::Whole, is_same, "{condition}");
         }
     }
 

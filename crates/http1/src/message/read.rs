@@ -5,9 +5,9 @@
 
 use std::marker::PhantomData;
 
-use super::body::{Body, Taken};
+use super::body::{Body, BodyItem};
 use super::framing::{self, Framing};
-use super::scan::{Opening, Rules, Scan};
+use super::scan::{FirstLine, Rules, Scan};
 use super::{Fields, Limits, Method, PeerFault, RequestHead, ResponseHead};
 
 /// Event of a stream.
@@ -41,7 +41,7 @@ pub struct Reader<Head> {
 impl Reader<RequestHead> {
     /// A reader at the beginning of a stream.
     pub const fn new(limits: Limits) -> Self {
-        let opening = Opening::RequestLine { blank_lines: limits.blank_lines };
+        let opening = FirstLine::RequestLine { blank_lines: limits.blank_lines };
         Self::with_opening(limits, opening)
     }
 
@@ -62,7 +62,7 @@ impl Reader<RequestHead> {
 impl Reader<ResponseHead> {
     /// A reader at the beginning of a stream.
     pub const fn new(limits: Limits) -> Self {
-        Self::with_opening(limits, Opening::StatusLine)
+        Self::with_opening(limits, FirstLine::StatusLine)
     }
 
     /// Takes the next event off the front of `input`, the response to a request with the method `answers`;
@@ -73,12 +73,12 @@ impl Reader<ResponseHead> {
     pub fn read<'a>(
         &mut self,
         input: &mut &'a [u8],
-        answers: &Method,
+        responses: &Method,
     ) -> Result<Option<Event<'a, ResponseHead>>, PeerFault> {
         let limits = self.limits;
         self.next(input, |bytes| {
             let head = ResponseHead::parse(bytes, &limits)?;
-            let framing = framing::of_response(&head, answers, &limits)?;
+            let framing = framing::of_response(&head, responses, &limits)?;
             Ok((head, framing))
         })
     }
@@ -108,7 +108,7 @@ impl<Head> Reader<Head> {
         }
     }
 
-    const fn with_opening(limits: Limits, opening: Opening) -> Self {
+    const fn with_opening(limits: Limits, opening: FirstLine) -> Self {
         let rules = Rules { opening, bytes: limits.head_bytes, too_many: PeerFault::HeadTooLarge };
         Self { limits, scan: Scan::new(rules), body: None, trailers: Fields::new(), kind: PhantomData }
     }
@@ -124,9 +124,9 @@ impl<Head> Reader<Head> {
             return Ok(Some(Event::Head(head, framing)));
         };
         match body.take(input)? {
-            Taken::Part(part) => Ok(Some(Event::Body(part))),
-            Taken::Nothing => Ok(None),
-            Taken::End => {
+            BodyItem::Part(part) => Ok(Some(Event::Body(part))),
+            BodyItem::Nothing => Ok(None),
+            BodyItem::End => {
                 self.trailers = self.body.take().map(Body::into_trailers).unwrap_or_default();
                 Ok(Some(Event::End))
             }

@@ -13,13 +13,13 @@ pub(crate) struct Scan {
     /// Bytes taken since the last head, empty lines before this one included.
     seen: usize,
     blank_lines: usize,
-    line: Line,
+    line: LineState,
 }
 
 /// Limits of the scan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    pub(crate) opening: Opening,
+    pub(crate) opening: FirstLine,
     /// Bytes in all.
     pub(crate) bytes: usize,
     /// The fault of one byte more.
@@ -28,7 +28,7 @@ pub(crate) struct Rules {
 
 /// Kind of the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opening {
+pub(crate) enum FirstLine {
     /// A request line, after at most this many empty lines.
     RequestLine { blank_lines: usize },
     /// A status line. Anything else is refused immediately: a peer that speaks another protocol may be waiting for us to send.
@@ -39,7 +39,7 @@ pub(crate) enum Opening {
 
 /// Position of the scan in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
+enum LineState {
     /// Before the first byte; `first` while no line with anything in it has ended.
     Start { first: bool },
     /// Behind its first byte.
@@ -51,7 +51,7 @@ enum Line {
 }
 
 /// Result of a byte.
-enum Step {
+enum ScanStep {
     More,
     /// An empty line before the start line; it does not count as part of the head.
     Blank,
@@ -63,12 +63,12 @@ const STATUS_LINE_BEGINS: &[u8] = b"HTTP/";
 
 impl Scan {
     pub(crate) const fn new(rules: Rules) -> Self {
-        Self { rules, held: Vec::new(), seen: 0, blank_lines: 0, line: Line::Start { first: true } }
+        Self { rules, held: Vec::new(), seen: 0, blank_lines: 0, line: LineState::Start { first: true } }
     }
 
     /// Whether nothing but empty lines has come in since the last head.
     pub(crate) fn is_empty(&self) -> bool {
-        self.line == Line::Start { first: true }
+        self.line == LineState::Start { first: true }
     }
 
     /// Takes bytes off the front of `input` up to the end of the head; gives `parse` the whole head when its
@@ -85,12 +85,12 @@ impl Scan {
             let step = self.step(*byte)?;
             at += 1;
             match step {
-                Step::More => at += self.skip_lines(&input[at..]),
-                Step::Blank => {
+                ScanStep::More => at += self.skip_lines(&input[at..]),
+                ScanStep::Blank => {
                     self.held.clear();
                     from = at;
                 }
-                Step::End => {
+                ScanStep::End => {
                     let (last, rest) = input.split_at(at);
                     *input = rest;
                     return self.finish(&last[from..], parse).map(Some);
@@ -105,8 +105,8 @@ impl Scan {
     /// Inside a line nothing happens before its end: the text up to there, and lines that follow as they should, are
     /// taken in one go, as far as the limit allows. Most of the time would go here otherwise.
     fn skip_lines(&mut self, input: &[u8]) -> usize {
-        let begins = self.rules.opening == Opening::StatusLine && self.seen < STATUS_LINE_BEGINS.len();
-        if self.line != Line::Inside || begins {
+        let begins = self.rules.opening == FirstLine::StatusLine && self.seen < STATUS_LINE_BEGINS.len();
+        if self.line != LineState::Inside || begins {
             return 0;
         }
         let allowed = input.get(..self.rules.bytes - self.seen).unwrap_or(input);
@@ -133,43 +133,51 @@ impl Scan {
         parse(&held)
     }
 
-    fn step(&mut self, byte: u8) -> Result<Step, PeerFault> {
+    fn step(&mut self, byte: u8) -> Result<ScanStep, PeerFault> {
         if self.seen == self.rules.bytes {
             return Err(self.rules.too_many);
         }
-        let opening = (self.rules.opening == Opening::StatusLine).then_some(STATUS_LINE_BEGINS);
+        let opening = (self.rules.opening == FirstLine::StatusLine).then_some(STATUS_LINE_BEGINS);
         if opening.and_then(|begins| begins.get(self.seen)).is_some_and(|expected| *expected != byte) {
             return Err(PeerFault::StatusLine);
         }
         self.seen += 1;
         let (line, step) = match (self.line, byte) {
-            (Line::Inside, b'\t' | 0x20..=0x7e | 0x80..) => (Line::Inside, Step::More),
-            (Line::Inside, b'\r') => (Line::Ending, Step::More),
-            (Line::Ending, b'\n') => (Line::Start { first: false }, Step::More),
-            (Line::Start { first }, b'\r') => (Line::EndingEmpty { first }, Step::More),
-            (Line::EndingEmpty { first: true }, b'\n') => (Line::Start { first: true }, self.blank()?),
-            (Line::EndingEmpty { first: false }, b'\n') => (Line::Start { first: true }, Step::End),
-            (Line::Ending | Line::EndingEmpty { first: _ }, _) => return Err(PeerFault::BareCarriageReturn),
-            (Line::Start { first: _ } | Line::Inside, b'\n') => return Err(PeerFault::BareLineFeed),
-            (Line::Start { first: _ }, b' ' | b'\t') => return Err(PeerFault::FoldedLine),
-            (Line::Start { first: _ } | Line::Inside, 0..=0x1f | 0x7f) => {
+            (LineState::Inside, b'\t' | 0x20..=0x7e | 0x80..) => (LineState::Inside, ScanStep::More),
+            (LineState::Inside, b'\r') => (LineState::Ending, ScanStep::More),
+            (LineState::Ending, b'\n') => (LineState::Start { first: false }, ScanStep::More),
+            (LineState::Start { first }, b'\r') => (LineState::EndingEmpty { first }, ScanStep::More),
+            (LineState::EndingEmpty { first: true }, b'\n') => {
+                (LineState::Start { first: true }, self.blank()?)
+            }
+            (LineState::EndingEmpty { first: false }, b'\n') => {
+                (LineState::Start { first: true }, ScanStep::End)
+            }
+            (LineState::Ending | LineState::EndingEmpty { first: _ }, _) => {
+                return Err(PeerFault::BareCarriageReturn);
+            }
+            (LineState::Start { first: _ } | LineState::Inside, b'\n') => {
+                return Err(PeerFault::BareLineFeed);
+            }
+            (LineState::Start { first: _ }, b' ' | b'\t') => return Err(PeerFault::FoldedLine),
+            (LineState::Start { first: _ } | LineState::Inside, 0..=0x1f | 0x7f) => {
                 return Err(PeerFault::ControlCharacter);
             }
-            (Line::Start { first: _ }, 0x21..=0x7e | 0x80..) => (Line::Inside, Step::More),
+            (LineState::Start { first: _ }, 0x21..=0x7e | 0x80..) => (LineState::Inside, ScanStep::More),
         };
         self.line = line;
         Ok(step)
     }
 
     /// An empty line before any other.
-    fn blank(&mut self) -> Result<Step, PeerFault> {
+    fn blank(&mut self) -> Result<ScanStep, PeerFault> {
         match self.rules.opening {
-            Opening::Field => Ok(Step::End),
-            Opening::RequestLine { blank_lines } if self.blank_lines < blank_lines => {
+            FirstLine::Field => Ok(ScanStep::End),
+            FirstLine::RequestLine { blank_lines } if self.blank_lines < blank_lines => {
                 self.blank_lines += 1;
-                Ok(Step::Blank)
+                Ok(ScanStep::Blank)
             }
-            Opening::RequestLine { blank_lines: _ } | Opening::StatusLine => Err(PeerFault::BlankLines),
+            FirstLine::RequestLine { blank_lines: _ } | FirstLine::StatusLine => Err(PeerFault::BlankLines),
         }
     }
 }
@@ -194,7 +202,7 @@ mod tests {
 
     fn request_rules() -> Rules {
         Rules {
-            opening: Opening::RequestLine { blank_lines: 1 },
+            opening: FirstLine::RequestLine { blank_lines: 1 },
             bytes: 64,
             too_many: PeerFault::HeadTooLarge,
         }
@@ -251,14 +259,14 @@ mod tests {
 
     #[test]
     fn other_protocols_are_detected_by_their_first_bytes() {
-        let rules = Rules { opening: Opening::StatusLine, ..request_rules() };
+        let rules = Rules { opening: FirstLine::StatusLine, ..request_rules() };
         assert_eq!(at_every_cut("SSH-2.0", rules), Err(PeerFault::StatusLine));
         assert_eq!(at_every_cut("HTTP!", rules), Err(PeerFault::StatusLine));
     }
 
     #[test]
     fn trailers_may_be_empty() {
-        let rules = Rules { opening: Opening::Field, ..request_rules() };
+        let rules = Rules { opening: FirstLine::Field, ..request_rules() };
         assert_eq!(at_every_cut("\r\nx", rules), Ok(Some(("\r\n".to_owned(), "x".to_owned()))));
     }
 }

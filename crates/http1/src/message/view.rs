@@ -7,7 +7,7 @@ use memchr::memchr;
 
 use super::field::Fields;
 use super::head::{RequestLine, StatusLine, field_room, request_parts, response_parts};
-use super::scan::{Opening, Rules, Scan};
+use super::scan::{FirstLine, Rules, Scan};
 use super::{Limits, Method, PeerFault, RequestHead, ResponseHead, Version};
 
 /// The head of a request, borrowed.
@@ -41,9 +41,9 @@ impl<'a> RequestView<'a> {
         limits: &Limits,
         mut field: impl FnMut(&'a [u8], &'a [u8]),
     ) -> Result<Self, PeerFault> {
-        let head = split_head(message, Opening::RequestLine { blank_lines: 0 }, limits)?;
-        let mut room = field_room();
-        let (RequestLine { method, target, version }, headers) = request_parts(head, &mut room, limits)?;
+        let head = split_head(message, FirstLine::RequestLine { blank_lines: 0 }, limits)?;
+        let mut buffer = field_room();
+        let (RequestLine { method, target, version }, headers) = request_parts(head, &mut buffer, limits)?;
         for httparse::Header { name, value } in headers {
             field(name.as_bytes(), value);
         }
@@ -75,7 +75,7 @@ impl<'a> ResponseView<'a> {
     /// # Errors
     /// The peer's fault; [`PeerFault::Truncated`] if the header section does not end in this message.
     pub fn read(message: &mut &'a [u8], limits: &Limits) -> Result<Self, PeerFault> {
-        let head = split_head(message, Opening::StatusLine, limits)?;
+        let head = split_head(message, FirstLine::StatusLine, limits)?;
         let (StatusLine { version, status }, _) = response_parts(head, &mut field_room(), limits)?;
         Ok(Self { version, status, fields: FieldLines::behind_first_line(head) })
     }
@@ -142,7 +142,11 @@ impl<'a> FieldLines<'a> {
 }
 
 /// Takes a head and the empty line that ends it off the front.
-fn split_head<'a>(message: &mut &'a [u8], opening: Opening, limits: &Limits) -> Result<&'a [u8], PeerFault> {
+fn split_head<'a>(
+    message: &mut &'a [u8],
+    opening: FirstLine,
+    limits: &Limits,
+) -> Result<&'a [u8], PeerFault> {
     let rules = Rules { opening, bytes: limits.head_bytes, too_many: PeerFault::HeadTooLarge };
     let mut rest = *message;
     let length = Scan::new(rules).take(&mut rest, |head| Ok(head.len()))?.ok_or(PeerFault::Truncated)?;

@@ -21,13 +21,13 @@ pub struct ServerConfig {
     /// Way of closing a connection.
     pub closing: Closing,
     /// Timeouts of a client.
-    pub patience: Patience,
+    pub timeout: ConnectionTimeouts,
 }
 
 /// Way in which a server closes a connection after its last response (`papers/w3c#connection-management`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Closing {
-    /// Its own half first, and the other when the client has closed it, or has had [`Patience::linger`].
+    /// Its own half first, and the other when the client has closed it, or has had [`ConnectionTimeouts::linger`].
     #[default]
     Careful,
     /// Both halves at once. Requests that are still in flight then meet a reset, which destroys the responses that the
@@ -43,19 +43,19 @@ impl Default for ServerConfig {
             writes: WritePolicy::default(),
             requests: None,
             closing: Closing::default(),
-            patience: Patience::default(),
+            timeout: ConnectionTimeouts::default(),
         }
     }
 }
 
 /// Timeouts of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct ConnectionTimeouts {
     /// From the opening, or the end of a response, to the first byte of a request. Default 75 s.
     pub idle: Duration,
     /// From the first byte of a head to its last, and between two arrivals of a body. Default 30 s.
     pub request: Duration,
-    /// Minimum rate of a body, after its first [`Patience::request`]: each byte extends the time by as much as it takes
+    /// Minimum rate of a body, after its first [`ConnectionTimeouts::request`]: each byte extends the time by as much as it takes
     /// at this rate, and never beyond that timeout. Default 500 bytes a second, as in Apache's `mod_reqtimeout`.
     pub least_rate: Rate,
     /// Time from our end of the stream to the client's: later data is discarded, but not met by a reset that would
@@ -63,15 +63,15 @@ pub struct Patience {
     pub linger: Duration,
 }
 
-impl Default for Patience {
+impl Default for ConnectionTimeouts {
     fn default() -> Self {
         Self {
             idle: Duration::from_secs(75),
             request: Duration::from_secs(30),
-            least_rate: LEAST_RATE,
+            least_rate: MIN_RATE,
             linger: Duration::from_secs(2),
         }
     }
 }
 
-const LEAST_RATE: Rate = Rate::from_bits_per_second(500 * 8).expect("is not zero");
+const MIN_RATE: Rate = Rate::from_bits_per_second(500 * 8).expect("is not zero");

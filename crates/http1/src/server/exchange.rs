@@ -19,12 +19,12 @@ pub(super) struct Exchange {
     pub(super) persists: bool,
     /// Whether all of the request is here.
     pub(super) request_ended: bool,
-    answer: Answer,
+    response: ResponseProgress,
 }
 
 /// Progress of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum ResponseProgress {
     /// Nothing.
     Awaited,
     /// The header section; this many bytes of the body remain.
@@ -36,7 +36,7 @@ enum Answer {
 }
 
 /// Remainder of a response after its header section.
-pub(super) enum Rest {
+pub(super) enum RemainingBody {
     /// Nothing, and the response is complete.
     Nothing,
     /// This body, and the response is complete.
@@ -47,7 +47,7 @@ pub(super) enum Rest {
 
 /// Encoding of a part of a body on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(super) enum TransferCoding {
     /// As it is.
     Plain,
     /// As a chunk.
@@ -69,13 +69,13 @@ impl Exchange {
             version: head.version,
             persists: persists(head.version, &head.fields),
             request_ended: false,
-            answer: Answer::Awaited,
+            response: ResponseProgress::Awaited,
         }
     }
 
     /// Whether anything of a response has been sent.
     pub(super) fn has_begun(&self) -> bool {
-        self.answer != Answer::Awaited
+        self.response != ResponseProgress::Awaited
     }
 
     /// Returns whether the client knows interim responses; an error if the response has begun.
@@ -93,57 +93,59 @@ impl Exchange {
         fields: [&Fields; 2],
         body: ResponseBody,
         last: bool,
-    ) -> Result<(Head, Rest), Misuse> {
+    ) -> Result<(Head, RemainingBody), Misuse> {
         if self.has_begun() {
             return Err(Misuse::OutOfOrder(self.id));
         }
         check(status, fields)?;
-        self.answer = match (&body, self.version) {
-            (ResponseBody::Whole(_), Version::Http10 | Version::Http11) => Answer::Length(0),
-            (ResponseBody::Length(length), Version::Http10 | Version::Http11) => Answer::Length(*length),
-            (ResponseBody::Unknown, Version::Http11) => Answer::Chunked,
-            (ResponseBody::Unknown, Version::Http10) => Answer::UntilClose,
+        self.response = match (&body, self.version) {
+            (ResponseBody::Whole(_), Version::Http10 | Version::Http11) => ResponseProgress::Length(0),
+            (ResponseBody::Length(length), Version::Http10 | Version::Http11) => {
+                ResponseProgress::Length(*length)
+            }
+            (ResponseBody::Unknown, Version::Http11) => ResponseProgress::Chunked,
+            (ResponseBody::Unknown, Version::Http10) => ResponseProgress::UntilClose,
         };
-        self.persists &= !last && self.answer != Answer::UntilClose;
+        self.persists &= !last && self.response != ResponseProgress::UntilClose;
         let bodiless = self.method == Method::Head || is_bodiless(status);
         // A whole response before the end of its request is the last on its connection.
         self.persists &= self.request_ended || !(bodiless || matches!(body, ResponseBody::Whole(_)));
         let head = Head { version: self.version, status, persists: self.persists, length: body.length() };
         let rest = match body {
             ResponseBody::Whole(_) | ResponseBody::Length(_) | ResponseBody::Unknown if bodiless => {
-                Rest::Nothing
+                RemainingBody::Nothing
             }
-            ResponseBody::Whole(bytes) => Rest::Whole(bytes),
-            ResponseBody::Length(_) | ResponseBody::Unknown => Rest::Parts,
+            ResponseBody::Whole(bytes) => RemainingBody::Whole(bytes),
+            ResponseBody::Length(_) | ResponseBody::Unknown => RemainingBody::Parts,
         };
         Ok((head, rest))
     }
 
     /// So many more bytes of the body are here.
-    pub(super) fn part(&mut self, length: usize) -> Result<Coding, Misuse> {
-        match &mut self.answer {
-            Answer::Awaited => Err(Misuse::OutOfOrder(self.id)),
-            Answer::Length(left) => {
+    pub(super) fn part(&mut self, length: usize) -> Result<TransferCoding, Misuse> {
+        match &mut self.response {
+            ResponseProgress::Awaited => Err(Misuse::OutOfOrder(self.id)),
+            ResponseProgress::Length(left) => {
                 *left = left.checked_sub(length as u64).ok_or(Misuse::TooLong(self.id))?;
-                Ok(Coding::Plain)
+                Ok(TransferCoding::Plain)
             }
-            Answer::Chunked => Ok(Coding::Chunked),
-            Answer::UntilClose => Ok(Coding::Plain),
+            ResponseProgress::Chunked => Ok(TransferCoding::Chunked),
+            ResponseProgress::UntilClose => Ok(TransferCoding::Plain),
         }
     }
 
     /// No more of the body will come.
-    pub(super) fn end(&self) -> Result<Coding, Misuse> {
-        match self.answer {
-            Answer::Awaited => Err(Misuse::OutOfOrder(self.id)),
-            Answer::Length(1..) => Err(Misuse::TooShort(self.id)),
-            Answer::Length(0) | Answer::UntilClose => Ok(Coding::Plain),
-            Answer::Chunked => Ok(Coding::Chunked),
+    pub(super) fn end(&self) -> Result<TransferCoding, Misuse> {
+        match self.response {
+            ResponseProgress::Awaited => Err(Misuse::OutOfOrder(self.id)),
+            ResponseProgress::Length(1..) => Err(Misuse::TooShort(self.id)),
+            ResponseProgress::Length(0) | ResponseProgress::UntilClose => Ok(TransferCoding::Plain),
+            ResponseProgress::Chunked => Ok(TransferCoding::Chunked),
         }
     }
 }
 
-impl Coding {
+impl TransferCoding {
     /// Writes a part that is not empty.
     pub(super) fn encode(self, part: &[u8], out: &mut Vec<u8>) {
         match self {

@@ -2,7 +2,7 @@
 
 /// Bytes received and not read yet.
 #[derive(Debug, Default)]
-pub(super) struct Unread {
+pub(super) struct UnreadBytes {
     bytes: Vec<u8>,
     /// So many of them have been read since.
     read: usize,
@@ -10,7 +10,7 @@ pub(super) struct Unread {
     pub(super) ended: bool,
 }
 
-impl Unread {
+impl UnreadBytes {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.read);
         self.read = 0;

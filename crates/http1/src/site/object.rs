@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::content::{Accepted, Coding, encoded, is_text};
+use crate::content::{AcceptedCodings, Coding, encoded, is_text};
 use crate::message::{Validator, Version};
 
 /// One object of a site of one's own.
@@ -73,7 +73,7 @@ impl Object {
 
     /// The body in what a client that takes these likes best, and the coding that is. Who takes nothing that
     /// there is, not even the body as it is, gets it as it is all the same (RFC 9110, section 12.5.3).
-    pub(super) fn body_for(&self, accepted: &Accepted) -> (Coding, Arc<[u8]>) {
+    pub(super) fn body_for(&self, accepted: &AcceptedCodings) -> (Coding, Arc<[u8]>) {
         let plain = (Coding::Identity, self.body.clone());
         match self.compression {
             Compression::None => plain,

@@ -2,13 +2,14 @@
 
 use roundtrip_http1::cache::Verdict;
 
-use crate::{CHANGED, DATE, FRESH, TAG, after, asked, at, kept};
+use crate::{CHANGED, DATE, FRESH, TAG, after, at, requested, retained};
 
 #[test]
 fn rfc9111_5_2_1_request_directives_limit_reuse() {
     let lines = [("Cache-Control", "max-age=60")];
-    let policy = kept(&asked("GET", &[]), 200, &lines).unwrap();
-    let verdict = |control, second| policy.verdict(at(second), &asked("GET", &[("Cache-Control", control)]));
+    let policy = retained(&requested("GET", &[]), 200, &lines).unwrap();
+    let verdict =
+        |control, second| policy.verdict(at(second), &requested("GET", &[("Cache-Control", control)]));
     assert_eq!(verdict("max-age=30", 30), Verdict::Fresh);
     assert_eq!(verdict("max-age=30", 31), Verdict::Validate);
     assert_eq!(verdict("max-age=0", 0), Verdict::Fresh);
@@ -19,10 +20,10 @@ fn rfc9111_5_2_1_request_directives_limit_reuse() {
     assert_eq!(verdict("max-stale=5", 65), Verdict::Fresh);
     assert_eq!(verdict("max-stale=5", 66), Verdict::Validate);
     assert_eq!(verdict("no-cache", 0), Verdict::Validate);
-    let pragma = |lines| policy.verdict(at(0), &asked("GET", lines));
+    let pragma = |lines| policy.verdict(at(0), &requested("GET", lines));
     assert_eq!(pragma(&[("Pragma", "no-cache")]), Verdict::Validate);
     assert_eq!(pragma(&[("Pragma", "no-cache"), ("Cache-Control", "x")]), Verdict::Fresh);
-    assert!(asked("GET", &[("Cache-Control", "only-if-cached")]).is_only_for_cache());
+    assert!(requested("GET", &[("Cache-Control", "only-if-cached")]).is_only_for_cache());
 }
 
 #[test]
@@ -32,15 +33,16 @@ fn rfc9111_5_2_2_response_directives_limit_reuse() {
     assert_eq!(verdict("max-age=60, No-CaChE=\"Set-Cookie\""), Some(Verdict::Validate));
     assert_eq!(verdict("max-age=60, must-understand, no-store"), Some(Verdict::Fresh));
     let unknown = [("Cache-Control", "max-age=60, must-understand")];
-    assert_eq!(kept(&asked("GET", &[]), 599, &unknown), None);
-    let strict = kept(&asked("GET", &[]), 200, &[("Cache-Control", "max-age=1, must-revalidate")]).unwrap();
-    let lenient = asked("GET", &[("Cache-Control", "max-stale")]);
+    assert_eq!(retained(&requested("GET", &[]), 599, &unknown), None);
+    let strict =
+        retained(&requested("GET", &[]), 200, &[("Cache-Control", "max-age=1, must-revalidate")]).unwrap();
+    let lenient = requested("GET", &[("Cache-Control", "max-stale")]);
     assert_eq!(strict.verdict(at(2), &lenient), Verdict::Validate);
 }
 
 #[test]
 fn rfc9111_5_2_1_each_directive_of_a_request_by_itself_and_with_others() {
-    let policy = kept(&asked("GET", &[]), 200, &[FRESH]).unwrap();
+    let policy = retained(&requested("GET", &[]), 200, &[FRESH]).unwrap();
     for (section, control, second, verdict) in [
         ("5.2.1.1", "max-age=10", 10, Verdict::Fresh),
         ("5.2.1.1", "max-age=10", 11, Verdict::Validate),
@@ -64,7 +66,7 @@ fn rfc9111_5_2_1_each_directive_of_a_request_by_itself_and_with_others() {
         ("5.2.3", "something=\"no-cache\"", 59, Verdict::Fresh),
     ] {
         let lines = [("Cache-Control", control)];
-        let request = asked("GET", &lines);
+        let request = requested("GET", &lines);
         assert_eq!(policy.verdict(at(second), &request), verdict, "{section} {control} after {second} s");
     }
 }
@@ -103,10 +105,10 @@ fn rfc9111_5_2_2_each_directive_of_a_response_by_itself_and_with_others() {
 #[test]
 fn rfc9111_5_2_2_2_and_8_and_10_nothing_that_a_request_says_makes_stale_what_must_not_be() {
     for control in ["max-age=1, must-revalidate", "max-age=1, proxy-revalidate", "s-maxage=1"] {
-        let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
+        let policy = retained(&requested("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
         for request in ["max-stale", "max-stale=1000", "only-if-cached, max-stale", "stale-if-error=60"] {
             let lines = [("Cache-Control", request)];
-            let request = asked("GET", &lines);
+            let request = requested("GET", &lines);
             assert_eq!(policy.verdict(at(2), &request), Verdict::Validate, "{control}");
         }
     }
@@ -121,7 +123,7 @@ fn rfc8246_2_immutable_does_not_extend_the_lifetime() {
     assert_eq!(after(1, &[DATE, CHANGED, ("Cache-Control", "immutable")]), Some(Verdict::Fresh));
     assert_eq!(after(1, &[DATE, ("Cache-Control", "immutable")]), None);
     // It concerns browsers; a request for validation gets it.
-    let policy = kept(&asked("GET", &[]), 200, &[control]).unwrap();
-    let reload = asked("GET", &[("Cache-Control", "no-cache")]);
+    let policy = retained(&requested("GET", &[]), 200, &[control]).unwrap();
+    let reload = requested("GET", &[("Cache-Control", "no-cache")]);
     assert_eq!(policy.verdict(at(1), &reload), Verdict::Validate);
 }

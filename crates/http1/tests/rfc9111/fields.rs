@@ -2,7 +2,7 @@
 
 use roundtrip_http1::cache::{Policy, Times, Verdict};
 
-use crate::{CHANGED, DATE, FRESH, TAG, after, asked, at, given, given_of, kept, response};
+use crate::{CHANGED, DATE, FRESH, TAG, after, at, given, given_of, requested, response, retained};
 
 #[test]
 fn rfc9111_5_1_every_reused_response_has_an_age() {
@@ -47,8 +47,8 @@ fn rfc9213_2_2_a_targeted_field_counts_in_the_place_of_cache_control_and_expires
     let targets = ["CDN-Cache-Control".to_owned()];
     let later = ("Expires", "Sun, 06 Nov 1994 09:49:47 GMT");
     let of = |lines: &[(&str, &str)], targets: &[String]| {
-        let times = Times { asked: at(0), came: at(0), calendar: at(0) };
-        let policy = Policy::of(&asked("GET", &[]), &response(200, lines), times, targets)?;
+        let times = Times { requested: at(0), came: at(0), calendar: at(0) };
+        let policy = Policy::of(&requested("GET", &[]), &response(200, lines), times, targets)?;
         Some(policy.seconds_left(at(0)))
     };
     for (control, general, left) in [
@@ -86,7 +86,7 @@ fn rfc9213_3_1_a_cache_that_acts_for_no_origin_takes_only_restrictions_of_cdn_ca
         ("no-store, &", FRESH, Some(60)),
     ] {
         let lines = [DATE, TAG, line, ("CDN-Cache-Control", control)];
-        let policy = kept(&asked("GET", &[]), 200, &lines);
+        let policy = retained(&requested("GET", &[]), 200, &lines);
         assert_eq!(policy.map(|policy| policy.seconds_left(at(0))), left, "{control} beside {line:?}");
     }
     let validated = after(0, &[DATE, TAG, FRESH, ("CDN-Cache-Control", "no-cache")]);
@@ -102,7 +102,7 @@ fn rfc9111_7_3_a_cookie_is_shared_only_if_the_response_is_public() {
         ("max-age=60, public", true),
         ("max-age=60, public, private", false),
     ] {
-        let policy = kept(&asked("GET", &[]), 200, &[DATE, TAG, cookie, ("Cache-Control", control)]);
+        let policy = retained(&requested("GET", &[]), 200, &[DATE, TAG, cookie, ("Cache-Control", control)]);
         assert_eq!(policy.is_some(), is_kept, "{control}");
     }
 }
@@ -129,7 +129,7 @@ fn rfc9111_5_3_an_invalid_expires_has_passed() {
     ] {
         let mut lines = vec![DATE, TAG];
         lines.extend(expires.iter().map(|value| ("Expires", *value)));
-        let policy = kept(&asked("GET", &[]), 200, &lines).unwrap();
+        let policy = retained(&requested("GET", &[]), 200, &lines).unwrap();
         assert_eq!(policy.seconds_left(at(0)), lifetime, "{expires:?}");
     }
 }
@@ -137,14 +137,18 @@ fn rfc9111_5_3_an_invalid_expires_has_passed() {
 #[test]
 fn rfc9111_5_4_pragma_counts_only_in_requests_without_cache_control() {
     for pragma in ["no-cache", "No-Cache"] {
-        let policy = kept(&asked("GET", &[]), 200, &[FRESH, ("Pragma", pragma)]).unwrap();
-        assert_eq!(policy.verdict(at(0), &asked("GET", &[])), Verdict::Fresh, "of an answer it says nothing");
-        assert_eq!(policy.verdict(at(0), &asked("GET", &[("Pragma", pragma)])), Verdict::Validate);
+        let policy = retained(&requested("GET", &[]), 200, &[FRESH, ("Pragma", pragma)]).unwrap();
+        assert_eq!(
+            policy.verdict(at(0), &requested("GET", &[])),
+            Verdict::Fresh,
+            "of an answer it says nothing"
+        );
+        assert_eq!(policy.verdict(at(0), &requested("GET", &[("Pragma", pragma)])), Verdict::Validate);
         let both = [("Pragma", pragma), ("Cache-Control", "max-age=10")];
-        assert_eq!(policy.verdict(at(0), &asked("GET", &both)), Verdict::Fresh);
+        assert_eq!(policy.verdict(at(0), &requested("GET", &both)), Verdict::Fresh);
     }
-    let policy = kept(&asked("GET", &[]), 200, &[FRESH]).unwrap();
-    assert_eq!(policy.verdict(at(0), &asked("GET", &[("Pragma", "x")])), Verdict::Fresh);
+    let policy = retained(&requested("GET", &[]), 200, &[FRESH]).unwrap();
+    assert_eq!(policy.verdict(at(0), &requested("GET", &[("Pragma", "x")])), Verdict::Fresh);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use roundtrip_http1::cache::{Policy, Times, Verdict};
 
-use crate::{CHANGED, DATE, Lines, TAG, after, asked, at, kept, response};
+use crate::{CHANGED, DATE, Lines, TAG, after, at, requested, response, retained};
 
 #[test]
 fn rfc9111_4_2_1_the_first_stated_lifetime_counts() {
@@ -40,8 +40,8 @@ fn rfc9111_4_2_2_heuristic_lifetime_is_a_tenth_of_the_age() {
     assert_eq!(after(99, &[DATE, changed]), Some(Verdict::Fresh));
     assert_eq!(after(100, &[DATE, changed]), Some(Verdict::Validate));
     let status = |status, lines: Lines<'_>| {
-        let request = asked("GET", &[]);
-        kept(&request, status, lines).map(|policy| policy.verdict(at(1), &request))
+        let request = requested("GET", &[]);
+        retained(&request, status, lines).map(|policy| policy.verdict(at(1), &request))
     };
     for guessable in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] {
         assert_eq!(status(guessable, &[DATE, changed]), Some(Verdict::Fresh), "{guessable}");
@@ -58,9 +58,9 @@ fn rfc9111_4_2_2_heuristic_lifetime_is_a_tenth_of_the_age() {
 #[test]
 fn rfc9111_4_2_3_the_age_is_the_oldest_that_is_known() {
     let age = |lines: Lines<'_>, asked_at, came_at| {
-        let times = Times { asked: at(asked_at), came: at(came_at), calendar: at(came_at) };
+        let times = Times { requested: at(asked_at), came: at(came_at), calendar: at(came_at) };
         let lines: Vec<_> = [("Cache-Control", "max-age=60")].iter().chain(lines).copied().collect();
-        let policy = Policy::of(&asked("GET", &[]), &response(200, &lines), times, &[]).unwrap();
+        let policy = Policy::of(&requested("GET", &[]), &response(200, &lines), times, &[]).unwrap();
         policy.age(at(came_at + 5)).as_secs_f64()
     };
     assert_eq!(age(&[], 0, 0), 5.0);
@@ -74,7 +74,7 @@ fn rfc9111_4_2_3_the_age_is_the_oldest_that_is_known() {
 #[test]
 fn rfc9111_4_2_1_and_1_2_2_an_overflowing_lifetime_is_infinite() {
     for control in ["max-age=2147483648", "max-age=4294967296", "max-age=99999999999999999999999"] {
-        let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
+        let policy = retained(&requested("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
         assert_eq!(policy.seconds_left(at(0)), 1 << 31, "{control}");
     }
 }
@@ -107,9 +107,9 @@ fn rfc9111_4_2_2_the_heuristic_is_at_most_a_day_and_none_for_future_dates() {
 #[test]
 fn rfc9111_4_2_3_transit_time_and_clock_difference_count_once() {
     let age = |lines: Lines<'_>, asked_at, came_at, now| {
-        let times = Times { asked: at(asked_at), came: at(came_at), calendar: at(came_at) };
+        let times = Times { requested: at(asked_at), came: at(came_at), calendar: at(came_at) };
         let lines: Vec<_> = [crate::FRESH].iter().chain(lines).copied().collect();
-        let policy = Policy::of(&asked("GET", &[]), &response(200, &lines), times, &[]).unwrap();
+        let policy = Policy::of(&requested("GET", &[]), &response(200, &lines), times, &[]).unwrap();
         policy.age(at(now)).as_secs_f64()
     };
     for (lines, asked_at, came_at, now, wanted) in [
@@ -139,12 +139,12 @@ fn rfc9111_4_2_3_steps_of_the_calendar_neither_extend_nor_end_freshness() {
             "Sun, 06 Nov 1994 08:49:37 GMT"
         };
         let lines = [("Date", date), ("Cache-Control", "max-age=60"), ("ETag", "\"t\"")];
-        let times = Times { asked: at(5), came: at(5), calendar };
-        let policy = Policy::of(&asked("GET", &[]), &response(200, &lines), times, &[]).unwrap();
+        let times = Times { requested: at(5), came: at(5), calendar };
+        let policy = Policy::of(&requested("GET", &[]), &response(200, &lines), times, &[]).unwrap();
         assert_eq!(policy.seconds_left(at(5)), 60, "{calendar:?}");
         assert!(policy.is_fresh(at(64)) && !policy.is_fresh(at(65)));
         // Stored by a clock that was ahead: of unknown age.
         assert!(!policy.is_fresh(at(4)));
-        assert_eq!(policy.verdict(at(4), &asked("GET", &[])), Verdict::Validate);
+        assert_eq!(policy.verdict(at(4), &requested("GET", &[])), Verdict::Validate);
     }
 }

@@ -14,7 +14,7 @@ mod stale;
 mod storing;
 mod validation;
 
-use roundtrip_http1::cache::{Asked, Given, Kept, Policy, Times, Verdict, answer};
+use roundtrip_http1::cache::{ParsedRequest, Policy, ServedResponse, StoredResponse, Times, Verdict, reuse};
 use roundtrip_http1::message::{Fields, ResponseHead, Version};
 use wire::{Duration, Time};
 
@@ -36,21 +36,26 @@ fn fields(lines: Lines<'_>) -> Fields {
     fields
 }
 
-fn asked<'a>(method: &'a str, lines: Lines<'a>) -> Asked<'a> {
-    Asked::new(method, lines.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+fn requested<'a>(method: &'a str, lines: Lines<'a>) -> ParsedRequest<'a> {
+    ParsedRequest::new(method, lines.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
 }
 
 fn response(status: u16, lines: Lines<'_>) -> ResponseHead {
     ResponseHead { version: Version::Http11, status, fields: fields(lines) }
 }
 
-fn kept(request: &Asked<'_>, status: u16, lines: Lines<'_>) -> Option<Policy> {
-    Policy::of(request, &response(status, lines), Times { asked: at(0), came: at(0), calendar: at(0) }, &[])
+fn retained(request: &ParsedRequest<'_>, status: u16, lines: Lines<'_>) -> Option<Policy> {
+    Policy::of(
+        request,
+        &response(status, lines),
+        Times { requested: at(0), came: at(0), calendar: at(0) },
+        &[],
+    )
 }
 
 /// Permitted use, after `second` seconds, of a response with these fields, for a request without cache directives.
 fn after(second: u64, lines: Lines<'_>) -> Option<Verdict> {
-    Some(kept(&asked("GET", &[]), 200, lines)?.verdict(at(second), &asked("GET", &[])))
+    Some(retained(&requested("GET", &[]), 200, lines)?.verdict(at(second), &requested("GET", &[])))
 }
 
 const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
@@ -59,17 +64,21 @@ const TAG: (&str, &str) = ("ETag", "\"t\"");
 const CHANGED: (&str, &str) = ("Last-Modified", "Sun, 06 Nov 1994 08:00:00 GMT");
 
 /// Response to a request, made from ten stored bytes with this status and these fields, five seconds old.
-fn given_of(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) -> Given {
+fn given_of(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) -> ServedResponse {
     let head = response(status, stored);
-    let policy =
-        Policy::of(&asked("GET", &[]), &head, Times { asked: at(0), came: at(0), calendar: at(0) }, &[])
-            .unwrap();
-    let kept = Kept { status, fields: head.fields.as_lines(), length: 10, policy };
-    answer(kept, &asked(method, lines), at(5), "cache", "hit")
+    let policy = Policy::of(
+        &requested("GET", &[]),
+        &head,
+        Times { requested: at(0), came: at(0), calendar: at(0) },
+        &[],
+    )
+    .unwrap();
+    let retained = StoredResponse { status, fields: head.fields.as_lines(), length: 10, policy };
+    reuse(retained, &requested(method, lines), at(5), "cache", "hit")
 }
 
 /// The same of a 200 with a tag and a date.
-fn given(method: &str, lines: Lines<'_>) -> Given {
+fn given(method: &str, lines: Lines<'_>) -> ServedResponse {
     let stored = [DATE, TAG, CHANGED, ("Content-Type", "text/plain"), FRESH, ("Age", "0")];
     given_of(200, &stored, method, lines)
 }

@@ -1,28 +1,28 @@
 //! Section 4.2.4 and RFC 5861: what may be given although it is stale.
 
-use roundtrip_http1::cache::{Trouble, Verdict};
+use roundtrip_http1::cache::{ServerFailure, Verdict};
 
-use crate::{after, asked, at, kept};
+use crate::{after, at, requested, retained};
 
 #[test]
 fn rfc9111_4_2_4_stale_responses_are_served_only_where_allowed() {
     let stands_in = |control: &str, second, trouble| {
-        let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
-        policy.stands_in(at(second), &asked("GET", &[]), trouble)
+        let policy = retained(&requested("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
+        policy.stands_in(at(second), &requested("GET", &[]), trouble)
     };
-    assert!(stands_in("max-age=2", 3, Trouble::Unreachable));
-    assert!(!stands_in("max-age=2", 2 + 86_401, Trouble::Unreachable));
-    assert!(!stands_in("max-age=2", 3, Trouble::Says(503)));
+    assert!(stands_in("max-age=2", 3, ServerFailure::Unreachable));
+    assert!(!stands_in("max-age=2", 2 + 86_401, ServerFailure::Unreachable));
+    assert!(!stands_in("max-age=2", 3, ServerFailure::Says(503)));
     for forbidden in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=2"] {
-        assert!(!stands_in(&format!("max-age=2, {forbidden}"), 3, Trouble::Unreachable), "{forbidden}");
+        assert!(!stands_in(&format!("max-age=2, {forbidden}"), 3, ServerFailure::Unreachable), "{forbidden}");
     }
     // RFC 5861, section 4.
-    for trouble in [Trouble::Unreachable, Trouble::Says(500), Trouble::Says(504)] {
+    for trouble in [ServerFailure::Unreachable, ServerFailure::Says(500), ServerFailure::Says(504)] {
         assert!(stands_in("max-age=2, stale-if-error=60", 62, trouble));
         assert!(!stands_in("max-age=2, stale-if-error=60", 63, trouble));
     }
-    assert!(!stands_in("max-age=2, stale-if-error=60", 3, Trouble::Says(404)));
-    assert!(!stands_in("max-age=2, stale-if-error=0", 3, Trouble::Unreachable));
+    assert!(!stands_in("max-age=2, stale-if-error=60", 3, ServerFailure::Says(404)));
+    assert!(!stands_in("max-age=2, stale-if-error=0", 3, ServerFailure::Unreachable));
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn rfc5861_3_stale_responses_are_served_while_revalidating() {
 
 #[test]
 fn rfc5861_4_requests_limit_staleness_too() {
-    let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", "max-age=2")]).unwrap();
+    let policy = retained(&requested("GET", &[]), 200, &[("Cache-Control", "max-age=2")]).unwrap();
     for (control, second, is_given) in [
         ("stale-if-error=10", 12, true),
         ("stale-if-error=10", 13, false),
@@ -48,13 +48,13 @@ fn rfc5861_4_requests_limit_staleness_too() {
         ("x", 3, false),
     ] {
         let lines = [("Cache-Control", control)];
-        let request = asked("GET", &lines);
-        assert_eq!(policy.stands_in(at(second), &request, Trouble::Says(503)), is_given, "{control}");
+        let request = requested("GET", &lines);
+        assert_eq!(policy.stands_in(at(second), &request, ServerFailure::Says(503)), is_given, "{control}");
     }
     let strict = [("Cache-Control", "max-age=2, must-revalidate, stale-if-error=60")];
-    let strict = kept(&asked("GET", &[]), 200, &strict).unwrap();
-    let request = asked("GET", &[("Cache-Control", "stale-if-error=60")]);
-    assert!(!strict.stands_in(at(3), &request, Trouble::Says(503)));
+    let strict = retained(&requested("GET", &[]), 200, &strict).unwrap();
+    let request = requested("GET", &[("Cache-Control", "stale-if-error=60")]);
+    assert!(!strict.stands_in(at(3), &request, ServerFailure::Says(503)));
 }
 
 #[test]
@@ -63,7 +63,8 @@ fn rfc9111_4_2_4_forbidden_stale_responses_stay_forbidden_while_revalidating() {
         let control = format!("max-age=2, stale-while-revalidate=60, {forbidding}");
         assert_eq!(after(3, &[("Cache-Control", &control)]), Some(Verdict::Validate), "{forbidding}");
     }
-    let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", "max-age=2, stale-while-revalidate=60")]);
+    let policy =
+        retained(&requested("GET", &[]), 200, &[("Cache-Control", "max-age=2, stale-while-revalidate=60")]);
     let policy = policy.unwrap();
     for (control, verdict) in [
         ("no-cache", Verdict::Validate),
@@ -73,7 +74,7 @@ fn rfc9111_4_2_4_forbidden_stale_responses_stay_forbidden_while_revalidating() {
         ("max-stale", Verdict::Fresh),
     ] {
         let lines = [("Cache-Control", control)];
-        let request = asked("GET", &lines);
+        let request = requested("GET", &lines);
         assert_eq!(policy.verdict(at(3), &request), verdict, "{control}");
     }
 }

@@ -1,11 +1,12 @@
 //! Section 3: the responses that are stored.
 
-use crate::{CHANGED, DATE, FRESH, Lines, TAG, asked, kept};
+use crate::{CHANGED, DATE, FRESH, Lines, TAG, requested, retained};
 
 #[test]
 fn rfc9111_3_only_shareable_responses_are_stored() {
-    let is_kept =
-        |request: Lines<'_>, status, lines: Lines<'_>| kept(&asked("GET", request), status, lines).is_some();
+    let is_kept = |request: Lines<'_>, status, lines: Lines<'_>| {
+        retained(&requested("GET", request), status, lines).is_some()
+    };
     let fresh = ("Cache-Control", "max-age=60");
     assert!(is_kept(&[], 200, &[fresh]));
     assert!(is_kept(&[], 599, &[fresh]));
@@ -19,14 +20,14 @@ fn rfc9111_3_only_shareable_responses_are_stored() {
         assert!(!is_kept(&[], status, &[fresh]), "{status}");
     }
     for method in ["HEAD", "POST", "PUT", "OPTIONS", "get"] {
-        assert!(kept(&asked(method, &[]), 200, &[fresh]).is_none(), "{method}");
+        assert!(retained(&requested(method, &[]), 200, &[fresh]).is_none(), "{method}");
     }
 }
 
 #[test]
 fn rfc9111_3_5_authenticated_requests_get_their_own_responses() {
-    let request = asked("GET", &[("Authorization", "Basic eDp5")]);
-    let is_kept = |control| kept(&request, 200, &[("Cache-Control", control)]).is_some();
+    let request = requested("GET", &[("Authorization", "Basic eDp5")]);
+    let is_kept = |control| retained(&request, 200, &[("Cache-Control", control)]).is_some();
     assert!(!is_kept("max-age=60"));
     assert!(
         is_kept("max-age=60, public") && is_kept("max-age=60, must-revalidate") && is_kept("s-maxage=60")
@@ -52,22 +53,22 @@ fn rfc9111_3_without_lifetime_only_heuristic_statuses_are_stored() {
         (599, &[CHANGED, public], true),
     ] {
         let lines: Vec<_> = lines.iter().copied().chain([DATE]).collect();
-        assert_eq!(kept(&asked("GET", &[]), status, &lines).is_some(), is_kept, "{status} {lines:?}");
+        assert_eq!(retained(&requested("GET", &[]), status, &lines).is_some(), is_kept, "{status} {lines:?}");
     }
 }
 
 #[test]
 fn rfc9111_3_3_partial_responses_are_not_stored() {
-    let ranges = asked("GET", &[("Range", "bytes=0-1")]);
+    let ranges = requested("GET", &[("Range", "bytes=0-1")]);
     for status in [206, 304, 416] {
-        assert!(kept(&ranges, status, &[FRESH, TAG]).is_none(), "{status}");
+        assert!(retained(&ranges, status, &[FRESH, TAG]).is_none(), "{status}");
     }
-    assert!(kept(&ranges, 200, &[FRESH]).is_some(), "a server that gave the whole all the same");
+    assert!(retained(&ranges, 200, &[FRESH]).is_some(), "a server that gave the whole all the same");
 }
 
 #[test]
 fn rfc9111_3_5_only_named_directives_share_authenticated_responses() {
-    let request = asked("GET", &[("Authorization", "Basic eDp5")]);
+    let request = requested("GET", &[("Authorization", "Basic eDp5")]);
     for (control, is_kept) in [
         ("max-age=60", false),
         ("max-age=60, proxy-revalidate", false),
@@ -79,7 +80,7 @@ fn rfc9111_3_5_only_named_directives_share_authenticated_responses() {
         ("s-maxage=60, private", false),
         ("public, no-store", false),
     ] {
-        let policy = kept(&request, 200, &[("Cache-Control", control)]);
+        let policy = retained(&request, 200, &[("Cache-Control", control)]);
         assert_eq!(policy.is_some(), is_kept, "{control}");
     }
 }

@@ -3,7 +3,7 @@
 use roundtrip_http1::cache::update::{describes, for_server, freshened, is_about};
 use roundtrip_http1::message::{Fields, Method, RequestHead, Version};
 
-use crate::{CHANGED, DATE, FRESH, Lines, TAG, asked, fields, given, given_of};
+use crate::{CHANGED, DATE, FRESH, Lines, TAG, fields, given, given_of, requested};
 
 #[test]
 fn rfc9111_4_3_1_validation_uses_the_servers_validators() {
@@ -20,7 +20,7 @@ fn rfc9111_4_3_1_validation_uses_the_servers_validators() {
     let sent =
         head(&[("Host", "h"), ("Accept", "x"), ("If-None-Match", "\"ours\""), ("If-Modified-Since", "then")]);
     assert_eq!(for_server(&request, Some(ours.as_lines())), sent);
-    let judged = asked("GET", &[("If-Match", "\"x\"")]);
+    let judged = requested("GET", &[("If-Match", "\"x\"")]);
     assert!(!judged.is_for_cache());
 }
 
@@ -83,8 +83,9 @@ fn rfc9111_4_3_5_head_updates_or_invalidates_the_stored_response() {
 fn rfc9110_14_ranges_are_served_from_whole_stored_responses() {
     let part = |range| {
         let given = given("GET", &[("Range", range)]);
-        let said = given.fields.get("Content-Range").map(|value| String::from_utf8_lossy(value).into_owned());
-        (given.status, given.part, said.unwrap_or_default())
+        let printed =
+            given.fields.get("Content-Range").map(|value| String::from_utf8_lossy(value).into_owned());
+        (given.status, given.part, printed.unwrap_or_default())
     };
     assert_eq!(part("bytes=2-3"), (206, (2, 2), "bytes 2-3/10".to_owned()));
     assert_eq!(part("bytes=7-"), (206, (7, 3), "bytes 7-9/10".to_owned()));
@@ -142,7 +143,7 @@ fn rfc9111_4_3_2_and_rfc9110_15_4_5_a_304_has_only_the_required_fields() {
 #[test]
 fn rfc9111_4_3_4_a_304_matches_by_tag_or_date_or_the_only_response() {
     let other = ("Last-Modified", "Sun, 06 Nov 1994 08:00:01 GMT");
-    for (ours, said, is_ours) in [
+    for (ours, printed, is_ours) in [
         (&[TAG][..], &[TAG][..], true),
         (&[TAG], &[("ETag", "\"u\"")], false),
         (&[TAG, CHANGED], &[("ETag", "\"u\""), CHANGED], false),
@@ -154,7 +155,7 @@ fn rfc9111_4_3_4_a_304_matches_by_tag_or_date_or_the_only_response() {
         // It means the same; servers that compress send it (nginx).
         (&[("ETag", "W/\"t\"")], &[TAG], true),
     ] {
-        assert_eq!(is_about(fields(ours).as_lines(), &fields(said)), is_ours, "{ours:?} {said:?}");
+        assert_eq!(is_about(fields(ours).as_lines(), &fields(printed)), is_ours, "{ours:?} {printed:?}");
     }
 }
 

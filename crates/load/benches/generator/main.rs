@@ -18,10 +18,10 @@ use std::time::Instant;
 use load::config::PORTS;
 use load::{Config, Protocol, Record, Shard, Target};
 use wire::{Duration, Time};
-use workload::plan::{Ask, Begins, Page, Plan, Wanted};
+use workload::plan::{ObjectRequest, Page, PageStart, Plan, PlanSpec};
 use workload::schedule::{Arrivals, Leg, Schedule};
 
-use servers::{Kind, Server};
+use servers::{Server, ServerKind};
 
 const ROUNDS: usize = 7;
 /// Seconds of a run in a round.
@@ -58,7 +58,7 @@ fn late() {
     const RATE: u64 = 50_000;
     servers::keep(servers::processors().0);
     println!("late: {RATE} requests a second for {LATE_MILLIS} ms, {LATE_USERS} users, one thread or two");
-    for (kind, protocol) in [(Kind::Ours, Protocol::Dhttp), (Kind::Nginx, Protocol::KeepAlive)] {
+    for (kind, protocol) in [(ServerKind::Ours, Protocol::Dhttp), (ServerKind::Nginx, Protocol::KeepAlive)] {
         let Some(server) = Server::start(kind) else { continue };
         let (mut lateness, mut floors) = ([Vec::new(), Vec::new()], Vec::new());
         for _ in 0..ROUNDS {
@@ -74,7 +74,7 @@ fn late() {
                     at(0.5),
                     at(0.99),
                     at(0.999),
-                    record.answers(),
+                    record.responses(),
                     record.troubles
                 );
                 lateness.push(at(0.999));
@@ -115,7 +115,7 @@ fn rate() {
     println!(
         "rate: thousand answers for a second of processor time, {USERS} connections or users, one thread"
     );
-    if let Some(server) = Server::start(Kind::Nginx) {
+    if let Some(server) = Server::start(ServerKind::Nginx) {
         let (mut ours, mut wrks, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let mine = per_processor(server.address, Protocol::KeepAlive);
@@ -130,7 +130,7 @@ fn rate() {
             println!("  wrk    {}\n  http11 / wrk {}", spread(wrks), spread(ratios));
         }
     }
-    if let Some(server) = Server::start(Kind::Ours) {
+    if let Some(server) = Server::start(ServerKind::Ours) {
         for (name, protocol) in [("http11, our own server", Protocol::KeepAlive), ("dhttp ", Protocol::Dhttp)]
         {
             let of = |_| per_processor(server.address, protocol);
@@ -145,8 +145,8 @@ fn per_processor(server: SocketAddr, protocol: Protocol) -> f64 {
     let before = servers::own_time();
     let record = run(&plan, server, protocol, USERS, 1);
     let spent = servers::own_time() - before;
-    assert!(record.failures() * 100 < record.answers(), "{:?}", record.troubles);
-    record.answers() as f64 / spent / 1e3
+    assert!(record.failures() * 100 < record.responses(), "{:?}", record.troubles);
+    record.responses() as f64 / spent / 1e3
 }
 
 /// Median, minimum and maximum.
@@ -165,12 +165,12 @@ fn warmed(rate: u64, millis: u64, users: u64) -> Plan {
     let mut plan = even(rate, millis);
     let first = Duration::from_millis(users);
     for page in &mut plan.pages {
-        if let Begins::At(at) = &mut page.begins {
+        if let PageStart::At(at) = &mut page.begins {
             *at += first;
         }
     }
     let firsts =
-        (0..users).map(|number| page(number, Begins::At(Time::ZERO + Duration::from_millis(number))));
+        (0..users).map(|number| page(number, PageStart::At(Time::ZERO + Duration::from_millis(number))));
     plan.pages.splice(..0, firsts);
     plan.wanted.lasts += first;
     plan
@@ -179,7 +179,7 @@ fn warmed(rate: u64, millis: u64, users: u64) -> Plan {
 /// Requests at even intervals.
 fn even(rate: u64, millis: u64) -> Plan {
     let leg = Leg { lasts: Duration::from_millis(millis), from: rate as f64, to: rate as f64 };
-    let at = |number: u64| Begins::At(Time::from_nanos(number * 1_000_000_000 / rate));
+    let at = |number: u64| PageStart::At(Time::from_nanos(number * 1_000_000_000 / rate));
     let pages = (0..rate * millis / 1_000).map(|number| page(number, at(number))).collect();
     plan(Schedule::Rates(vec![leg], Arrivals::Constant), leg.lasts, pages)
 }
@@ -187,22 +187,27 @@ fn even(rate: u64, millis: u64) -> Plan {
 /// Users who send a request as soon as they have the previous response.
 fn hasty(pages: u64) -> Plan {
     let pages =
-        (0..pages * u64::from(USERS)).map(|number| page(number, Begins::After(Duration::ZERO))).collect();
+        (0..pages * u64::from(USERS)).map(|number| page(number, PageStart::After(Duration::ZERO))).collect();
     plan(Schedule::Users(USERS), Duration::from_secs(SECONDS), pages)
 }
 
-fn page(number: u64, begins: Begins) -> Page {
+fn page(number: u64, begins: PageStart) -> Page {
     let user = u32::try_from(number % u64::from(USERS)).unwrap_or(0);
-    let ask = Ask { file: 0, after: Duration::ZERO, is_conditional: false };
+    let ask = ObjectRequest { file: 0, after: Duration::ZERO, is_conditional: false };
     Page { user, begins, objects: vec![ask], ends_session: false }
 }
 
 fn plan(schedule: Schedule, lasts: Duration, pages: Vec<Page>) -> Plan {
-    Plan { wanted: Wanted { schedule, lasts, ..Wanted::default() }, files: vec![servers::BODY_BYTES], pages }
+    Plan {
+        wanted: PlanSpec { schedule, lasts, ..PlanSpec::default() },
+        files: vec![servers::BODY_BYTES],
+        pages,
+    }
 }
 
 fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32, threads: usize) -> Record {
-    let target = Target { address: server, host: server.to_string(), folder: "/".to_owned(), security: None };
+    let target =
+        Target { address: server, host: server.to_string(), directory: "/".to_owned(), security: None };
     let config = Config {
         protocol,
         connections: 1,
@@ -215,7 +220,7 @@ fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32, threads:
         threads,
         shard: Shard::WHOLE,
         users,
-        patience: Duration::from_secs(5),
+        timeout: Duration::from_secs(5),
         at: None,
     };
     load::run::run(plan, &target, &config, &mut |_| {}).expect("a few sockets")

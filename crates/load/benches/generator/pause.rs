@@ -7,7 +7,7 @@
 use load::Protocol;
 use wire::Duration;
 
-use super::servers::{Kind, PAUSE, Server};
+use super::servers::{PAUSE, Server, ServerKind};
 use super::{USERS, even, run, wrk};
 
 /// Seconds of a run, including the pause.
@@ -23,7 +23,7 @@ pub(crate) fn compare() {
     );
     let expected = LONGER.map(|longer| (PAUSE.1.as_secs_f64() - longer) / SECONDS as f64);
     say("expected", expected, PAUSE.1.as_secs_f64());
-    if let Some(server) = Server::start(Kind::Pausing) {
+    if let Some(server) = Server::start(ServerKind::Pausing) {
         let record = run(&even(RATE, SECONDS * 1_000), server.address, Protocol::KeepAlive, USERS, 1);
         for (name, of) in [("as intended", &record.intended), ("as sent", &record.experienced)] {
             let above = |longer: f64| {
@@ -33,7 +33,7 @@ pub(crate) fn compare() {
             say(name, LONGER.map(above), of.max() as f64 / 1e9);
         }
     }
-    let Some(server) = Server::start(Kind::Pausing) else { return };
+    let Some(server) = Server::start(ServerKind::Pausing) else { return };
     if let Some((shares, most)) = wrk::shares(server.address, SECONDS, USERS, LONGER) {
         say("wrk, corrected", shares, most);
     }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dhttp::handler::{Answer, Request};
+use dhttp::handler::{Request, Response};
 use dhttp::{Server as Serving, ServerConfig};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
@@ -23,7 +23,7 @@ pub(crate) const ROLE: &str = "--serve";
 pub(crate) const BODY_BYTES: u64 = 600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ServerKind {
     /// Our own server, as in `roundtrip serve`, with tokens.
     Ours,
     /// nginx, with a worker for each of its CPUs.
@@ -37,7 +37,7 @@ pub(crate) const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration
 
 pub(crate) struct Server {
     child: Child,
-    folder: PathBuf,
+    directory: PathBuf,
     pub(crate) address: SocketAddr,
 }
 
@@ -47,12 +47,12 @@ impl Drop for Server {
         let own = i32::try_from(self.child.id()).map(Pid::from_raw);
         let _ = own.map(|own| kill(own, Signal::SIGTERM));
         let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
 impl Server {
-    pub(crate) fn start(kind: Kind) -> Option<Self> {
+    pub(crate) fn start(kind: ServerKind) -> Option<Self> {
         match start(kind) {
             Ok(server) => Some(server),
             Err(error) => {
@@ -81,24 +81,24 @@ pub(crate) fn keep(processors: Range<usize>) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
-fn start(kind: Kind) -> io::Result<Server> {
-    let folder = std::env::temp_dir().join(format!("load-generator-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
+fn start(kind: ServerKind) -> io::Result<Server> {
+    let directory = std::env::temp_dir().join(format!("load-generator-{}", std::process::id()));
+    fs::create_dir_all(&directory)?;
     let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
     let mut command = match kind {
-        Kind::Ours | Kind::Pausing => {
+        ServerKind::Ours | ServerKind::Pausing => {
             let mut command = Command::new(std::env::current_exe()?);
             command.args([
                 ROLE,
-                if kind == Kind::Pausing { "pausing" } else { "ours" },
+                if kind == ServerKind::Pausing { "pausing" } else { "ours" },
                 &address.to_string(),
             ]);
             command
         }
-        Kind::Nginx => {
-            fs::write(folder.join("0.bin"), body())?;
-            let path = folder.join("nginx.conf");
-            let (place, workers) = (folder.display(), processors().1.len());
+        ServerKind::Nginx => {
+            fs::write(directory.join("0.bin"), body())?;
+            let path = directory.join("nginx.conf");
+            let (place, workers) = (directory.display(), processors().1.len());
             let configuration = format!(
                 "daemon off; worker_processes {workers}; pid {place}/pid; error_log stderr crit;
 events {{ worker_connections 8192; }}
@@ -112,7 +112,7 @@ http {{
             );
             fs::write(&path, configuration)?;
             let mut command = Command::new("/usr/sbin/nginx");
-            command.arg("-p").arg(&folder).arg("-c").arg(path).args(["-e", "stderr"]);
+            command.arg("-p").arg(&directory).arg("-c").arg(path).args(["-e", "stderr"]);
             command
         }
     };
@@ -122,17 +122,17 @@ http {{
     keep(askers);
     let child = child?;
     thread::sleep(Duration::from_millis(500));
-    Ok(Server { child, folder, address })
+    Ok(Server { child, directory, address })
 }
 
 fn body() -> Vec<u8> {
     vec![b'b'; usize::try_from(BODY_BYTES).expect("a few")]
 }
 
-fn answer() -> Vec<u8> {
-    let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY_BYTES}\r\n\r\n").into_bytes();
-    answer.extend(body());
-    answer
+fn respond() -> Vec<u8> {
+    let mut response = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY_BYTES}\r\n\r\n").into_bytes();
+    response.extend(body());
+    response
 }
 
 /// Serves until it is killed.
@@ -145,7 +145,7 @@ pub(crate) fn run(kind: &str, address: SocketAddr) {
 }
 
 fn ours(address: SocketAddr) {
-    let whole = Answer::whole(200, "application/octet-stream", body());
+    let whole = Response::whole(200, "application/octet-stream", body());
     let config =
         ServerConfig { threads: processors().1.len(), ..ServerConfig::internet().reaching_anywhere() };
     let serving = Serving::start(address, config, move |_: &Request<'_>| whole.clone(), None);
@@ -165,14 +165,14 @@ fn pausing(address: SocketAddr) {
 #[expect(clippy::disallowed_methods, reason = "it pauses by the clock")]
 fn serve(mut stream: TcpStream) -> io::Result<()> {
     static FIRST: OnceLock<Instant> = OnceLock::new();
-    let (mut room, mut had, answer) = ([0; 4_096], 0, answer());
+    let (mut buffer, mut had, respond) = ([0; 4_096], 0, respond());
     stream.set_nodelay(true)?;
     loop {
-        match stream.read(&mut room[had..])? {
+        match stream.read(&mut buffer[had..])? {
             0 => return Ok(()),
             more => had += more,
         }
-        if !room[..had].ends_with(b"\r\n\r\n") {
+        if !buffer[..had].ends_with(b"\r\n\r\n") {
             continue;
         }
         had = 0;
@@ -181,7 +181,7 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
         if since >= begins && since < begins + lasts {
             thread::sleep(begins + lasts - since);
         }
-        stream.write_all(&answer)?;
+        stream.write_all(&respond)?;
     }
 }
 

@@ -13,10 +13,10 @@ use super::{SECONDS, USERS};
 pub(crate) fn per_processor(server: SocketAddr) -> Option<f64> {
     let before = time_of_children();
     let text = wrk(server, SECONDS, USERS, None)?;
-    let (answers, _) = text.split_once(" requests in ").expect("wrk says how many");
-    let answers: f64 =
-        answers.split_whitespace().last().and_then(|word| word.parse().ok()).expect("a number");
-    Some(answers / (time_of_children() - before) / 1e3)
+    let (responses, _) = text.split_once(" requests in ").expect("wrk says how many");
+    let responses: f64 =
+        responses.split_whitespace().last().and_then(|word| word.parse().ok()).expect("a number");
+    Some(responses / (time_of_children() - before) / 1e3)
 }
 
 /// Shares of its requests that took longer than each of these times, and the maximum, in seconds; `None` if wrk is not
@@ -36,8 +36,8 @@ pub(crate) fn shares(
          print('TOLD', (100 - high) / 100) end print('TOLD', latency.max / 1000000) end\n"
     );
     let text = wrk(server, seconds, connections, Some(&script))?;
-    let mut told = text.lines().filter_map(|line| line.strip_prefix("TOLD")?.trim().parse().ok());
-    let mut next = || told.next().expect("wrk runs its script");
+    let mut reported = text.lines().filter_map(|line| line.strip_prefix("TOLD")?.trim().parse().ok());
+    let mut next = || reported.next().expect("wrk runs its script");
     Some(([next(), next(), next()], next()))
 }
 

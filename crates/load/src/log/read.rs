@@ -17,21 +17,21 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::{Counter, Histogram};
 use quantity::names::Quoted;
 
-use super::{About, Comment, Counts, EXPERIENCED, INTENDED, LATENESS, Log, MAGIC};
-use crate::audit::Limit;
-use crate::record::{Channel, Record, Second, Trouble};
+use super::{Comment, Counts, EXPERIENCED, INTENDED, LATENESS, Log, MAGIC, RunParameters};
+use crate::bottleneck::Bottleneck;
+use crate::record::{Channel, FailureReason, Record, Second};
 
 /// Maximum size of a log, in bytes: the longest run, three hours with a response in every bin of every second, stays below.
-pub const MOST_BYTES: u64 = 1 << 30;
+pub const MAX_BYTES: u64 = 1 << 30;
 
 /// Maximum number of seconds: a plan lasts three hours at most, and the maximum timeout is an hour.
-const MOST_SECONDS: usize = 4 * 3_600;
+const MAX_SECONDS: usize = 4 * 3_600;
 /// Maximum of a count: sums over any realistic number of shards do not overflow.
-const MOST: u64 = 1 << 50;
+const MAX_COUNT: u64 = 1 << 50;
 
 /// Reason why a file is not a valid log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BadLog {
+pub enum LogError {
     /// The comment with the parameters is missing.
     NotOurs,
     /// The comment has an impossible value.
@@ -42,7 +42,7 @@ pub enum BadLog {
     Missing(&'static str),
 }
 
-impl fmt::Display for BadLog {
+impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotOurs => {
@@ -62,16 +62,16 @@ impl fmt::Display for BadLog {
     }
 }
 
-impl std::error::Error for BadLog {}
+impl std::error::Error for LogError {}
 
 /// Reads a log.
 ///
 /// # Errors
-/// [`BadLog`] if it is not one of ours, or incomplete.
-pub fn read(text: &str) -> Result<Log, BadLog> {
+/// [`LogError`] if it is not one of ours, or incomplete.
+pub fn read(text: &str) -> Result<Log, LogError> {
     let comment =
-        text.lines().find_map(|line| line.strip_prefix('#')?.strip_prefix(MAGIC)).ok_or(BadLog::NotOurs)?;
-    let comment = serde_json::from_str(comment).map_err(|error| BadLog::Comment(error.to_string()))?;
+        text.lines().find_map(|line| line.strip_prefix('#')?.strip_prefix(MAGIC)).ok_or(LogError::NotOurs)?;
+    let comment = serde_json::from_str(comment).map_err(|error| LogError::Comment(error.to_string()))?;
     let mut log = begun(comment)?;
     let record = &mut log.record;
     let (mut seconds, mut missing) = (record.seconds.iter_mut(), vec![INTENDED, EXPERIENCED, LATENESS]);
@@ -80,7 +80,7 @@ pub fn read(text: &str) -> Result<Log, BadLog> {
         if line.starts_with(['#', '"']) || line.is_empty() {
             continue;
         }
-        let bad = BadLog::Line(number);
+        let bad = LogError::Line(number);
         let (tag, encoded) = columns(line).ok_or(bad.clone())?;
         let Some(tag) = tag else {
             let second = seconds.next().ok_or(bad.clone())?;
@@ -99,8 +99,8 @@ pub fn read(text: &str) -> Result<Log, BadLog> {
         *place = decoded(encoded, place).ok_or(bad)?;
     }
     match (missing.first(), seconds.next()) {
-        (Some(which), _) => Err(BadLog::Missing(which)),
-        (None, Some(_)) => Err(BadLog::Missing("a second")),
+        (Some(which), _) => Err(LogError::Missing(which)),
+        (None, Some(_)) => Err(LogError::Missing("a second")),
         (None, None) => Ok(log),
     }
 }
@@ -120,12 +120,12 @@ fn columns(line: &str) -> Option<(Option<&str>, &str)> {
 }
 
 /// The contents of the comment, without the histograms.
-fn begun(comment: Comment) -> Result<Log, BadLog> {
+fn begun(comment: Comment) -> Result<Log, LogError> {
     let Comment { about, channels, troubles, again, connections, elapsed_s, statuses, cut_after_s, seconds } =
         comment;
-    let bad = |why: String| Err(BadLog::Comment(why));
-    if seconds.is_empty() || seconds.len() > MOST_SECONDS {
-        return bad(format!("a run has 1 to {MOST_SECONDS} seconds"));
+    let bad = |why: String| Err(LogError::Comment(why));
+    if seconds.is_empty() || seconds.len() > MAX_SECONDS {
+        return bad(format!("a run has 1 to {MAX_SECONDS} seconds"));
     }
     if about.parts.is_empty() || about.parts.iter().any(|part| !(1..=about.of).contains(part)) {
         return bad(format!("its parts are none of the {} that it says there are", about.of));
@@ -135,15 +135,15 @@ fn begun(comment: Comment) -> Result<Log, BadLog> {
     }
     let all =
         channels.values().chain(troubles.values()).chain(statuses.values()).chain([&again, &connections]);
-    if all.chain(seconds.iter().flat_map(Counts::all)).any(|count| *count > MOST) {
+    if all.chain(seconds.iter().flat_map(Counts::all)).any(|count| *count > MAX_COUNT) {
         return bad("more of something is counted than a run has".to_owned());
     }
     if seconds.iter().any(|second| !(0.0..=1e6).contains(&second.processor)) {
         return bad("the CPU share of a thread is negative or above a million".to_owned());
     }
     let elapsed = elapsed_s.unwrap_or(seconds.len() as f64);
-    if !(0.0..=MOST_SECONDS as f64).contains(&elapsed) {
-        return bad(format!("a run takes 0 to {MOST_SECONDS} seconds"));
+    if !(0.0..=MAX_SECONDS as f64).contains(&elapsed) {
+        return bad(format!("a run takes 0 to {MAX_SECONDS} seconds"));
     }
     if statuses.keys().any(|status| !(100..=999).contains(status)) {
         return bad("a status is not one of HTTP".to_owned());
@@ -157,7 +157,7 @@ fn begun(comment: Comment) -> Result<Log, BadLog> {
         statuses,
         cut: cut_after_s.map(|cut| wire::Duration::from_secs_f64(cut).unwrap_or_default()),
         channels: named(channels, &Channel::ALL, Channel::name)?,
-        troubles: named(troubles, &Trouble::ALL, Trouble::name)?,
+        troubles: named(troubles, &FailureReason::ALL, FailureReason::name)?,
         seconds: seconds.into_iter().map(second).collect::<Result<_, _>>()?,
         ..Record::default()
     };
@@ -165,8 +165,9 @@ fn begun(comment: Comment) -> Result<Log, BadLog> {
 }
 
 /// Texts that are printed later.
-fn words(about: &About) -> [&str; 6] {
-    let About { target, protocol, clients, laws, workload, seed: _, plan, parts: _, of: _, began: _ } = about;
+fn words(about: &RunParameters) -> [&str; 6] {
+    let RunParameters { target, protocol, clients, laws, workload, seed: _, plan, parts: _, of: _, began: _ } =
+        about;
     [target, protocol, clients, laws, workload, plan]
 }
 
@@ -181,7 +182,7 @@ fn named<T: Copy + Ord>(
     counts: BTreeMap<String, u64>,
     all: &[T],
     name: fn(T) -> &'static str,
-) -> Result<BTreeMap<T, u64>, BadLog> {
+) -> Result<BTreeMap<T, u64>, LogError> {
     let find = |(wanted, count): (String, u64)| {
         let found = all.iter().find(|one| name(**one) == wanted);
         Ok((*found.ok_or_else(|| unknown(&wanted))?, count))
@@ -189,15 +190,16 @@ fn named<T: Copy + Ord>(
     counts.into_iter().map(find).collect()
 }
 
-fn second(counts: Counts) -> Result<Second, BadLog> {
+fn second(counts: Counts) -> Result<Second, LogError> {
     let Counts { due, late, answered, failed, bytes, processor, opened, open, dropped, worst } = counts;
-    let worst = Limit::ALL.into_iter().find(|limit| limit.name() == worst).ok_or_else(|| unknown(&worst))?;
+    let worst =
+        Bottleneck::ALL.into_iter().find(|limit| limit.name() == worst).ok_or_else(|| unknown(&worst))?;
     let intended = Second::default().intended;
     Ok(Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped, worst })
 }
 
-fn unknown(name: &str) -> BadLog {
-    BadLog::Comment(format!("{} is not known", Quoted(name)))
+fn unknown(name: &str) -> LogError {
+    LogError::Comment(format!("{} is not known", Quoted(name)))
 }
 
 /// A histogram with the bounds of `like`.
@@ -220,7 +222,7 @@ fn decoded<T: Counter>(text: &str, like: &Histogram<T>) -> Option<Histogram<T>> 
         return None;
     }
     let histogram: Histogram<T> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
-    (histogram.len() <= MOST).then_some(histogram)
+    (histogram.len() <= MAX_COUNT).then_some(histogram)
 }
 
 /// First word of a compressed histogram, then of an uncompressed one.
@@ -254,7 +256,7 @@ mod tests {
     use super::*;
 
     fn log() -> Log {
-        let about = About {
+        let about = RunParameters {
             target: "http://127.0.0.1:80/".to_owned(),
             protocol: "http11".to_owned(),
             clients: String::new(),
@@ -274,7 +276,7 @@ mod tests {
             answered: 7,
             open: 3,
             processor: 0.25,
-            worst: Limit::Network,
+            worst: Bottleneck::Network,
             ..Second::default()
         };
         for nanos in [1, 1_000, 123_456_789] {
@@ -284,7 +286,7 @@ mod tests {
         }
         record.seconds = vec![Second::default(), second];
         record.channels.insert(Channel::Udp, 7);
-        record.troubles.insert(Trouble::Closed, 2);
+        record.troubles.insert(FailureReason::Closed, 2);
         Log { about, record }
     }
 
@@ -314,13 +316,13 @@ mod tests {
     fn invalid_and_incomplete_logs_are_refused() {
         let text = written(&log());
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(read("1,2\n").unwrap_err(), BadLog::NotOurs);
+        assert_eq!(read("1,2\n").unwrap_err(), LogError::NotOurs);
         let cut = lines[..lines.len() - 1].join("\n") + "\n";
-        assert_eq!(read(&cut).unwrap_err(), BadLog::Missing(LATENESS));
+        assert_eq!(read(&cut).unwrap_err(), LogError::Missing(LATENESS));
         let torn = text.replacen("HISTFAAA", "HISTXAAA", 1);
-        assert_eq!(read(&torn).unwrap_err(), BadLog::Line(6));
+        assert_eq!(read(&torn).unwrap_err(), LogError::Line(6));
         let twice = format!("{text}{}\n", lines[lines.len() - 1]);
-        assert_eq!(read(&twice).unwrap_err(), BadLog::Line(lines.len() + 1));
+        assert_eq!(read(&twice).unwrap_err(), LogError::Line(lines.len() + 1));
         for (from, to) in [
             ("\"parts\":[2]", "\"parts\":[4]"),
             ("\"parts\":[2]", "\"parts\":[]"),
@@ -331,10 +333,10 @@ mod tests {
         ] {
             assert!(text.contains(from), "{text}");
             let odd = read(&text.replacen(from, to, 1)).unwrap_err();
-            assert!(matches!(odd, BadLog::Comment(_)), "{to}: {odd:?}");
+            assert!(matches!(odd, LogError::Comment(_)), "{to}: {odd:?}");
         }
         let odd = text.replacen("\"network\"", "\"weather\"", 1);
-        assert_eq!(read(&odd).unwrap_err(), BadLog::Comment("`weather` is not known".to_owned()));
+        assert_eq!(read(&odd).unwrap_err(), LogError::Comment("`weather` is not known".to_owned()));
     }
 
     /// A histogram as a log has it, of these bytes.

@@ -11,17 +11,18 @@ use render::terminal::Terminal;
 use serde::Serialize;
 use wire::Bytes;
 use workload::fit::Fit;
-use workload::plan::{Plan, Wanted};
+use workload::plan::{Plan, PlanSpec};
 use workload::schedule::{Arrivals, Schedule};
 use workload::site::Site;
 
 /// A distribution of the plan, as JSON and CSV show it.
 #[derive(Serialize)]
-pub struct Line<'a> {
+pub struct DistributionRow<'a> {
     /// Whether these are a log's values, from which the distribution was estimated, or the plan's, which were sampled from it.
     of: &'static str,
     what: &'static str,
-    asked: &'a str,
+    #[serde(rename = "asked")]
+    expected: &'a str,
     values: usize,
     median_asked: f64,
     median: f64,
@@ -32,20 +33,31 @@ pub struct Line<'a> {
 }
 
 /// The rows of a log's distributions, then those of a plan.
-pub fn rows<'a>(site: Option<&'a Site>, plan: &'a [Fit]) -> Vec<Line<'a>> {
+pub fn rows<'a>(site: Option<&'a Site>, plan: &'a [Fit]) -> Vec<DistributionRow<'a>> {
     let log = site.map_or(&[][..], |site| &site.fits);
     log.iter().map(|fit| row("log", fit)).chain(plan.iter().map(|fit| row("plan", fit))).collect()
 }
 
-fn row<'a>(of: &'static str, fit: &'a Fit) -> Line<'a> {
-    let Fit { what, asked, count, median, high, distance, likelihood } = fit;
+fn row<'a>(of: &'static str, fit: &'a Fit) -> DistributionRow<'a> {
+    let Fit { what, expected, count, median, high, distance, likelihood } = fit;
     let ((median_asked, median), (p99_asked, p99)) = (*median, *high);
     let (distance, likelihood) = (*distance, *likelihood);
-    Line { of, what, asked, values: *count, median_asked, median, p99_asked, p99, distance, likelihood }
+    DistributionRow {
+        of,
+        what,
+        expected,
+        values: *count,
+        median_asked,
+        median,
+        p99_asked,
+        p99,
+        distance,
+        likelihood,
+    }
 }
 
 /// The rows as comma-separated values.
-pub fn lines(rows: &[Line<'_>]) -> String {
+pub fn lines(rows: &[DistributionRow<'_>]) -> String {
     let columns = [
         "of",
         "what",
@@ -58,13 +70,23 @@ pub fn lines(rows: &[Line<'_>]) -> String {
         "distance",
         "likelihood",
     ];
-    let line = |row: &Line<'_>| {
-        let Line { of, what, asked, values, median_asked, median, p99_asked, p99, distance, likelihood } =
-            row;
+    let line = |row: &DistributionRow<'_>| {
+        let DistributionRow {
+            of,
+            what,
+            expected,
+            values,
+            median_asked,
+            median,
+            p99_asked,
+            p99,
+            distance,
+            likelihood,
+        } = row;
         [
             (*of).to_owned(),
             (*what).to_owned(),
-            (*asked).to_owned(),
+            (*expected).to_owned(),
             values.to_string(),
             median_asked.to_string(),
             median.to_string(),
@@ -82,7 +104,7 @@ const DATAGRAM: Bytes = Bytes::new(1_460);
 
 /// A plan's summary and its goodness of fit; `path` is that of its file.
 pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal) -> String {
-    let Wanted { set, files: _, cap, schedule, lasts, conditional, seed } = &plan.wanted;
+    let PlanSpec { set, files: _, cap, schedule, lasts, conditional, seed } = &plan.wanted;
     let count = |count: usize| number::count(count as f64);
     let who = match schedule {
         Schedule::Users(users) => format!("{} for {lasts}", counted(*users, "user")),
@@ -149,9 +171,9 @@ fn grid(law: &'static str, short: &'static str, fits: &[Fit], terminal: Terminal
         Column::number(["likeli-", "hood"], 0),
     ];
     let row = |fit: &Fit| {
-        let Fit { what, asked, count: values, median, high, distance, likelihood } = fit;
+        let Fit { what, expected, count: values, median, high, distance, likelihood } = fit;
         let numbers = [median.0, median.1, high.0, high.1].map(number::significant);
-        let mut row = vec![(*what).to_owned(), asked.clone(), number::count(*values as f64)];
+        let mut row = vec![(*what).to_owned(), expected.clone(), number::count(*values as f64)];
         row.extend(numbers);
         row.push(format!("{distance:.3}"));
         row.push(likelihood.map_or(String::new(), |likelihood| format!("{likelihood:.2}")));

@@ -6,18 +6,18 @@
 
 use render::output::grid::{Column, Grid};
 use render::output::number;
-use render::provenance::{Known, Provenance};
+use render::provenance::{Provenance, RunFacts};
 use render::report::lines::{Axis, Chart, Series};
 use render::report::{self, html::escaped};
 use wire::{Duration, calendar};
 
-use super::{limits, result};
-use crate::audit::verdict;
-use crate::log::{About, Log};
+use super::{bottlenecks, result};
+use crate::bottleneck::verdict;
+use crate::log::{Log, RunParameters};
 use crate::record::{Channel, Latencies, Record, Second};
 
 /// A run and its name on the page.
-pub struct Named {
+pub struct NamedRun {
     /// Short name: it labels the ends of lines.
     pub name: String,
     /// The run.
@@ -25,26 +25,28 @@ pub struct Named {
 }
 
 /// The page.
-pub fn page(runs: &[Named]) -> String {
+pub fn page(runs: &[NamedRun]) -> String {
     let title = match runs {
         [only] => format!("Load by {}", only.log.about.protocol),
         several => format!("{} loads", several.len()),
     };
-    let said = |run: &Named| {
+    let reported = |run: &NamedRun| {
         let cut = result::cut(&run.log.record).map(|cut| format!(". {cut}")).unwrap_or_default();
         match runs {
             [_] => format!("{}{cut}", verdict(&run.log.record)),
             _ => format!("{}: {}{cut}", run.name, verdict(&run.log.record)),
         }
     };
-    let lead: Vec<String> = runs.iter().map(said).collect();
+    let lead: Vec<String> = runs.iter().map(reported).collect();
     let sections = [
         section("In figures", &[], &tables(runs)),
         section("Latency", LATENCY, &(by_percentile(runs) + &latency_over_time(runs))),
         section(
             "Over time",
             &[],
-            &(answers_over_time(runs) + &connections_over_time(runs) + &limits::strips(runs, &bottom(runs))),
+            &(responses_over_time(runs)
+                + &connections_over_time(runs)
+                + &bottlenecks::strips(runs, &bottom(runs))),
         ),
     ];
     report::page(&title, &lead, &sections.concat(), &provenance(runs))
@@ -60,7 +62,7 @@ fn section(title: &str, words: &[&str], inside: &str) -> String {
     format!("<section>\n<h2>{}</h2>\n{words}{inside}</section>\n", escaped(title))
 }
 
-fn tables(runs: &[Named]) -> String {
+fn tables(runs: &[NamedRun]) -> String {
     let columns = vec![
         Column::name(["", "run"]),
         Column::number(["responses", "a second"], 2),
@@ -72,12 +74,12 @@ fn tables(runs: &[Named]) -> String {
         Column::number(["connections", "opened"], 2),
         Column::number(["open at", "once"], 2),
     ];
-    let row = |Named { name, log: Log { about: _, record } }: &Named| {
+    let row = |NamedRun { name, log: Log { about: _, record } }: &NamedRun| {
         let millis = |share: f64| number::significant(record.intended.value_at_quantile(share) as f64 / 1e6);
         let most_open = record.seconds.iter().map(|second| second.open).max().unwrap_or(0);
         vec![
             name.clone(),
-            number::significant(record.answers_per_second()),
+            number::significant(record.responses_per_second()),
             number::count(record.failures() as f64),
             millis(0.5),
             millis(0.99),
@@ -101,10 +103,10 @@ fn tables(runs: &[Named]) -> String {
     };
     let headings = ways.iter().map(|way| Column::number(heading(way), 2));
     let columns = [Column::name(["", "run"])].into_iter().chain(headings).collect();
-    let row = |Named { name, log: Log { about: _, record } }: &Named| {
+    let row = |NamedRun { name, log: Log { about: _, record } }: &NamedRun| {
         let share = |way: &Channel| {
             let count = record.channels.get(way).copied().unwrap_or(0);
-            format!("{:.1}%", 100.0 * count as f64 / record.answers().max(1) as f64)
+            format!("{:.1}%", 100.0 * count as f64 / record.responses().max(1) as f64)
         };
         [name.clone()].into_iter().chain(ways.iter().map(share)).collect()
     };
@@ -121,7 +123,7 @@ const NINES: [(f64, &str); 5] = [(0.0, "0%"), (1.0, "90%"), (2.0, "99%"), (3.0, 
 /// Points for each nine.
 const POINTS: u32 = 20;
 
-fn by_percentile(runs: &[Named]) -> String {
+fn by_percentile(runs: &[NamedRun]) -> String {
     let most = runs.iter().map(|run| run.log.record.intended.len()).max().unwrap_or(0);
     // With a thousand requests the slowest one is the 99.9th percentile.
     let last = (most.max(10) as f64).log10().floor().clamp(1.0, 4.0);
@@ -134,7 +136,7 @@ fn by_percentile(runs: &[Named]) -> String {
         Series { name: name.to_owned(), points }
     };
     let lines = match runs {
-        [Named { name: _, log: Log { about: _, record } }] => {
+        [NamedRun { name: _, log: Log { about: _, record } }] => {
             vec![line("service time", &record.experienced), line("response time", &record.intended)]
         }
         several => several.iter().map(|run| line(&run.name, &run.log.record.intended)).collect(),
@@ -148,7 +150,7 @@ fn by_percentile(runs: &[Named]) -> String {
     Chart { title: "Latency by percentile", bottom, side: "ms", lines, dots: false }.draw()
 }
 
-fn latency_over_time(runs: &[Named]) -> String {
+fn latency_over_time(runs: &[NamedRun]) -> String {
     let at = |share: f64| {
         move |second: &Second| {
             // Without responses the latency is unknown; 0 would be the best of all.
@@ -157,7 +159,7 @@ fn latency_over_time(runs: &[Named]) -> String {
         }
     };
     let lines = match runs {
-        [Named { name: _, log: Log { about: _, record } }] => {
+        [NamedRun { name: _, log: Log { about: _, record } }] => {
             let shares = [("maximum", 1.0), ("99%", 0.99), ("50%", 0.5)];
             shares.iter().map(|(name, share)| over_time(name, record, at(*share))).collect()
         }
@@ -170,11 +172,11 @@ fn latency_over_time(runs: &[Named]) -> String {
     chart(title, "ms", runs, lines)
 }
 
-fn answers_over_time(runs: &[Named]) -> String {
+fn responses_over_time(runs: &[NamedRun]) -> String {
     let answered = |second: &Second| Some(second.answered as f64);
     let mut lines: Vec<Series> =
         runs.iter().map(|run| over_time(&run.name, &run.log.record, answered)).collect();
-    if let [Named { name: _, log: Log { about: _, record } }] = runs {
+    if let [NamedRun { name: _, log: Log { about: _, record } }] = runs {
         lines = vec![
             over_time("due", record, |second| Some(second.due as f64)),
             over_time("responses", record, answered),
@@ -186,7 +188,7 @@ fn answers_over_time(runs: &[Named]) -> String {
     chart("Responses", "a second", runs, lines)
 }
 
-fn connections_over_time(runs: &[Named]) -> String {
+fn connections_over_time(runs: &[NamedRun]) -> String {
     let lines =
         runs.iter().map(|run| over_time(&run.name, &run.log.record, |second| Some(second.open as f64)));
     chart("Open connections, maximum of each second", "open", runs, lines.collect())
@@ -205,12 +207,12 @@ pub(super) fn shown(record: &Record) -> &[Second] {
     &record.seconds[..last]
 }
 
-fn chart(title: &str, side: &str, runs: &[Named], lines: Vec<Series>) -> String {
+fn chart(title: &str, side: &str, runs: &[NamedRun], lines: Vec<Series>) -> String {
     Chart { title, bottom: bottom(runs), side, lines, dots: false }.draw()
 }
 
 /// The time axis, as long as the longest of the runs.
-fn bottom(runs: &[Named]) -> Axis<'static> {
+fn bottom(runs: &[NamedRun]) -> Axis<'static> {
     let lasted = runs.iter().map(|run| shown(&run.log.record).len()).max().unwrap_or(0) as f64;
     let step = render::plot::scale::round_step(lasted);
     let ticks = (0..).map(|tick| f64::from(tick) * step).take_while(|tick| *tick <= lasted);
@@ -218,9 +220,10 @@ fn bottom(runs: &[Named]) -> Axis<'static> {
     Axis { title: "seconds from the first request on", range: (0.0, lasted), ticks }
 }
 
-fn provenance(runs: &[Named]) -> Provenance {
-    let known = |Named { name, log: Log { about, record: _ } }: &Named| {
-        let About { target, protocol, clients, laws, workload, seed, plan, parts: _, of, began } = about;
+fn provenance(runs: &[NamedRun]) -> Provenance {
+    let known = |NamedRun { name, log: Log { about, record: _ } }: &NamedRun| {
+        let RunParameters { target, protocol, clients, laws, workload, seed, plan, parts: _, of, began } =
+            about;
         let began = calendar::http(Duration::from_secs_f64(began.0).unwrap_or_default());
         let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let circumstances = vec![fact("Server", target), fact("Began", &began)];
@@ -234,7 +237,7 @@ fn provenance(runs: &[Named]) -> Provenance {
         if !clients.is_empty() {
             settings.push(fact("Users", clients));
         }
-        Known { title: name.clone(), circumstances, settings }
+        RunFacts { title: name.clone(), circumstances, settings }
     };
     Provenance::of(&runs.iter().map(known).collect::<Vec<_>>(), "The load")
 }
@@ -243,8 +246,8 @@ fn provenance(runs: &[Named]) -> Provenance {
 mod tests {
     use super::*;
 
-    fn run(name: &str) -> Named {
-        let about = About {
+    fn run(name: &str) -> NamedRun {
+        let about = RunParameters {
             target: "http://127.0.0.1/".to_owned(),
             protocol: "http11".to_owned(),
             clients: String::new(),
@@ -257,7 +260,7 @@ mod tests {
             began: (1_795_276_800.0, 1_795_276_800.0),
         };
         let record = Record { seconds: vec![Second::default(); 3], ..Record::default() };
-        Named { name: name.to_owned(), log: Log { about, record } }
+        NamedRun { name: name.to_owned(), log: Log { about, record } }
     }
 
     #[test]

@@ -9,16 +9,16 @@ use render::output::{csv, number};
 use render::terminal::Terminal;
 use serde::Serialize;
 
-use crate::audit::{limit, verdict};
-use crate::log::About;
-use crate::record::{Latencies, OfRequest, Record, Second};
-use crate::thresholds::{self, Judged};
+use crate::bottleneck::{limit, verdict};
+use crate::log::RunParameters;
+use crate::record::{Latencies, Record, RequestStats, Second};
+use crate::thresholds::{self, CheckedThreshold};
 
 /// A run, as JSON shows it.
 #[derive(Serialize)]
 pub struct Run<'a> {
     #[serde(flatten)]
-    about: &'a About,
+    about: &'a RunParameters,
     /// Failures, or the bottleneck, in a sentence.
     verdict: String,
     /// Seconds after which the run was interrupted; absent if it was not.
@@ -32,7 +32,8 @@ pub struct Run<'a> {
     /// Seconds from the start to the last response.
     elapsed_s: f64,
     /// Responses per elapsed second.
-    answers_per_second: f64,
+    #[serde(rename = "answers_per_second")]
+    responses_per_second: f64,
     /// Share of failed requests.
     failed_share: f64,
     connections: u64,
@@ -48,15 +49,15 @@ pub struct Run<'a> {
     statuses: BTreeMap<u16, u64>,
     /// Thresholds with their figures: `name`, `unit`, `limit`, `value`, `passed`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    thresholds: Vec<Judged>,
+    thresholds: Vec<CheckedThreshold>,
     /// Sentences on what was left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     /// Results for each request of a list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    requests: Vec<OneRequest>,
+    requests: Vec<RequestRow>,
     #[serde(skip)]
-    apart: Vec<OfRequest>,
+    apart: Vec<RequestStats>,
     /// Latency from sending.
     experienced_ms: Latency,
     /// Latency from the scheduled time.
@@ -64,12 +65,12 @@ pub struct Run<'a> {
     /// Lateness of the generator.
     generator_late_ms: Latency,
     /// Results for each second.
-    seconds: Vec<Line>,
+    seconds: Vec<SecondRow>,
 }
 
 /// The responses to one request of a list.
 #[derive(Clone, Debug, Serialize)]
-struct OneRequest {
+struct RequestRow {
     request: String,
     answered: u64,
     failed: u64,
@@ -92,7 +93,7 @@ struct Latency {
 
 /// One second of a run.
 #[derive(Serialize)]
-struct Line {
+struct SecondRow {
     /// Requests scheduled for this second.
     due: u64,
     /// Requests sent more than 1 ms late.
@@ -116,17 +117,17 @@ struct Line {
 }
 
 /// The statistics of the run.
-pub fn run<'a>(about: &'a About, record: &Record) -> Run<'a> {
+pub fn run<'a>(about: &'a RunParameters, record: &Record) -> Run<'a> {
     Run {
         about,
         verdict: verdict(record),
         cut_after_s: record.cut.map(|cut| cut.as_secs_f64()),
         cut: cut(record),
-        answered: record.answers(),
+        answered: record.responses(),
         failed: record.failures(),
         bytes: record.seconds.iter().map(|second| second.bytes).sum(),
         elapsed_s: record.elapsed.as_secs_f64(),
-        answers_per_second: record.answers_per_second(),
+        responses_per_second: record.responses_per_second(),
         failed_share: record.failure_share(),
         connections: record.connections,
         most_open: record.seconds.iter().map(|second| second.open).max().unwrap_or(0),
@@ -148,10 +149,10 @@ pub fn run<'a>(about: &'a About, record: &Record) -> Run<'a> {
 impl Run<'_> {
     /// The same with judged thresholds, sentences on what is left out, and the names of its requests.
     #[must_use]
-    pub fn with(self, thresholds: Vec<Judged>, notes: Vec<String>, names: &[String]) -> Self {
-        let one = |(name, of): (&String, &OfRequest)| {
+    pub fn with(self, thresholds: Vec<CheckedThreshold>, notes: Vec<String>, names: &[String]) -> Self {
+        let one = |(name, of): (&String, &RequestStats)| {
             let at = |share: f64| of.intended.value_at_quantile(share) as f64 / 1e6;
-            OneRequest {
+            RequestRow {
                 request: name.clone(),
                 answered: of.answered,
                 failed: of.failed,
@@ -172,11 +173,11 @@ fn latency(of: &Latencies) -> Latency {
     Latency { mean, p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: of.max() as f64 / 1e6 }
 }
 
-fn line(second: &Second) -> Line {
+fn line(second: &Second) -> SecondRow {
     let Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped, worst: _ } =
         second;
     let at = |share: f64| intended.value_at_quantile(share) as f64 / 1e6;
-    Line {
+    SecondRow {
         due: *due,
         late: *late,
         answered: *answered,
@@ -211,8 +212,8 @@ pub fn lines(run: &Run<'_>) -> String {
         "dropped",
         "limit",
     ];
-    let cells = |(second, line): (usize, &Line)| {
-        let Line {
+    let cells = |(second, line): (usize, &SecondRow)| {
+        let SecondRow {
             due,
             late,
             answered,
@@ -258,7 +259,7 @@ pub fn first_of(run: &Run<'_>) -> String {
 pub fn cut(record: &Record) -> Option<String> {
     let cut = record.cut?;
     let sum = |of: fn(&Second) -> u64| record.seconds.iter().map(of).sum::<u64>();
-    let done = record.answers() + record.failures();
+    let done = record.responses() + record.failures();
     let left = match sum(|second| second.due).saturating_sub(done) {
         0 => String::new(),
         left => {
@@ -269,8 +270,9 @@ pub fn cut(record: &Record) -> Option<String> {
 }
 
 /// The run in one line.
-pub fn named(about: &About) -> String {
-    let About { target, protocol, clients, laws, workload, seed, plan: _, parts, of, began: _ } = about;
+pub fn named(about: &RunParameters) -> String {
+    let RunParameters { target, protocol, clients, laws, workload, seed, plan: _, parts, of, began: _ } =
+        about;
     let mut text = match workload.as_str() {
         "" => format!("{target} by {protocol}, {laws}, seed {seed}"),
         workload => format!("{target} by {protocol}, {workload}"),
@@ -303,7 +305,7 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         count(run.answered),
         count(run.bytes),
         format_args!("{:.2} s", run.elapsed_s),
-        number::significant(run.answers_per_second),
+        number::significant(run.responses_per_second),
         count(run.connections),
         count(run.most_open),
     );
@@ -354,7 +356,7 @@ const SHOWN: usize = 10;
 
 /// The requests of a list, those with failures first, then the slowest.
 fn apart(run: &Run<'_>, terminal: Terminal) -> String {
-    let mut requests: Vec<&OneRequest> = run.requests.iter().collect();
+    let mut requests: Vec<&RequestRow> = run.requests.iter().collect();
     if requests.is_empty() {
         return String::new();
     }
@@ -368,11 +370,11 @@ fn apart(run: &Run<'_>, terminal: Terminal) -> String {
         Column::name(["", "request"]),
     ];
     // Width that the other columns and the spaces leave.
-    let room = terminal.width.unwrap_or(100).saturating_sub(48).max(20);
-    let row = |one: &&OneRequest| {
-        let OneRequest { request, answered, failed, p50_ms, p99_ms, max_ms } = one;
-        let name: String = match request.chars().count() > room {
-            true => request.chars().take(room.saturating_sub(3)).chain("...".chars()).collect(),
+    let buffer = terminal.width.unwrap_or(100).saturating_sub(48).max(20);
+    let row = |one: &&RequestRow| {
+        let RequestRow { request, answered, failed, p50_ms, p99_ms, max_ms } = one;
+        let name: String = match request.chars().count() > buffer {
+            true => request.chars().take(buffer.saturating_sub(3)).chain("...".chars()).collect(),
             false => request.clone(),
         };
         let [answered, failed] = [*answered, *failed].map(|number| number::count(number as f64));

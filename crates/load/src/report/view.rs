@@ -9,14 +9,14 @@ use render::output::number;
 use render::terminal::{Colour, Terminal};
 use wire::Duration;
 
-use crate::audit::{Limit, limit};
-use crate::live::Progress;
+use crate::bottleneck::{Bottleneck, limit};
+use crate::progress::Progress;
 use crate::record::Second;
 
 /// The lines; `title` is the URL, `lasts` the duration of the schedule.
 pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Terminal) -> Vec<String> {
     let width = terminal.width.unwrap_or(WIDTH).min(WIDTH);
-    let sheet = Sheet { width, terminal };
+    let sheet = TextLayout { width, terminal };
     let Progress { over, seconds, experienced, channels, troubles, connections, open } = progress;
     let none = Second::default();
     let last = seconds.back().unwrap_or(&none);
@@ -39,9 +39,9 @@ pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Termin
     lines.push(sheet.graph("    99%", seconds, slow));
     lines.push(sheet.line("connections", &format!("{} open, {} opened", count(*open), count(*connections))));
     let answered: u64 = channels.values().sum();
-    let shares = channels.iter().filter(|(_, answers)| **answers > 0);
-    let share = |answers: u64| format!("{:.1}%", 100.0 * answers as f64 / answered as f64);
-    let shares = shares.map(|(way, answers)| format!("{} {}", way.name(), share(*answers)));
+    let shares = channels.iter().filter(|(_, responses)| **responses > 0);
+    let share = |responses: u64| format!("{:.1}%", 100.0 * responses as f64 / answered as f64);
+    let shares = shares.map(|(way, responses)| format!("{} {}", way.name(), share(*responses)));
     lines.extend(sheet.list("channels", &format!("{}:", count(answered)), shares));
     let failed: u64 = troubles.values().sum();
     if failed > 0 {
@@ -74,14 +74,14 @@ fn row(cells: [String; 3]) -> String {
 
 /// Layout of the lines.
 #[derive(Clone, Copy)]
-struct Sheet {
+struct TextLayout {
     width: usize,
     terminal: Terminal,
 }
 
-impl Sheet {
+impl TextLayout {
     fn line(self, label: &str, text: &str) -> String {
-        let text: String = text.trim_end().chars().take(self.room()).collect();
+        let text: String = text.trim_end().chars().take(self.buffer()).collect();
         self.labelled(label, &text)
     }
 
@@ -93,30 +93,30 @@ impl Sheet {
     }
 
     /// Width beside a label, in columns.
-    fn room(self) -> usize {
+    fn buffer(self) -> usize {
         self.width.saturating_sub(LABEL)
     }
 
     /// Width of a graph, in columns.
     fn graph_room(self) -> usize {
-        self.room().saturating_sub(SCALE)
+        self.buffer().saturating_sub(SCALE)
     }
 
     /// Elapsed and remaining time of the plan.
     fn time(self, over: u64, lasts: Duration) -> String {
         let lasts = lasts.as_nanos().div_ceil(1_000_000_000);
-        let said = match lasts.saturating_sub(over) {
+        let reported = match lasts.saturating_sub(over) {
             0 => "waiting for the last".to_owned(),
             left => format!("{} left", Clock(left)),
         };
         let label = format!("{} of {}", Clock(over), Clock(lasts));
-        let room = self.room().saturating_sub(said.chars().count() + 1);
-        let done = usize::try_from(room as u64 * over.min(lasts) / lasts.max(1)).unwrap_or(room);
-        let bar = "━".repeat(done) + &self.terminal.dim(&"─".repeat(room.saturating_sub(done)));
-        if room == 0 {
-            return said.chars().take(self.width).collect();
+        let buffer = self.buffer().saturating_sub(reported.chars().count() + 1);
+        let done = usize::try_from(buffer as u64 * over.min(lasts) / lasts.max(1)).unwrap_or(buffer);
+        let bar = "━".repeat(done) + &self.terminal.dim(&"─".repeat(buffer.saturating_sub(done)));
+        if buffer == 0 {
+            return reported.chars().take(self.width).collect();
         }
-        format!("{label:LABEL$}{bar} {said}")
+        format!("{label:LABEL$}{bar} {reported}")
     }
 
     /// The newest seconds, from zero to their maximum; blank where there is no value.
@@ -150,7 +150,7 @@ impl Sheet {
         let mut words = words.peekable();
         while let Some(word) = words.next() {
             let word = if words.peek().is_some() { word + "," } else { word };
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > self.room() {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > self.buffer() {
                 lines.push(std::mem::take(&mut line));
             }
             line = if line.is_empty() { word } else { format!("{line} {word}") };
@@ -162,18 +162,18 @@ impl Sheet {
 
     /// The bottleneck of each second, and the number of seconds for each.
     fn limits(self, seconds: &VecDeque<Second>) -> Vec<String> {
-        let limits: Vec<Limit> = self.newest(seconds).map(limit).collect();
+        let limits: Vec<Bottleneck> = self.newest(seconds).map(limit).collect();
         let letters = limits.iter().map(|limit| {
             let (letter, colour) = match limit {
-                Limit::Nothing => return self.terminal.dim("·"),
-                Limit::Server => ("s", Colour::Yellow),
-                Limit::Network => ("n", Colour::Magenta),
-                Limit::Generator => ("g", Colour::Red),
+                Bottleneck::Nothing => return self.terminal.dim("·"),
+                Bottleneck::Server => ("s", Colour::Yellow),
+                Bottleneck::Network => ("n", Colour::Magenta),
+                Bottleneck::Generator => ("g", Colour::Red),
             };
             self.terminal.coloured(colour, letter)
         });
         let line = self.labelled("bottleneck", &letters.collect::<String>());
-        let named = Limit::ALL.into_iter().rev().filter_map(|limit| {
+        let named = Bottleneck::ALL.into_iter().rev().filter_map(|limit| {
             let count = limits.iter().filter(|other| **other == limit).count();
             (count > 0).then(|| format!("{} in {count}", limit.name()))
         });
@@ -199,7 +199,7 @@ impl fmt::Display for Clock {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::record::{Channel, Trouble};
+    use crate::record::{Channel, FailureReason};
 
     use super::*;
 
@@ -219,7 +219,7 @@ mod tests {
             experienced: seconds.back().map(|second| second.intended.clone()),
             seconds,
             channels: BTreeMap::from([(Channel::Udp, 9_123), (Channel::TcpOpened, 877)]),
-            troubles: Trouble::ALL.into_iter().zip(1_000..).collect(),
+            troubles: FailureReason::ALL.into_iter().zip(1_000..).collect(),
             connections: 104,
             open: 100,
         }

@@ -18,7 +18,7 @@ use std::fmt;
 
 use quantity::names::Quoted;
 
-use super::{BadRequest, MAX_LINE_BYTES, MAX_REQUESTS, Request};
+use super::{MAX_LINE_BYTES, MAX_REQUESTS, Request, RequestError};
 
 /// Maximum size of a file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -38,7 +38,7 @@ pub struct Entry {
 
 /// Reason why a file is not a valid list of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadFile {
+pub struct RequestFileError {
     /// The line, from 1.
     pub line: usize,
     /// The reason.
@@ -61,10 +61,10 @@ pub enum Reason {
     /// The name of the body's file is missing.
     NoBodyName,
     /// It cannot be sent.
-    Request(BadRequest),
+    Request(RequestError),
 }
 
-impl fmt::Display for BadFile {
+impl fmt::Display for RequestFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.reason)
     }
@@ -92,18 +92,18 @@ impl fmt::Display for Reason {
     }
 }
 
-impl std::error::Error for BadFile {}
+impl std::error::Error for RequestFileError {}
 
 /// Reads the requests of a file.
 ///
 /// # Errors
-/// [`BadFile`] with the first line that is wrong.
-pub fn parse(text: &str) -> Result<Vec<Entry>, BadFile> {
+/// [`RequestFileError`] with the first line that is wrong.
+pub fn parse(text: &str) -> Result<Vec<Entry>, RequestFileError> {
     let mut entries: Vec<Entry> = Vec::new();
     // Whether the last entry may continue.
     let mut is_open = false;
     for (line, text) in (1..).zip(text.lines()) {
-        let bad = |reason| BadFile { line, reason };
+        let bad = |reason| RequestFileError { line, reason };
         let text = text.trim_end();
         if text.len() > MAX_LINE_BYTES {
             return Err(bad(Reason::TooLong));
@@ -126,7 +126,7 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, BadFile> {
             }
         }
     }
-    if entries.is_empty() { Err(BadFile { line: 1, reason: Reason::Empty }) } else { Ok(entries) }
+    if entries.is_empty() { Err(RequestFileError { line: 1, reason: Reason::Empty }) } else { Ok(entries) }
 }
 
 /// Whether a line begins a request, even where the one before has no empty line after it: a field has a colon in its first word.
@@ -218,6 +218,6 @@ mod tests {
         let long = format!("GET /{}\n", "a".repeat(MAX_LINE_BYTES));
         assert_eq!(parse(&long).unwrap_err().reason, Reason::TooLong);
         let many = "GET /a\n".repeat(MAX_REQUESTS + 1);
-        assert_eq!(parse(&many), Err(BadFile { line: MAX_REQUESTS + 1, reason: Reason::TooMany }));
+        assert_eq!(parse(&many), Err(RequestFileError { line: MAX_REQUESTS + 1, reason: Reason::TooMany }));
     }
 }

@@ -18,15 +18,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::desk::{Came, Driver, Fetch};
-use crate::record::{Channel, Trouble};
+use super::connection_task::{Driver, Fetch, StreamOutcome};
+use crate::record::{Channel, FailureReason};
 
 /// ALPN protocol name of HTTP/2.
 pub(crate) const NAME: &[u8] = b"h2";
 
 /// Reason why there is no connection.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum ConnectError {
     /// TCP or TLS failed.
     Io(io::Error),
     /// The server chose another protocol, or none.
@@ -37,13 +37,13 @@ pub(crate) enum Failed {
 pub(crate) async fn open(
     address: SocketAddr,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
-) -> Result<(Sender, Driver), Failed> {
-    let stream = TcpStream::connect(address).await.map_err(Failed::Io)?;
-    stream.set_nodelay(true).map_err(Failed::Io)?;
+) -> Result<(Sender, Driver), ConnectError> {
+    let stream = TcpStream::connect(address).await.map_err(ConnectError::Io)?;
+    stream.set_nodelay(true).map_err(ConnectError::Io)?;
     let Some((config, name)) = tls else { return begin(stream).await };
-    let stream = TlsConnector::from(config).connect(name, stream).await.map_err(Failed::Io)?;
+    let stream = TlsConnector::from(config).connect(name, stream).await.map_err(ConnectError::Io)?;
     if stream.get_ref().1.alpn_protocol() != Some(NAME) {
-        return Err(Failed::Protocol);
+        return Err(ConnectError::Protocol);
     }
     begin(stream).await
 }
@@ -52,14 +52,14 @@ pub(crate) async fn open(
 const STREAM_WINDOW: u32 = 6 << 20;
 const CONNECTION_WINDOW: u32 = 15 << 20;
 
-async fn begin<T>(stream: T) -> Result<(Sender, Driver), Failed>
+async fn begin<T>(stream: T) -> Result<(Sender, Driver), ConnectError>
 where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let mut builder = Builder::new();
     builder.enable_push(false);
     builder.initial_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
-    let (sender, connection) = builder.handshake(stream).await.map_err(|_| Failed::Protocol)?;
+    let (sender, connection) = builder.handshake(stream).await.map_err(|_| ConnectError::Protocol)?;
     // Every request on the connection gets the error that ends it.
     let driver: Driver = Box::pin(async move {
         let _ = connection.await;
@@ -72,16 +72,16 @@ where
 pub(crate) struct Sender(SendRequest<Bytes>);
 
 impl Fetch for Sender {
-    async fn fetch(self, request: Request<Bytes>) -> Came {
+    async fn fetch(self, request: Request<Bytes>) -> StreamOutcome {
         let Self(sender) = self;
         match sender.ready().await {
-            Ok(sender) => answer(sender, request).await,
+            Ok(sender) => respond(sender, request).await,
             Err(error) => came(&error, false),
         }
     }
 }
 
-async fn answer(mut sender: SendRequest<Bytes>, request: Request<Bytes>) -> Came {
+async fn respond(mut sender: SendRequest<Bytes>, request: Request<Bytes>) -> StreamOutcome {
     let (head, body) = request.into_parts();
     let has_body = !body.is_empty();
     let response = match sender.send_request(Request::from_parts(head, ()), !has_body) {
@@ -101,7 +101,7 @@ async fn answer(mut sender: SendRequest<Bytes>, request: Request<Bytes>) -> Came
         Ok(response) => {
             let status = response.status().as_u16();
             match length(response.into_body()).await {
-                Ok(length) => Came::Answer(status, length, Channel::TcpClient),
+                Ok(length) => StreamOutcome::Answer(status, length, Channel::TcpClient),
                 Err(error) => came(&error, true),
             }
         }
@@ -120,27 +120,27 @@ async fn length(body: RecvStream) -> Result<u64, h2::Error> {
 }
 
 /// Outcome of a request with this error.
-fn came(error: &h2::Error, has_begun: bool) -> Came {
+fn came(error: &h2::Error, has_begun: bool) -> StreamOutcome {
     // Requests that the server did not process may be retried (RFC 9113, section 8.7).
     let is_unseen = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
     if error.is_remote() && is_unseen {
-        Came::Unseen
+        StreamOutcome::Unseen
     } else if error.is_remote() {
-        Came::Broken(true)
+        StreamOutcome::Broken(true)
     } else if error.is_library() {
-        Came::Trouble(Trouble::Garbage)
+        StreamOutcome::Trouble(FailureReason::Garbage)
     } else {
-        Came::Broken(has_begun)
+        StreamOutcome::Broken(has_begun)
     }
 }
 
 /// Failure of all requests that wait for the connection.
-pub(crate) fn trouble(failed: &Failed) -> Trouble {
+pub(crate) fn trouble(failed: &ConnectError) -> FailureReason {
     match failed {
         // `EMFILE`, `EADDRNOTAVAIL`: this machine's limits.
-        Failed::Io(error) if is_own(error) => Trouble::Exhausted,
-        Failed::Io(_) => Trouble::Refused,
-        Failed::Protocol => Trouble::Garbage,
+        ConnectError::Io(error) if is_own(error) => FailureReason::Exhausted,
+        ConnectError::Io(_) => FailureReason::Refused,
+        ConnectError::Protocol => FailureReason::Garbage,
     }
 }
 

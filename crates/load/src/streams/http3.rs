@@ -17,15 +17,15 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, TokioRuntime, VarInt};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::desk::{Came, Driver, Fetch};
-use crate::record::{Channel, Trouble};
+use super::connection_task::{Driver, Fetch, StreamOutcome};
+use crate::record::{Channel, FailureReason};
 
 /// ALPN protocol name of HTTP/3.
 pub(crate) const NAME: &[u8] = b"h3";
 
 /// Reason why there is no connection.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum ConnectError {
     /// This machine has no port for it.
     Io(io::Error),
     /// The handshake failed.
@@ -42,7 +42,7 @@ pub(crate) fn config(mut tls: rustls::ClientConfig, has_early: bool) -> ClientCo
 }
 
 /// Receive buffer of a port's socket, in bytes: that of Chrome, if the system permits it.
-const ROOM: usize = 1 << 20;
+const SOCKET_BUFFER_BYTES: usize = 1 << 20;
 
 /// A user's UDP port; to be called inside the runtime.
 pub(crate) fn endpoint(server: SocketAddr) -> io::Result<Endpoint> {
@@ -51,7 +51,7 @@ pub(crate) fn endpoint(server: SocketAddr) -> io::Result<Endpoint> {
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = Socket::new(Domain::for_address(server), Type::DGRAM, Some(Protocol::UDP))?;
-    socket.set_recv_buffer_size(ROOM)?;
+    socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES)?;
     socket.bind(&SocketAddr::from((any, 0)).into())?;
     Endpoint::new(EndpointConfig::default(), None, socket.into(), Arc::new(TokioRuntime))
 }
@@ -62,10 +62,11 @@ pub(crate) async fn open(
     config: ClientConfig,
     address: SocketAddr,
     name: &str,
-) -> Result<(Sender, Driver), Failed> {
-    let connecting =
-        endpoint.connect_with(config, address, name).map_err(|error| Failed::Io(io::Error::other(error)))?;
-    let early = Early::default();
+) -> Result<(Sender, Driver), ConnectError> {
+    let connecting = endpoint
+        .connect_with(config, address, name)
+        .map_err(|error| ConnectError::Io(io::Error::other(error)))?;
+    let early = EarlyData::default();
     let connection = match connecting.into_0rtt() {
         Ok((connection, accepted)) => {
             early.set(PENDING);
@@ -73,7 +74,7 @@ pub(crate) async fn open(
             tokio::spawn(async move { early.set(if accepted.await { ACCEPTED } else { REJECTED }) });
             connection
         }
-        Err(connecting) => connecting.await.map_err(Failed::Quic)?,
+        Err(connecting) => connecting.await.map_err(ConnectError::Quic)?,
     };
     let carried = h3_quinn::Connection::new(connection.clone());
     let (mut driver, sender) =
@@ -89,19 +90,19 @@ pub(crate) async fn open(
 /// RFC 9114, section 8.1.
 const NO_ERROR: u32 = 0x100;
 
-fn failed(connection: &Connection) -> Failed {
-    connection.close_reason().map_or(Failed::Protocol, Failed::Quic)
+fn failed(connection: &Connection) -> ConnectError {
+    connection.close_reason().map_or(ConnectError::Protocol, ConnectError::Quic)
 }
 
 /// Server's decision on early data; 0: none was sent.
 #[derive(Clone, Debug, Default)]
-struct Early(Arc<AtomicU8>);
+struct EarlyData(Arc<AtomicU8>);
 
 const PENDING: u8 = 1;
 const ACCEPTED: u8 = 2;
 const REJECTED: u8 = 3;
 
-impl Early {
+impl EarlyData {
     fn set(&self, state: u8) {
         let Self(word) = self;
         word.store(state, Ordering::Relaxed);
@@ -117,28 +118,28 @@ impl Early {
 #[derive(Clone)]
 pub(crate) struct Sender {
     sender: h3::client::SendRequest<OpenStreams, Bytes>,
-    early: Early,
+    early: EarlyData,
 }
 
 /// Status of a request that the server does not accept in early data (RFC 8470).
 const TOO_EARLY: u16 = 425;
 
 impl Fetch for Sender {
-    async fn fetch(self, request: Request<Bytes>) -> Came {
+    async fn fetch(self, request: Request<Bytes>) -> StreamOutcome {
         let Self { mut sender, early } = self;
         let is_early = early.get() == PENDING;
         let way = if is_early { Channel::QuicEarly } else { Channel::Quic };
         let mut has_begun = false;
-        match answer(&mut sender, request, &mut has_begun).await {
-            Ok((TOO_EARLY, _)) if is_early => Came::Unseen,
-            Ok((status, length)) => Came::Answer(status, length, way),
-            Err(_) if is_early && matches!(early.get(), PENDING | REJECTED) => Came::Unseen,
+        match respond(&mut sender, request, &mut has_begun).await {
+            Ok((TOO_EARLY, _)) if is_early => StreamOutcome::Unseen,
+            Ok((status, length)) => StreamOutcome::Answer(status, length, way),
+            Err(_) if is_early && matches!(early.get(), PENDING | REJECTED) => StreamOutcome::Unseen,
             Err(error) => came(&error, has_begun),
         }
     }
 }
 
-async fn answer(
+async fn respond(
     sender: &mut h3::client::SendRequest<OpenStreams, Bytes>,
     request: Request<Bytes>,
     has_begun: &mut bool,
@@ -159,25 +160,29 @@ async fn answer(
 }
 
 /// Outcome of a request with this error.
-fn came(error: &StreamError, has_begun: bool) -> Came {
+fn came(error: &StreamError, has_begun: bool) -> StreamOutcome {
     match error {
-        StreamError::RemoteClosing { .. } => Came::Unseen,
-        StreamError::RemoteTerminate { code, .. } if *code == Code::H3_REQUEST_REJECTED => Came::Unseen,
-        StreamError::RemoteTerminate { .. } => Came::Broken(true),
-        StreamError::StreamError { .. } | StreamError::HeaderTooBig { .. } => Came::Trouble(Trouble::Garbage),
-        StreamError::ConnectionError { 0: ended @ Ended::Local { .. }, .. } if !ended.is_h3_no_error() => {
-            Came::Trouble(Trouble::Garbage)
+        StreamError::RemoteClosing { .. } => StreamOutcome::Unseen,
+        StreamError::RemoteTerminate { code, .. } if *code == Code::H3_REQUEST_REJECTED => {
+            StreamOutcome::Unseen
         }
-        _ => Came::Broken(has_begun),
+        StreamError::RemoteTerminate { .. } => StreamOutcome::Broken(true),
+        StreamError::StreamError { .. } | StreamError::HeaderTooBig { .. } => {
+            StreamOutcome::Trouble(FailureReason::Garbage)
+        }
+        StreamError::ConnectionError { 0: ended @ Ended::Local { .. }, .. } if !ended.is_h3_no_error() => {
+            StreamOutcome::Trouble(FailureReason::Garbage)
+        }
+        _ => StreamOutcome::Broken(has_begun),
     }
 }
 
 /// Failure of all requests that wait for the connection.
-pub(crate) fn trouble(failed: &Failed) -> Trouble {
+pub(crate) fn trouble(failed: &ConnectError) -> FailureReason {
     match failed {
-        Failed::Io(_) => Trouble::Exhausted,
-        Failed::Quic(ConnectionError::TimedOut) => Trouble::Timeout,
-        Failed::Quic(_) => Trouble::Refused,
-        Failed::Protocol => Trouble::Garbage,
+        ConnectError::Io(_) => FailureReason::Exhausted,
+        ConnectError::Quic(ConnectionError::TimedOut) => FailureReason::Timeout,
+        ConnectError::Quic(_) => FailureReason::Refused,
+        ConnectError::Protocol => FailureReason::Garbage,
     }
 }

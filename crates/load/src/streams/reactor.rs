@@ -17,7 +17,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 use wire::Duration;
 
-use super::desk::{Report, Reporter};
+use super::connection_task::{Report, Reporter};
 
 /// A runtime, with the receiver of its tasks' reports.
 #[derive(Debug)]

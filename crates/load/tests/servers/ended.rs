@@ -4,9 +4,9 @@
 
 use std::thread;
 
-use load::live::{GRACE, Stop};
+use load::progress::{GRACE, Stop};
 use load::run::run_until;
-use load::secure::Trust;
+use load::tls::Trust;
 use load::{Config, Protocol};
 use wire::{Duration, Time};
 
@@ -30,7 +30,7 @@ fn ends(protocol: Protocol) {
     let served = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
     let trust = (protocol == Protocol::Http3).then_some(Trust::Anybody);
     let (plan, stop) = (plan_for(100.0, Duration::from_secs(60)), Stop::default());
-    let patient = Config { patience: Duration::from_secs(30), users: 3, ..config(protocol) };
+    let patient = Config { timeout: Duration::from_secs(30), users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
     let record = run_until(&plan, &target(served, trust), &patient, &stop, &mut |progress| {
         // On a busy machine the first second may be reported late.
@@ -40,7 +40,7 @@ fn ends(protocol: Protocol) {
     });
     let (took, record) = (clock.now().since(Time::ZERO), record.unwrap());
     assert!(took < Duration::from_secs(1) + GRACE + LATE, "{name} took {took}");
-    assert_eq!((record.answers(), record.failures()), (0, 0), "{name}: {:?}", record.troubles);
+    assert_eq!((record.responses(), record.failures()), (0, 0), "{name}: {:?}", record.troubles);
     let cut = record.cut.unwrap();
     assert!((Duration::from_secs(1)..Duration::from_secs(1) + LATE).contains(&cut), "{name}: {cut}");
 }

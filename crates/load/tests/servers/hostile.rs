@@ -6,13 +6,13 @@
 use std::net::SocketAddr;
 use std::thread;
 
-use load::record::{Record, Trouble};
-use load::secure::Trust;
+use load::record::{FailureReason, Record};
+use load::tls::Trust;
 use load::{Config, Protocol};
 use wire::Duration;
 
-use crate::hostile_datagrams::{self, Doing};
-use crate::hostile_streams::{self, Does};
+use crate::hostile_datagrams::{self, DatagramHandler};
+use crate::hostile_streams::{self, ConnectionHandler};
 use crate::site::{config, plan_for, run, target};
 
 /// Requests of a run, and its duration.
@@ -26,12 +26,12 @@ const GRACE: Duration = Duration::from_millis(2_500);
 /// Runs against this address, and checks that every request is recorded in time.
 fn account(what: &str, protocol: Protocol, address: SocketAddr, trust: Option<Trust>) -> Record {
     let plan = plan_for(REQUESTS as f64 * 1e9 / LASTS.as_nanos() as f64, LASTS);
-    let hasty = Config { patience: PATIENCE, users: 3, ..config(protocol) };
+    let hasty = Config { timeout: PATIENCE, users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
     let record = run(&plan, &target(address, trust), &hasty);
     let took = clock.now().since(wire::Time::ZERO);
     let what = format!("{what} by {}", protocol.name());
-    assert_eq!(record.answers() + record.failures(), REQUESTS, "{what}: {record:?}");
+    assert_eq!(record.responses() + record.failures(), REQUESTS, "{what}: {record:?}");
     let due = record.seconds.iter().map(|second| second.due).sum::<u64>();
     let over = record.seconds.iter().map(|second| second.answered + second.failed).sum::<u64>();
     assert_eq!((due, over), (REQUESTS, REQUESTS), "{what}: {record:?}");
@@ -50,7 +50,7 @@ fn beside<T: Sync>(cases: &[(&'static str, T)], run: impl Fn(&'static str, &T) +
 }
 
 fn of_streams(protocol: Protocol) {
-    beside(hostile_streams::ALL, |what, does: &Does| {
+    beside(hostile_streams::ALL, |what, does: &ConnectionHandler| {
         let served = hostile_streams::serve(*does);
         account(what, protocol, served, None);
     });
@@ -65,7 +65,7 @@ fn waiting_for_a_missing_response_uses_no_cpu_time() {
         let record = account("silence", *protocol, served, trust);
         let busiest = record.seconds.iter().map(|second| second.processor).fold(0.0, f64::max);
         assert!(busiest < 0.5, "{name}: {busiest} of a processor");
-        assert_eq!(record.troubles.keys().collect::<Vec<_>>(), [&Trouble::Timeout], "{name}");
+        assert_eq!(record.troubles.keys().collect::<Vec<_>>(), [&FailureReason::Timeout], "{name}");
     });
 }
 
@@ -91,7 +91,7 @@ fn every_request_is_recorded_over_http2() {
 
 #[test]
 fn every_request_is_recorded_over_http2_with_tls() {
-    beside(hostile_streams::ALL, |what, does: &Does| {
+    beside(hostile_streams::ALL, |what, does: &ConnectionHandler| {
         let served = hostile_streams::serve(*does);
         account(what, Protocol::Http2, served, Some(Trust::Anybody));
     });
@@ -99,7 +99,7 @@ fn every_request_is_recorded_over_http2_with_tls() {
 
 #[test]
 fn every_request_is_recorded_over_http3() {
-    beside(hostile_datagrams::ALL, |what, doing: &Doing| {
+    beside(hostile_datagrams::ALL, |what, doing: &DatagramHandler| {
         let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
         account(what, Protocol::Http3, served, Some(Trust::Anybody));
     });
@@ -107,7 +107,7 @@ fn every_request_is_recorded_over_http3() {
 
 #[test]
 fn every_request_is_recorded_over_dhttp() {
-    beside(hostile_datagrams::ALL, |what, doing: &Doing| {
+    beside(hostile_datagrams::ALL, |what, doing: &DatagramHandler| {
         let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
         account(what, Protocol::Dhttp, served, None);
     });
@@ -115,7 +115,7 @@ fn every_request_is_recorded_over_dhttp() {
 
 #[test]
 fn every_request_is_recorded_when_dhttp_falls_back_to_plain_http() {
-    beside(hostile_streams::ALL, |what, does: &Does| {
+    beside(hostile_streams::ALL, |what, does: &ConnectionHandler| {
         let served = hostile_datagrams::serve(hostile_datagrams::refers, *does);
         account(what, Protocol::Dhttp, served, None);
     });

@@ -9,86 +9,89 @@ use std::time::Duration as Elapsed;
 
 use wire::Seed;
 
-use crate::hostile_streams::{self, Does};
+use crate::hostile_streams::{self, ConnectionHandler};
 
 /// Handler of each datagram: socket, source address, and payload.
-pub(crate) type Doing = fn(&UdpSocket, SocketAddr, &[u8]) -> io::Result<()>;
+pub(crate) type DatagramHandler = fn(&UdpSocket, SocketAddr, &[u8]) -> io::Result<()>;
 
 /// Every behaviour, with its name.
-pub(crate) const ALL: &[(&str, Doing)] = &[
+pub(crate) const ALL: &[(&str, DatagramHandler)] = &[
     ("silence", |_, _, _| Ok(())),
     ("an empty datagram", |port, from, _| sends(port, from, b"")),
     ("the id alone", refers),
-    ("half an id", |port, from, asked| sends(port, from, part(asked, 4))),
-    ("what was asked, sent back", |port, from, asked| sends(port, from, asked)),
+    ("half an id", |port, from, requested| sends(port, from, part(requested, 4))),
+    ("what was asked, sent back", |port, from, requested| sends(port, from, requested)),
     ("random bytes", |port, from, _| sends(port, from, &random(900))),
-    ("random bytes after the id", |port, from, asked| answers(port, from, asked, &random(900))),
-    ("a cut head", |port, from, asked| answers(port, from, asked, b"HTTP/1.1 200 OK\r\nContent-L")),
-    ("a cut body", |port, from, asked| {
-        answers(port, from, asked, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nab")
+    ("random bytes after the id", |port, from, requested| responses(port, from, requested, &random(900))),
+    ("a cut head", |port, from, requested| responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-L")),
+    ("a cut body", |port, from, requested| {
+        responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nab")
     }),
-    ("too long a body", |port, from, asked| {
-        answers(port, from, asked, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc")
+    ("too long a body", |port, from, requested| {
+        responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc")
     }),
-    ("a size that is not the plan's", |port, from, asked| {
-        answers(port, from, asked, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+    ("a size that is not the plan's", |port, from, requested| {
+        responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
     }),
-    ("the largest datagram", |port, from, asked| answers(port, from, asked, &[b'x'; 65_499])),
+    ("the largest datagram", |port, from, requested| responses(port, from, requested, &[b'x'; 65_499])),
     ("the largest answer", largest),
-    ("another's id", |port, from, asked| {
-        let mut other = asked.to_vec();
+    ("another's id", |port, from, requested| {
+        let mut other = requested.to_vec();
         other.iter_mut().take(8).for_each(|byte| *byte ^= 0x55);
-        answers(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        responses(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }),
-    ("a neighbour's id", |port, from, asked| {
-        let mut other = asked.to_vec();
+    ("a neighbour's id", |port, from, requested| {
+        let mut other = requested.to_vec();
         // The last bits identify the user.
         other.iter_mut().skip(7).take(1).for_each(|byte| *byte ^= 1);
-        answers(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        responses(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }),
-    ("a user who is not there", |port, from, asked| {
-        let mut other = asked.to_vec();
+    ("a user who is not there", |port, from, requested| {
+        let mut other = requested.to_vec();
         other.iter_mut().skip(5).take(3).for_each(|byte| *byte = 0xff);
-        answers(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        responses(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }),
-    ("an answer a thousand times", |port, from, asked| {
-        (0..1_000)
-            .try_for_each(|_| answers(port, from, asked, b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"))
+    ("an answer a thousand times", |port, from, requested| {
+        (0..1_000).try_for_each(|_| {
+            responses(port, from, requested, b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
+        })
     }),
-    ("an answer from elsewhere", |_, from, asked| {
-        answers(
+    ("an answer from elsewhere", |_, from, requested| {
+        responses(
             &UdpSocket::bind("127.0.0.1:0")?,
             from,
-            asked,
+            requested,
             b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         )
     }),
-    ("a part of an answer", |port, from, asked| {
-        answers(
+    ("a part of an answer", |port, from, requested| {
+        responses(
             port,
             from,
-            asked,
+            requested,
             b"HTTP/1.1 206 Part\r\nContent-Range: bytes 0-1/99999999999\r\nContent-Length: 2\r\n\r\nab",
         )
     }),
     ("versions of QUIC that nobody speaks", versions),
-    ("connections that say nothing", |_, from, asked| opens(from, asked, b"", Elapsed::from_secs(2))),
-    ("connections that close", |_, from, asked| opens(from, asked, b"", Elapsed::ZERO)),
-    ("connections with random bytes", |_, from, asked| opens(from, asked, &random(900), Elapsed::ZERO)),
-    ("connections with a field without an end", |_, from, asked| {
+    ("connections that say nothing", |_, from, requested| opens(from, requested, b"", Elapsed::from_secs(2))),
+    ("connections that close", |_, from, requested| opens(from, requested, b"", Elapsed::ZERO)),
+    ("connections with random bytes", |_, from, requested| {
+        opens(from, requested, &random(900), Elapsed::ZERO)
+    }),
+    ("connections with a field without an end", |_, from, requested| {
         opens(
             from,
-            asked,
-            &[part(asked, 8), &b"HTTP/1.1 200 OK\r\nX: "[..], &[b'x'; 500_000]].concat(),
+            requested,
+            &[part(requested, 8), &b"HTTP/1.1 200 OK\r\nX: "[..], &[b'x'; 500_000]].concat(),
             Elapsed::from_secs(2),
         )
     }),
-    ("connections with a body that waits", |_, from, asked| {
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc";
-        opens(from, asked, &[part(asked, 8), &answer[..]].concat(), Elapsed::from_secs(2))
+    ("connections with a body that waits", |_, from, requested| {
+        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc";
+        opens(from, requested, &[part(requested, 8), &response[..]].concat(), Elapsed::from_secs(2))
     }),
-    ("hundreds of connections", |_, from, asked| {
-        let held: Vec<_> = (0..100).filter_map(|_| connection(from, asked).ok()).collect();
+    ("hundreds of connections", |_, from, requested| {
+        let held: Vec<_> = (0..100).filter_map(|_| connection(from, requested).ok()).collect();
         thread::spawn(move || {
             thread::park_timeout(Elapsed::from_secs(2));
             drop(held);
@@ -98,7 +101,7 @@ pub(crate) const ALL: &[(&str, Doing)] = &[
 ];
 
 /// A server with these handlers for datagrams and for connections.
-pub(crate) fn serve(doing: Doing, does: Does) -> SocketAddr {
+pub(crate) fn serve(doing: DatagramHandler, does: ConnectionHandler) -> SocketAddr {
     // A port that is free for one protocol may be in use for the other.
     let (port, listener) = std::iter::repeat_with(|| TcpListener::bind("127.0.0.1:0").unwrap())
         .find_map(|listener| Some((UdpSocket::bind(listener.local_addr().unwrap()).ok()?, listener)))
@@ -106,11 +109,11 @@ pub(crate) fn serve(doing: Doing, does: Does) -> SocketAddr {
     let address = port.local_addr().unwrap();
     hostile_streams::listen(listener, does);
     thread::spawn(move || {
-        let mut room = vec![0; 65_536];
+        let mut buffer = vec![0; 65_536];
         loop {
             // An ICMP error is reported here: the datagram counts as lost.
-            if let Ok((length, from)) = port.recv_from(&mut room) {
-                let _ = doing(&port, from, part(&room, length));
+            if let Ok((length, from)) = port.recv_from(&mut buffer) {
+                let _ = doing(&port, from, part(&buffer, length));
             }
         }
     });
@@ -118,28 +121,28 @@ pub(crate) fn serve(doing: Doing, does: Does) -> SocketAddr {
 }
 
 /// Sends the fallback message of eight bytes: retry over plain HTTP.
-pub(crate) fn refers(port: &UdpSocket, from: SocketAddr, asked: &[u8]) -> io::Result<()> {
-    sends(port, from, part(asked, 8))
+pub(crate) fn refers(port: &UdpSocket, from: SocketAddr, requested: &[u8]) -> io::Result<()> {
+    sends(port, from, part(requested, 8))
 }
 
 fn sends(port: &UdpSocket, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
     port.send_to(bytes, to).map(|_| ())
 }
 
-fn answers(port: &UdpSocket, to: SocketAddr, asked: &[u8], answer: &[u8]) -> io::Result<()> {
-    sends(port, to, &[part(asked, 8), answer].concat())
+fn responses(port: &UdpSocket, to: SocketAddr, requested: &[u8], response: &[u8]) -> io::Result<()> {
+    sends(port, to, &[part(requested, 8), response].concat())
 }
 
-fn largest(port: &UdpSocket, to: SocketAddr, asked: &[u8]) -> io::Result<()> {
-    let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 65000\r\n\r\n".to_vec();
-    answer.resize(answer.len() + 65_000, b'x');
-    answers(port, to, asked, &answer)
+fn largest(port: &UdpSocket, to: SocketAddr, requested: &[u8]) -> io::Result<()> {
+    let mut response = b"HTTP/1.1 200 OK\r\nContent-Length: 65000\r\n\r\n".to_vec();
+    response.resize(response.len() + 65_000, b'x');
+    responses(port, to, requested, &response)
 }
 
 /// Replies to the first datagram of a QUIC connection with no version in common (RFC 9000, section 17.2.1).
-fn versions(port: &UdpSocket, to: SocketAddr, asked: &[u8]) -> io::Result<()> {
+fn versions(port: &UdpSocket, to: SocketAddr, requested: &[u8]) -> io::Result<()> {
     let connection_id = |from: usize| {
-        asked.get(from..)?.split_first().and_then(|(length, id)| id.get(..usize::from(*length)))
+        requested.get(from..)?.split_first().and_then(|(length, id)| id.get(..usize::from(*length)))
     };
     let Some((theirs, ours)) =
         connection_id(5).and_then(|theirs| Some((theirs, connection_id(6 + theirs.len())?)))
@@ -152,13 +155,13 @@ fn versions(port: &UdpSocket, to: SocketAddr, asked: &[u8]) -> io::Result<()> {
 }
 
 /// Connects to the port that a request names after its id.
-fn connection(from: SocketAddr, asked: &[u8]) -> io::Result<TcpStream> {
-    let port = asked.get(8..10).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes);
+fn connection(from: SocketAddr, requested: &[u8]) -> io::Result<TcpStream> {
+    let port = requested.get(8..10).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes);
     TcpStream::connect(SocketAddr::new(from.ip(), port))
 }
 
-fn opens(from: SocketAddr, asked: &[u8], says: &[u8], holds: Elapsed) -> io::Result<()> {
-    let mut stream = connection(from, asked)?;
+fn opens(from: SocketAddr, requested: &[u8], says: &[u8], holds: Elapsed) -> io::Result<()> {
+    let mut stream = connection(from, requested)?;
     let says = says.to_vec();
     thread::spawn(move || {
         let _ = stream.write_all(&says);

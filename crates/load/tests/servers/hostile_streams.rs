@@ -10,10 +10,10 @@ use std::time::Duration as Elapsed;
 use wire::Seed;
 
 /// Handler of a connection.
-pub(crate) type Does = fn(TcpStream) -> io::Result<()>;
+pub(crate) type ConnectionHandler = fn(TcpStream) -> io::Result<()>;
 
 /// Every behaviour, with its name.
-pub(crate) const ALL: &[(&str, Does)] = &[
+pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
     ("a close at once", |_| Ok(())),
     ("a close after the request", |stream| says(stream, b"")),
     ("a reset", reset),
@@ -83,7 +83,7 @@ const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 const GOAWAY: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 /// A server with this handler for each of its connections.
-pub(crate) fn serve(does: Does) -> SocketAddr {
+pub(crate) fn serve(does: ConnectionHandler) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     listen(listener, does);
@@ -91,7 +91,7 @@ pub(crate) fn serve(does: Does) -> SocketAddr {
 }
 
 /// The same for an existing listener.
-pub(crate) fn listen(listener: TcpListener, does: Does) {
+pub(crate) fn listen(listener: TcpListener, does: ConnectionHandler) {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // Either end may break it first.
@@ -101,18 +101,18 @@ pub(crate) fn listen(listener: TcpListener, does: Does) {
 }
 
 fn says(stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
-    said(&stream, bytes)?;
+    printed(&stream, bytes)?;
     stream.shutdown(Shutdown::Write)
 }
 
-fn said(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+fn printed(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     let _ = stream.read(&mut [0; 4_096])?;
     stream.write_all(bytes)
 }
 
 /// Sends this, and then nothing until the peer has closed.
 fn holds(mut stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
-    said(&stream, bytes)?;
+    printed(&stream, bytes)?;
     while stream.read(&mut [0; 4_096])? > 0 {}
     Ok(())
 }
@@ -123,7 +123,7 @@ pub(crate) fn silent(stream: TcpStream) -> io::Result<()> {
 }
 
 fn endless(mut stream: TcpStream, first: &[u8], then: &[u8]) -> io::Result<()> {
-    said(&stream, first)?;
+    printed(&stream, first)?;
     let many = then.repeat(65_536_usize.div_ceil(then.len()));
     loop {
         stream.write_all(&many)?;

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use load::look::look;
-use load::secure::Trust;
+use load::preflight::look;
+use load::tls::Trust;
 use load::{Config, Protocol};
 use rustls::{HandshakeKind, ServerConfig};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -16,14 +16,14 @@ use tokio_rustls::TlsAcceptor;
 use crate::site::{certified, config, plan, run, run_list, target};
 
 /// A server, until this is dropped.
-struct Served {
+struct TestServer {
     address: SocketAddr,
     resumed: Arc<AtomicUsize>,
     _runtime: Runtime,
 }
 
 /// Serves responses with `bytes` of body; it closes each connection after `responses` of them.
-fn serve(bytes: usize, responses: usize, tls: Arc<ServerConfig>) -> Served {
+fn serve(bytes: usize, responses: usize, tls: Arc<ServerConfig>) -> TestServer {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
@@ -42,7 +42,7 @@ fn serve(bytes: usize, responses: usize, tls: Arc<ServerConfig>) -> Served {
             });
         }
     });
-    Served { address, resumed, _runtime: runtime }
+    TestServer { address, resumed, _runtime: runtime }
 }
 
 async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, bytes: usize, responses: usize) {
@@ -75,7 +75,7 @@ fn requests_share_kept_connections_and_pipelines_over_tls() {
         let served = serve(3, usize::MAX, Arc::clone(&tls));
         let record = run_list(&target(served.address, Some(trust)), protocol);
         assert_eq!((record.failures(), record.connections), (0, 2), "{protocol:?}");
-        assert!(record.answers() > 20, "{protocol:?}: {}", record.answers());
+        assert!(record.responses() > 20, "{protocol:?}: {}", record.responses());
     }
 }
 
@@ -85,9 +85,9 @@ fn bodies_of_many_records_are_whole() {
     let served = serve(1_000_003, usize::MAX, tls);
     let record = run_list(&target(served.address, Some(trust)), Protocol::KeepAlive);
     assert_eq!((record.failures(), record.connections), (0, 2));
-    assert!(record.answers() >= 2);
+    assert!(record.responses() >= 2);
     let bytes: u64 = record.seconds.iter().map(|second| second.bytes).sum();
-    assert_eq!(bytes, record.answers() * 1_000_003);
+    assert_eq!(bytes, record.responses() * 1_000_003);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_server_that_cannot_be_trusted_or_offers_no_http1_is_refused_beforehand() {
     let refused = says(only_http2.address, other_trust);
     assert!(refused.contains("does not offer HTTP/1.1"), "{refused}");
     // Without a preflight request it fails, and does not hang.
-    let hasty = Config { patience: wire::Duration::from_millis(300), ..config(Protocol::KeepAlive) };
+    let hasty = Config { timeout: wire::Duration::from_millis(300), ..config(Protocol::KeepAlive) };
     let record = run(&plan, &target(only_http2.address, Some(trust)), &hasty);
-    assert_eq!((record.answers(), record.failures()), (0, 10));
+    assert_eq!((record.responses(), record.failures()), (0, 10));
 }

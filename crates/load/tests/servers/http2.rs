@@ -12,9 +12,9 @@ use bytes::Bytes;
 use h2::Reason;
 use h2::server::{Connection, SendResponse, handshake};
 use http::{Request, Response};
-use load::look::look;
-use load::record::Trouble;
-use load::secure::Trust;
+use load::preflight::look;
+use load::record::FailureReason;
+use load::tls::Trust;
 use load::{Config, Protocol, Target};
 use rustls::{HandshakeKind, ServerConfig};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -24,16 +24,16 @@ use tokio_rustls::TlsAcceptor;
 use wire::Duration;
 use workload::plan::Plan;
 
-use crate::site::{Does, No, certified, config, plan, run, run_list, run_until_death, target};
+use crate::site::{Behaviour, Failure, certified, config, plan, run, run_list, run_until_death, target};
 
 /// A server, until this is dropped.
-struct Served {
+struct TestServer {
     address: SocketAddr,
     resumed: Arc<AtomicUsize>,
     _runtime: Runtime,
 }
 
-fn serve(plan: &Plan, does: Does, tls: Option<Arc<ServerConfig>>) -> Served {
+fn serve(plan: &Plan, does: Behaviour, tls: Option<Arc<ServerConfig>>) -> TestServer {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
@@ -53,12 +53,12 @@ fn serve(plan: &Plan, does: Does, tls: Option<Arc<ServerConfig>>) -> Served {
             });
         }
     });
-    Served { address, resumed, _runtime: runtime }
+    TestServer { address, resumed, _runtime: runtime }
 }
 
-async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan>, does: Does) {
+async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan>, does: Behaviour) {
     let Ok(mut connection) = handshake(stream).await else { return };
-    let mut left = does.answers_until_it_leaves();
+    let mut left = does.responses_until_it_leaves();
     while let Some(Ok((request, respond))) = connection.accept().await {
         tokio::spawn(request_came(request.map(drop), respond, Arc::clone(&plan), does));
         // More may have been in flight when it sent GOAWAY.
@@ -70,12 +70,17 @@ async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan
     let _: Connection<T, Bytes> = connection;
 }
 
-async fn request_came(request: Request<()>, mut respond: SendResponse<Bytes>, plan: Arc<Plan>, does: Does) {
-    let (status, length) = match does.answer(&plan, &request).await {
-        Ok(answer) => answer,
-        Err(No::Reset) => return respond.send_reset(Reason::INTERNAL_ERROR),
-        Err(No::Rejected) => return respond.send_reset(Reason::REFUSED_STREAM),
-        Err(No::Word) => return drop(poll_fn(|context| respond.poll_reset(context)).await),
+async fn request_came(
+    request: Request<()>,
+    mut respond: SendResponse<Bytes>,
+    plan: Arc<Plan>,
+    does: Behaviour,
+) {
+    let (status, length) = match does.respond(&plan, &request).await {
+        Ok(reply) => reply,
+        Err(Failure::Reset) => return respond.send_reset(Reason::INTERNAL_ERROR),
+        Err(Failure::Rejected) => return respond.send_reset(Reason::REFUSED_STREAM),
+        Err(Failure::Word) => return drop(poll_fn(|context| respond.poll_reset(context)).await),
     };
     let response = Response::builder().status(status).body(()).unwrap();
     let Ok(mut stream) = respond.send_response(response, length == 0) else { return };
@@ -91,11 +96,11 @@ fn every_request_gets_a_response_with_and_without_tls() {
     for (tls, trust) in
         [(None, None), (Some(Arc::clone(&tls)), Some(trust)), (Some(tls), Some(Trust::Anybody))]
     {
-        let served = serve(&plan, Does::Answers, tls);
+        let served = serve(&plan, Behaviour::Answers, tls);
         let target = target(served.address, trust);
         assert_eq!(look(&(&plan).into(), &target, &config(Protocol::Http2)).unwrap().status, 200);
         let record = run(&plan, &target, &config(Protocol::Http2));
-        assert_eq!((record.answers(), record.failures(), record.connections), (60, 0, 2));
+        assert_eq!((record.responses(), record.failures(), record.connections), (60, 0, 2));
         assert!(record.seconds.iter().all(|second| second.open <= 2));
     }
 }
@@ -103,10 +108,10 @@ fn every_request_gets_a_response_with_and_without_tls() {
 #[test]
 fn requests_of_a_connection_are_concurrent() {
     let plan = plan(60.0);
-    let served = serve(&plan, Does::AnswersAfter(Elapsed::from_millis(200)), None);
+    let served = serve(&plan, Behaviour::AnswersAfter(Elapsed::from_millis(200)), None);
     let one = Config { users: 1, ..config(Protocol::Http2) };
     let record = run(&plan, &target(served.address, None), &one);
-    assert_eq!((record.answers(), record.connections), (60, 1));
+    assert_eq!((record.responses(), record.connections), (60, 1));
     // Sequentially they would take twelve seconds.
     assert!(record.intended.max() < 2_000_000_000, "{} ns", record.intended.max());
 }
@@ -114,21 +119,21 @@ fn requests_of_a_connection_are_concurrent() {
 #[test]
 fn faults_of_a_server_are_counted_by_kind() {
     let plan = plan(30.0);
-    let hasty = Config { patience: Duration::from_millis(300), ..config(Protocol::Http2) };
-    for (does, trouble) in Does::BAD {
+    let hasty = Config { timeout: Duration::from_millis(300), ..config(Protocol::Http2) };
+    for (does, trouble) in Behaviour::BAD {
         let served = serve(&plan, does, None);
         let record = run(&plan, &target(served.address, None), &hasty);
         assert_eq!(
-            (record.answers(), record.troubles.get(&trouble)),
+            (record.responses(), record.troubles.get(&trouble)),
             (0, Some(&30)),
             "{trouble:?}: {record:?}"
         );
     }
     let record = run(&plan, &target(odd_server(b"HTTP/1.1 400 Bad Request\r\n\r\n"), None), &hasty);
-    assert_eq!((record.answers(), record.failures()), (0, 30), "{record:?}");
+    assert_eq!((record.responses(), record.failures()), (0, 30), "{record:?}");
     let nobody: SocketAddr = "127.0.0.1:1".parse().unwrap();
     let record = run(&plan, &target(nobody, None), &hasty);
-    assert_eq!(record.troubles.get(&Trouble::Refused), Some(&30));
+    assert_eq!(record.troubles.get(&FailureReason::Refused), Some(&30));
 }
 
 /// A server that sends these bytes on every connection, and no more.
@@ -147,9 +152,9 @@ fn odd_server(says: &'static [u8]) -> SocketAddr {
 #[test]
 fn requests_not_processed_before_goaway_are_retried() {
     let plan = plan(60.0);
-    let served = serve(&plan, Does::LeavesAfter(10), None);
+    let served = serve(&plan, Behaviour::LeavesAfter(10), None);
     let record = run(&plan, &target(served.address, None), &config(Protocol::Http2));
-    assert_eq!((record.answers(), record.failures()), (60, 0), "{record:?}");
+    assert_eq!((record.responses(), record.failures()), (60, 0), "{record:?}");
     // The number of further responses on a connection depends on the requests in flight at that time.
     assert!(record.connections >= 2, "{}", record.connections);
 }
@@ -158,10 +163,10 @@ fn requests_not_processed_before_goaway_are_retried() {
 fn a_server_that_dies_leaves_no_request_unrecorded() {
     let plan = plan(60.0);
     for (tls, trust) in [(None, None), (Some(certified(b"h2").0), Some(Trust::Anybody))] {
-        let served = serve(&plan, Does::Answers, tls);
+        let served = serve(&plan, Behaviour::Answers, tls);
         let record = run_until_death(&plan, &target(served.address, trust), Protocol::Http2, served);
-        assert!(record.answers() > 0 && record.failures() > 0, "{record:?}");
-        assert_eq!(record.answers() + record.failures(), 60, "{record:?}");
+        assert!(record.responses() > 0 && record.failures() > 0, "{record:?}");
+        assert_eq!(record.responses() + record.failures(), 60, "{record:?}");
     }
 }
 
@@ -169,10 +174,10 @@ fn a_server_that_dies_leaves_no_request_unrecorded() {
 fn returning_users_resume_sessions() {
     let plan = plan(30.0);
     let (tls, trust) = certified(b"h2");
-    let served = serve(&plan, Does::Answers, Some(tls));
+    let served = serve(&plan, Behaviour::Answers, Some(tls));
     let brief = Config { keeps: Some(Duration::ZERO), ..config(Protocol::Http2) };
     let record = run(&plan, &target(served.address, Some(trust)), &brief);
-    assert_eq!((record.answers(), record.failures()), (30, 0));
+    assert_eq!((record.responses(), record.failures()), (30, 0));
     let resumed = served.resumed.load(Ordering::Relaxed) as u64;
     assert!(record.connections > 20 && resumed >= record.connections - 4, "{resumed}: {record:?}");
 }
@@ -187,14 +192,14 @@ fn a_server_without_http2_is_refused_with_the_remedy() {
     let http1 = odd_server(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     assert!(says(&target(http1, None)).contains("does not speak HTTP/2 here"));
     assert!(says(&target(http1, Some(Trust::Anybody))).contains("does not speak TLS here"));
-    let served = serve(&plan, Does::Answers, Some(other));
+    let served = serve(&plan, Behaviour::Answers, Some(other));
     assert!(
         says(&target(served.address, Some(trust.clone()))).contains("does not offer HTTP/2 in its handshake")
     );
-    let served = serve(&plan, Does::Answers, Some(tls));
-    let said = says(&target(served.address, Some(trust)));
-    assert!(said.contains("untrusted certificate") && said.contains("--ca FILE"), "{said}");
-    let served = serve(&plan, Does::AnswersWith(404), None);
+    let served = serve(&plan, Behaviour::Answers, Some(tls));
+    let printed = says(&target(served.address, Some(trust)));
+    assert!(printed.contains("untrusted certificate") && printed.contains("--ca FILE"), "{printed}");
+    let served = serve(&plan, Behaviour::AnswersWith(404), None);
     let missing = target(served.address, None);
     assert_eq!(look(&(&plan).into(), &missing, &config(Protocol::Http2)).unwrap().status, 404);
     assert!(says(&target("127.0.0.1:1".parse().unwrap(), None)).contains("does not respond"));
@@ -203,10 +208,10 @@ fn a_server_without_http2_is_refused_with_the_remedy() {
 #[test]
 fn a_list_of_requests_is_repeated_with_its_bodies() {
     let plan = plan(1.0);
-    let served = serve(&plan, Does::Answers, None);
+    let served = serve(&plan, Behaviour::Answers, None);
     let record = run_list(&target(served.address, None), Protocol::Http2);
     let each: Vec<_> =
         record.requests.iter().map(|request| (request.answered > 10, request.failed)).collect();
     assert_eq!(each, [(true, 0), (true, 0)], "{record:?}");
-    assert_eq!((record.statuses.len(), record.statuses[&200]), (1, record.answers()));
+    assert_eq!((record.statuses.len(), record.statuses[&200]), (1, record.responses()));
 }

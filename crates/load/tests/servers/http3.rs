@@ -9,9 +9,9 @@ use bytes::Bytes;
 use h3::error::Code;
 use h3::server::RequestResolver;
 use http::Response;
-use load::look::look;
-use load::record::{Channel, Trouble};
-use load::secure::Trust;
+use load::preflight::look;
+use load::record::{Channel, FailureReason};
+use load::tls::Trust;
 use load::{Config, Protocol};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, ServerConfig};
@@ -19,10 +19,10 @@ use tokio::runtime::{Builder, Runtime};
 use wire::Duration;
 use workload::plan::Plan;
 
-use crate::site::{Does, No, certified, config, plan, run, run_list, run_until_death, target};
+use crate::site::{Behaviour, Failure, certified, config, plan, run, run_list, run_until_death, target};
 
 /// A server, until this is dropped.
-struct Served {
+struct TestServer {
     address: SocketAddr,
     trust: Trust,
     endpoint: Endpoint,
@@ -30,7 +30,7 @@ struct Served {
     _runtime: Runtime,
 }
 
-fn serve(plan: &Plan, does: Does, speaks: &[u8]) -> Served {
+fn serve(plan: &Plan, does: Behaviour, speaks: &[u8]) -> TestServer {
     let (tls, trust) = certified(speaks);
     let mut tls = rustls::ServerConfig::clone(&tls);
     tls.max_early_data_size = u32::MAX;
@@ -50,7 +50,7 @@ fn serve(plan: &Plan, does: Does, speaks: &[u8]) -> Served {
                 };
                 let carried = h3_quinn::Connection::new(connection);
                 let Ok(mut connection) = h3::server::Connection::new(carried).await else { return };
-                let mut left = does.answers_until_it_leaves();
+                let mut left = does.responses_until_it_leaves();
                 while let Ok(Some(request)) = connection.accept().await {
                     tokio::spawn(request_came(request, Arc::clone(&plan), does));
                     left -= 1;
@@ -62,20 +62,24 @@ fn serve(plan: &Plan, does: Does, speaks: &[u8]) -> Served {
         }
     });
     let address = endpoint.local_addr().unwrap();
-    Served { address, trust, endpoint, tls, _runtime: runtime }
+    TestServer { address, trust, endpoint, tls, _runtime: runtime }
 }
 
 fn of(tls: rustls::ServerConfig) -> ServerConfig {
     ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()))
 }
 
-async fn request_came(request: RequestResolver<h3_quinn::Connection, Bytes>, plan: Arc<Plan>, does: Does) {
+async fn request_came(
+    request: RequestResolver<h3_quinn::Connection, Bytes>,
+    plan: Arc<Plan>,
+    does: Behaviour,
+) {
     let Ok((request, mut stream)) = request.resolve_request().await else { return };
-    let (status, length) = match does.answer(&plan, &request).await {
-        Ok(answer) => answer,
-        Err(No::Reset) => return stream.stop_stream(Code::H3_INTERNAL_ERROR),
-        Err(No::Rejected) => return stream.stop_stream(Code::H3_REQUEST_REJECTED),
-        Err(No::Word) => return tokio::time::sleep(Elapsed::from_secs(60)).await,
+    let (status, length) = match does.respond(&plan, &request).await {
+        Ok(reply) => reply,
+        Err(Failure::Reset) => return stream.stop_stream(Code::H3_INTERNAL_ERROR),
+        Err(Failure::Rejected) => return stream.stop_stream(Code::H3_REQUEST_REJECTED),
+        Err(Failure::Word) => return tokio::time::sleep(Elapsed::from_secs(60)).await,
     };
     let response = Response::builder().status(status).body(()).unwrap();
     let _ = stream.send_response(response).await;
@@ -88,12 +92,12 @@ async fn request_came(request: RequestResolver<h3_quinn::Connection, Bytes>, pla
 #[test]
 fn every_request_gets_a_response_on_one_connection_per_user() {
     let plan = plan(60.0);
-    let served = serve(&plan, Does::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Answers, b"h3");
     for trust in [served.trust.clone(), Trust::Anybody] {
         let target = target(served.address, Some(trust));
         assert_eq!(look(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap().status, 200);
         let record = run(&plan, &target, &config(Protocol::Http3));
-        assert_eq!((record.answers(), record.failures(), record.connections), (60, 0, 2), "{record:?}");
+        assert_eq!((record.responses(), record.failures(), record.connections), (60, 0, 2), "{record:?}");
         assert_eq!(record.channels.get(&Channel::Quic), Some(&60));
     }
 }
@@ -101,22 +105,22 @@ fn every_request_gets_a_response_on_one_connection_per_user() {
 #[test]
 fn requests_of_a_connection_are_concurrent() {
     let plan = plan(60.0);
-    let served = serve(&plan, Does::AnswersAfter(Elapsed::from_millis(200)), b"h3");
+    let served = serve(&plan, Behaviour::AnswersAfter(Elapsed::from_millis(200)), b"h3");
     let one = Config { users: 1, ..config(Protocol::Http3) };
     let record = run(&plan, &target(served.address, Some(served.trust.clone())), &one);
-    assert_eq!((record.answers(), record.connections), (60, 1));
+    assert_eq!((record.responses(), record.connections), (60, 1));
     assert!(record.intended.max() < 2_000_000_000, "{} ns", record.intended.max());
 }
 
 #[test]
 fn returning_users_send_early_data_if_configured() {
     let plan = plan(30.0);
-    let served = serve(&plan, Does::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Answers, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
     for has_early in [false, true] {
         let brief = Config { keeps: Some(Duration::ZERO), has_early, ..config(Protocol::Http3) };
         let record = run(&plan, &target, &brief);
-        assert_eq!((record.answers(), record.failures()), (30, 0), "{record:?}");
+        assert_eq!((record.responses(), record.failures()), (30, 0), "{record:?}");
         let early = record.channels.get(&Channel::QuicEarly).copied().unwrap_or(0);
         if has_early {
             assert!(early >= record.connections - 6 && early > 10, "{record:?}");
@@ -129,7 +133,7 @@ fn returning_users_send_early_data_if_configured() {
 #[test]
 fn requests_rejected_as_early_data_are_retried() {
     let plan = plan(30.0);
-    let served = serve(&plan, Does::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Answers, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
     let brief = Config { keeps: Some(Duration::ZERO), has_early: true, ..config(Protocol::Http3) };
     let is_over = AtomicBool::new(false);
@@ -147,19 +151,19 @@ fn requests_rejected_as_early_data_are_retried() {
         is_over.store(true, Ordering::Relaxed);
         record
     });
-    assert_eq!((record.answers(), record.failures()), (30, 0), "{record:?}");
+    assert_eq!((record.responses(), record.failures()), (30, 0), "{record:?}");
     assert!(record.again > 3, "{record:?}");
 }
 
 #[test]
 fn faults_of_a_server_are_counted_by_kind() {
     let plan = plan(30.0);
-    let hasty = Config { patience: Duration::from_millis(300), ..config(Protocol::Http3) };
-    for (does, trouble) in Does::BAD {
+    let hasty = Config { timeout: Duration::from_millis(300), ..config(Protocol::Http3) };
+    for (does, trouble) in Behaviour::BAD {
         let served = serve(&plan, does, b"h3");
         let record = run(&plan, &target(served.address, Some(served.trust.clone())), &hasty);
         assert_eq!(
-            (record.answers(), record.troubles.get(&trouble)),
+            (record.responses(), record.troubles.get(&trouble)),
             (0, Some(&30)),
             "{trouble:?}: {record:?}"
         );
@@ -167,42 +171,42 @@ fn faults_of_a_server_are_counted_by_kind() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let target = target(silent.local_addr().unwrap(), Some(Trust::Anybody));
     let record = run(&plan, &target, &hasty);
-    assert_eq!(record.troubles.get(&Trouble::Timeout), Some(&30), "{record:?}");
+    assert_eq!(record.troubles.get(&FailureReason::Timeout), Some(&30), "{record:?}");
 }
 
 #[test]
 fn requests_not_processed_before_goaway_are_retried() {
     let plan = plan(60.0);
-    let served = serve(&plan, Does::LeavesAfter(10), b"h3");
+    let served = serve(&plan, Behaviour::LeavesAfter(10), b"h3");
     let record = run(&plan, &target(served.address, Some(served.trust.clone())), &config(Protocol::Http3));
-    assert_eq!((record.answers(), record.failures()), (60, 0), "{record:?}");
+    assert_eq!((record.responses(), record.failures()), (60, 0), "{record:?}");
     assert!(record.connections >= 6, "{}", record.connections);
 }
 
 #[test]
 fn a_server_that_dies_leaves_no_request_unrecorded() {
     let plan = plan(60.0);
-    let served = serve(&plan, Does::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Answers, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
     let record = run_until_death(&plan, &target, Protocol::Http3, served);
-    assert!(record.answers() > 0 && record.failures() > 0, "{record:?}");
-    assert_eq!(record.answers() + record.failures(), 60, "{record:?}");
+    assert!(record.responses() > 0 && record.failures() > 0, "{record:?}");
+    assert_eq!(record.responses() + record.failures(), 60, "{record:?}");
 }
 
 #[test]
 fn a_server_without_http3_is_refused_with_the_remedy() {
     let plan = plan(30.0);
-    let says = |served: &Served, trust: &Trust| {
+    let says = |served: &TestServer, trust: &Trust| {
         let target = target(served.address, Some(trust.clone()));
         look(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap_err().to_string()
     };
-    let served = serve(&plan, Does::Answers, b"hq-interop");
+    let served = serve(&plan, Behaviour::Answers, b"hq-interop");
     assert!(says(&served, &served.trust).contains("does not offer HTTP/3 in its handshake"));
     let (_, stranger) = certified(b"h3");
-    let served = serve(&plan, Does::Answers, b"h3");
-    let said = says(&served, &stranger);
-    assert!(said.contains("untrusted certificate") && said.contains("--ca FILE"), "{said}");
-    let served = serve(&plan, Does::AnswersWith(404), b"h3");
+    let served = serve(&plan, Behaviour::Answers, b"h3");
+    let printed = says(&served, &stranger);
+    assert!(printed.contains("untrusted certificate") && printed.contains("--ca FILE"), "{printed}");
+    let served = serve(&plan, Behaviour::AnswersWith(404), b"h3");
     let missing = target(served.address, Some(served.trust.clone()));
     assert_eq!(look(&(&plan).into(), &missing, &config(Protocol::Http3)).unwrap().status, 404);
     let open = target(served.address, None);
@@ -217,10 +221,10 @@ fn a_server_without_http3_is_refused_with_the_remedy() {
 #[test]
 fn a_list_of_requests_is_repeated_with_its_bodies() {
     let plan = plan(1.0);
-    let served = serve(&plan, Does::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Answers, b"h3");
     let record = run_list(&target(served.address, Some(served.trust.clone())), Protocol::Http3);
     let each: Vec<_> =
         record.requests.iter().map(|request| (request.answered > 10, request.failed)).collect();
     assert_eq!(each, [(true, 0), (true, 0)], "{record:?}");
-    assert_eq!((record.statuses.len(), record.statuses[&200]), (1, record.answers()));
+    assert_eq!((record.statuses.len(), record.statuses[&200]), (1, record.responses()));
 }

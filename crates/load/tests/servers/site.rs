@@ -7,16 +7,16 @@ use std::time::Duration as Elapsed;
 
 use http::header::IF_MODIFIED_SINCE;
 use load::job::{Requests, Turns, loop_pages};
-use load::record::Trouble;
+use load::record::FailureReason;
 use load::requests::{Request, Statuses};
-use load::secure::{Security, Trust};
+use load::tls::{Security, Trust};
 use load::{Config, Job, Protocol, Record, Shard, Target};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use wire::{Bytes, Duration, Probability};
-use workload::plan::{Plan, Wanted};
+use workload::plan::{Plan, PlanSpec};
 use workload::schedule::{Arrivals, Leg, Schedule};
 
 /// A plan of requests at this rate for a second, at even intervals.
@@ -30,7 +30,7 @@ pub(crate) fn plan_for(rate: f64, lasts: Duration) -> Plan {
     let schedule = Schedule::Rates(vec![leg], Arrivals::Constant);
     let conditional = Probability::new(0.2).unwrap();
     let cap = Bytes::new(20_000);
-    Wanted { schedule, lasts, files: 20, cap, conditional, ..Wanted::default() }.plan().unwrap()
+    PlanSpec { schedule, lasts, files: 20, cap, conditional, ..PlanSpec::default() }.plan().unwrap()
 }
 
 /// Two users with a connection each.
@@ -47,14 +47,14 @@ pub(crate) fn config(protocol: Protocol) -> Config {
         keeps: None,
         threads: 1,
         users: 2,
-        patience: Duration::from_secs(5),
+        timeout: Duration::from_secs(5),
         at: None,
     }
 }
 
 pub(crate) fn target(address: SocketAddr, trust: Option<Trust>) -> Target {
     let security = trust.map(|trust| Security { name: "localhost".to_owned(), trust });
-    Target { address, host: "localhost".to_owned(), folder: "/".to_owned(), security }
+    Target { address, host: "localhost".to_owned(), directory: "/".to_owned(), security }
 }
 
 pub(crate) fn run(plan: &Plan, target: &Target, config: &Config) -> Record {
@@ -75,7 +75,7 @@ pub(crate) fn run_list(target: &Target, protocol: Protocol) -> Record {
 
 /// Runs users with a timeout of 300 ms, against a server that dies after half a second.
 pub(crate) fn run_until_death(plan: &Plan, target: &Target, protocol: Protocol, served: impl Send) -> Record {
-    let hasty = Config { patience: Duration::from_millis(300), ..config(protocol) };
+    let hasty = Config { timeout: Duration::from_millis(300), ..config(protocol) };
     thread::scope(|scope| {
         scope.spawn(move || {
             thread::park_timeout(Elapsed::from_millis(500));
@@ -102,7 +102,7 @@ pub(crate) fn certified(speaks: &[u8]) -> (Arc<ServerConfig>, Trust) {
 
 /// Behaviour of a server with each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Does {
+pub(crate) enum Behaviour {
     Answers,
     AnswersAfter(Elapsed),
     AnswersWith(u16),
@@ -117,29 +117,33 @@ pub(crate) enum Does {
 
 /// Failure instead of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum No {
+pub(crate) enum Failure {
     Reset,
     Rejected,
     Word,
 }
 
-impl Does {
+impl Behaviour {
     /// Faults, with the expected kind of failure.
-    pub(crate) const BAD: [(Self, Trouble); 5] = [
-        (Self::AnswersWith(503), Trouble::Status),
-        (Self::AnswersTooMuch, Trouble::Size),
-        (Self::Resets, Trouble::Closed),
-        (Self::Rejects, Trouble::Closed),
-        (Self::SaysNothing, Trouble::Timeout),
+    pub(crate) const BAD: [(Self, FailureReason); 5] = [
+        (Self::AnswersWith(503), FailureReason::Status),
+        (Self::AnswersTooMuch, FailureReason::Size),
+        (Self::Resets, FailureReason::Closed),
+        (Self::Rejects, FailureReason::Closed),
+        (Self::SaysNothing, FailureReason::Timeout),
     ];
 
     /// Number of responses on a connection until it is closed.
-    pub(crate) fn answers_until_it_leaves(self) -> usize {
-        if let Self::LeavesAfter(answers) = self { answers } else { usize::MAX }
+    pub(crate) fn responses_until_it_leaves(self) -> usize {
+        if let Self::LeavesAfter(responses) = self { responses } else { usize::MAX }
     }
 
     /// Status of a response, and length of its body.
-    pub(crate) async fn answer(self, plan: &Plan, request: &http::Request<()>) -> Result<(u16, usize), No> {
+    pub(crate) async fn respond(
+        self,
+        plan: &Plan,
+        request: &http::Request<()>,
+    ) -> Result<(u16, usize), Failure> {
         let usual = match request.headers().contains_key(IF_MODIFIED_SINCE) {
             true => (304, 0),
             false => (200, size(plan, request.uri().path())),
@@ -152,9 +156,9 @@ impl Does {
             }
             Self::AnswersWith(status) => Ok((status, usual.1)),
             Self::AnswersTooMuch => Ok((200, 20_001)),
-            Self::Resets => Err(No::Reset),
-            Self::Rejects => Err(No::Rejected),
-            Self::SaysNothing => Err(No::Word),
+            Self::Resets => Err(Failure::Reset),
+            Self::Rejects => Err(Failure::Rejected),
+            Self::SaysNothing => Err(Failure::Word),
         }
     }
 }

@@ -12,19 +12,19 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags};
-use pageload::robot::{Break, ConnectionId, Failure, Input, Output, Plan, Report, Robot, What};
-use pageload::visitor::Counts;
+use pageload::page_loader::TransportCounts;
+use pageload::robot::{Break, ConnectionId, Failure, Input, Output, PageEvent, Plan, Report, Robot};
 use testbed::clock::Clock;
 use wire::Time;
 
-use super::wait::{Until, Waiting};
+use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
 use crate::profile::Profile;
-use crate::socket::{Arrived, Connection};
+use crate::socket::{Connection, ReadResult};
 
 /// Result of fetching a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchedPage {
     /// Time just before the first `connect`; `None` if no connection was opened.
     pub began: Option<Time>,
     /// Time just after the `read` of the last byte of the last response; `None` if it never came.
@@ -36,27 +36,28 @@ pub struct Fetched {
     /// Reports of the robot.
     pub reports: Vec<Report>,
     /// Transport of requests and responses, if by DHTTP.
-    pub channels: Option<Counts>,
+    pub channels: Option<TransportCounts>,
     /// For each object that did not come, a sentence with the reason; a server's protocol error counts as
     /// one.
     pub failures: Vec<String>,
 }
 
-impl Fetched {
+impl FetchedPage {
     pub(super) fn note(&mut self, report: Report) {
         match &report.what {
-            What::RequestSent { object: _, connection: _ } | What::HeadReceived { object: _, status: _ } => {}
-            What::ObjectFound { object: _, path: _ }
-            | What::TooManyObjects { most: _ }
-            | What::FirstBytesReceived { object: _ } => {}
-            What::ObjectComplete { object: _, status: _, body: _ } => {}
+            PageEvent::RequestSent { object: _, connection: _ }
+            | PageEvent::HeadReceived { object: _, status: _ } => {}
+            PageEvent::ObjectFound { object: _, path: _ }
+            | PageEvent::TooManyObjects { most: _ }
+            | PageEvent::FirstBytesReceived { object: _ } => {}
+            PageEvent::ObjectComplete { object: _, status: _, body: _ } => {}
             // The page is as complete as possible, and the row reports it.
-            What::ObjectFailed { object: _, failure: Failure::Missing } => {}
-            What::ObjectFailed { object, failure } => {
+            PageEvent::ObjectFailed { object: _, failure: Failure::Missing } => {}
+            PageEvent::ObjectFailed { object, failure } => {
                 self.failures.push(format!("object {object} did not come: {failure}"));
             }
-            What::Fault { connection: _, fault } => self.failures.push(fault.to_string()),
-            What::Finished { failed: _ } => self.ended = Some(report.at),
+            PageEvent::Fault { connection: _, fault } => self.failures.push(fault.to_string()),
+            PageEvent::Finished { failed: _ } => self.ended = Some(report.at),
         }
         self.reports.push(report);
     }
@@ -64,7 +65,7 @@ impl Fetched {
 
 /// Fetches a page from `server`, in the calling thread's namespace. Ends when every connection is closed; the
 /// plan's deadline bounds it.
-pub fn fetch(plan: Plan, server: SocketAddr, profile: &Profile, clock: Clock) -> Result<Fetched, Error> {
+pub fn fetch(plan: Plan, server: SocketAddr, profile: &Profile, clock: Clock) -> Result<FetchedPage, Error> {
     let robot = Robot::new(clock.now(), plan)
         .map_err(|error| Error::Unsuited { part: "this page".to_owned(), remedy: error.to_string() })?;
     let client = Client {
@@ -74,8 +75,8 @@ pub fn fetch(plan: Plan, server: SocketAddr, profile: &Profile, clock: Clock) ->
         robot,
         connections: BTreeMap::new(),
         lost: Vec::new(),
-        waiting: Waiting::new(clock),
-        fetched: Fetched::default(),
+        waiting: WaitStrategy::new(clock),
+        fetched: FetchedPage::default(),
     };
     client.run()
 }
@@ -88,12 +89,12 @@ struct Client<'a> {
     connections: BTreeMap<ConnectionId, Connection>,
     /// Connections that broke while the robot was being polled; it is notified afterwards.
     lost: Vec<(ConnectionId, Break)>,
-    waiting: Waiting,
-    fetched: Fetched,
+    waiting: WaitStrategy,
+    fetched: FetchedPage,
 }
 
 impl Client<'_> {
-    fn run(mut self) -> Result<Fetched, Error> {
+    fn run(mut self) -> Result<FetchedPage, Error> {
         let mut buffer = Box::new([0; 65_536]);
         let mut wakes = self.obey()?;
         while !self.robot.is_done() {
@@ -152,7 +153,7 @@ impl Client<'_> {
             .values()
             .map(|connection| PollFd::new(connection.as_fd(), connection.interest()))
             .collect();
-        self.waiting.wait(&mut sockets, wakes.map_or(Until::Ready, Until::About))?;
+        self.waiting.wait(&mut sockets, wakes.map_or(WaitUntil::Ready, WaitUntil::About))?;
         let flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
         let ready = self.connections.keys().copied().zip(flags);
         Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())
@@ -180,11 +181,11 @@ impl Client<'_> {
         let arrived = connection.read(buffer);
         let now = self.clock.now();
         match arrived {
-            Ok(Arrived::Nothing) => {}
-            Ok(Arrived::Bytes(length)) => {
+            Ok(ReadResult::Nothing) => {}
+            Ok(ReadResult::Bytes(length)) => {
                 self.robot.handle(now, Input::Received(id, buffer.get(..length).unwrap_or_default()));
             }
-            Ok(Arrived::End) => self.robot.handle(now, Input::EndOfStream(id)),
+            Ok(ReadResult::End) => self.robot.handle(now, Input::EndOfStream(id)),
             Err(error) => self.lose(id, &error),
         }
         Ok(())

@@ -21,11 +21,11 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use testbed::clock::Clock;
 use wire::{Duration, Time};
 
-use super::desk::{Desk, DhttpServer};
-use super::wait::{Until, Waiting};
+use super::dhttp_endpoint::{DhttpEndpoint, DhttpServer};
+use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
 use crate::profile::Profile;
-use crate::socket::{Arrived, Connection};
+use crate::socket::{Connection, ReadResult};
 
 /// Settings of a server.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct Service {
 
 /// Result of a server's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Served {
+pub struct ServerResult {
     /// Connections accepted.
     pub connections: u64,
     /// Clients' protocol errors, in sentences.
@@ -59,11 +59,11 @@ pub struct Server {
     service: Service,
     clock: Clock,
     listener: Socket,
-    connections: BTreeMap<u64, Visitor>,
+    connections: BTreeMap<u64, ServedConnection>,
     /// Responses that wait for their processing time, by its end.
     due: BTreeMap<(Time, u64), RequestId>,
-    desk: Option<Desk>,
-    served: Served,
+    desk: Option<DhttpEndpoint>,
+    served: ServerResult,
     buffer: Box<[u8; BUFFER]>,
 }
 
@@ -92,14 +92,14 @@ pub(super) fn listen(address: SocketAddr) -> Result<Socket, Error> {
 
 /// One connection: its socket, its state machine, and the request in progress.
 #[derive(Debug)]
-struct Visitor {
+struct ServedConnection {
     connection: Connection,
     client: Option<IpAddr>,
     machine: ServerConnection,
     wakes: Option<Time>,
     wanted: Option<RequestHead>,
     /// Part of a response that the state machine has not been given yet.
-    rest: Option<Rest>,
+    rest: Option<RemainingBody>,
     /// The state machine is done with it; the kernel has not accepted the last writes yet.
     is_leaving: bool,
     /// It broke while the state machine was being polled, which is notified afterwards.
@@ -108,7 +108,7 @@ struct Visitor {
 
 /// The rest of a large body: copying it whole would delay its first byte.
 #[derive(Debug)]
-struct Rest {
+struct RemainingBody {
     request: RequestId,
     body: Arc<[u8]>,
     given: usize,
@@ -117,14 +117,14 @@ struct Rest {
 /// Bytes of it that are passed to the state machine at a time.
 const PIECE: usize = 1 << 18;
 
-impl Visitor {
+impl ServedConnection {
     /// Responds; a large body in pieces, as the kernel accepts them.
-    fn answer(
+    fn respond(
         &mut self,
         now: Time,
         request: RequestId,
         wanted: &RequestHead,
-        (service, desk): (&Service, Option<&Desk>),
+        (service, desk): (&Service, Option<&DhttpEndpoint>),
     ) -> Result<(), Misuse> {
         let mut response = service.site.respond(wanted);
         if let Some(desk) = desk {
@@ -135,7 +135,7 @@ impl Visitor {
         let is_one_write = !head_apart && buffer.is_none() && wanted.method == Method::Get;
         match &response.body {
             ResponseBody::Whole(body) if is_one_write && body.len() > PIECE => {
-                self.rest = Some(Rest { request, body: Arc::clone(body), given: 0 });
+                self.rest = Some(RemainingBody { request, body: Arc::clone(body), given: 0 });
                 response.body = ResponseBody::Length(body.len() as u64);
             }
             ResponseBody::Whole(_) | ResponseBody::Length(_) | ResponseBody::Unknown => {}
@@ -146,7 +146,7 @@ impl Visitor {
 
     /// Passes the next piece of a body to the state machine, if the kernel has accepted the previous one.
     fn go_on(&mut self, now: Time) -> Result<(), Misuse> {
-        let Some(Rest { request, body, given }) = &mut self.rest else { return Ok(()) };
+        let Some(RemainingBody { request, body, given }) = &mut self.rest else { return Ok(()) };
         if self.connection.has_writes() {
             return Ok(());
         }
@@ -167,7 +167,7 @@ impl Server {
     /// Listens in the calling thread's namespace.
     pub fn open(service: Service, clock: Clock) -> Result<Self, Error> {
         let listener = listen(service.address)?;
-        let desk = service.dhttp.map(|dhttp| Desk::open(service.address, dhttp)).transpose()?;
+        let desk = service.dhttp.map(|dhttp| DhttpEndpoint::open(service.address, dhttp)).transpose()?;
         let (connections, due) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self {
             service,
@@ -176,16 +176,16 @@ impl Server {
             connections,
             due,
             desk,
-            served: Served::default(),
+            served: ServerResult::default(),
             buffer: Box::new([0; BUFFER]),
         })
     }
 
     /// Serves until `stop` is written to.
-    pub fn serve(mut self, stop: &Arc<EventFd>) -> Result<Served, Error> {
-        let mut waiting = Waiting::new(self.clock);
+    pub fn serve(mut self, stop: &Arc<EventFd>) -> Result<ServerResult, Error> {
+        let mut waiting = WaitStrategy::new(self.clock);
         loop {
-            self.answer_what_is_due()?;
+            self.respond_what_is_due()?;
             let Ready { is_stopped, connections, has_datagrams, lanes } = self.wait(&mut waiting, stop)?;
             if is_stopped {
                 return Ok(self.served);
@@ -200,7 +200,7 @@ impl Server {
     }
 
     /// Waits for sockets and deadlines.
-    fn wait(&self, waiting: &mut Waiting, stop: &EventFd) -> Result<Ready, Error> {
+    fn wait(&self, waiting: &mut WaitStrategy, stop: &EventFd) -> Result<Ready, Error> {
         let mut sockets = vec![
             PollFd::new(stop.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
@@ -210,17 +210,18 @@ impl Server {
             interest.set(PollFlags::POLLIN, visitor.machine.is_reading());
             PollFd::new(visitor.connection.as_fd(), interest)
         }));
-        sockets.extend(self.desk.iter().flat_map(Desk::sockets));
-        let answer = self.due.keys().next().map(|(due, _)| *due);
-        let answer = answer.into_iter().chain(self.desk.as_ref().and_then(Desk::next_answer)).min();
-        let patience = self.connections.values().filter_map(|visitor| visitor.wakes);
-        let patience = patience.chain(self.desk.as_ref().and_then(Desk::wakes)).min();
-        let until = match (answer, patience) {
-            (None, None) => Until::Ready,
-            (None, Some(patience)) => Until::About(patience),
-            (Some(answer), None) => Until::Exactly(answer),
-            (Some(answer), Some(patience)) if answer <= patience => Until::Exactly(answer),
-            (Some(_), Some(patience)) => Until::About(patience),
+        sockets.extend(self.desk.iter().flat_map(DhttpEndpoint::sockets));
+        let response = self.due.keys().next().map(|(due, _)| *due);
+        let response =
+            response.into_iter().chain(self.desk.as_ref().and_then(DhttpEndpoint::next_response)).min();
+        let timeout = self.connections.values().filter_map(|visitor| visitor.wakes);
+        let timeout = timeout.chain(self.desk.as_ref().and_then(DhttpEndpoint::wakes)).min();
+        let until = match (response, timeout) {
+            (None, None) => WaitUntil::Ready,
+            (None, Some(timeout)) => WaitUntil::About(timeout),
+            (Some(response), None) => WaitUntil::Exactly(response),
+            (Some(response), Some(timeout)) if response <= timeout => WaitUntil::Exactly(response),
+            (Some(_), Some(timeout)) => WaitUntil::About(timeout),
         };
         waiting.wait(&mut sockets, until)?;
         let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
@@ -230,7 +231,7 @@ impl Server {
         let connections = self.connections.keys().copied().zip(&mut flags);
         let connections = connections.filter(|(_, flags)| !flags.is_empty()).collect();
         let has_datagrams = flags.next().is_some_and(|flags| !flags.is_empty());
-        let lanes = self.desk.iter().flat_map(Desk::lanes).zip(flags);
+        let lanes = self.desk.iter().flat_map(DhttpEndpoint::lanes).zip(flags);
         let lanes = lanes.filter(|(_, flags)| !flags.is_empty()).collect();
         Ok(Ready { is_stopped, connections, has_datagrams, lanes })
     }
@@ -264,7 +265,7 @@ impl Server {
                     let machine = ServerConnection::new(self.clock.now(), self.service.config);
                     let id = self.served.connections;
                     self.served.connections += 1;
-                    let visitor = Visitor {
+                    let visitor = ServedConnection {
                         connection,
                         client,
                         machine,
@@ -310,11 +311,11 @@ impl Server {
         let arrived = visitor.connection.read(self.buffer.as_mut_slice());
         let now = self.clock.now();
         match arrived {
-            Ok(Arrived::Nothing) => return Ok(()),
-            Ok(Arrived::Bytes(length)) => {
+            Ok(ReadResult::Nothing) => return Ok(()),
+            Ok(ReadResult::Bytes(length)) => {
                 visitor.machine.handle(now, Input::Received(self.buffer.get(..length).unwrap_or_default()));
             }
-            Ok(Arrived::End) => visitor.machine.handle(now, Input::EndOfStream),
+            Ok(ReadResult::End) => visitor.machine.handle(now, Input::EndOfStream),
             Err(_) => visitor.machine.handle(now, Input::Reset),
         }
         self.obey(id)
@@ -332,9 +333,9 @@ impl Server {
         late.into_iter().try_for_each(|id| self.obey(id))
     }
 
-    fn answer_what_is_due(&mut self) -> Result<(), Error> {
+    fn respond_what_is_due(&mut self) -> Result<(), Error> {
         if let Some(desk) = &mut self.desk {
-            desk.answer(self.clock.now(), &self.service.site, &self.service.profile)?;
+            desk.respond(self.clock.now(), &self.service.site, &self.service.profile)?;
             desk.obey(self.clock.now())?;
         }
         while let Some(entry) = self.due.first_entry() {
@@ -347,7 +348,7 @@ impl Server {
             let Some(visitor) = self.connections.get_mut(&id) else { continue };
             let Some(wanted) = visitor.wanted.take() else { continue };
             // The client may have gone meanwhile: then nobody awaits the answer.
-            if visitor.answer(now, request, &wanted, (&self.service, self.desk.as_ref())).is_ok() {
+            if visitor.respond(now, request, &wanted, (&self.service, self.desk.as_ref())).is_ok() {
                 self.obey(id)?;
             }
         }

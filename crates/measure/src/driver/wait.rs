@@ -18,7 +18,7 @@ use crate::Error;
 
 /// Accuracy of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Until {
+pub(super) enum WaitUntil {
     /// No deadline: only sockets count.
     Ready,
     /// By waking up some time after it.
@@ -29,7 +29,7 @@ pub(super) enum Until {
 
 /// Waiting strategy of a host.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitStrategy {
     clock: Clock,
     priority: Priority,
     /// Time for which it polls its sockets before it sleeps.
@@ -45,7 +45,7 @@ const PROCESSORS: usize = 3;
 /// Longer than a thread takes to wake up, 99 times out of 100 (as in `emulator::Options::spin`).
 const WAKE_UP: Duration = Duration::from_micros(60);
 
-impl Waiting {
+impl WaitStrategy {
     /// Strategy for the calling thread, which is a host of its own from now on.
     pub(super) fn new(clock: Clock) -> Self {
         // Where it is refused the host is late, and `reactions` reports it.
@@ -59,12 +59,12 @@ impl Waiting {
     }
 
     /// Waits until one of `sockets` is ready, or the deadline has come.
-    pub(super) fn wait(&mut self, sockets: &mut [PollFd<'_>], until: Until) -> Result<(), Error> {
+    pub(super) fn wait(&mut self, sockets: &mut [PollFd<'_>], until: WaitUntil) -> Result<(), Error> {
         let began = self.clock.now();
         self.priority.keep_within_budget(began);
         let moment = match until {
-            Until::Ready => None,
-            Until::About(moment) | Until::Exactly(moment) => Some(moment),
+            WaitUntil::Ready => None,
+            WaitUntil::About(moment) | WaitUntil::Exactly(moment) => Some(moment),
         };
         let attentive_until = began + self.attention;
         let sleeps_from = moment.map_or(attentive_until, |moment| moment.min(attentive_until));
@@ -73,15 +73,15 @@ impl Waiting {
         }
         let now = self.clock.now();
         let nap = match until {
-            Until::Ready => None,
-            Until::About(moment) => Some(moment.since(now)),
-            Until::Exactly(moment) => Some(moment.since(now).saturating_sub(WAKE_UP)),
+            WaitUntil::Ready => None,
+            WaitUntil::About(moment) => Some(moment.since(now)),
+            WaitUntil::Exactly(moment) => Some(moment.since(now).saturating_sub(WAKE_UP)),
         };
         let is_ready = poll(sockets, nap)?;
         self.priority.sleep(self.clock.now().since(now));
         match until {
-            Until::Exactly(moment) if !is_ready => self.look(sockets, moment).map(drop),
-            Until::Exactly(_) | Until::About(_) | Until::Ready => Ok(()),
+            WaitUntil::Exactly(moment) if !is_ready => self.look(sockets, moment).map(drop),
+            WaitUntil::Exactly(_) | WaitUntil::About(_) | WaitUntil::Ready => Ok(()),
         }
     }
 

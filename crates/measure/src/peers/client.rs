@@ -10,19 +10,24 @@ use std::process::Command;
 use http1::site::Site;
 use scenario::{Client, Connection, Protocol, Visit};
 use testbed::clock::Clock;
-use testbed::emulator::{Capture, Seen, Way};
+use testbed::emulator::{Capture, Observation, PacketDirection};
 use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};
 
-use super::process::{Folder, Process};
+use super::process::{Process, RunDirectory};
 use super::server::DOCUMENT;
-use super::{ClientProgram, Found, ServerProgram};
+use super::{ClientProgram, InstalledProgram, ServerProgram};
 use crate::Error;
-use crate::driver::client::Fetched;
+use crate::driver::client::FetchedPage;
 
 impl ClientProgram {
     /// Finds the program, and checks that it supports the scenario.
-    pub(crate) fn found(self, protocol: Protocol, visit: Visit, client: &Client) -> Result<Found, Error> {
+    pub(crate) fn found(
+        self,
+        protocol: Protocol,
+        visit: Visit,
+        client: &Client,
+    ) -> Result<InstalledProgram, Error> {
         let unsuited = |part: String| Error::Unsuited {
             part: format!("{part} with {self}"),
             remedy: "let our own client ask".to_owned(),
@@ -55,13 +60,13 @@ impl ClientProgram {
 /// Fetches the page, in the calling thread's network namespace; its cache is in `folder`.
 pub(crate) fn fetch(
     program: ClientProgram,
-    found: &Found,
+    found: &InstalledProgram,
     page: &Page,
-    folder: &Folder,
+    directory: &RunDirectory,
     clock: Clock,
 ) -> Result<(), Error> {
-    let command = command(program, found, page, folder)?;
-    let mut process = Process::start(program.name(), command, folder)?;
+    let command = command(program, found, page, directory)?;
+    let mut process = Process::start(program.name(), command, directory)?;
     process.wait_until(page.deadline, clock, |process| Ok(process.ended()?.is_some()))?;
     let failed = |what: String| Err(Error::Run { number: 1, what });
     match process.ended()? {
@@ -83,7 +88,12 @@ pub(crate) struct Page {
     pub(crate) deadline: Duration,
 }
 
-fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) -> Result<Command, Error> {
+fn command(
+    program: ClientProgram,
+    found: &InstalledProgram,
+    page: &Page,
+    directory: &RunDirectory,
+) -> Result<Command, Error> {
     let mut command = Command::new(&found.path);
     let urls = || page.paths.iter().map(|path| format!("http://{}{path}", page.server));
     let is_http10 = page.protocol == Protocol::Http10;
@@ -92,7 +102,7 @@ fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) 
         ClientProgram::Curl => {
             let list: String =
                 urls().map(|url| format!("url = \"{url}\"\noutput = \"/dev/null\"\n")).collect();
-            let file = folder.write("urls", list.as_bytes())?;
+            let file = directory.write("urls", list.as_bytes())?;
             command.args(["--silent", "--show-error", "--fail", "--disable", "--noproxy", "*"]);
             command.arg(if is_http10 { "--http1.0" } else { "--http1.1" });
             if page.parallel > 1 {
@@ -107,7 +117,7 @@ fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) 
         }
         ClientProgram::Wget => {
             let list: String = urls().map(|url| url + "\n").collect();
-            let file = folder.write("urls", list.as_bytes())?;
+            let file = directory.write("urls", list.as_bytes())?;
             command.args([
                 "--no-config",
                 "--no-proxy",
@@ -135,7 +145,7 @@ fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) 
                 "--disable-sync",
                 "--dump-dom",
             ]);
-            command.arg(format!("--user-data-dir={}", folder.path().display()));
+            command.arg(format!("--user-data-dir={}", directory.path().display()));
             let document = match page.paths.first().map_or("/", String::as_str) {
                 // Python and Caddy derive a file's type from its name.
                 "/0" if page.served_by != ServerProgram::Ours => &format!("/{DOCUMENT}"),
@@ -148,16 +158,18 @@ fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) 
 }
 
 /// A page fetched by a third-party client, from its packets.
-pub(crate) fn fetched(capture: &Capture) -> Fetched {
-    let (mut fetched, mut ports) = (Fetched::default(), BTreeSet::new());
+pub(crate) fn fetched(capture: &Capture) -> FetchedPage {
+    let (mut fetched, mut ports) = (FetchedPage::default(), BTreeSet::new());
     for (at, way, seen, bytes) in capture.iter() {
         let Ok(Packet { transport: Transport::Tcp(segment), .. }) = Packet::read(bytes) else { continue };
         match (way, seen) {
-            (Way::Up, Seen::Sent) if segment.flags.contains(Flags::SYN) => {
+            (PacketDirection::Up, Observation::Sent) if segment.flags.contains(Flags::SYN) => {
                 fetched.began.get_or_insert(at);
                 ports.insert(segment.source_port);
             }
-            (Way::Down, Seen::Delivered) if segment.payload_length > Bytes::ZERO => fetched.ended = Some(at),
+            (PacketDirection::Down, Observation::Delivered) if segment.payload_length > Bytes::ZERO => {
+                fetched.ended = Some(at)
+            }
             (_, _) => {}
         }
     }

@@ -17,9 +17,9 @@ use crate::Error;
 
 /// Directory of one run, for a server's files or a client's cache; removed with its contents.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct RunDirectory(PathBuf);
 
-impl Folder {
+impl RunDirectory {
     pub(crate) fn new() -> Result<Self, Error> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         // The directory that cannot be removed is among the temporary files.
         let _ = fs::remove_dir_all(&self.0);
@@ -60,11 +60,20 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts it in the calling thread's network namespace; its output goes to a file in the directory.
-    pub(super) fn start(name: &'static str, mut command: Command, folder: &Folder) -> Result<Self, Error> {
-        let log = folder.path().join("said");
-        let said = File::create(&log).map_err(Error::io(format!("keep what {name} says")))?;
-        let again = said.try_clone().map_err(Error::io(format!("keep what {name} says")))?;
-        command.stdin(Stdio::null()).stdout(said).stderr(again).process_group(0).env("HOME", folder.path());
+    pub(super) fn start(
+        name: &'static str,
+        mut command: Command,
+        directory: &RunDirectory,
+    ) -> Result<Self, Error> {
+        let log = directory.path().join("said");
+        let reported = File::create(&log).map_err(Error::io(format!("keep what {name} says")))?;
+        let again = reported.try_clone().map_err(Error::io(format!("keep what {name} says")))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(reported)
+            .stderr(again)
+            .process_group(0)
+            .env("HOME", directory.path());
         // SAFETY: between fork and exec only prctl is called, which is safe there and takes no pointer.
         unsafe {
             command.pre_exec(|| {
@@ -88,7 +97,7 @@ impl Process {
     #[expect(clippy::disallowed_methods, reason = "others' programs have no descriptor that could be polled")]
     pub(super) fn wait_until(
         &mut self,
-        patience: Duration,
+        timeout: Duration,
         clock: Clock,
         mut is_so: impl FnMut(&mut Self) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
@@ -97,7 +106,7 @@ impl Process {
             if is_so(self)? {
                 return Ok(true);
             }
-            if clock.now().since(begin) > patience {
+            if clock.now().since(begin) > timeout {
                 return Ok(false);
             }
             thread::sleep(std::time::Duration::from_millis(1));
@@ -106,9 +115,15 @@ impl Process {
 
     /// Last line of its output, for users.
     pub(super) fn last_words(&self) -> String {
-        let said = fs::read(&self.log).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said).into_owned();
-        said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned()
+        let reported = fs::read(&self.log).unwrap_or_default();
+        let reported = String::from_utf8_lossy(&reported).into_owned();
+        reported
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or("it said nothing")
+            .trim()
+            .to_owned()
     }
 }
 

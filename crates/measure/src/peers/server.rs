@@ -18,19 +18,19 @@ use scenario::Programs;
 use testbed::clock::Clock;
 use wire::Duration;
 
-use super::process::{Folder, Process};
-use super::{Found, ServerProgram};
+use super::process::{Process, RunDirectory};
+use super::{InstalledProgram, ServerProgram};
 use crate::Error;
 
 /// Modification time of the files: 24 June 1997, in seconds since 1970.
 const WRITTEN: u64 = 867_110_400;
 const WRITTEN_TEXT: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
 /// Maximum time for a server to start listening.
-const PATIENCE: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Settings of a server, apart from its files.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ServerSettings {
     /// Settings of the scenario.
     pub(crate) programs: Programs,
     /// Whether it must require validation of its files: browsers consider those of 1997 fresh.
@@ -39,15 +39,15 @@ pub(crate) struct Told {
 
 /// A server that listens.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningServer {
     // In this order: the program ends before its files are removed.
     process: Process,
-    folder: Folder,
+    directory: RunDirectory,
 }
 
 impl ServerProgram {
     /// Finds the program, and checks that it supports the scenario's settings.
-    pub(crate) fn found(self, programs: &Programs, processing: Duration) -> Result<Found, Error> {
+    pub(crate) fn found(self, programs: &Programs, processing: Duration) -> Result<InstalledProgram, Error> {
         let Programs {
             server_head, server_buffer, server_close, server_requests, nagle, send_buffer, ..
         } = programs;
@@ -91,37 +91,37 @@ impl ServerProgram {
     }
 }
 
-impl Running {
+impl RunningServer {
     /// Starts `program` in the calling thread's network namespace; returns when it listens.
     pub(crate) fn start(
         program: ServerProgram,
-        found: &Found,
+        found: &InstalledProgram,
         address: SocketAddr,
         site: &Site,
-        told: Told,
+        settings: ServerSettings,
         clock: Clock,
     ) -> Result<Self, Error> {
-        let folder = Folder::new()?;
-        write_page(&folder, site)?;
-        let command = command(program, found, address, &folder, told)?;
-        let mut process = Process::start(program.name(), command, &folder)?;
-        let listens = process.wait_until(PATIENCE, clock, |process| {
+        let directory = RunDirectory::new()?;
+        write_page(&directory, site)?;
+        let command = command(program, found, address, &directory, settings)?;
+        let mut process = Process::start(program.name(), command, &directory)?;
+        let listens = process.wait_until(START_TIMEOUT, clock, |process| {
             Ok(process.ended()?.is_some() || listens(address.port()))
         })?;
         if !listens || process.ended()?.is_some() {
             let what = format!("{program} did not begin to listen: {}", process.last_words());
             return Err(Error::Run { number: 1, what });
         }
-        Ok(Self { process, folder })
+        Ok(Self { process, directory })
     }
 
     /// Waits for `settling`, then ends it; an error if it had ended by itself.
     pub(crate) fn stop(self, settling: Duration, clock: Clock) -> Result<(), Error> {
-        let Self { mut process, folder } = self;
+        let Self { mut process, directory } = self;
         process.wait_until(settling, clock, |process| Ok(process.ended()?.is_some()))?;
         let ended = process.ended()?;
         let words = process.last_words();
-        drop((process, folder));
+        drop((process, directory));
         match ended {
             None => Ok(()),
             Some(status) => {
@@ -133,8 +133,8 @@ impl Running {
 
 /// Writes the objects as files, by the names that our own server gives them; a document whose name does not
 /// say that it is HTML also gets one that does.
-fn write_page(folder: &Folder, site: &Site) -> Result<(), Error> {
-    let root = folder.path().join("page");
+fn write_page(directory: &RunDirectory, site: &Site) -> Result<(), Error> {
+    let root = directory.path().join("page");
     let written = SystemTime::UNIX_EPOCH + Elapsed::from_secs(WRITTEN);
     let files = site.files().map(|(path, object)| (place_of(path), object));
     let document = site.objects().next().map(|document| (Some(DOCUMENT.to_owned()), document));
@@ -162,21 +162,23 @@ pub(super) const DOCUMENT: &str = "0.html";
 
 fn command(
     program: ServerProgram,
-    found: &Found,
+    found: &InstalledProgram,
     address: SocketAddr,
-    folder: &Folder,
-    told: Told,
+    directory: &RunDirectory,
+    settings: ServerSettings,
 ) -> Result<Command, Error> {
-    let root = folder.path().join("page");
+    let root = directory.path().join("page");
     let mut command = Command::new(&found.path);
     match program {
         ServerProgram::Ours => {}
         ServerProgram::Nginx => {
-            let file = folder.write("nginx.conf", nginx(folder.path(), address, told).as_bytes())?;
-            command.arg("-p").arg(folder.path()).arg("-c").arg(file);
+            let file =
+                directory.write("nginx.conf", nginx(directory.path(), address, settings).as_bytes())?;
+            command.arg("-p").arg(directory.path()).arg("-c").arg(file);
         }
         ServerProgram::Apache => {
-            let file = folder.write("apache.conf", apache(folder.path(), address, told).as_bytes())?;
+            let file =
+                directory.write("apache.conf", apache(directory.path(), address, settings).as_bytes())?;
             command.arg("-X").arg("-f").arg(file);
         }
         ServerProgram::Caddy => {
@@ -202,30 +204,30 @@ fn command(
 
 /// The default configuration, except for the laboratory's needs: one process, no log, and the scenario's
 /// Nagle setting.
-fn nginx(folder: &Path, address: SocketAddr, told: Told) -> String {
-    let Told { programs, is_asked_about } = told;
-    let folder = folder.display();
+fn nginx(directory: &Path, address: SocketAddr, settings: ServerSettings) -> String {
+    let ServerSettings { programs, is_asked_about } = settings;
+    let directory = directory.display();
     let nodelay = if programs.nagle == Some(true) { "off" } else { "on" };
     let requests = programs.server_requests.map_or(1_000_000, |requests| requests.get());
     let mut text = format!(
-        "daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/said warn;\n\
+        "daemon off; master_process off; worker_processes 1; pid {directory}/pid; error_log {directory}/said warn;\n\
          events {{ worker_connections 1024; }}\n\
          http {{\n  access_log off; sendfile on; tcp_nodelay {nodelay};\n  keepalive_timeout 600s; keepalive_requests \
          {requests};\n  types {{ text/html html htm; text/css css; text/javascript js mjs; image/svg+xml svg; \
          image/png png; image/jpeg jpg jpeg; image/webp webp; }} default_type image/gif;\n"
     );
     for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
-        writeln!(text, "  {name}_temp_path {folder}/{name};").expect("a String takes anything");
+        writeln!(text, "  {name}_temp_path {directory}/{name};").expect("a String takes anything");
     }
     let fresh = if is_asked_about { "add_header Cache-Control no-cache; " } else { "" };
     text + &format!(
-        "  server {{ listen {address}; root {folder}/page; {fresh}location = /0 {{ default_type text/html; }} }}\n}}\n"
+        "  server {{ listen {address}; root {directory}/page; {fresh}location = /0 {{ default_type text/html; }} }}\n}}\n"
     )
 }
 
-fn apache(folder: &Path, address: SocketAddr, told: Told) -> String {
-    let Told { programs, is_asked_about } = told;
-    let folder = folder.display();
+fn apache(directory: &Path, address: SocketAddr, settings: ServerSettings) -> String {
+    let ServerSettings { programs, is_asked_about } = settings;
+    let directory = directory.display();
     let requests = programs.server_requests.map_or(0, |requests| requests.get());
     let modules = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"];
     let modules = modules.into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("modules");
@@ -235,12 +237,12 @@ fn apache(folder: &Path, address: SocketAddr, told: Told) -> String {
         String::new()
     };
     format!(
-        "ServerRoot {folder}\nServerName server\nListen {address}\nPidFile {folder}/pid\nErrorLog {folder}/said\n\
+        "ServerRoot {directory}\nServerName server\nListen {address}\nPidFile {directory}/pid\nErrorLog {directory}/said\n\
          LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
          LoadModule authz_core_module {modules}/mod_authz_core.so\n\
-         Mutex file:{folder}\nDefaultRuntimeDir {folder}\n\
+         Mutex file:{directory}\nDefaultRuntimeDir {directory}\n\
          <IfModule unixd_module>\nUser nobody\nGroup nogroup\n</IfModule>\n\
-         DocumentRoot {folder}/page\n<Directory {folder}/page>\nRequire all granted\nForceType image/gif\n\
+         DocumentRoot {directory}/page\n<Directory {directory}/page>\nRequire all granted\nForceType image/gif\n\
          <Files \"0\">\nForceType text/html\n</Files>\n<Files \"*.htm*\">\nForceType text/html\n</Files>\n\
          <Files \"*.css\">\nForceType text/css\n</Files>\n<Files \"*.js\">\nForceType text/javascript\n</Files>\n</Directory>\n\
          KeepAlive On\nKeepAliveTimeout 600\nMaxKeepAliveRequests {requests}\n{fresh}"

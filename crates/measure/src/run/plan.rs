@@ -5,7 +5,7 @@
 use std::num::NonZeroU16;
 
 use http1::message::WritePolicy;
-use http1::server::{Patience, ServerConfig};
+use http1::server::{ConnectionTimeouts, ServerConfig};
 use pageload::robot::{Pipelining, Plan, Shape};
 use scenario::page::contents::HOST;
 use scenario::programs::Validation;
@@ -89,9 +89,9 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
     } = programs;
     let times = [client_setup, client_think, client_reading, server_setup, server_write];
     if times.iter().any(|time| time.is_some_and(|time| time > Duration::ZERO)) {
-        let said = programs.described().unwrap_or_default();
+        let reported = programs.described().unwrap_or_default();
         return Err(unsuited(
-            &format!("a time that its programs are to take ({said})"),
+            &format!("a time that its programs are to take ({reported})"),
             "use --processing, which it honours, or --engine simulate",
         ));
     }
@@ -100,12 +100,12 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
 
 /// Refuses settings that only our own client supports.
 pub(super) fn only_ours(programs: &Programs, client: ClientProgram) -> Result<(), Error> {
-    let told = [
+    let reported = [
         ("first bytes", programs.client_first_bytes.is_some()),
         ("a validation method", programs.client_validation.is_some()),
         ("codings", programs.client_codings.is_some()),
     ];
-    match told.iter().find(|(_, is_said)| *is_said) {
+    match reported.iter().find(|(_, is_said)| *is_said) {
         Some((what, _)) if client != ClientProgram::Ours => {
             Err(unsuited(&format!("{what} set for {}", client.name()), "use --client ours"))
         }
@@ -133,14 +133,14 @@ pub(super) fn validate(
     Ok(())
 }
 
-pub(super) fn config(programs: &Programs, shape: Shape, patience: Patience) -> ServerConfig {
-    let ServerConfig { limits, writes: _, requests, closing, patience: _ } = ServerConfig::default();
+pub(super) fn config(programs: &Programs, shape: Shape, timeout: ConnectionTimeouts) -> ServerConfig {
+    let ServerConfig { limits, writes: _, requests, closing, timeout: _ } = ServerConfig::default();
     ServerConfig {
         limits,
         writes: programs.writes(writes(shape)),
         requests: programs.server_requests.or(requests),
         closing: programs.server_close.unwrap_or(closing),
-        patience,
+        timeout,
     }
 }
 

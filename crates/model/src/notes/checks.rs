@@ -20,7 +20,7 @@ pub(crate) fn notes(
     datagram: &Datagram,
     exchanges: &[Exchange],
 ) -> Vec<Note> {
-    let kind = Kind::of(scenario.protocol);
+    let kind = ProtocolProperty::of(scenario.protocol);
     [
         one_request_at_a_time(scenario, kind),
         several(scenario, kind),
@@ -31,7 +31,7 @@ pub(crate) fn notes(
         loss(scenario),
         jitter(scenario),
         reordering(scenario),
-        scenario.programs.described().map(|said| Note::Programs { said }),
+        scenario.programs.described().map(|sentence| Note::Programs { sentence }),
         modem(scenario),
         duplication(scenario),
         short_queue(scenario, path, exchanges),
@@ -47,7 +47,7 @@ pub(crate) fn notes(
 
 /// Properties of a protocol that the notes depend on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ProtocolProperty {
     /// Not a protocol at all.
     Bound,
     /// A connection for every object.
@@ -64,7 +64,7 @@ enum Kind {
     Mixed,
 }
 
-impl Kind {
+impl ProtocolProperty {
     const fn of(protocol: Protocol) -> Self {
         match protocol {
             Protocol::Minimum => Self::Bound,
@@ -78,13 +78,17 @@ impl Kind {
     }
 }
 
-fn one_request_at_a_time(scenario: &Scenario, kind: Kind) -> Option<Note> {
+fn one_request_at_a_time(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
     let objects = scenario.page.objects.len();
     let connections = match kind {
-        Kind::Separate if scenario.client.parallel <= 1 => 1,
-        Kind::Kept => 1,
-        Kind::Several => parallel::connections(&scenario.client, objects),
-        Kind::Bound | Kind::Separate | Kind::Pipelined | Kind::Forgetful | Kind::Mixed => return None,
+        ProtocolProperty::Separate if scenario.client.parallel <= 1 => 1,
+        ProtocolProperty::Kept => 1,
+        ProtocolProperty::Several => parallel::connections(&scenario.client, objects),
+        ProtocolProperty::Bound
+        | ProtocolProperty::Separate
+        | ProtocolProperty::Pipelined
+        | ProtocolProperty::Forgetful
+        | ProtocolProperty::Mixed => return None,
     };
     let waits = (objects as u64).div_ceil(connections).saturating_sub(1);
     let broken = scenario.client.requests == Requests::Independent && waits > 0;
@@ -92,34 +96,44 @@ fn one_request_at_a_time(scenario: &Scenario, kind: Kind) -> Option<Note> {
 }
 
 /// For other kinds, several connections are refused.
-fn several(scenario: &Scenario, kind: Kind) -> Option<Note> {
+fn several(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
     let objects = scenario.page.objects.len();
     let connections = match kind {
-        Kind::Separate => u64::from(scenario.client.parallel).min(objects as u64),
-        Kind::Several => parallel::connections(&scenario.client, objects),
-        Kind::Bound | Kind::Kept | Kind::Pipelined | Kind::Forgetful | Kind::Mixed => return None,
+        ProtocolProperty::Separate => u64::from(scenario.client.parallel).min(objects as u64),
+        ProtocolProperty::Several => parallel::connections(&scenario.client, objects),
+        ProtocolProperty::Bound
+        | ProtocolProperty::Kept
+        | ProtocolProperty::Pipelined
+        | ProtocolProperty::Forgetful
+        | ProtocolProperty::Mixed => return None,
     };
     if connections <= 1 {
         return None;
     }
     match (kind, scenario.client.requests) {
-        (Kind::Separate, Requests::Dependent) => Some(Note::ParallelUnused { protocol: scenario.protocol }),
+        (ProtocolProperty::Separate, Requests::Dependent) => {
+            Some(Note::ParallelUnused { protocol: scenario.protocol })
+        }
         _ => Some(Note::ParallelApproximated { connections }),
     }
 }
 
-fn warmth(scenario: &Scenario, kind: Kind) -> Option<Note> {
+fn warmth(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
     match (scenario.client.connection, kind) {
-        (Connection::Cold, _) | (Connection::Warm, Kind::Bound) => None,
-        (Connection::Warm, Kind::Separate | Kind::Forgetful) => {
+        (Connection::Cold, _) | (Connection::Warm, ProtocolProperty::Bound) => None,
+        (Connection::Warm, ProtocolProperty::Separate | ProtocolProperty::Forgetful) => {
             Some(Note::NothingKept { protocol: scenario.protocol })
         }
-        (Connection::Warm, Kind::Kept | Kind::Several | Kind::Pipelined | Kind::Mixed) => {
-            match scenario.stack.idle {
-                Idle::Restarted => Some(Note::WindowRestarts),
-                Idle::Kept | Idle::Paced => None,
-            }
-        }
+        (
+            Connection::Warm,
+            ProtocolProperty::Kept
+            | ProtocolProperty::Several
+            | ProtocolProperty::Pipelined
+            | ProtocolProperty::Mixed,
+        ) => match scenario.stack.idle {
+            Idle::Restarted => Some(Note::WindowRestarts),
+            Idle::Kept | Idle::Paced => None,
+        },
     }
 }
 
@@ -131,10 +145,12 @@ fn window_not_open(
     datagram: &Datagram,
     exchanges: &[Exchange],
 ) -> Option<Note> {
-    let over_tcp: Vec<&Exchange> = match Kind::of(scenario.protocol) {
-        Kind::Bound | Kind::Separate | Kind::Forgetful => return None,
-        Kind::Kept | Kind::Several | Kind::Pipelined => exchanges.iter().collect(),
-        Kind::Mixed => exchanges.iter().filter(|exchange| !datagram.fits(exchange)).collect(),
+    let over_tcp: Vec<&Exchange> = match ProtocolProperty::of(scenario.protocol) {
+        ProtocolProperty::Bound | ProtocolProperty::Separate | ProtocolProperty::Forgetful => return None,
+        ProtocolProperty::Kept | ProtocolProperty::Several | ProtocolProperty::Pipelined => {
+            exchanges.iter().collect()
+        }
+        ProtocolProperty::Mixed => exchanges.iter().filter(|exchange| !datagram.fits(exchange)).collect(),
     };
     let (first, later) = over_tcp.split_first()?;
     let window = start.window_after(path, first.reply);
@@ -144,10 +160,19 @@ fn window_not_open(
     broken.then_some(Note::WindowNotOpen { window, to_fill, matters: needed > window })
 }
 
-fn window_limited(scenario: &Scenario, path: &Path, kind: Kind, exchanges: &[Exchange]) -> Option<Note> {
+fn window_limited(
+    scenario: &Scenario,
+    path: &Path,
+    kind: ProtocolProperty,
+    exchanges: &[Exchange],
+) -> Option<Note> {
     let over_tcp = match kind {
-        Kind::Bound | Kind::Forgetful => false,
-        Kind::Separate | Kind::Kept | Kind::Several | Kind::Pipelined | Kind::Mixed => true,
+        ProtocolProperty::Bound | ProtocolProperty::Forgetful => false,
+        ProtocolProperty::Separate
+        | ProtocolProperty::Kept
+        | ProtocolProperty::Several
+        | ProtocolProperty::Pipelined
+        | ProtocolProperty::Mixed => true,
     };
     let window = largest_window(&scenario.stack)?;
     let to_fill = path.window_to_fill();
@@ -168,12 +193,17 @@ fn largest_window(stack: &Stack) -> Option<Bytes> {
     }
 }
 
-fn beyond_threshold(path: &Path, start: &SlowStart, kind: Kind, exchanges: &[Exchange]) -> Option<Note> {
+fn beyond_threshold(
+    path: &Path,
+    start: &SlowStart,
+    kind: ProtocolProperty,
+    exchanges: &[Exchange],
+) -> Option<Note> {
     let ssthresh = start.ssthresh?;
     let threshold = ssthresh.pieces_of(path.mss);
     let beyond = path.window_to_fill() > threshold
         && exchanges.iter().any(|exchange| exchange.reply.pieces_of(path.mss) > threshold);
-    (kind != Kind::Bound && beyond).then_some(Note::BeyondThreshold { ssthresh })
+    (kind != ProtocolProperty::Bound && beyond).then_some(Note::BeyondThreshold { ssthresh })
 }
 
 fn either(scenario: &Scenario, befalls: impl Fn(&Direction) -> bool) -> bool {
@@ -228,7 +258,7 @@ fn fragmented(scenario: &Scenario, path: &Path, datagram: &Datagram, exchanges: 
         datagram.fits(exchange)
             && exchange.reply + datagram.response_head + Datagram::RESPONSE_HEADER > path.mss
     });
-    (Kind::of(scenario.protocol) == Kind::Mixed && fragmented)
+    (ProtocolProperty::of(scenario.protocol) == ProtocolProperty::Mixed && fragmented)
         .then_some(Note::Fragmented { limit: datagram.limit, mss: path.mss })
 }
 

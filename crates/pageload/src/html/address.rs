@@ -13,7 +13,7 @@ pub struct Base {
 }
 
 /// Maximum length of a path: servers need not accept longer ones (RFC 9112, section 3).
-const PATH_MOST: usize = 8_000;
+const MAX_PATH_BYTES: usize = 8_000;
 
 impl Base {
     /// Base of a document with this path, with query, on this host.
@@ -36,7 +36,7 @@ impl Base {
     /// another host or to the document itself, or one longer than 8,000 bytes.
     pub fn resolve(&self, reference: &[u8]) -> Option<String> {
         match self.target(&trimmed(reference)) {
-            Target::Here(path) if path.len() <= PATH_MOST => String::from_utf8(path).ok(),
+            Target::Here(path) if path.len() <= MAX_PATH_BYTES => String::from_utf8(path).ok(),
             Target::Here(_) | Target::Document | Target::Elsewhere => None,
         }
     }
@@ -135,12 +135,12 @@ fn normal(base: &[u8], reference: &[u8]) -> Vec<u8> {
     let (path, query) = split_query(reference);
     let (base_path, _) = split_query(base);
     let mut out = Vec::new();
-    let folder_end = base_path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-    let folder = base_path.get(..folder_end).unwrap_or_default();
+    let directory_end = base_path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let directory = base_path.get(..directory_end).unwrap_or_default();
     match path.first() {
         None => segments(base_path, &mut out),
         Some(b'/' | b'\\') => segments(path, &mut out),
-        Some(_) => segments(&[folder, path].concat(), &mut out),
+        Some(_) => segments(&[directory, path].concat(), &mut out),
     }
     if let Some(query) = query {
         out.push(b'?');
@@ -156,28 +156,28 @@ fn split_query(reference: &[u8]) -> (&[u8], Option<&[u8]>) {
 
 /// Appends an absolute path without dot segments (RFC 3986, section 5.2.4).
 fn segments(path: &[u8], out: &mut Vec<u8>) {
-    let mut kept: Vec<&[u8]> = Vec::new();
+    let mut retained: Vec<&[u8]> = Vec::new();
     let relative = if let [b'/' | b'\\', rest @ ..] = path { rest } else { path };
-    let mut is_folder = false;
+    let mut is_directory = false;
     for segment in relative.split(|byte| b"/\\".contains(byte)) {
-        is_folder = true;
+        is_directory = true;
         match segment {
             b"." => {}
-            b".." => drop(kept.pop()),
+            b".." => drop(retained.pop()),
             _ => {
-                is_folder = false;
-                kept.push(segment);
+                is_directory = false;
+                retained.push(segment);
             }
         }
     }
-    if is_folder {
-        kept.push(b"");
+    if is_directory {
+        retained.push(b"");
     }
-    for segment in &kept {
+    for segment in &retained {
         out.push(b'/');
         segment.iter().for_each(|byte| encode(*byte, out));
     }
-    if kept.is_empty() {
+    if retained.is_empty() {
         out.push(b'/');
     }
 }

@@ -8,7 +8,7 @@ use super::entity;
 /// Tokeniser of a document; reports each start tag when it ends.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
-    at: At,
+    at: TokenizerState,
     tag: Tag,
     /// Bytes of the current name.
     name: Vec<u8>,
@@ -25,17 +25,17 @@ pub(super) struct Tag {
     attributes: Vec<(&'static [u8], Vec<u8>)>,
 }
 
-/// Attributes that are stored; every name of an attribute or element is shorter than [`NAME_MOST`].
+/// Attributes that are stored; every name of an attribute or element is shorter than [`MAX_NAME_BYTES`].
 const ATTRIBUTES: [&[u8]; 8] =
     [b"src", b"href", b"rel", b"type", b"background", b"data", b"poster", b"xlink:href"];
 /// Maximum length of a name; longer ones are irrelevant.
-const NAME_MOST: usize = 16;
+const MAX_NAME_BYTES: usize = 16;
 /// Maximum length of a value: servers need not accept such a path (RFC 9112, section 3).
-const VALUE_MOST: usize = 8_000;
+const MAX_VALUE_BYTES: usize = 8_000;
 
 /// State of the tokeniser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum At {
+enum TokenizerState {
     #[default]
     Text,
     /// After `<`.
@@ -100,7 +100,7 @@ impl Tokens {
     pub(super) fn take(&mut self, bytes: &[u8], mut ended: impl FnMut(&Tag)) {
         let mut rest = bytes;
         while let Some((byte, behind)) = rest.split_first() {
-            if self.at == At::Text && *byte != b'<' {
+            if self.at == TokenizerState::Text && *byte != b'<' {
                 // Most of a document is text: there is nothing to do before the next tag.
                 let text = rest.iter().position(|byte| *byte == b'<').unwrap_or(rest.len());
                 rest = rest.get(text..).unwrap_or_default();
@@ -113,144 +113,150 @@ impl Tokens {
 
     /// Number of bytes stored.
     #[cfg(test)]
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn retained(&self) -> usize {
         let values = self.tag.attributes.iter().map(|(_, value)| value.capacity());
         self.tag.name.capacity() + self.name.capacity() + self.value.capacity() + values.sum::<usize>()
     }
 
-    fn step(&mut self, byte: u8, ended: &mut impl FnMut(&Tag)) -> At {
+    fn step(&mut self, byte: u8, ended: &mut impl FnMut(&Tag)) -> TokenizerState {
         match (self.at, byte) {
-            (At::Text, b'<') => At::Less,
-            (At::Text, _) => At::Text,
-            (At::Less, b'/') => At::LessSlash,
-            (At::Less, b'!') => At::Bang,
-            (At::Less, b'?') => At::Bogus,
-            (At::Less, b'<') => At::Less,
-            (At::Less, _) if byte.is_ascii_alphabetic() => self.open(byte),
-            (At::Less, _) => At::Text,
-            (At::LessSlash, b'>') => At::Text,
-            (At::LessSlash, _) if byte.is_ascii_alphabetic() => At::EndTag,
-            (At::LessSlash, _) => At::Bogus,
-            (At::TagName, b'>') => self.end(ended),
-            (At::TagName, b'/') => At::BeforeName,
-            (At::TagName, _) if is_space(byte) => At::BeforeName,
-            (At::TagName, _) => {
-                keep(&mut self.tag.name, byte.to_ascii_lowercase(), NAME_MOST);
-                At::TagName
+            (TokenizerState::Text, b'<') => TokenizerState::Less,
+            (TokenizerState::Text, _) => TokenizerState::Text,
+            (TokenizerState::Less, b'/') => TokenizerState::LessSlash,
+            (TokenizerState::Less, b'!') => TokenizerState::Bang,
+            (TokenizerState::Less, b'?') => TokenizerState::Bogus,
+            (TokenizerState::Less, b'<') => TokenizerState::Less,
+            (TokenizerState::Less, _) if byte.is_ascii_alphabetic() => self.open(byte),
+            (TokenizerState::Less, _) => TokenizerState::Text,
+            (TokenizerState::LessSlash, b'>') => TokenizerState::Text,
+            (TokenizerState::LessSlash, _) if byte.is_ascii_alphabetic() => TokenizerState::EndTag,
+            (TokenizerState::LessSlash, _) => TokenizerState::Bogus,
+            (TokenizerState::TagName, b'>') => self.end(ended),
+            (TokenizerState::TagName, b'/') => TokenizerState::BeforeName,
+            (TokenizerState::TagName, _) if is_space(byte) => TokenizerState::BeforeName,
+            (TokenizerState::TagName, _) => {
+                keep(&mut self.tag.name, byte.to_ascii_lowercase(), MAX_NAME_BYTES);
+                TokenizerState::TagName
             }
-            (At::BeforeName, b'>') => self.end(ended),
-            (At::BeforeName, b'/') => At::BeforeName,
-            (At::BeforeName, _) if is_space(byte) => At::BeforeName,
-            (At::BeforeName, _) => self.begin_name(byte),
-            (At::Name, b'=') => At::BeforeValue,
-            (At::Name, b'>') => self.end(ended),
-            (At::Name, b'/') => At::BeforeName,
-            (At::Name, _) if is_space(byte) => At::AfterName,
-            (At::Name, _) => {
-                keep(&mut self.name, byte.to_ascii_lowercase(), NAME_MOST);
-                At::Name
+            (TokenizerState::BeforeName, b'>') => self.end(ended),
+            (TokenizerState::BeforeName, b'/') => TokenizerState::BeforeName,
+            (TokenizerState::BeforeName, _) if is_space(byte) => TokenizerState::BeforeName,
+            (TokenizerState::BeforeName, _) => self.begin_name(byte),
+            (TokenizerState::Name, b'=') => TokenizerState::BeforeValue,
+            (TokenizerState::Name, b'>') => self.end(ended),
+            (TokenizerState::Name, b'/') => TokenizerState::BeforeName,
+            (TokenizerState::Name, _) if is_space(byte) => TokenizerState::AfterName,
+            (TokenizerState::Name, _) => {
+                keep(&mut self.name, byte.to_ascii_lowercase(), MAX_NAME_BYTES);
+                TokenizerState::Name
             }
-            (At::AfterName, b'=') => At::BeforeValue,
-            (At::AfterName, b'>') => self.end(ended),
-            (At::AfterName, b'/') => At::BeforeName,
-            (At::AfterName, _) if is_space(byte) => At::AfterName,
-            (At::AfterName, _) => self.begin_name(byte),
-            (At::BeforeValue, b'"' | b'\'') => At::Quoted(byte),
-            (At::BeforeValue, b'>') => self.end(ended),
-            (At::BeforeValue, _) if is_space(byte) => At::BeforeValue,
-            (At::Quoted(quote), _) if byte == quote => {
+            (TokenizerState::AfterName, b'=') => TokenizerState::BeforeValue,
+            (TokenizerState::AfterName, b'>') => self.end(ended),
+            (TokenizerState::AfterName, b'/') => TokenizerState::BeforeName,
+            (TokenizerState::AfterName, _) if is_space(byte) => TokenizerState::AfterName,
+            (TokenizerState::AfterName, _) => self.begin_name(byte),
+            (TokenizerState::BeforeValue, b'"' | b'\'') => TokenizerState::Quoted(byte),
+            (TokenizerState::BeforeValue, b'>') => self.end(ended),
+            (TokenizerState::BeforeValue, _) if is_space(byte) => TokenizerState::BeforeValue,
+            (TokenizerState::Quoted(quote), _) if byte == quote => {
                 self.attribute();
-                At::BeforeName
+                TokenizerState::BeforeName
             }
-            (At::Quoted(quote), _) => {
+            (TokenizerState::Quoted(quote), _) => {
                 self.keep_value(byte);
-                At::Quoted(quote)
+                TokenizerState::Quoted(quote)
             }
-            (At::Unquoted, b'>') => {
+            (TokenizerState::Unquoted, b'>') => {
                 self.attribute();
                 self.end(ended)
             }
-            (At::Unquoted, _) if is_space(byte) => {
+            (TokenizerState::Unquoted, _) if is_space(byte) => {
                 self.attribute();
-                At::BeforeName
+                TokenizerState::BeforeName
             }
-            (At::BeforeValue | At::Unquoted, _) => {
+            (TokenizerState::BeforeValue | TokenizerState::Unquoted, _) => {
                 self.keep_value(byte);
-                At::Unquoted
+                TokenizerState::Unquoted
             }
-            (At::EndTag | At::Bogus, b'>') => At::Text,
-            (At::EndTag, b'"' | b'\'') => At::EndTagQuoted(byte),
-            (At::EndTag, _) => At::EndTag,
-            (At::EndTagQuoted(quote), _) if byte == quote => At::EndTag,
-            (At::EndTagQuoted(quote), _) => At::EndTagQuoted(quote),
-            (At::Bang, b'-') => At::BangDash,
-            (At::Bang | At::BangDash, b'>') => At::Text,
-            (At::BangDash, b'-') => At::Comment(Dashes::Start),
-            (At::Bang | At::BangDash | At::Bogus, _) => At::Bogus,
-            (At::Comment(dashes), _) => dashes.step(byte),
-            (At::Raw(end), _) => self.raw(end, byte),
+            (TokenizerState::EndTag | TokenizerState::Bogus, b'>') => TokenizerState::Text,
+            (TokenizerState::EndTag, b'"' | b'\'') => TokenizerState::EndTagQuoted(byte),
+            (TokenizerState::EndTag, _) => TokenizerState::EndTag,
+            (TokenizerState::EndTagQuoted(quote), _) if byte == quote => TokenizerState::EndTag,
+            (TokenizerState::EndTagQuoted(quote), _) => TokenizerState::EndTagQuoted(quote),
+            (TokenizerState::Bang, b'-') => TokenizerState::BangDash,
+            (TokenizerState::Bang | TokenizerState::BangDash, b'>') => TokenizerState::Text,
+            (TokenizerState::BangDash, b'-') => TokenizerState::Comment(Dashes::Start),
+            (TokenizerState::Bang | TokenizerState::BangDash | TokenizerState::Bogus, _) => {
+                TokenizerState::Bogus
+            }
+            (TokenizerState::Comment(dashes), _) => dashes.step(byte),
+            (TokenizerState::Raw(end), _) => self.raw(end, byte),
         }
     }
 
     /// Begins a start tag with this byte.
-    fn open(&mut self, byte: u8) -> At {
+    fn open(&mut self, byte: u8) -> TokenizerState {
         self.tag.name.clear();
         self.tag.attributes.clear();
         self.tag.name.push(byte.to_ascii_lowercase());
-        At::TagName
+        TokenizerState::TagName
     }
 
-    fn begin_name(&mut self, byte: u8) -> At {
+    fn begin_name(&mut self, byte: u8) -> TokenizerState {
         self.name.clear();
         self.value.clear();
         self.name.push(byte.to_ascii_lowercase());
-        At::Name
+        TokenizerState::Name
     }
 
     fn keep_value(&mut self, byte: u8) {
         if ATTRIBUTES.contains(&self.name.as_slice()) {
-            keep(&mut self.value, byte, VALUE_MOST);
+            keep(&mut self.value, byte, MAX_VALUE_BYTES);
         }
     }
 
     /// Ends an attribute with a value: it is stored if it is relevant, and is the first of its name.
     fn attribute(&mut self) {
         let Some(name) = ATTRIBUTES.into_iter().find(|name| *name == self.name) else { return };
-        if self.value.len() <= VALUE_MOST && self.tag.attributes.iter().all(|(before, _)| *before != name) {
+        if self.value.len() <= MAX_VALUE_BYTES
+            && self.tag.attributes.iter().all(|(before, _)| *before != name)
+        {
             self.tag.attributes.push((name, self.value.clone()));
         }
     }
 
-    fn end(&mut self, ended: &mut impl FnMut(&Tag)) -> At {
+    fn end(&mut self, ended: &mut impl FnMut(&Tag)) -> TokenizerState {
         ended(&self.tag);
-        if RAW.contains(&self.tag.name()) { At::Raw(RawEnd::None) } else { At::Text }
+        if RAW.contains(&self.tag.name()) { TokenizerState::Raw(RawEnd::None) } else { TokenizerState::Text }
     }
 
-    fn raw(&self, end: RawEnd, byte: u8) -> At {
+    fn raw(&self, end: RawEnd, byte: u8) -> TokenizerState {
         let name = self.tag.name();
         match (end, byte) {
-            (_, b'<') => At::Raw(RawEnd::Less),
-            (RawEnd::Less, b'/') => At::Raw(RawEnd::Name(0)),
-            (RawEnd::Name(read), b'>') if read == name.len() => At::Text,
-            (RawEnd::Name(read), _) if read == name.len() && (is_space(byte) || byte == b'/') => At::EndTag,
-            (RawEnd::Name(read), _) if name.get(read) == Some(&byte.to_ascii_lowercase()) => {
-                At::Raw(RawEnd::Name(read + 1))
+            (_, b'<') => TokenizerState::Raw(RawEnd::Less),
+            (RawEnd::Less, b'/') => TokenizerState::Raw(RawEnd::Name(0)),
+            (RawEnd::Name(read), b'>') if read == name.len() => TokenizerState::Text,
+            (RawEnd::Name(read), _) if read == name.len() && (is_space(byte) || byte == b'/') => {
+                TokenizerState::EndTag
             }
-            (RawEnd::None | RawEnd::Less | RawEnd::Name(_), _) => At::Raw(RawEnd::None),
+            (RawEnd::Name(read), _) if name.get(read) == Some(&byte.to_ascii_lowercase()) => {
+                TokenizerState::Raw(RawEnd::Name(read + 1))
+            }
+            (RawEnd::None | RawEnd::Less | RawEnd::Name(_), _) => TokenizerState::Raw(RawEnd::None),
         }
     }
 }
 
 impl Dashes {
-    fn step(self, byte: u8) -> At {
+    fn step(self, byte: u8) -> TokenizerState {
         match (self, byte) {
-            (Self::Start | Self::StartDash | Self::Two | Self::Bang, b'>') => At::Text,
-            (Self::Start, b'-') => At::Comment(Self::StartDash),
-            (Self::None | Self::Bang, b'-') => At::Comment(Self::One),
-            (Self::StartDash | Self::One | Self::Two, b'-') => At::Comment(Self::Two),
-            (Self::Two, b'!') => At::Comment(Self::Bang),
+            (Self::Start | Self::StartDash | Self::Two | Self::Bang, b'>') => TokenizerState::Text,
+            (Self::Start, b'-') => TokenizerState::Comment(Self::StartDash),
+            (Self::None | Self::Bang, b'-') => TokenizerState::Comment(Self::One),
+            (Self::StartDash | Self::One | Self::Two, b'-') => TokenizerState::Comment(Self::Two),
+            (Self::Two, b'!') => TokenizerState::Comment(Self::Bang),
             (Self::Start | Self::StartDash | Self::None | Self::One | Self::Two | Self::Bang, _) => {
-                At::Comment(Self::None)
+                TokenizerState::Comment(Self::None)
             }
         }
     }
@@ -273,8 +279,8 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// Stores a byte; at most one more than `most`, which marks the value as too long.
-fn keep(kept: &mut Vec<u8>, byte: u8, most: usize) {
-    if kept.len() <= most {
-        kept.push(byte);
+fn keep(retained: &mut Vec<u8>, byte: u8, most: usize) {
+    if retained.len() <= most {
+        retained.push(byte);
     }
 }

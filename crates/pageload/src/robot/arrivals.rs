@@ -7,7 +7,7 @@ use wire::{Bytes, Time};
 use super::connection::Arrival;
 use super::document::Document;
 use super::parts::Outcome;
-use super::{Failure, PlannedObject, Robot, What};
+use super::{Failure, PageEvent, PlannedObject, Robot};
 
 impl Robot {
     pub(super) fn arrive(&mut self, now: Time, arrivals: Vec<Arrival<'_>>) {
@@ -15,7 +15,7 @@ impl Robot {
             match arrival {
                 Arrival::Head { object, head } => {
                     let status = head.status;
-                    self.report(now, What::HeadReceived { object, status });
+                    self.report(now, PageEvent::HeadReceived { object, status });
                     self.parts.head(object, &head);
                     if object == self.plan.begins_at {
                         self.named = Bytes::ZERO;
@@ -29,7 +29,7 @@ impl Robot {
                         self.discover(now, part);
                     }
                     if self.parts.body(object, part.len()) {
-                        self.report(now, What::FirstBytesReceived { object });
+                        self.report(now, PageEvent::FirstBytesReceived { object });
                     }
                 }
                 Arrival::Complete { object, status, body } => self.complete(now, object, status, body),
@@ -49,10 +49,12 @@ impl Robot {
             return self.fail(now, object, failure);
         }
         if self.parts.known(object) {
-            self.report(now, What::FirstBytesReceived { object });
+            self.report(now, PageEvent::FirstBytesReceived { object });
         }
         match outcome {
-            Outcome::Whole(body) => self.resolve(now, object, What::ObjectComplete { object, status, body }),
+            Outcome::Whole(body) => {
+                self.resolve(now, object, PageEvent::ObjectComplete { object, status, body })
+            }
             Outcome::Rest => self.ask_for_rest(object),
             Outcome::Failed(_) => {}
         }
@@ -93,7 +95,7 @@ impl Robot {
         for path in paths {
             let object = self.plan.objects.len();
             if object >= most {
-                return self.report(now, What::TooManyObjects { most });
+                return self.report(now, PageEvent::TooManyObjects { most });
             }
             let named_at = Some(self.named);
             let planned = PlannedObject { named_at, ..PlannedObject::get(&path, None) };
@@ -106,7 +108,7 @@ impl Robot {
             self.resolved.push(false);
             self.waiting.push_back(object);
             self.unresolved += 1;
-            self.report(now, What::ObjectFound { object, path });
+            self.report(now, PageEvent::ObjectFound { object, path });
         }
     }
 }

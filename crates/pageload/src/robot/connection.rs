@@ -27,7 +27,7 @@ pub(super) struct Connection {
     /// Time since when the oldest request waits in the buffer.
     buffered_since: Option<Time>,
     /// Number of requests that it may still take.
-    room: usize,
+    capacity: usize,
     /// Maximum number of outstanding requests.
     depth: usize,
     /// Whether no request may follow the first before its response.
@@ -95,7 +95,7 @@ impl Connection {
             unsent: VecDeque::new(),
             pipelining,
             buffered_since: None,
-            room: plan.shape.requests(),
+            capacity: plan.shape.requests(),
             depth: plan.shape.outstanding(),
             is_cautious,
             interim_allowed: plan.limits.interim_responses,
@@ -113,7 +113,7 @@ impl Connection {
         let depth = if self.is_cautious || !method.is_safe() { 1 } else { self.depth };
         let is_free = self.outstanding.back().is_none_or(|before| before.method.is_safe());
         match self.phase {
-            Phase::Opening | Phase::Open => self.room > 0 && self.outstanding.len() < depth && is_free,
+            Phase::Opening | Phase::Open => self.capacity > 0 && self.outstanding.len() < depth && is_free,
             Phase::Lingering(_) => false,
         }
     }
@@ -128,7 +128,7 @@ impl Connection {
 
     /// Takes a request, which waits in the buffer until a flush, and at least until the connection is open.
     pub(super) fn request(&mut self, now: Time, object: usize, method: &Method, request: &[u8]) {
-        self.room -= 1;
+        self.capacity -= 1;
         self.outstanding.push_back(Exchange {
             object,
             method: method.clone(),
@@ -280,7 +280,7 @@ impl Connection {
         // A body follows its header section, which has a status.
         let Some(status) = exchange.status else { return };
         self.is_cautious = false;
-        if !exchange.persists || self.room == 0 && self.outstanding.is_empty() {
+        if !exchange.persists || self.capacity == 0 && self.outstanding.is_empty() {
             self.phase = Phase::Lingering(now);
         }
         arrivals.push(Arrival::Complete { object: exchange.object, status, body: exchange.body });

@@ -11,7 +11,7 @@ use crate::html::Discovery;
 use http1::content::{Coding, DecodeFault, Decoder};
 use http1::message::{Limits, ResponseHead};
 
-use super::plan::{Embedded, Plan};
+use super::plan::{EmbeddedObjects, Plan};
 
 /// A document that is being received.
 #[derive(Debug)]
@@ -56,8 +56,8 @@ impl Document {
     /// The plan's document, if objects are to be discovered in it.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let most = match plan.embedded {
-            Embedded::Planned => return None,
-            Embedded::Discovered { most } => most,
+            EmbeddedObjects::Planned => return None,
+            EmbeddedObjects::Discovered { most } => most,
         };
         let path = plan.objects.get(plan.begins_at)?.path.clone();
         Some(Self {

@@ -17,12 +17,12 @@ pub struct FirstBytes {
     /// Number of bytes; a GIF has its dimensions in the first 10.
     pub bytes: NonZeroU32,
     /// Way in which they are requested.
-    pub asking: Asking,
+    pub asking: FirstBytesPolicy,
 }
 
 /// Way in which first bytes are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Asking {
+pub enum FirstBytesPolicy {
     /// Together with the rest, which follows; only their arrival is reported.
     #[default]
     Together,
@@ -64,7 +64,7 @@ impl Portion {
 
 /// Received parts of each object.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct ReceivedParts {
     first_bytes: Option<FirstBytes>,
     /// Objects up to this one are requested whole.
     document: usize,
@@ -100,7 +100,7 @@ pub(super) enum Outcome {
     Failed(Failure),
 }
 
-impl Parts {
+impl ReceivedParts {
     pub(super) fn new(first_bytes: Option<FirstBytes>, document: usize, objects: usize) -> Self {
         let mut parts = Self { first_bytes, document, objects: Vec::new() };
         (0..objects).for_each(|_| parts.add());
@@ -110,7 +110,7 @@ impl Parts {
     /// Adds an object.
     pub(super) fn add(&mut self) {
         let is_parted = self.objects.len() > self.document
-            && self.first_bytes.is_some_and(|first| first.asking == Asking::First);
+            && self.first_bytes.is_some_and(|first| first.asking == FirstBytesPolicy::First);
         let stage = if is_parted { Stage::First } else { Stage::Whole };
         let progress = Progress { stage, received: 0, is_known: false, part: None, condition: None };
         self.objects.push(progress);
@@ -185,11 +185,12 @@ mod tests {
     use http1::message::Version;
 
     /// Outcome of an object whose first 10 bytes were requested, given these responses: status, range, body.
-    fn outcome(answers: &[(u16, &str, u64)]) -> String {
-        let first = FirstBytes { bytes: const { NonZeroU32::new(10).unwrap() }, asking: Asking::First };
-        let mut parts = Parts::new(Some(first), 0, 2);
+    fn outcome(responses: &[(u16, &str, u64)]) -> String {
+        let first =
+            FirstBytes { bytes: const { NonZeroU32::new(10).unwrap() }, asking: FirstBytesPolicy::First };
+        let mut parts = ReceivedParts::new(Some(first), 0, 2);
         let mut last = String::new();
-        for (status, range, body) in answers {
+        for (status, range, body) in responses {
             let mut fields = Fields::new();
             fields.push("Content-Range", range).unwrap();
             parts.head(1, &ResponseHead { version: Version::Http11, status: *status, fields });

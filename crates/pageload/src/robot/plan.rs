@@ -8,7 +8,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 
 use wire::{Bytes, Duration};
 
-use super::parts::{FirstBytes, Parts, Portion};
+use super::parts::{FirstBytes, Portion, ReceivedParts};
 use super::pipelining::Pipelining;
 use http1::content::Coding;
 use http1::message::field::is_token;
@@ -44,7 +44,7 @@ pub struct Plan {
     /// The document is decoded, to discover its references; no other object is.
     pub accepted: Vec<Coding>,
     /// Treatment of objects that the page's first object references.
-    pub embedded: Embedded,
+    pub embedded: EmbeddedObjects,
     /// First bytes of each object, if their arrival is to be reported, or they are to be requested before the
     /// rest.
     pub first_bytes: Option<FirstBytes>,
@@ -52,7 +52,7 @@ pub struct Plan {
 
 /// Treatment of objects that the page's first object references.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Embedded {
+pub enum EmbeddedObjects {
     /// The plan is complete; the document is not parsed.
     #[default]
     Planned,
@@ -64,8 +64,8 @@ pub enum Embedded {
     },
 }
 
-impl Embedded {
-    /// [`Embedded::Discovered`] with at most 10,000 objects, above any real page.
+impl EmbeddedObjects {
+    /// [`EmbeddedObjects::Discovered`] with at most 10,000 objects, above any real page.
     pub const DISCOVERED: Self = Self::Discovered { most: 10_000 };
 }
 
@@ -106,7 +106,7 @@ pub enum Shape {
     /// HTTP/1.1: one connection, and requests that do not wait for responses (RFC 9112, section 9.3.2).
     Http11Pipelined(Pipelining),
     /// HTTP/1.1, carried by DHTTP: what this robot considers a connection is one exchange
-    /// ([`crate::visitor`]), and none waits for another.
+    /// ([`crate::page_loader`]), and none waits for another.
     Dhttp,
 }
 
@@ -147,7 +147,7 @@ impl Plan {
             linger: Duration::from_secs(2),
             limits: Limits::default(),
             accepted: Vec::new(),
-            embedded: Embedded::default(),
+            embedded: EmbeddedObjects::default(),
             first_bytes: None,
         }
     }
@@ -162,7 +162,7 @@ impl Plan {
     }
 
     /// Encoded request of each object, in order.
-    pub(super) fn requests(&self, parts: &Parts) -> Result<Vec<Vec<u8>>, PlanError> {
+    pub(super) fn requests(&self, parts: &ReceivedParts) -> Result<Vec<Vec<u8>>, PlanError> {
         if self.objects.is_empty() {
             return Err(PlanError::NoObjects);
         }
@@ -179,13 +179,13 @@ impl Plan {
             return Err(PlanError::Path(path.clone()));
         }
         let least = self.encode(object, portion, 0)?;
-        let Some(asked) = self.request_size else { return Ok(least) };
-        match usize::try_from(asked.get()) {
+        let Some(requested) = self.request_size else { return Ok(least) };
+        match usize::try_from(requested.get()) {
             Ok(size) if size < least.len() => {
-                Err(PlanError::RequestTooSmall { path: path.clone(), asked, least: least.len() })
+                Err(PlanError::RequestTooSmall { path: path.clone(), requested, least: least.len() })
             }
-            Ok(size) if size <= LARGEST_REQUEST => self.encode(object, portion, size - least.len()),
-            Ok(_) | Err(_) => Err(PlanError::RequestTooLarge { asked }),
+            Ok(size) if size <= MAX_REQUEST_BYTES => self.encode(object, portion, size - least.len()),
+            Ok(_) | Err(_) => Err(PlanError::RequestTooLarge { requested }),
         }
     }
 
@@ -232,7 +232,7 @@ impl Plan {
 const EXCHANGES: usize = 1_024;
 
 /// Maximum size of a request; nothing needs larger ones, and few servers would accept them.
-const LARGEST_REQUEST: usize = 65_536;
+const MAX_REQUEST_BYTES: usize = 65_536;
 
 impl Shape {
     /// HTTP version of the requests.
@@ -308,14 +308,14 @@ pub enum PlanError {
         /// Path of the request.
         path: String,
         /// The requested size.
-        asked: Bytes,
+        requested: Bytes,
         /// Its size without padding.
         least: usize,
     },
     /// A request larger than 65,536 bytes.
     RequestTooLarge {
         /// The requested size.
-        asked: Bytes,
+        requested: Bytes,
     },
 }
 
@@ -331,11 +331,14 @@ impl fmt::Display for PlanError {
             Self::Validator(Validator::EntityTag(text) | Validator::LastModified(text)) => {
                 write!(f, "{text:?} is not a validator; use it as the server sent it")
             }
-            Self::RequestTooSmall { path, asked, least } => {
-                write!(f, "a request for {path} takes {least} B and does not fit in {asked}; allow {least} B")
+            Self::RequestTooSmall { path, requested, least } => {
+                write!(
+                    f,
+                    "a request for {path} takes {least} B and does not fit in {requested}; allow {least} B"
+                )
             }
-            Self::RequestTooLarge { asked } => {
-                write!(f, "a request of {asked} is too large; use at most {LARGEST_REQUEST} B")
+            Self::RequestTooLarge { requested } => {
+                write!(f, "a request of {requested} is too large; use at most {MAX_REQUEST_BYTES} B")
             }
         }
     }
@@ -351,8 +354,8 @@ mod tests {
         Plan::new("h", vec![PlannedObject::get(path, None)], shape)
     }
 
-    fn whole() -> Parts {
-        Parts::new(None, 0, 1)
+    fn whole() -> ReceivedParts {
+        ReceivedParts::new(None, 0, 1)
     }
 
     #[test]
@@ -367,7 +370,7 @@ mod tests {
             "a request for /0 takes 51 B and does not fit in 20 B; allow 51 B"
         );
         let large = Plan { request_size: Some(Bytes::new(u64::MAX)), ..plan("/0", Shape::Http11) };
-        assert!(matches!(large.requests(&whole()), Err(PlanError::RequestTooLarge { asked: _ })));
+        assert!(matches!(large.requests(&whole()), Err(PlanError::RequestTooLarge { requested: _ })));
     }
 
     #[test]

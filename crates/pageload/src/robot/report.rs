@@ -16,12 +16,12 @@ pub struct Report {
     /// Time of the input that caused it.
     pub at: Time,
     /// The event.
-    pub what: What,
+    pub what: PageEvent,
 }
 
 /// An event of a page. Objects are numbered as in the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum PageEvent {
     /// A request was passed to its connection.
     RequestSent {
         /// The object.

@@ -6,7 +6,8 @@ use std::num::NonZeroU16;
 use http1::message::{Limits, Method, PeerFault, Validator};
 use proptest::prelude::*;
 use roundtrip_pageload::robot::{
-    Break, ConnectionId, Failure, Input, Output, Pipelining, Plan, PlannedObject, Report, Robot, Shape, What,
+    Break, ConnectionId, Failure, Input, Output, PageEvent, Pipelining, Plan, PlannedObject, Report, Robot,
+    Shape,
 };
 use wire::{Bytes, Duration, Time};
 
@@ -16,46 +17,46 @@ use crate::back_to_back::{pipelined, plan};
 #[derive(Clone, Debug)]
 struct Behaviour {
     /// Responses to the first request, the second, and so on; none to later ones.
-    answers: Vec<Vec<u8>>,
+    responses: Vec<Vec<u8>>,
     /// Behaviour after the last response.
-    then: Then,
+    then: AfterResponses,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
+enum AfterResponses {
     Close,
     Break(Break),
     Silence,
 }
 
 /// Sends these responses on one connection, in order, and then behaves as `then`.
-fn sends(answers: &[&str], then: Then) -> Behaviour {
-    Behaviour { answers: answers.iter().map(|answer| answer.as_bytes().to_vec()).collect(), then }
+fn sends(responses: &[&str], then: AfterResponses) -> Behaviour {
+    Behaviour { responses: responses.iter().map(|response| response.as_bytes().to_vec()).collect(), then }
 }
 
-const REFUSES: Behaviour = Behaviour { answers: Vec::new(), then: Then::Break(Break::Refused) };
+const REFUSES: Behaviour = Behaviour { responses: Vec::new(), then: AfterResponses::Break(Break::Refused) };
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// Outcome of a page.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
-    whats: Vec<What>,
+    whats: Vec<PageEvent>,
     connections: u32,
     ended: Time,
 }
 
 impl Outcome {
     fn completed(&self) -> Vec<usize> {
-        let object = |what: &What| match what {
-            What::ObjectComplete { object, .. } => Some(*object),
+        let object = |what: &PageEvent| match what {
+            PageEvent::ObjectComplete { object, .. } => Some(*object),
             _ => None,
         };
         self.whats.iter().filter_map(object).collect()
     }
 
     fn failures(&self) -> Vec<(usize, Failure)> {
-        let failure = |what: &What| match what {
-            What::ObjectFailed { object, failure } => Some((*object, *failure)),
+        let failure = |what: &PageEvent| match what {
+            PageEvent::ObjectFailed { object, failure } => Some((*object, *failure)),
             _ => None,
         };
         self.whats.iter().filter_map(failure).collect()
@@ -79,18 +80,18 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
         match robot.poll(now) {
             Output::Open(id) => {
                 let behaviour = behaviours.get(id.0 as usize).or(behaviours.last()).unwrap().clone();
-                let refused = behaviour.answers.is_empty() && behaviour.then == REFUSES.then;
+                let refused = behaviour.responses.is_empty() && behaviour.then == REFUSES.then;
                 inputs.push_back((id, if refused { Event::End(behaviour.then) } else { Event::Connected }));
                 behaving.insert(id, (behaviour, Vec::new()));
                 outcome.connections += 1;
                 assert!(outcome.connections < 100, "it goes on for ever");
             }
             Output::Send(id, write) => {
-                let (behaviour, asked) = behaving.get_mut(&id).unwrap();
-                asked.extend(write);
-                while let Some(end) = asked.windows(4).position(|end| end == b"\r\n\r\n") {
-                    asked.drain(..end + 4);
-                    inputs.extend(behaviour.answer(id, cut));
+                let (behaviour, requested) = behaving.get_mut(&id).unwrap();
+                requested.extend(write);
+                while let Some(end) = requested.windows(4).position(|end| end == b"\r\n\r\n") {
+                    requested.drain(..end + 4);
+                    inputs.extend(behaviour.respond(id, cut));
                 }
             }
             Output::Close(id) | Output::Abort(id) => {
@@ -122,7 +123,7 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
 enum Event {
     Connected,
     Bytes(Vec<u8>),
-    End(Then),
+    End(AfterResponses),
 }
 
 impl Event {
@@ -130,23 +131,23 @@ impl Event {
         match self {
             Self::Connected => Input::Connected(id),
             Self::Bytes(bytes) => Input::Received(id, bytes),
-            Self::End(Then::Break(why)) => Input::Broken(id, *why),
-            Self::End(Then::Close | Then::Silence) => Input::EndOfStream(id),
+            Self::End(AfterResponses::Break(why)) => Input::Broken(id, *why),
+            Self::End(AfterResponses::Close | AfterResponses::Silence) => Input::EndOfStream(id),
         }
     }
 }
 
 impl Behaviour {
-    fn answer(&mut self, id: ConnectionId, cut: usize) -> Vec<(ConnectionId, Event)> {
+    fn respond(&mut self, id: ConnectionId, cut: usize) -> Vec<(ConnectionId, Event)> {
         let mut events = Vec::new();
-        if !self.answers.is_empty() {
-            let answer = self.answers.remove(0);
-            events.extend(answer.chunks(cut).map(|piece| (id, Event::Bytes(piece.to_vec()))));
+        if !self.responses.is_empty() {
+            let response = self.responses.remove(0);
+            events.extend(response.chunks(cut).map(|piece| (id, Event::Bytes(piece.to_vec()))));
         }
-        if self.answers.is_empty() && self.then != Then::Silence {
+        if self.responses.is_empty() && self.then != AfterResponses::Silence {
             events.push((id, Event::End(self.then)));
             // It happens once.
-            self.then = Then::Silence;
+            self.then = AfterResponses::Silence;
         }
         events
     }
@@ -163,7 +164,7 @@ fn at_every_cut(plan: &Plan, behaviours: &[Behaviour]) -> Outcome {
 
 #[test]
 fn closed_keep_alive_connection_is_reopened() {
-    for then in [Then::Close, Then::Break(Break::Reset)] {
+    for then in [AfterResponses::Close, AfterResponses::Break(Break::Reset)] {
         let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[OK], then)]);
         assert_eq!(outcome.completed(), [0, 1]);
         assert_eq!(outcome.connections, 2);
@@ -172,14 +173,15 @@ fn closed_keep_alive_connection_is_reopened() {
 
 #[test]
 fn request_without_a_response_is_retried_a_limited_number_of_times() {
-    for then in [Then::Close, Then::Break(Break::Reset)] {
+    for then in [AfterResponses::Close, AfterResponses::Break(Break::Reset)] {
         let deaf = sends(&[""], then);
-        let once = at_every_cut(&page(Shape::Http11), &[deaf.clone(), sends(&[OK, OK], Then::Silence)]);
+        let once =
+            at_every_cut(&page(Shape::Http11), &[deaf.clone(), sends(&[OK, OK], AfterResponses::Silence)]);
         assert_eq!((once.completed(), once.connections), (vec![0, 1], 2));
         let always = at_every_cut(&page(Shape::Http11), &[deaf]);
         let failure = match then {
-            Then::Break(why) => Failure::Broken(why),
-            Then::Close | Then::Silence => Failure::Unanswered,
+            AfterResponses::Break(why) => Failure::Broken(why),
+            AfterResponses::Close | AfterResponses::Silence => Failure::Unanswered,
         };
         assert_eq!((always.failures(), always.connections), (vec![(0, failure), (1, failure)], 6));
     }
@@ -190,15 +192,17 @@ fn request_without_a_response_is_retried_a_limited_number_of_times() {
 
 #[test]
 fn broken_pipeline_continues_after_the_last_response() {
-    for then in [Then::Close, Then::Break(Break::Reset)] {
-        for answers in 1..5 {
+    for then in [AfterResponses::Close, AfterResponses::Break(Break::Reset)] {
+        for responses in 1..5 {
             let page = plan(&[5; 5], Shape::Http11Pipelined(Pipelining::default()));
-            let outcome =
-                at_every_cut(&page, &[sends(&[OK; 5][..answers], then), sends(&[OK; 5], Then::Silence)]);
+            let outcome = at_every_cut(
+                &page,
+                &[sends(&[OK; 5][..responses], then), sends(&[OK; 5], AfterResponses::Silence)],
+            );
             assert_eq!(
                 (outcome.completed(), outcome.connections),
                 (vec![0, 1, 2, 3, 4], 2),
-                "{answers} {then:?}"
+                "{responses} {then:?}"
             );
         }
     }
@@ -207,20 +211,21 @@ fn broken_pipeline_continues_after_the_last_response() {
 #[test]
 fn broken_pipeline_loses_only_the_object_with_a_partial_response() {
     let page = plan(&[5; 4], Shape::Http11Pipelined(Pipelining::default()));
-    for (answer, then, failure) in [
+    for (response, then, failure) in [
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
-            Then::Close,
+            AfterResponses::Close,
             Failure::Fault(PeerFault::Truncated),
         ),
-        ("SSH-2.0-OpenSSH_9.6\r\n", Then::Silence, Failure::Fault(PeerFault::StatusLine)),
+        ("SSH-2.0-OpenSSH_9.6\r\n", AfterResponses::Silence, Failure::Fault(PeerFault::StatusLine)),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
-            Then::Break(Break::Reset),
+            AfterResponses::Break(Break::Reset),
             Failure::Broken(Break::Reset),
         ),
     ] {
-        let outcome = at_every_cut(&page, &[sends(&[OK, answer], then), sends(&[OK; 3], Then::Silence)]);
+        let outcome =
+            at_every_cut(&page, &[sends(&[OK, response], then), sends(&[OK; 3], AfterResponses::Silence)]);
         assert_eq!(outcome.failures(), [(1, failure)]);
         assert_eq!((outcome.completed(), outcome.connections), (vec![0, 2, 3], 2));
     }
@@ -229,7 +234,7 @@ fn broken_pipeline_loses_only_the_object_with_a_partial_response() {
 #[test]
 fn silent_server_gets_each_request_as_often_as_planned() {
     let page = plan(&[5; 4], Shape::Http11Pipelined(Pipelining::default()));
-    let outcome = at_every_cut(&page, &[sends(&[""], Then::Close)]);
+    let outcome = at_every_cut(&page, &[sends(&[""], AfterResponses::Close)]);
     assert_eq!((outcome.failures().len(), outcome.connections), (4, 12));
 }
 
@@ -242,7 +247,7 @@ fn unsafe_request_is_never_retried() {
             "HEAD" => Method::Head,
             other => Method::Other(other.to_owned()),
         };
-        let outcome = fetch(plan, &[sends(&[""], Then::Close)], 1);
+        let outcome = fetch(plan, &[sends(&[""], AfterResponses::Close)], 1);
         assert_eq!(
             (outcome.failures(), outcome.connections),
             (vec![(0, Failure::Unanswered)], tries),
@@ -256,7 +261,7 @@ fn response_to_head_has_no_body_whatever_its_length() {
     let mut plan = page(Shape::Http11);
     plan.objects[0] = PlannedObject { method: Method::Head, ..PlannedObject::get("/", None) };
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-    let outcome = at_every_cut(&plan, &[sends(&[head, OK], Then::Silence)]);
+    let outcome = at_every_cut(&plan, &[sends(&[head, OK], AfterResponses::Silence)]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 1));
 }
 
@@ -265,13 +270,15 @@ fn partial_response_is_a_failure_without_a_retry() {
     let parts = ["H", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"];
     for part in parts {
         for (then, failure) in [
-            (Then::Close, Failure::Fault(PeerFault::Truncated)),
-            (Then::Break(Break::Reset), Failure::Broken(Break::Reset)),
+            (AfterResponses::Close, Failure::Fault(PeerFault::Truncated)),
+            (AfterResponses::Break(Break::Reset), Failure::Broken(Break::Reset)),
         ] {
-            let outcome =
-                at_every_cut(&page(Shape::Http11), &[sends(&[part], then), sends(&[OK], Then::Silence)]);
+            let outcome = at_every_cut(
+                &page(Shape::Http11),
+                &[sends(&[part], then), sends(&[OK], AfterResponses::Silence)],
+            );
             let failure = match (then, part.ends_with("\r\n\r\n")) {
-                (Then::Close, true) => Failure::Unanswered,
+                (AfterResponses::Close, true) => Failure::Unanswered,
                 _ => failure,
             };
             assert_eq!(outcome.failures(), [(0, failure)], "{part:?} {then:?}");
@@ -283,15 +290,15 @@ fn partial_response_is_a_failure_without_a_retry() {
 #[test]
 fn a_body_without_a_length_ends_with_the_stream_but_not_with_a_reset() {
     let endless = "HTTP/1.1 200 OK\r\n\r\nhello";
-    let closed = at_every_cut(&page(Shape::Http11), &[sends(&[endless], Then::Close)]);
+    let closed = at_every_cut(&page(Shape::Http11), &[sends(&[endless], AfterResponses::Close)]);
     assert_eq!((closed.completed(), closed.connections), (vec![0, 1], 2));
-    let reset = at_every_cut(&page(Shape::Http11), &[sends(&[endless], Then::Break(Break::Reset))]);
+    let reset = at_every_cut(&page(Shape::Http11), &[sends(&[endless], AfterResponses::Break(Break::Reset))]);
     assert_eq!(reset.failures().len(), 2);
 }
 
 #[test]
 fn invalid_http_fails_the_object_and_closes_the_connection() {
-    for (answer, fault) in [
+    for (response, fault) in [
         ("SSH-2.0-OpenSSH_9.6\r\n", PeerFault::StatusLine),
         ("HTTP/1.1 OK\r\n\r\n", PeerFault::StatusLine),
         ("HTTP/2.0 200 OK\r\n\r\n", PeerFault::Version),
@@ -300,10 +307,10 @@ fn invalid_http_fails_the_object_and_closes_the_connection() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", PeerFault::ContentLength),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello", PeerFault::Chunk),
     ] {
-        let behaviours = [sends(&[answer], Then::Silence), sends(&[OK], Then::Silence)];
+        let behaviours = [sends(&[response], AfterResponses::Silence), sends(&[OK], AfterResponses::Silence)];
         let outcome = at_every_cut(&page(Shape::Http11), &behaviours);
-        assert_eq!(outcome.failures(), [(0, Failure::Fault(fault))], "{answer:?}");
-        assert_eq!((outcome.completed(), outcome.connections), (vec![1], 2), "{answer:?}");
+        assert_eq!(outcome.failures(), [(0, Failure::Fault(fault))], "{response:?}");
+        assert_eq!((outcome.completed(), outcome.connections), (vec![1], 2), "{response:?}");
     }
 }
 
@@ -313,16 +320,19 @@ fn limits_end_endless_headers_bodies_and_interim_responses() {
     let plan = Plan { limits, ..page(Shape::Http11) };
     let head = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(200));
     let body = format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(51));
-    for (answer, fault) in [
+    for (response, fault) in [
         (head, PeerFault::HeadTooLarge),
         (body, PeerFault::BodyTooLarge),
         ("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(3), PeerFault::TooManyInterim),
     ] {
-        let outcome = at_every_cut(&plan, &[sends(&[&answer], Then::Silence), sends(&[OK], Then::Silence)]);
+        let outcome = at_every_cut(
+            &plan,
+            &[sends(&[&response], AfterResponses::Silence), sends(&[OK], AfterResponses::Silence)],
+        );
         assert_eq!(outcome.failures(), [(0, Failure::Fault(fault))]);
     }
     let patient = format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(2));
-    let outcome = at_every_cut(&plan, &[sends(&[&patient, &patient], Then::Silence)]);
+    let outcome = at_every_cut(&plan, &[sends(&[&patient, &patient], AfterResponses::Silence)]);
     assert_eq!(
         (outcome.completed(), outcome.connections),
         (vec![0, 1], 1),
@@ -333,11 +343,14 @@ fn limits_end_endless_headers_bodies_and_interim_responses() {
 #[test]
 fn wrong_content_length_is_detected() {
     let long = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhello";
-    let outcome =
-        fetch(page(Shape::Http11), &[sends(&[long], Then::Silence), sends(&[OK], Then::Silence)], 99);
+    let outcome = fetch(
+        page(Shape::Http11),
+        &[sends(&[long], AfterResponses::Silence), sends(&[OK], AfterResponses::Silence)],
+        99,
+    );
     let size = Failure::Size { expected: Bytes::new(5), received: Bytes::new(4) };
     assert_eq!(outcome.failures(), [(0, size)]);
-    let fault = What::Fault { connection: ConnectionId(0), fault: PeerFault::Unasked };
+    let fault = PageEvent::Fault { connection: ConnectionId(0), fault: PeerFault::Unasked };
     assert!(outcome.whats.contains(&fault), "{:?}", outcome.whats);
     assert_eq!(outcome.completed(), [1]);
 }
@@ -346,7 +359,7 @@ fn wrong_content_length_is_detected() {
 fn unsolicited_response_is_not_taken_for_the_next_one() {
     let twice = OK.repeat(2);
     for shape in [Shape::Http10KeepAlive, Shape::Http11] {
-        let outcome = fetch(page(shape), &[sends(&[&twice], Then::Silence)], usize::MAX);
+        let outcome = fetch(page(shape), &[sends(&[&twice], AfterResponses::Silence)], usize::MAX);
         assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
     }
 }
@@ -354,7 +367,7 @@ fn unsolicited_response_is_not_taken_for_the_next_one() {
 #[test]
 fn an_error_status_fails_its_object_and_keeps_the_connection() {
     let missing = "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nnever";
-    let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[missing, OK], Then::Silence)]);
+    let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[missing, OK], AfterResponses::Silence)]);
     assert_eq!(outcome.failures(), [(0, Failure::Status(404))]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![1], 1));
 }
@@ -364,21 +377,21 @@ fn not_modified_is_valid_only_for_a_conditional_request() {
     let unchanged = "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 5\r\n\r\n";
     let mut plan = page(Shape::Http11);
     plan.objects[0].validator = Some(Validator::EntityTag("\"x\"".to_owned()));
-    let outcome = at_every_cut(&plan, &[sends(&[unchanged, unchanged], Then::Silence)]);
+    let outcome = at_every_cut(&plan, &[sends(&[unchanged, unchanged], AfterResponses::Silence)]);
     assert_eq!((outcome.completed(), outcome.failures()), (vec![0], vec![(1, Failure::Status(304))]));
 }
 
 #[test]
 fn connection_for_one_request_ignores_offered_keep_alive() {
     let shape = Shape::Http10 { parallel: NonZeroU16::MIN };
-    let outcome = at_every_cut(&page(shape), &[sends(&[OK, OK], Then::Silence)]);
+    let outcome = at_every_cut(&page(shape), &[sends(&[OK, OK], AfterResponses::Silence)]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
 }
 
 #[test]
 fn silent_connection_ends_at_the_deadline() {
-    for answer in ["", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"] {
-        let outcome = fetch(page(Shape::Http11), &[sends(&[answer], Then::Silence)], 99);
+    for response in ["", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"] {
+        let outcome = fetch(page(Shape::Http11), &[sends(&[response], AfterResponses::Silence)], 99);
         assert_eq!(outcome.failures(), [(0, Failure::Deadline), (1, Failure::Deadline)]);
         assert_eq!(outcome.ended, Time::ZERO + Duration::from_secs(60));
     }
@@ -387,7 +400,7 @@ fn silent_connection_ends_at_the_deadline() {
 #[test]
 fn announced_close_is_awaited_for_a_limited_time() {
     let says = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
-    let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[says], Then::Silence)]);
+    let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[says], AfterResponses::Silence)]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
     assert_eq!(outcome.ended, Time::ZERO + Duration::from_secs(2));
 }
@@ -395,7 +408,7 @@ fn announced_close_is_awaited_for_a_limited_time() {
 proptest! {
     #[test]
     fn page_ends_under_any_server_behaviour(
-        answers in prop::collection::vec(
+        responses in prop::collection::vec(
             prop_oneof![
                 Just(OK.as_bytes().to_vec()),
                 prop::collection::vec(any::<u8>(), 0..50),
@@ -403,11 +416,11 @@ proptest! {
             ],
             0..5,
         ),
-        then in prop_oneof![Just(Then::Close), Just(Then::Break(Break::Reset)), Just(Then::Silence)],
+        then in prop_oneof![Just(AfterResponses::Close), Just(AfterResponses::Break(Break::Reset)), Just(AfterResponses::Silence)],
         shape in prop_oneof![Just(Shape::Http10KeepAlive), Just(Shape::Http11), pipelined()],
         cut in 1_usize..60,
     ) {
         // `fetch` itself asserts that every object is resolved once and that the robot ends.
-        fetch(page(shape), &[Behaviour { answers, then }], cut);
+        fetch(page(shape), &[Behaviour { responses, then }], cut);
     }
 }

@@ -9,7 +9,8 @@ use http1::server::{self, RequestId, ServerConfig, ServerConnection};
 use http1::site::Site;
 use proptest::prelude::*;
 use roundtrip_pageload::robot::{
-    self, Break, ConnectionId, Failure, Flush, Pipelining, Plan, PlannedObject, Report, Robot, Shape, What,
+    self, Break, ConnectionId, Failure, Flush, PageEvent, Pipelining, Plan, PlannedObject, Report, Robot,
+    Shape,
 };
 use wire::{Bytes, Duration, Seed, Time};
 
@@ -33,7 +34,7 @@ pub(crate) fn pipelined() -> impl Strategy<Value = Shape> {
 
 /// A page that was fetched.
 #[derive(Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchedPage {
     pub(crate) reports: Vec<Report>,
     /// Sizes of the robot's writes, by connection.
     pub(crate) up: Vec<Vec<usize>>,
@@ -42,14 +43,14 @@ pub(crate) struct Fetched {
     pub(crate) ended: Time,
 }
 
-impl Fetched {
+impl FetchedPage {
     pub(crate) fn connections(&self) -> usize {
         self.up.len()
     }
 
     pub(crate) fn completed(&self) -> Vec<usize> {
         let object = |report: &Report| match report.what {
-            What::ObjectComplete { object, .. } => Some(object),
+            PageEvent::ObjectComplete { object, .. } => Some(object),
             _ => None,
         };
         self.reports.iter().filter_map(object).collect()
@@ -57,7 +58,7 @@ impl Fetched {
 
     pub(crate) fn failures(&self) -> Vec<(usize, Failure)> {
         let failure = |report: &Report| match report.what {
-            What::ObjectFailed { object, failure } => Some((object, failure)),
+            PageEvent::ObjectFailed { object, failure } => Some((object, failure)),
             _ => None,
         };
         self.reports.iter().filter_map(failure).collect()
@@ -85,11 +86,11 @@ impl Listener {
     }
 
     /// Fetches a page from it. Panics if that does not end, or if a state machine violates the contract.
-    pub(crate) fn fetch(&self, plan: Plan) -> Fetched {
+    pub(crate) fn fetch(&self, plan: Plan) -> FetchedPage {
         let mut now = Time::ZERO;
         let mut robot = Robot::new(now, plan).unwrap();
         let mut peers = BTreeMap::new();
-        let mut fetched = Fetched { reports: Vec::new(), up: Vec::new(), down: Vec::new(), ended: now };
+        let mut fetched = FetchedPage { reports: Vec::new(), up: Vec::new(), down: Vec::new(), ended: now };
         loop {
             let wake = self.drain_robot(now, &mut robot, &mut peers, &mut fetched);
             let mut wakes = Vec::from_iter(wake);
@@ -118,7 +119,7 @@ impl Listener {
         now: Time,
         robot: &mut Robot,
         peers: &mut BTreeMap<ConnectionId, Peer>,
-        fetched: &mut Fetched,
+        fetched: &mut FetchedPage,
     ) -> Option<Time> {
         loop {
             match robot.poll(now) {
@@ -151,12 +152,12 @@ struct Peer {
     closed: bool,
     server: ServerConnection,
     up: VecDeque<Vec<u8>>,
-    down: VecDeque<Down>,
+    down: VecDeque<DownstreamItem>,
     requested: BTreeMap<RequestId, RequestHead>,
     answering: Option<(Time, RequestId)>,
 }
 
-enum Down {
+enum DownstreamItem {
     Bytes(Vec<u8>),
     End,
     Reset,
@@ -182,7 +183,7 @@ impl Peer {
         now: Time,
         id: ConnectionId,
         robot: &mut Robot,
-        fetched: &mut Fetched,
+        fetched: &mut FetchedPage,
         wakes: &mut Vec<Time>,
     ) -> bool {
         if !self.connected {
@@ -199,9 +200,9 @@ impl Peer {
             robot.handle(
                 now,
                 match &down {
-                    Down::Bytes(bytes) => robot::Input::Received(id, bytes),
-                    Down::End => robot::Input::EndOfStream(id),
-                    Down::Reset => robot::Input::Broken(id, Break::Reset),
+                    DownstreamItem::Bytes(bytes) => robot::Input::Received(id, bytes),
+                    DownstreamItem::End => robot::Input::EndOfStream(id),
+                    DownstreamItem::Reset => robot::Input::Broken(id, Break::Reset),
                 },
             );
             return true;
@@ -217,7 +218,7 @@ impl Peer {
     fn reset_if_closed(&mut self) {
         if self.closed && !self.up.is_empty() {
             self.up.clear();
-            self.down = [Down::Reset].into();
+            self.down = [DownstreamItem::Reset].into();
         }
     }
 
@@ -227,7 +228,7 @@ impl Peer {
         listener: &Listener,
         now: Time,
         id: ConnectionId,
-        fetched: &mut Fetched,
+        fetched: &mut FetchedPage,
         wakes: &mut Vec<Time>,
     ) -> bool {
         let mut moved = false;
@@ -246,15 +247,17 @@ impl Peer {
                 }
                 server::Output::Send(write) => {
                     fetched.down[id.0 as usize].push(write.len());
-                    self.down.extend(write.chunks(listener.cut).map(|piece| Down::Bytes(piece.to_vec())));
+                    self.down.extend(
+                        write.chunks(listener.cut).map(|piece| DownstreamItem::Bytes(piece.to_vec())),
+                    );
                 }
-                server::Output::HalfClose => self.down.push_back(Down::End),
+                server::Output::HalfClose => self.down.push_back(DownstreamItem::End),
                 server::Output::Close => {
                     self.closed = true;
-                    self.down.push_back(Down::End);
+                    self.down.push_back(DownstreamItem::End);
                     self.reset_if_closed();
                 }
-                server::Output::Abort => self.down.push_back(Down::Reset),
+                server::Output::Abort => self.down.push_back(DownstreamItem::Reset),
                 server::Output::Fault(fault) => panic!("the server refused our robot: {fault}"),
                 server::Output::Timeout(wake) => {
                     wakes.extend(wake);

@@ -6,12 +6,12 @@ use http1::content::{Coding, DecodeFault, encoded};
 use http1::site::{Compression, File, Site};
 use proptest::prelude::*;
 use roundtrip_pageload::robot::{
-    ConnectionId, Embedded, Failure, Input, Output, Pipelining, Plan, PlannedObject, Release, Report, Robot,
-    Shape, What,
+    ConnectionId, EmbeddedObjects, Failure, Input, Output, PageEvent, Pipelining, Plan, PlannedObject,
+    Release, Report, Robot, Shape,
 };
 use wire::{Seed, Time};
 
-use crate::back_to_back::{Fetched, Listener, pipelined};
+use crate::back_to_back::{FetchedPage, Listener, pipelined};
 
 const HTML: &str = "<html><link rel=stylesheet href=/style.css><body>\n<img src=pictures/a.gif><img src='b.gif'>\
                     <img src=pictures/a.gif><a href=elsewhere.html>no</a>";
@@ -30,17 +30,17 @@ fn listener(html: &str, cut: usize) -> Listener {
 
 fn plan(shape: Shape) -> Plan {
     let document = vec![PlannedObject::get("/home/", None)];
-    let (release, embedded) = (Release::AsNamed, Embedded::DISCOVERED);
+    let (release, embedded) = (Release::AsNamed, EmbeddedObjects::DISCOVERED);
     Plan { release, embedded, ..Plan::new("server.test", document, shape) }
 }
 
-fn found(fetched: &Fetched) -> Vec<&str> {
+fn found(fetched: &FetchedPage) -> Vec<&str> {
     fetched.reports.iter().filter_map(path_found).collect()
 }
 
 fn path_found(report: &Report) -> Option<&str> {
     match &report.what {
-        What::ObjectFound { object: _, path } => Some(path),
+        PageEvent::ObjectFound { object: _, path } => Some(path),
         _ => None,
     }
 }
@@ -68,11 +68,11 @@ fn object_is_requested_while_its_document_arrives() {
         let plan =
             Plan { accepted: vec![Coding::Deflate], ..plan(Shape::Http11Pipelined(Pipelining::default())) };
         let fetched = listener.fetch(plan);
-        let at = |wanted: fn(&What) -> bool| {
+        let at = |wanted: fn(&PageEvent) -> bool| {
             fetched.reports.iter().position(|report| wanted(&report.what)).unwrap()
         };
-        let sent = at(|what| matches!(what, What::RequestSent { object: 1, .. }));
-        let complete = at(|what| matches!(what, What::ObjectComplete { object: 0, .. }));
+        let sent = at(|what| matches!(what, PageEvent::RequestSent { object: 1, .. }));
+        let complete = at(|what| matches!(what, PageEvent::ObjectComplete { object: 0, .. }));
         assert!(sent < complete, "{compression:?}");
         assert_eq!(fetched.completed().len(), 4);
     }
@@ -110,10 +110,10 @@ fn undecodable_document_fails_but_earlier_references_are_fetched() {
     ] {
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {length}\r\n\r\n");
-        let told = told([head.as_bytes(), &body[..length]].concat());
+        let reported = reported([head.as_bytes(), &body[..length]].concat());
         let failure = Failure::Content(fault);
-        assert!(told.contains(&What::ObjectFailed { object: 0, failure }), "{coding}: {told:?}");
-        let found = told.iter().filter(|what| matches!(what, What::ObjectFound { .. })).count();
+        assert!(reported.contains(&PageEvent::ObjectFailed { object: 0, failure }), "{coding}: {reported:?}");
+        let found = reported.iter().filter(|what| matches!(what, PageEvent::ObjectFound { .. })).count();
         assert_eq!(found, if coding == "gzip" { 3 } else { 0 });
     }
 }
@@ -124,28 +124,28 @@ fn decompression_bomb_fails_but_earlier_references_are_fetched() {
         let body = encoded(coding, &[HTML.as_bytes(), &vec![b' '; 2 << 20]].concat());
         let (name, length) = (coding.name(), body.len());
         let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nContent-Length: {length}\r\n\r\n");
-        let told = told([head.as_bytes(), &body].concat());
+        let reported = reported([head.as_bytes(), &body].concat());
         let failure = Failure::Content(DecodeFault::TooDense);
-        assert!(told.contains(&What::ObjectFailed { object: 0, failure }), "{name}: {told:?}");
-        let found = told.iter().filter(|what| matches!(what, What::ObjectFound { .. })).count();
+        assert!(reported.contains(&PageEvent::ObjectFailed { object: 0, failure }), "{name}: {reported:?}");
+        let found = reported.iter().filter(|what| matches!(what, PageEvent::ObjectFound { .. })).count();
         assert_eq!(found, 3, "{name}");
     }
 }
 
 /// Reports of a robot that gets this response for its document, and none for anything else.
-fn told(answer: Vec<u8>) -> Vec<What> {
+fn reported(response: Vec<u8>) -> Vec<PageEvent> {
     let mut robot = Robot::new(Time::ZERO, plan(Shape::Http11)).unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut inputs =
-        answer.chunks(40).map(|piece| Input::Received(ConnectionId(0), piece)).rev().collect::<Vec<_>>();
+        response.chunks(40).map(|piece| Input::Received(ConnectionId(0), piece)).rev().collect::<Vec<_>>();
     inputs.push(Input::Connected(ConnectionId(0)));
     loop {
         match robot.poll(Time::ZERO) {
-            Output::Report(report) => told.push(report.what),
+            Output::Report(report) => reported.push(report.what),
             Output::Open(_) | Output::Send(..) | Output::Close(_) | Output::Abort(_) => {}
             Output::Timeout(_) => match inputs.pop() {
                 Some(input) => robot.handle(Time::ZERO, input),
-                None => return told,
+                None => return reported,
             },
         }
     }
@@ -155,8 +155,9 @@ fn told(answer: Vec<u8>) -> Vec<What> {
 fn too_many_objects_are_reported_once() {
     let images: String = (0..12_000).map(|number| format!("<img src={number}.gif>")).collect();
     let fetched = listener(&images, 1_460).fetch(plan(Shape::Http11Pipelined(Pipelining::default())));
-    let told = fetched.reports.iter().filter(|report| report.what == What::TooManyObjects { most: 10_000 });
-    assert_eq!((told.count(), found(&fetched).len()), (1, 9_999));
+    let reported =
+        fetched.reports.iter().filter(|report| report.what == PageEvent::TooManyObjects { most: 10_000 });
+    assert_eq!((reported.count(), found(&fetched).len()), (1, 9_999));
     // None of them exists, and each is reported.
     assert_eq!((fetched.completed(), fetched.failures().len()), (vec![0], 9_999));
 }

@@ -2,37 +2,37 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 
-use http1::content::Accepted;
+use http1::content::AcceptedCodings;
 use http1::server::{Closing, ServerConfig};
 use http1::site::{File, Site};
 use proptest::prelude::*;
 use roundtrip_pageload::robot::{
-    Asking, Embedded, FirstBytes, Pipelining, Plan, PlannedObject, Release, Shape, What,
+    EmbeddedObjects, FirstBytes, FirstBytesPolicy, PageEvent, Pipelining, Plan, PlannedObject, Release, Shape,
 };
 use wire::{Bytes, Seed};
 
-use crate::back_to_back::{Fetched, Listener, pipelined, plan};
+use crate::back_to_back::{FetchedPage, Listener, pipelined, plan};
 
 const SIZES: [u64; 5] = [3_000, 9_000, 100, 512, 20_000];
 
-fn first(bytes: u32, asking: Asking) -> Option<FirstBytes> {
+fn first(bytes: u32, asking: FirstBytesPolicy) -> Option<FirstBytes> {
     Some(FirstBytes { bytes: NonZeroU32::new(bytes).unwrap(), asking })
 }
 
-fn told(fetched: &Fetched, wanted: fn(&What) -> Option<usize>) -> Vec<usize> {
+fn reported(fetched: &FetchedPage, wanted: fn(&PageEvent) -> Option<usize>) -> Vec<usize> {
     fetched.reports.iter().filter_map(|report| wanted(&report.what)).collect()
 }
 
-fn known(what: &What) -> Option<usize> {
+fn known(what: &PageEvent) -> Option<usize> {
     match what {
-        What::FirstBytesReceived { object } => Some(*object),
+        PageEvent::FirstBytesReceived { object } => Some(*object),
         _ => None,
     }
 }
 
-fn sent(what: &What) -> Option<usize> {
+fn sent(what: &PageEvent) -> Option<usize> {
     match what {
-        What::RequestSent { object, connection: _ } => Some(*object),
+        PageEvent::RequestSent { object, connection: _ } => Some(*object),
         _ => None,
     }
 }
@@ -45,10 +45,10 @@ fn the_first_bytes_of_every_object_come_before_the_rest_of_any() {
         if has_validators {
             listener.site = listener.site.with_validators(Seed::default());
         }
-        let plan = Plan { first_bytes: first(512, Asking::First), ..plan(&SIZES, shape) };
+        let plan = Plan { first_bytes: first(512, FirstBytesPolicy::First), ..plan(&SIZES, shape) };
         let fetched = listener.fetch(Plan { release: Release::AfterFirst, ..plan });
-        assert_eq!(told(&fetched, sent), [0, 1, 2, 3, 4, 1, 4]);
-        assert_eq!(told(&fetched, known), [0, 1, 2, 3, 4]);
+        assert_eq!(reported(&fetched, sent), [0, 1, 2, 3, 4, 1, 4]);
+        assert_eq!(reported(&fetched, known), [0, 1, 2, 3, 4]);
         assert_eq!((fetched.completed(), fetched.failures()), (vec![0, 2, 3, 1, 4], Vec::new()));
     }
 }
@@ -57,12 +57,12 @@ fn the_first_bytes_of_every_object_come_before_the_rest_of_any() {
 fn first_bytes_are_reported_without_extra_requests() {
     let plan = |first_bytes| Plan { first_bytes, ..plan(&SIZES, Shape::Http11) };
     let (watched, plain) = (
-        Listener::new(&SIZES).fetch(plan(first(512, Asking::Together))),
+        Listener::new(&SIZES).fetch(plan(first(512, FirstBytesPolicy::Together))),
         Listener::new(&SIZES).fetch(plan(None)),
     );
     assert_eq!(watched.up, plain.up);
-    assert_eq!(told(&watched, known), [0, 1, 2, 3, 4]);
-    assert_eq!(told(&plain, known), [0; 0]);
+    assert_eq!(reported(&watched, known), [0, 1, 2, 3, 4]);
+    assert_eq!(reported(&plain, known), [0; 0]);
 }
 
 #[test]
@@ -70,17 +70,19 @@ fn unchanged_objects_are_known_and_changed_ones_come_in_parts() {
     let mut listener = Listener::new(&SIZES);
     listener.site = listener.site.with_validators(Seed::default());
     let shape = Shape::Http11Pipelined(Pipelining::default());
-    let mut plan = Plan { first_bytes: first(512, Asking::First), ..plan(&SIZES, shape) };
+    let mut plan = Plan { first_bytes: first(512, FirstBytesPolicy::First), ..plan(&SIZES, shape) };
     for (index, object) in plan.objects.iter_mut().enumerate() {
-        let kept = if index == 4 { 0 } else { index };
-        object.validator =
-            listener.site.validator(kept, shape.version(), &Accepted::any_of(&[])).filter(|_| index != 1);
+        let retained = if index == 4 { 0 } else { index };
+        object.validator = listener
+            .site
+            .validator(retained, shape.version(), &AcceptedCodings::any_of(&[]))
+            .filter(|_| index != 1);
     }
-    plan.objects[2].validator = listener.site.validator(2, shape.version(), &Accepted::any_of(&[]));
+    plan.objects[2].validator = listener.site.validator(2, shape.version(), &AcceptedCodings::any_of(&[]));
     let fetched = listener.fetch(plan);
-    assert_eq!(told(&fetched, sent), [0, 1, 2, 3, 4, 1, 4]);
+    assert_eq!(reported(&fetched, sent), [0, 1, 2, 3, 4, 1, 4]);
     let statuses = fetched.reports.iter().filter_map(|report| match report.what {
-        What::ObjectComplete { object, status, body } => Some((object, status, body.get())),
+        PageEvent::ObjectComplete { object, status, body } => Some((object, status, body.get())),
         _ => None,
     });
     let expected = [(0, 304, 0), (2, 304, 0), (3, 304, 0), (1, 206, 9_000), (4, 206, 20_000)];
@@ -99,14 +101,14 @@ fn discovered_objects_are_requested_in_parts_too() {
     let listener = Listener { site: Site::of_files(bodies.map(file)), cut: 100, ..Listener::new(&[]) };
     let shape = Shape::Http10 { parallel: const { NonZeroU16::new(4).unwrap() } };
     let fetched = listener.fetch(Plan {
-        embedded: Embedded::DISCOVERED,
+        embedded: EmbeddedObjects::DISCOVERED,
         release: Release::AsNamed,
-        first_bytes: first(100, Asking::First),
+        first_bytes: first(100, FirstBytesPolicy::First),
         ..Plan::new("h", vec![PlannedObject::get("/", None)], shape)
     });
     assert_eq!(fetched.failures(), Vec::new());
     assert_eq!(fetched.completed().len(), 4);
-    assert_eq!(told(&fetched, sent).iter().filter(|object| **object == 1).count(), 2);
+    assert_eq!(reported(&fetched, sent).iter().filter(|object| **object == 1).count(), 2);
 }
 
 proptest! {
@@ -124,11 +126,11 @@ proptest! {
             ..ServerConfig::default()
         };
         let listener = Listener { cut, config, ..Listener::new(&sizes) };
-        let fetched = listener.fetch(Plan { first_bytes: first(bytes, Asking::First), ..plan(&sizes, shape) });
+        let fetched = listener.fetch(Plan { first_bytes: first(bytes, FirstBytesPolicy::First), ..plan(&sizes, shape) });
         prop_assert_eq!(fetched.failures(), Vec::new());
-        prop_assert_eq!(told(&fetched, known).len(), sizes.len());
+        prop_assert_eq!(reported(&fetched, known).len(), sizes.len());
         let mut bodies: Vec<_> = fetched.reports.iter().filter_map(|report| match report.what {
-            What::ObjectComplete { object, status: _, body } => Some((object, body)),
+            PageEvent::ObjectComplete { object, status: _, body } => Some((object, body)),
             _ => None,
         }).collect();
         bodies.sort_unstable();

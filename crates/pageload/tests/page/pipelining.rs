@@ -9,11 +9,12 @@ use http1::server::Closing;
 use http1::site::Site;
 use proptest::prelude::*;
 use roundtrip_pageload::robot::{
-    ConnectionId, Flush, Input, Output, Pipelining, Plan, PlannedObject, Release, Report, Robot, Shape, What,
+    ConnectionId, Flush, Input, Output, PageEvent, Pipelining, Plan, PlannedObject, Release, Report, Robot,
+    Shape,
 };
 use wire::{Bytes, Duration, Time};
 
-use crate::back_to_back::{Fetched, Listener, pipelined, plan};
+use crate::back_to_back::{FetchedPage, Listener, pipelined, plan};
 
 /// A document and 42 images, the number of `papers/w3c#microscape`.
 const PAGE: [u64; 43] = {
@@ -71,7 +72,7 @@ fn gathering(bytes: usize) -> Listener {
     listener
 }
 
-fn fetch_all(listener: &Listener, plan: Plan) -> Fetched {
+fn fetch_all(listener: &Listener, plan: Plan) -> FetchedPage {
     let count = plan.objects.len();
     let fetched = listener.fetch(plan);
     assert_eq!(fetched.failures(), []);
@@ -191,24 +192,24 @@ fn object_is_requested_when_its_reference_has_arrived() {
         object.named_at = named_at.map(Bytes::new);
     }
     let mut robot = Robot::new(Time::ZERO, plan).unwrap();
-    let mut asked = |input: Option<&[u8]>| {
+    let mut requested = |input: Option<&[u8]>| {
         let id = ConnectionId(0);
         robot.handle(Time::ZERO, input.map_or(Input::Connected(id), |bytes| Input::Received(id, bytes)));
         let outputs = std::iter::from_fn(|| Some(robot.poll(Time::ZERO)));
         let outputs = outputs.take_while(|output| !matches!(output, Output::Timeout(_)));
         outputs
             .filter_map(|output| match output {
-                Output::Report(Report { at: _, what: What::RequestSent { object, connection: _ } }) => {
+                Output::Report(Report { at: _, what: PageEvent::RequestSent { object, connection: _ } }) => {
                     Some(object)
                 }
                 _ => None,
             })
             .collect::<Vec<_>>()
     };
-    assert_eq!(asked(None), [0]);
-    assert_eq!(asked(Some(b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n")), [0; 0]);
-    assert_eq!(asked(Some(&[b'x'; 999])), [0; 0]);
-    assert_eq!(asked(Some(&[b'x'; 1])), [1]);
-    assert_eq!(asked(Some(&[b'x'; 1_999])), [2]);
-    assert_eq!(asked(Some(&[b'x'; 1])), [3]);
+    assert_eq!(requested(None), [0]);
+    assert_eq!(requested(Some(b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n")), [0; 0]);
+    assert_eq!(requested(Some(&[b'x'; 999])), [0; 0]);
+    assert_eq!(requested(Some(&[b'x'; 1])), [1]);
+    assert_eq!(requested(Some(&[b'x'; 1_999])), [2]);
+    assert_eq!(requested(Some(&[b'x'; 1])), [3]);
 }

@@ -4,16 +4,16 @@ use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 
 use http1::message::WritePolicy;
 use proptest::prelude::*;
-use roundtrip_pageload::robot::{Plan, Release, Report, Shape, What};
+use roundtrip_pageload::robot::{PageEvent, Plan, Release, Report, Shape};
 use wire::{Bytes, Duration, Time};
 
-use crate::back_to_back::{Fetched, Listener, SMALL_CLUSTER, pipelined, plan};
+use crate::back_to_back::{FetchedPage, Listener, SMALL_CLUSTER, pipelined, plan};
 
 const fn http10(parallel: u16) -> Shape {
     Shape::Http10 { parallel: NonZeroU16::new(parallel).unwrap() }
 }
 
-fn fetch(shape: Shape, release: Release) -> Fetched {
+fn fetch(shape: Shape, release: Release) -> FetchedPage {
     let plan = Plan { release, request_size: Some(Bytes::new(256)), ..plan(&SMALL_CLUSTER, shape) };
     let fetched =
         Listener { processing: Duration::from_millis(3), ..Listener::new(&SMALL_CLUSTER) }.fetch(plan);
@@ -27,7 +27,7 @@ fn every_shape_fetches_the_whole_page() {
         for release in [Release::Independent, Release::Dependent] {
             let fetched = fetch(shape, release);
             assert_eq!(fetched.completed(), [0, 1, 2], "{shape:?} {release:?}");
-            assert_eq!(fetched.reports.last().unwrap().what, What::Finished { failed: 0 });
+            assert_eq!(fetched.reports.last().unwrap().what, PageEvent::Finished { failed: 0 });
             let requests = fetched.up.iter().flatten();
             assert!(requests.eq(&[256, 256, 256]), "{shape:?}: each request is one write of 256 bytes");
         }
@@ -58,17 +58,17 @@ fn dependent_requests_leave_one_by_one() {
 fn object_is_reported_sent_then_headers_then_complete() {
     let mut reports = fetch(Shape::Http11, Release::Dependent).reports.into_iter();
     for object in 0..3 {
-        let told: Vec<Report> = reports.by_ref().take(3).collect();
+        let reported: Vec<Report> = reports.by_ref().take(3).collect();
         assert!(
             matches!(
-                told[..],
+                reported[..],
                 [
-                    Report { what: What::RequestSent { object: first, .. }, .. },
-                    Report { what: What::HeadReceived { object: second, status: 200 }, .. },
-                    Report { what: What::ObjectComplete { object: third, status: 200, .. }, .. },
+                    Report { what: PageEvent::RequestSent { object: first, .. }, .. },
+                    Report { what: PageEvent::HeadReceived { object: second, status: 200 }, .. },
+                    Report { what: PageEvent::ObjectComplete { object: third, status: 200, .. }, .. },
                 ] if [first, second, third] == [object; 3]
             ),
-            "{told:?}"
+            "{reported:?}"
         );
     }
 }
@@ -130,7 +130,7 @@ proptest! {
 
 /// Parallel connections may finish in any order; everything else is compared in order.
 fn in_order(mut reports: Vec<Report>) -> Vec<String> {
-    let mut told: Vec<_> = reports.drain(..).map(|report| format!("{:?}", report.what)).collect();
-    told.sort();
-    told
+    let mut reported: Vec<_> = reports.drain(..).map(|report| format!("{:?}", report.what)).collect();
+    reported.sort();
+    reported
 }

@@ -11,7 +11,7 @@ use super::{Outcome, number};
 
 /// One protocol and stack by every engine that ran.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Line<'a> {
+pub struct ComparisonRow<'a> {
     /// By the formulas.
     pub predicted: Option<&'a Outcome>,
     /// By packets in virtual time.
@@ -21,11 +21,11 @@ pub struct Line<'a> {
 }
 
 /// The lines of one network and page, in the order of their protocols.
-pub fn lines(group: &[Outcome]) -> Vec<Line<'_>> {
-    let mut lines: Vec<Line<'_>> = Vec::new();
+pub fn lines(group: &[Outcome]) -> Vec<ComparisonRow<'_>> {
+    let mut lines: Vec<ComparisonRow<'_>> = Vec::new();
     for outcome in group {
         let place = lines.iter().position(|line| line.is_of(&outcome.row)).unwrap_or_else(|| {
-            lines.push(Line::default());
+            lines.push(ComparisonRow::default());
             lines.len() - 1
         });
         let line = &mut lines[place];
@@ -39,7 +39,7 @@ pub fn lines(group: &[Outcome]) -> Vec<Line<'_>> {
     lines
 }
 
-impl<'a> Line<'a> {
+impl<'a> ComparisonRow<'a> {
     /// The results that exist.
     pub fn outcomes(&self) -> impl Iterator<Item = &'a Outcome> + use<'a> {
         let Self { predicted, simulated, measured } = *self;
@@ -79,15 +79,15 @@ enum Detail {
 
 impl Detail {
     /// The engine nearest to a real network that has any time here.
-    fn of(lines: &[Line<'_>]) -> Self {
+    fn of(lines: &[ComparisonRow<'_>]) -> Self {
         let is_known = |detail: &Self| {
             lines.iter().filter_map(|line| detail.row(line)).any(|row| row.elapsed_ms.is_some())
         };
         [Self::Measured, Self::Simulated].into_iter().find(is_known).unwrap_or(Self::Predicted)
     }
 
-    fn row<'a>(self, line: &Line<'a>) -> Option<&'a Row> {
-        let Line { predicted, simulated, measured } = *line;
+    fn row<'a>(self, line: &ComparisonRow<'a>) -> Option<&'a Row> {
+        let ComparisonRow { predicted, simulated, measured } = *line;
         let outcome = match self {
             Self::Predicted => predicted,
             Self::Simulated => simulated,
@@ -134,10 +134,11 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::number(["runs", ""], 9),
         Column::text(["", ""], 1),
     ];
-    let mut stacks: Vec<&str> = lines.iter().flat_map(Line::rows).map(|row| row.stack.as_str()).collect();
+    let mut stacks: Vec<&str> =
+        lines.iter().flat_map(ComparisonRow::rows).map(|row| row.stack.as_str()).collect();
     stacks.dedup();
     let rows = lines.iter().map(|line| {
-        let Line { predicted, simulated, measured } = *line;
+        let ComparisonRow { predicted, simulated, measured } = *line;
         let elapsed = |outcome: Option<&Outcome>| outcome.map(Outcome::elapsed).unwrap_or_default();
         let interval = |outcome: Option<&Outcome>| {
             cell(outcome.and_then(|outcome| outcome.interval95_ms), number::significant)
@@ -183,14 +184,14 @@ mod tests {
 
     use super::super::Missing;
     use super::*;
-    use crate::predicted;
+    use crate::test_outcomes;
 
     /// A result of one protocol by an engine, with its deviation and interval.
     fn outcome(engine: Engine, elapsed_ms: f64, interval95_ms: Option<f64>) -> Outcome {
         let mut spec = Spec::default();
         spec.set(Key::Protocol, "http11").unwrap();
         spec.set(Key::Network, "modem").unwrap();
-        let predicted = predicted::outcomes(&spec.plan(&Defaults::compare()).unwrap()).remove(0);
+        let predicted = test_outcomes::outcomes(&spec.plan(&Defaults::compare()).unwrap()).remove(0);
         let row = Row {
             engine: engine.name().to_owned(),
             elapsed_ms: Some(elapsed_ms),

@@ -4,7 +4,7 @@
 
 use scenario::{Protocol, Scenario};
 
-use super::comparison::{Line, lines, ratio};
+use super::comparison::{ComparisonRow, lines, ratio};
 use super::{Outcome, number, table};
 
 /// Savings of the best protocols, and agreement of the engines; fewer sentences where there is nothing to report.
@@ -20,7 +20,7 @@ pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
 }
 
 /// A ratio of two engines' times in one line.
-type Ratio = fn(&Line<'_>) -> Option<f64>;
+type Ratio = fn(&ComparisonRow<'_>) -> Option<f64>;
 
 /// Baseline of savings: a connection for every object, as the Web began.
 const BASELINE: Protocol = Protocol::Http10;
@@ -30,7 +30,7 @@ const PLACES: usize = 3;
 /// One network and page.
 struct Group<'a> {
     place: String,
-    lines: Vec<Line<'a>>,
+    lines: Vec<ComparisonRow<'a>>,
 }
 
 /// The groups, each named by its difference from the others.
@@ -58,7 +58,7 @@ fn page(scenario: &Scenario) -> &str {
 
 impl<'a> Group<'a> {
     /// The first line of a protocol, whatever its stack.
-    fn line(&self, protocol: Protocol) -> Option<&Line<'a>> {
+    fn line(&self, protocol: Protocol) -> Option<&ComparisonRow<'a>> {
         self.lines.iter().find(|line| line.rows().any(|row| row.protocol == protocol.name()))
     }
 
@@ -129,7 +129,7 @@ fn sentence(protocols: &[Protocol], mut savings: Vec<Saving<'_>>) -> String {
         savings.sort_by(|a, b| b.share().total_cmp(&a.share()));
         savings.drain(1..savings.len() - 1);
     }
-    let told: Vec<(&str, String)> = savings
+    let reported: Vec<(&str, String)> = savings
         .iter()
         .map(|saving| {
             let ([one, several], rest) = saving.words();
@@ -137,9 +137,9 @@ fn sentence(protocols: &[Protocol], mut savings: Vec<Saving<'_>>) -> String {
         })
         .collect();
     let subjects: Vec<String> = protocols.iter().map(|protocol| subject(*protocol).to_owned()).collect();
-    let predicate = match told.as_slice() {
+    let predicate = match reported.as_slice() {
         [(verb, most), (same, least)] if many && verb == same => format!("{verb} from {most} to {least}"),
-        _ => series(&without_repeated_verbs(&told)),
+        _ => series(&without_repeated_verbs(&reported)),
     };
     capitalised(&format!("{}{} {predicate}.", by(&savings), series(&subjects)))
 }
@@ -155,9 +155,10 @@ fn by(savings: &[Saving<'_>]) -> &'static str {
     }
 }
 
-fn without_repeated_verbs(told: &[(&str, String)]) -> Vec<String> {
+fn without_repeated_verbs(reported: &[(&str, String)]) -> Vec<String> {
     let mut before = "";
-    told.iter()
+    reported
+        .iter()
         .map(|(verb, rest)| {
             let part = if *verb == before { rest.clone() } else { format!("{verb} {rest}") };
             before = verb;
@@ -201,7 +202,7 @@ fn agreement(
     groups: &[Group<'_>],
     engine: &str,
     other: &str,
-    of: fn(&Line<'_>) -> Option<f64>,
+    of: fn(&ComparisonRow<'_>) -> Option<f64>,
 ) -> Option<String> {
     let ratios = groups.iter().flat_map(|group| {
         let known = |line| Some((of(line)?, line.rows().next()?.protocol.as_str(), group.place.as_str()));
@@ -226,7 +227,7 @@ mod tests {
     use scenario::spec::{Defaults, Key};
 
     use super::*;
-    use crate::predicted;
+    use crate::test_outcomes;
 
     /// The model's results for the two protocols of a comparison, with other times.
     fn predicted(networks: &str, times_ms: &[f64]) -> Vec<Outcome> {
@@ -234,7 +235,7 @@ mod tests {
         for network in networks.split(',') {
             spec.set(Key::Network, network).unwrap();
         }
-        let mut outcomes = predicted::outcomes(&spec.plan(&Defaults::compare()).unwrap());
+        let mut outcomes = test_outcomes::outcomes(&spec.plan(&Defaults::compare()).unwrap());
         for (outcome, elapsed_ms) in outcomes.iter_mut().zip(times_ms) {
             outcome.row.elapsed_ms = Some(*elapsed_ms);
         }
@@ -254,8 +255,8 @@ mod tests {
     #[test]
     fn each_network_gets_its_saving_with_the_right_verb() {
         let outcomes = predicted("fast-internet,ethernet", &[1730.0, 1070.0, 26.8, 26.7]);
-        let said = "By the model, keep-alive saves 660 ms of 1,730 on fast-internet and changes nothing on ethernet.";
-        assert_eq!(sentences(&outcomes), [said]);
+        let reported = "By the model, keep-alive saves 660 ms of 1,730 on fast-internet and changes nothing on ethernet.";
+        assert_eq!(sentences(&outcomes), [reported]);
         let outcomes = predicted("modem", &[100.0, 150.0]);
         assert_eq!(sentences(&outcomes), ["By the model, keep-alive costs 50.0 ms more than 100 on modem."]);
     }
@@ -275,11 +276,11 @@ mod tests {
         let predicted = predicted("modem", &[100.0, 80.0]);
         let measured = measured(&predicted, &[1.5, 0.98]);
         let outcomes = [predicted, measured].concat();
-        let said = [
+        let reported = [
             "Measured, keep-alive saves 71.6 ms of 150 on modem.",
             "Measured times are 0.98 to 1.50 times the predicted ones; the farthest apart is http10 on modem.",
         ];
-        assert_eq!(sentences(&outcomes), said);
+        assert_eq!(sentences(&outcomes), reported);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Grid {
         let excess = total(&shown).saturating_sub(width);
         let names = shown.iter_mut().filter(|(column, _)| self.columns[*column].side == Side::Left);
         if let Some((_, widest)) = names.max_by_key(|(_, width)| *width) {
-            *widest = (*widest - excess.min(*widest)).max(SHORTEST_NAME.min(*widest));
+            *widest = (*widest - excess.min(*widest)).max(MIN_NAME_WIDTH.min(*widest));
         }
         shown
     }
@@ -157,12 +157,12 @@ fn total(shown: &[(usize, usize)]) -> usize {
 }
 
 /// Minimum length of a shortened name.
-const SHORTEST_NAME: usize = 8;
+const MIN_NAME_WIDTH: usize = 8;
 
 /// A name that is too long loses its middle: `images/pro…/a.gif`.
 fn shortened(text: &str, width: usize) -> Cow<'_, str> {
     let length = columns_of(text);
-    if length <= width || width < SHORTEST_NAME {
+    if length <= width || width < MIN_NAME_WIDTH {
         return Cow::Borrowed(text);
     }
     let tail = width / 2;

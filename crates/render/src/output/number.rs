@@ -64,11 +64,11 @@ fn decimals_for(value: f64) -> i32 {
     // The exponent of any finite number is small.
     #[expect(clippy::cast_possible_truncation)]
     let exponent = value.abs().log10().floor() as i32;
-    (2 - exponent).min(SMALLEST)
+    (2 - exponent).min(MAX_DECIMALS)
 }
 
 /// Maximum number of decimals: a millionth of a millisecond is below any clock here.
-const SMALLEST: i32 = 6;
+const MAX_DECIMALS: i32 = 6;
 
 fn round_to(value: f64, decimals: i32) -> f64 {
     let scale = 10_f64.powi(decimals.abs());

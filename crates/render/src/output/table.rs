@@ -176,7 +176,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     ];
     let rows = group.iter().map(|outcome| {
         let row = &outcome.row;
-        let lost = Lost::of(row);
+        let lost = StallCosts::of(row);
         let shown = |wanted, name: &str| if wanted { name.to_owned() } else { String::new() };
         vec![
             row.protocol.clone(),
@@ -214,7 +214,7 @@ pub fn cell(value: Option<f64>, print: impl Fn(f64) -> String) -> String {
 
 /// Total cost of a row's stalls, by cause; `None` without one of that cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Lost {
+pub struct StallCosts {
     /// Handshakes.
     pub setup_ms: Option<f64>,
     /// Waiting for a small window's acknowledgement.
@@ -223,7 +223,7 @@ pub struct Lost {
     pub otherwise_ms: Option<f64>,
 }
 
-impl Lost {
+impl StallCosts {
     /// The stalls of a row, added up.
     pub fn of(row: &Row) -> Self {
         let mut lost = Self::default();

@@ -4,7 +4,7 @@
 
 use super::axes::{Axes, Theme};
 use super::palette;
-use super::scale::{Kind, Scale};
+use super::scale::{Scale, Spacing};
 use super::svg::{Anchor, Font, Heading, Stroke, Svg};
 
 /// A bar chart.
@@ -104,8 +104,8 @@ impl Bars<'_> {
         let group_width = self.group_width();
         let bar_width = group_width * FILL / self.series.len().max(1) as f64;
         let floor = match panel.scale.kind {
-            Kind::Linear => y(0.0_f64.max(panel.scale.from)),
-            Kind::Logarithmic => bottom,
+            Spacing::Linear => y(0.0_f64.max(panel.scale.from)),
+            Spacing::Logarithmic => bottom,
         };
         for (group, bars) in panel.bars.iter().enumerate() {
             let left = LEFT + group_width * (group as f64 + (1.0 - FILL) / 2.0);

@@ -13,7 +13,7 @@ pub struct Labels {
 
 /// Position of a label.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct LabelPosition {
     /// Its centre.
     pub at: Point,
     /// Rotation in degrees, so that the label is never upside down.
@@ -37,14 +37,14 @@ impl Labels {
     }
 
     /// A position on the line for a label, which is then occupied; `None` if there is no space.
-    pub fn place(&mut self, line: &[Point]) -> Option<Place> {
+    pub fn place(&mut self, line: &[Point]) -> Option<LabelPosition> {
         let free = |at: &Point| self.taken.iter().all(|taken| distance(*taken, *at) >= APART);
         let candidates = (0..line.len()).filter_map(|index| Some((along(line, index)?, line[index])));
         let (turned, at) = candidates
             .filter(|(_, at)| free(at))
             .min_by(|(_, one), (_, other)| self.off_guide(*one).total_cmp(&self.off_guide(*other)))?;
         self.taken.push(at);
-        Some(Place { at, turned })
+        Some(LabelPosition { at, turned })
     }
 
     /// Distance of a point from the guide line.
@@ -90,7 +90,7 @@ mod tests {
     fn a_label_is_on_its_line_next_to_the_guide() {
         let mut labels = Labels::near(((250.0, 0.0), (250.0, 300.0)));
         let place = labels.place(&level_line(100.0)).unwrap();
-        assert_eq!(place, Place { at: (250.0, 100.0), turned: 0.0 });
+        assert_eq!(place, LabelPosition { at: (250.0, 100.0), turned: 0.0 });
     }
 
     #[test]

@@ -10,12 +10,12 @@ pub struct Scale {
     /// The last value, above the first.
     pub to: f64,
     /// Spacing of the values.
-    pub kind: Kind,
+    pub kind: Spacing,
 }
 
 /// Spacing of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Spacing {
     /// Evenly.
     Linear,
     /// By ratio.
@@ -25,43 +25,43 @@ pub enum Kind {
 impl Scale {
     /// Even spacing.
     pub const fn linear(from: f64, to: f64) -> Self {
-        Self { from, to, kind: Kind::Linear }
+        Self { from, to, kind: Spacing::Linear }
     }
 
     /// Spacing by ratio.
     pub const fn logarithmic(from: f64, to: f64) -> Self {
-        Self { from, to, kind: Kind::Logarithmic }
+        Self { from, to, kind: Spacing::Logarithmic }
     }
 
     /// Position of a value: 0 at the first value, 1 at the last.
     pub fn place(&self, value: f64) -> f64 {
         match self.kind {
-            Kind::Linear => (value - self.from) / (self.to - self.from),
-            Kind::Logarithmic => (value / self.from).ln() / (self.to / self.from).ln(),
+            Spacing::Linear => (value - self.from) / (self.to - self.from),
+            Spacing::Logarithmic => (value / self.from).ln() / (self.to / self.from).ln(),
         }
     }
 
     /// The value at a position between 0 and 1.
     pub fn value(&self, place: f64) -> f64 {
         match self.kind {
-            Kind::Linear => self.from + place * (self.to - self.from),
-            Kind::Logarithmic => self.from * (self.to / self.from).powf(place),
+            Spacing::Linear => self.from + place * (self.to - self.from),
+            Spacing::Logarithmic => self.from * (self.to / self.from).powf(place),
         }
     }
 
     /// Ticks with a number: `step` apart on a linear scale, at the powers of ten on a logarithmic one.
     pub fn ticks(&self, step: f64) -> Vec<f64> {
         match self.kind {
-            Kind::Linear => multiples(self.from, self.to, step),
-            Kind::Logarithmic => decades(self.from, self.to).filter(|tick| self.holds(*tick)).collect(),
+            Spacing::Linear => multiples(self.from, self.to, step),
+            Spacing::Logarithmic => decades(self.from, self.to).filter(|tick| self.holds(*tick)).collect(),
         }
     }
 
     /// Ticks without a number: 2 to 9 times the powers of ten; none on a linear scale.
     pub fn minor_ticks(&self) -> Vec<f64> {
         match self.kind {
-            Kind::Linear => Vec::new(),
-            Kind::Logarithmic => decades(self.from, self.to)
+            Spacing::Linear => Vec::new(),
+            Spacing::Logarithmic => decades(self.from, self.to)
                 .flat_map(|decade| (2..10).map(move |times| decade * f64::from(times)))
                 .filter(|tick| self.holds(*tick))
                 .collect(),

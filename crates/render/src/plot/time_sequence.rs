@@ -61,7 +61,7 @@ pub struct Packet {
     /// Sending end.
     pub sender: End,
     /// Point of observation.
-    pub seen: Seen,
+    pub seen: ObservationPoint,
     /// Sequence number of its first byte.
     pub sequence: u64,
     /// Payload, in bytes.
@@ -76,7 +76,7 @@ pub struct Packet {
 
 /// Point of observation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ObservationPoint {
     /// At the sending end.
     Sent,
     /// At the receiving end.
@@ -111,10 +111,10 @@ impl Packet {
     fn is_seen_by(&self, end: End) -> bool {
         let is_own = self.sender == end;
         match self.seen {
-            Seen::Sent => is_own,
-            Seen::Received => !is_own,
+            ObservationPoint::Sent => is_own,
+            ObservationPoint::Received => !is_own,
             // Neither end sees a loss, and it is worth showing.
-            Seen::Lost => true,
+            ObservationPoint::Lost => true,
         }
     }
 }

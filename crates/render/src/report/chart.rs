@@ -8,21 +8,21 @@ use std::collections::BTreeSet;
 use trace::Row;
 
 use super::html::escaped;
-use crate::output::comparison::{Line, lines};
-use crate::output::table::Lost;
+use crate::output::comparison::{ComparisonRow, lines};
+use crate::output::table::StallCosts;
 use crate::output::{Outcome, number};
 
 /// The chart of one network and page; empty if no time is known.
 pub fn bars(group: &[Outcome]) -> String {
     let lines = lines(group);
-    let longest = lines.iter().flat_map(Line::rows).filter_map(upper_end).fold(0.0, f64::max);
+    let longest = lines.iter().flat_map(ComparisonRow::rows).filter_map(upper_end).fold(0.0, f64::max);
     if longest <= 0.0 {
         return String::new();
     }
     let mut drawing = Drawing { longest, y: 0.0, svg: String::new(), shown: BTreeSet::new() };
     // Named only where they tell bars apart.
     let differ = |value: fn(&Row) -> &str| {
-        lines.iter().flat_map(Line::rows).map(value).collect::<BTreeSet<_>>().len() > 1
+        lines.iter().flat_map(ComparisonRow::rows).map(value).collect::<BTreeSet<_>>().len() > 1
     };
     let (stacks_differ, visits_differ) = (differ(|row| &row.stack), differ(|row| &row.visit));
     for line in &lines {
@@ -50,7 +50,7 @@ const NAME: f64 = 24.0;
 /// Gap between one protocol and the next.
 const GAP: f64 = 8.0;
 /// Width of the longest bar, in percent of the chart; the rest is for its value.
-const LONGEST: f64 = 72.0;
+const MAX_BAR_PERCENT: f64 = 72.0;
 
 /// A chart being drawn.
 struct Drawing {
@@ -93,11 +93,11 @@ impl Mark {
 }
 
 impl Drawing {
-    fn protocol(&mut self, line: &Line<'_>, name: &str) {
+    fn protocol(&mut self, line: &ComparisonRow<'_>, name: &str) {
         let name = escaped(name);
         self.y += NAME;
         self.svg += &format!("<text class=\"name\" x=\"0\" y=\"{:.1}\">{name}</text>\n", self.y - 7.0);
-        let Line { predicted, simulated, measured } = *line;
+        let ComparisonRow { predicted, simulated, measured } = *line;
         for (outcome, engine) in
             [(predicted, Mark::Predicted), (simulated, Mark::Simulated), (measured, Mark::Measured)]
         {
@@ -128,7 +128,7 @@ impl Drawing {
 
     /// The end of the bar, divided by the causes of lost time.
     fn lost(&mut self, row: &Row, elapsed_ms: f64) {
-        let Lost { setup_ms, slow_start_ms, otherwise_ms } = Lost::of(row);
+        let StallCosts { setup_ms, slow_start_ms, otherwise_ms } = StallCosts::of(row);
         let mut end_ms = elapsed_ms;
         for (mark, lost_ms) in
             [(Mark::Otherwise, otherwise_ms), (Mark::SlowStart, slow_start_ms), (Mark::Setup, setup_ms)]
@@ -171,7 +171,7 @@ impl Drawing {
     }
 
     fn place(&self, millis: f64) -> f64 {
-        millis / self.longest * LONGEST
+        millis / self.longest * MAX_BAR_PERCENT
     }
 
     fn finish(self) -> String {
@@ -194,10 +194,10 @@ fn upper_end(row: &Row) -> Option<f64> {
 }
 
 /// The time of the protocol `minimum`, which every row with an overhead knows; the lowest where some compress bodies.
-fn minimum(lines: &[Line<'_>]) -> Option<f64> {
+fn minimum(lines: &[ComparisonRow<'_>]) -> Option<f64> {
     lines
         .iter()
-        .flat_map(Line::rows)
+        .flat_map(ComparisonRow::rows)
         .filter_map(|row| Some(row.elapsed_ms? / row.overhead.filter(|overhead| *overhead > 0.0)?))
         .min_by(f64::total_cmp)
 }

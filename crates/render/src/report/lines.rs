@@ -53,17 +53,17 @@ const APART: f64 = 17.0;
 /// Width of a letter of a label, in the widest of usual fonts.
 const LETTER: f64 = 8.7;
 /// Maximum letters of a label: a longer one would leave no space for its line.
-const LONGEST: usize = 26;
+const MAX_NAME_CHARS: usize = 26;
 
 /// Font of titles and of names of lines.
 pub const NAME: Font<'static> = Font { bold: true, ..Font::new(14.0, "var(--ink)", Anchor::Start) };
 
 /// A name as the label of its line, truncated if it is too long.
 pub fn label(name: &str) -> String {
-    if name.chars().count() <= LONGEST {
+    if name.chars().count() <= MAX_NAME_CHARS {
         return name.to_owned();
     }
-    let begins: String = name.chars().take(LONGEST - 1).collect();
+    let begins: String = name.chars().take(MAX_NAME_CHARS - 1).collect();
     begins + "…"
 }
 
@@ -104,7 +104,7 @@ impl Chart<'_> {
 impl Axis<'_> {
     /// The axis over a page's width, with space on the right for the longest of these names.
     pub fn axes<'a>(&self, names: impl Iterator<Item = &'a str>) -> Axes {
-        let longest = names.map(|name| name.chars().count()).max().unwrap_or(0).min(LONGEST);
+        let longest = names.map(|name| name.chars().count()).max().unwrap_or(0).min(MAX_NAME_CHARS);
         let along = Scale::linear(self.range.0, self.range.1.max(self.range.0 + 1e-9));
         Axes {
             left: LEFT,

@@ -4,11 +4,11 @@ use std::fmt;
 use std::io;
 
 use ::measure::profile::Setting;
-use ::measure::run::Visited;
+use ::measure::run::ClientRecord;
 use ::measure::series::HostTimes;
-use ::measure::{Measured, Options, Peers};
+use ::measure::{Measurement, Options, Peers};
 use render::output::{Missing, Outcome, table};
-use render::provenance::{Fact, Known, Provenance};
+use render::provenance::{Fact, Provenance, RunFacts};
 use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
 use testbed::emulator::Capture;
@@ -66,10 +66,10 @@ pub fn available() -> Result<(), testbed::Error> {
 }
 
 /// Receiver of a run's packets, called as soon as they are captured: there may be too many to store.
-pub type Keep<'a> = dyn FnMut(&Scenario, &Capture) -> io::Result<()> + 'a;
+pub type PacketSink<'a> = dyn FnMut(&Scenario, &Capture) -> io::Result<()> + 'a;
 
 /// Measures each scenario in turn, capturing the packets of its first run if `keep` is given.
-pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut Keep<'_>>) -> Measurements {
+pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>) -> Measurements {
     let expected: Vec<f64> = plan.scenarios.iter().map(expected_ms).collect();
     let total: f64 =
         plan.scenarios.iter().zip(&expected).map(|(scenario, ms)| f64::from(scenario.runs) * ms).sum();
@@ -98,9 +98,9 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut Keep<'_>>) -> M
 }
 
 /// The first run as a visit, where our own client reports it.
-fn visit(scenario: &Scenario, measured: &Measured) -> Option<Visit> {
+fn visit(scenario: &Scenario, measured: &Measurement) -> Option<Visit> {
     let run = measured.runs.first()?;
-    let Visited { began, opened, reports } = run.visit.as_ref()?;
+    let ClientRecord { began, opened, reports } = run.visit.as_ref()?;
     Some(Visit {
         title: title(scenario),
         began: measured.began + began.since(Time::ZERO),
@@ -114,7 +114,7 @@ fn visit(scenario: &Scenario, measured: &Measured) -> Option<Visit> {
 ///
 /// # Errors
 /// The reason why it cannot be measured, or the error.
-pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measured, ::measure::Error> {
+pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measurement, ::measure::Error> {
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
     progress.doing(title(scenario), scenario.runs);
@@ -136,8 +136,8 @@ fn expected_ms(scenario: &Scenario) -> f64 {
 const OVERHEAD: Duration = Duration::from_millis(30);
 
 impl Measurements {
-    fn add(&mut self, scenario: &Scenario, measured: Result<Measured, ::measure::Error>) {
-        self.hosts.push(measured.as_ref().ok().map(Measured::host_times));
+    fn add(&mut self, scenario: &Scenario, measured: Result<Measurement, ::measure::Error>) {
+        self.hosts.push(measured.as_ref().ok().map(Measurement::host_times));
         self.outcomes.push(match measured {
             Ok(measured) => {
                 let row = measured.row();
@@ -159,12 +159,12 @@ impl Measurements {
 }
 
 /// Provenance of one measurement. The version is stated once for the whole program.
-fn circumstances(measured: &Measured) -> Known {
+fn circumstances(measured: &Measurement) -> RunFacts {
     let fact = |Setting { name, value }: Setting| (name, value);
     let settings: Vec<Fact> = measured.settings.iter().cloned().map(fact).collect();
     let all = measured.provenance().into_iter().map(fact);
     let circumstances = all.filter(|fact| fact.0 != "roundtrip" && !settings.contains(fact)).collect();
-    Known { title: title(&measured.scenario), circumstances, settings }
+    RunFacts { title: title(&measured.scenario), circumstances, settings }
 }
 
 /// Title of a measurement.

@@ -4,7 +4,7 @@ pub mod probes;
 pub mod sequence;
 pub mod visits;
 
-use ::simulate::{Error, Experiment, Fetched, Hosts};
+use ::simulate::{Error, Experiment, Hosts, PageResult};
 use render::output::{Missing, Outcome};
 use render::provenance::Provenance;
 use scenario::spec::Plan;
@@ -35,7 +35,7 @@ fn outcome(scenario: &Scenario) -> Outcome {
 ///
 /// # Errors
 /// The reason why it cannot be simulated.
-pub fn first_run(scenario: &Scenario) -> Result<(Experiment, Fetched), Error> {
+pub fn first_run(scenario: &Scenario) -> Result<(Experiment, PageResult), Error> {
     let experiment = Experiment::new(scenario, Hosts::default())?;
     let fetched = experiment.run(0, true)?;
     Ok((experiment, fetched))

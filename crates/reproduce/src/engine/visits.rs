@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 
 use http1::content::media_type;
 use http1::site::Site;
-use pageload::robot::{Failure, Report, What};
+use pageload::robot::{Failure, PageEvent, Report};
 use scenario::{Protocol, Scenario};
 use trace::har::Exchange;
 use wire::{Bytes, Duration, Time};
 
 /// Timeline of an object.
 #[derive(Default)]
-struct Course {
+struct ObjectTimeline {
     connection: u32,
     sent: Option<Time>,
     answered: Option<Time>,
@@ -22,41 +22,49 @@ struct Course {
 
 /// Every exchange of a page, from the robot's reports since `began` and the times of its connection attempts, in order.
 pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], began: Time) -> Vec<Exchange> {
-    let mut courses: BTreeMap<usize, Course> = BTreeMap::new();
+    let mut courses: BTreeMap<usize, ObjectTimeline> = BTreeMap::new();
     let mut paths: BTreeMap<usize, &str> = BTreeMap::new();
     // An earlier page, which warmed the connections up, is not part of it.
     for report in reports.iter().filter(|report| report.at >= began) {
         match &report.what {
-            What::RequestSent { object, connection } => {
+            PageEvent::RequestSent { object, connection } => {
                 // A repeated request starts over: its response is the one that counts.
                 courses.insert(
                     *object,
-                    Course { connection: connection.0, sent: Some(report.at), ..Course::default() },
+                    ObjectTimeline {
+                        connection: connection.0,
+                        sent: Some(report.at),
+                        ..ObjectTimeline::default()
+                    },
                 );
             }
-            What::HeadReceived { object, status: _ } => {
+            PageEvent::HeadReceived { object, status: _ } => {
                 courses.entry(*object).or_default().answered = Some(report.at);
             }
-            What::ObjectComplete { object, status, body } => {
+            PageEvent::ObjectComplete { object, status, body } => {
                 courses.entry(*object).or_default().complete = Some((report.at, *status, *body));
             }
-            What::ObjectFailed { object, failure: Failure::Missing } => {
+            PageEvent::ObjectFailed { object, failure: Failure::Missing } => {
                 courses.entry(*object).or_default().complete = Some((report.at, 404, Bytes::ZERO));
             }
-            What::ObjectFound { object, path } => drop(paths.insert(*object, path)),
-            What::ObjectFailed { object: _, failure: _ }
-            | What::Fault { connection: _, fault: _ }
-            | What::TooManyObjects { most: _ }
-            | What::FirstBytesReceived { object: _ }
-            | What::Finished { failed: _ } => {}
+            PageEvent::ObjectFound { object, path } => drop(paths.insert(*object, path)),
+            PageEvent::ObjectFailed { object: _, failure: _ }
+            | PageEvent::Fault { connection: _, fault: _ }
+            | PageEvent::TooManyObjects { most: _ }
+            | PageEvent::FirstBytesReceived { object: _ }
+            | PageEvent::Finished { failed: _ } => {}
         }
     }
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut is_used: Vec<u32> = Vec::new();
     let since = |at: Time| if at > began { at.since(began) } else { Duration::ZERO };
     for (object, course) in courses {
-        let Course { connection, sent: Some(sent), answered, complete: Some((complete, status, body)) } =
-            course
+        let ObjectTimeline {
+            connection,
+            sent: Some(sent),
+            answered,
+            complete: Some((complete, status, body)),
+        } = course
         else {
             continue;
         };
@@ -64,7 +72,7 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
         is_used.push(connection);
         let opened = usize::try_from(connection).ok().and_then(|place| connects.get(place)).copied();
         let path = paths.get(&object).map_or_else(|| planned(scenario, object), |path| (*path).to_owned());
-        told.push(Exchange {
+        reported.push(Exchange {
             version: version(scenario.protocol),
             request: scenario.client.request,
             status,
@@ -78,8 +86,8 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
             complete: since(complete),
         });
     }
-    told.sort_by_key(|exchange| exchange.sent);
-    told
+    reported.sort_by_key(|exchange| exchange.sent);
+    reported
 }
 
 /// The path of an object that the client knew, perhaps from an earlier page.

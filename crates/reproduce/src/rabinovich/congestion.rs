@@ -1,27 +1,27 @@
 //! Users behind a bottleneck (`papers/dhttp#section-vi-b`, B.2): Table I, simulated and measured, and Figure 13.
 //!
-//! Not the simulation, which is [`simulate::town`], nor the measurement: `contest::crowd`.
+//! Not the simulation, which is [`simulate::dumbbell`], nor the measurement: `contest::crowd`.
 
 use render::plot::curves::{Curve, Curves, Panel};
 use render::plot::palette;
 use render::plot::svg::{Point, Stroke};
 
-use crate::contest::crowd::{Crowd, Outcome};
-use crate::contest::server::{Counted, Kind};
-use crate::measured::{Bouts, Measured};
+use crate::laboratory::{BenchmarkResults, Laboratory};
 use crate::published::Cell;
+use crate::server_benchmark::population::{Outcome, Population};
+use crate::server_benchmark::server::{DhttpCounters, ServerKind};
 
 /// Our value, or why it is not available.
-type Ours = Result<Option<f64>, String>;
+type ReproducedValue = Result<Option<f64>, String>;
 
 /// Numbers of hosts of users.
 const MACHINES: [u32; 3] = [1, 2, 3];
 
 /// The first label is the number of hosts. Columns that end in `-kernel` are measured, the others simulated.
-pub fn table_1(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn table_1(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let machines = cell.label(0).parse().unwrap_or(1);
     if let Some(column) = cell.column.name.strip_suffix("-kernel") {
-        let crowd = Crowd { kind: Kind::Dhttp, machines, beside: true };
+        let crowd = Population { kind: ServerKind::Dhttp, machines, beside: true };
         let Some(found) = measured.crowds(&all(true))? else { return Ok(None) };
         return Ok(found.crowd(crowd).map(|outcome| counted(column, outcome.counted)));
     }
@@ -33,8 +33,8 @@ pub fn table_1(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     }))
 }
 
-fn counted(column: &str, counted: Counted) -> f64 {
-    let Counted { by_udp, by_tcp, resent, ignored } = counted;
+fn counted(column: &str, counted: DhttpCounters) -> f64 {
+    let DhttpCounters { by_udp, by_tcp, resent, ignored } = counted;
     let share = |of: u64, all: u64| 100.0 * of as f64 / all.max(1) as f64;
     match column {
         "udp" => share(by_udp, by_udp + by_tcp),
@@ -45,15 +45,15 @@ fn counted(column: &str, counted: Counted) -> f64 {
 
 /// Claims of the text on DHTTP compared with Apache, and on the bandwidth that either leaves to a download. The column
 /// is the number of hosts.
-pub fn figure_13(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn figure_13(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let machines = cell.column.name.parse().unwrap_or(1);
     let (claim, beside) = match cell.label(0).strip_suffix("-beside-a-download") {
         Some(claim) => (claim, true),
         None => (cell.label(0), false),
     };
     let Some(found) = measured.crowds(&all(beside))? else { return Ok(None) };
-    let of = |kind| found.crowd(Crowd { kind, machines, beside });
-    let [dhttp, apache] = [of(Kind::Dhttp), of(Kind::Prefork)];
+    let of = |kind| found.crowd(Population { kind, machines, beside });
+    let [dhttp, apache] = [of(ServerKind::Dhttp), of(ServerKind::Prefork)];
     Ok(dhttp.zip(apache).map(|(dhttp, apache)| match claim {
         "throughput" => dhttp.per_second / apache.per_second,
         "lower-latency" => apache.mean_ms / dhttp.mean_ms,
@@ -62,8 +62,9 @@ pub fn figure_13(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 }
 
 /// All runs, sorted so that concurrent ones take equally long.
-fn all(beside: bool) -> Vec<Crowd> {
-    let both = |machines| [Kind::Dhttp, Kind::Prefork].map(|kind| Crowd { kind, machines, beside });
+fn all(beside: bool) -> Vec<Population> {
+    let both =
+        |machines| [ServerKind::Dhttp, ServerKind::Prefork].map(|kind| Population { kind, machines, beside });
     MACHINES.into_iter().flat_map(both).collect()
 }
 
@@ -74,12 +75,12 @@ const WIDTH: f64 = 1.8;
 type Value = fn(&Outcome) -> f64;
 
 /// Throughput and latency alone on the bottleneck; below, the bandwidths of users and a competing download.
-pub fn draw_13(found: &Bouts) -> Option<String> {
-    let panel = |title: &str, beside, curves: &[(&'static str, Stroke<'static>, Kind, Value)]| {
+pub fn draw_13(found: &BenchmarkResults) -> Option<String> {
+    let panel = |title: &str, beside, curves: &[(&'static str, Stroke<'static>, ServerKind, Value)]| {
         let mut drawn = Vec::new();
         for (name, stroke, kind, value) in curves {
             let point = |machines| {
-                let crowd = Crowd { kind: *kind, machines, beside };
+                let crowd = Population { kind: *kind, machines, beside };
                 Some((f64::from(machines), value(found.crowd(crowd)?)))
             };
             let points: Vec<Point> = MACHINES.into_iter().filter_map(point).collect();
@@ -91,13 +92,13 @@ pub fn draw_13(found: &Bouts) -> Option<String> {
     let dashed = |colour| Stroke { colour, width: WIDTH, dashes: "5 4" };
     let both = |value: Value| {
         [
-            (DHTTP, solid(palette::ACCENT), Kind::Dhttp, value),
-            (APACHE, solid(palette::INK), Kind::Prefork, value),
+            (DHTTP, solid(palette::ACCENT), ServerKind::Dhttp, value),
+            (APACHE, solid(palette::INK), ServerKind::Prefork, value),
         ]
     };
     let beside: [(_, _, _, Value); 2] = [
-        (BY_DHTTP, dashed(palette::ACCENT), Kind::Dhttp, |outcome| outcome.beside_bits / 1e6),
-        (BY_APACHE, dashed(palette::INK), Kind::Prefork, |outcome| outcome.beside_bits / 1e6),
+        (BY_DHTTP, dashed(palette::ACCENT), ServerKind::Dhttp, |outcome| outcome.beside_bits / 1e6),
+        (BY_APACHE, dashed(palette::INK), ServerKind::Prefork, |outcome| outcome.beside_bits / 1e6),
     ];
     let shared: Vec<_> = both(|outcome| outcome.users_bits / 1e6).into_iter().chain(beside).collect();
     let rows = vec![

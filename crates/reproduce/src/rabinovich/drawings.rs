@@ -15,7 +15,7 @@ use simulate::profile::{Clocks, config};
 use tcp::{Connection, Event, Input, Output, Payload, Segment};
 use wire::{Bytes, Duration, Time};
 
-use crate::measured::Measured;
+use crate::laboratory::Laboratory;
 use crate::published::Cell;
 
 /// Our value, or why it is not available.
@@ -29,7 +29,7 @@ const DELAY: Duration = Duration::from_millis(25);
 const END: Time = Time::from_nanos(300_000_000_000);
 
 /// An intercepted response: the first label is its protocol, the second the paths.
-pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_3(cell: &Cell, _: &mut Laboratory<'_>) -> Ours {
     let is_own_address = cell.label(0) == "dhttp";
     let diverges = cell.label(1) == "two paths";
     intercepted(is_own_address, diverges).map(|arrived| Some(100.0 * arrived as f64 / RESPONSE as f64))
@@ -96,12 +96,12 @@ const PORT: u16 = 40_001;
 
 /// SYNs that a forged request for a large object brings its victim: the first label is the server's profile, the second
 /// the forged port.
-pub fn figure_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> Ours {
     let profile = if cell.label(0) == "paper" { ServerConfig::paper() } else { ServerConfig::internet() };
     let port = if cell.label(1) == "low" { 80 } else { PORT };
     let mut server = Server::new(profile, secrets());
-    let opens = match asked(&mut server, port, 1) {
-        Some(ticket) => matches!(server.answer(Time::ZERO, ticket, LARGE), Channel::Open { .. }),
+    let opens = match requested(&mut server, port, 1) {
+        Some(ticket) => matches!(server.channel(Time::ZERO, ticket, LARGE), Channel::Open { .. }),
         None => false,
     };
     Ok(Some(f64::from(u8::from(opens))))
@@ -111,7 +111,7 @@ pub fn figure_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 const LARGE: u64 = 20_000;
 
 /// The three rules of dispatch: connections that are opened for a request under each.
-pub fn figure_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn figure_5(cell: &Cell, _: &mut Laboratory<'_>) -> Ours {
     const THREE: PerClient = PerClient { usual: 3, when_few: 3, few: 0 };
     let mut server = Server::new(ServerConfig { per_client: THREE, ..ServerConfig::paper() }, secrets());
     let mut carried: BTreeMap<ConnectionId, u32> = BTreeMap::new();
@@ -122,8 +122,8 @@ pub fn figure_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
         _ => (9, true),
     };
     for id in 0..requests {
-        let Some(ticket) = asked(&mut server, PORT, id) else { return Ok(None) };
-        let connection = match server.answer(Time::ZERO, ticket, LARGE) {
+        let Some(ticket) = requested(&mut server, PORT, id) else { return Ok(None) };
+        let connection = match server.channel(Time::ZERO, ticket, LARGE) {
             Channel::Open { connection, client: _ } => {
                 opened += 1;
                 server.handle(Time::ZERO, Told::Opened(connection));
@@ -144,7 +144,7 @@ pub fn figure_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// Lets the server judge a request in the victim's name.
-fn asked(server: &mut Server, port: u16, id: u64) -> Option<Ticket> {
+fn requested(server: &mut Server, port: u16, id: u64) -> Option<Ticket> {
     let mut datagram = RequestHeader { id: Id(id), port, is_resend: false }.to_bytes().to_vec();
     datagram.extend(b"GET /large HTTP/1.1\r\nHost: www\r\n\r\n");
     match server.receive(Time::ZERO, SocketAddr::V4(SocketAddrV4::new(VICTIM, port)), &datagram) {

@@ -7,31 +7,31 @@
 use render::plot::palette;
 use render::plot::svg::Stroke;
 
-use super::servers::{ALTRUISTIC, Arm, DHTTP, Named, Value, WIDTH, arm, bouts, draw, slower, throughput};
-use crate::contest::bout::Outcome;
-use crate::contest::how::How;
-use crate::contest::server::Kind;
-use crate::measured::{Bouts, Measured};
+use super::servers::{ALTRUISTIC, Arm, DHTTP, NamedArm, Value, WIDTH, arm, bouts, draw, slower, throughput};
+use crate::laboratory::{BenchmarkResults, Laboratory};
 use crate::published::Cell;
+use crate::server_benchmark::benchmark_run::Outcome;
+use crate::server_benchmark::server::ServerKind;
+use crate::server_benchmark::transport::Transport;
 
 /// Our value, or why it could not be measured.
-type Ours = Result<Option<f64>, String>;
+type ReproducedValue = Result<Option<f64>, String>;
 
-const fn altruistic(kind: Kind, connections: usize, how: How) -> Arm {
+const fn altruistic(kind: ServerKind, connections: usize, how: Transport) -> Arm {
     Arm { how, closes_early: true, ..arm(kind, 1, connections) }
 }
 
-const PREFORK_FAST: Arm = Arm { how: How::FastOpen, ..ALTRUISTIC };
-const NGINX: Arm = altruistic(Kind::Nginx, 3, How::Usual);
-const NGINX_FAST: Arm = altruistic(Kind::Nginx, 3, How::FastOpen);
-const HTTP2: Arm = altruistic(Kind::Nginx, 1, How::Http2);
-const HTTP2_TLS: Arm = altruistic(Kind::Nginx, 1, How::Http2Tls);
-const HTTP3: Arm = altruistic(Kind::Quinn, 1, How::Http3);
-const HTTP3_EARLY: Arm = altruistic(Kind::Quinn, 1, How::Http3Early);
+const PREFORK_FAST: Arm = Arm { how: Transport::FastOpen, ..ALTRUISTIC };
+const NGINX: Arm = altruistic(ServerKind::Nginx, 3, Transport::Usual);
+const NGINX_FAST: Arm = altruistic(ServerKind::Nginx, 3, Transport::FastOpen);
+const HTTP2: Arm = altruistic(ServerKind::Nginx, 1, Transport::Http2);
+const HTTP2_TLS: Arm = altruistic(ServerKind::Nginx, 1, Transport::Http2Tls);
+const HTTP3: Arm = altruistic(ServerKind::Quinn, 1, Transport::Http3);
+const HTTP3_EARLY: Arm = altruistic(ServerKind::Quinn, 1, Transport::Http3Early);
 /// Kept alive while users look at a page: the cost of encryption without handshakes.
-const HTTP2_KEPT: Arm = Arm { how: How::Http2, ..arm(Kind::Nginx, 15, 1) };
-const HTTP2_TLS_KEPT: Arm = Arm { how: How::Http2Tls, ..arm(Kind::Nginx, 15, 1) };
-const HTTP3_KEPT: Arm = Arm { how: How::Http3, ..arm(Kind::Quinn, 15, 1) };
+const HTTP2_KEPT: Arm = Arm { how: Transport::Http2, ..arm(ServerKind::Nginx, 15, 1) };
+const HTTP2_TLS_KEPT: Arm = Arm { how: Transport::Http2Tls, ..arm(ServerKind::Nginx, 15, 1) };
+const HTTP3_KEPT: Arm = Arm { how: Transport::Http3, ..arm(ServerKind::Quinn, 15, 1) };
 
 const ARMS: [Arm; 12] = [
     DHTTP,
@@ -49,7 +49,7 @@ const ARMS: [Arm; 12] = [
 ];
 
 /// Claims of the text about T/TCP, for its successors.
-pub fn figure_14(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn figure_14(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     // The other arm, and the same without early requests, or without encryption.
     let (other, plain) = match cell.column.name.as_str() {
         "prefork" => (PREFORK_FAST, ALTRUISTIC),
@@ -60,7 +60,9 @@ pub fn figure_14(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
         _ => (HTTP3_EARLY, HTTP3),
     };
     let Some(bouts) = bouts(&ARMS, measured)? else { return Ok(None) };
-    let ratio = |of: fn(&Bouts, Arm) -> Option<f64>, over, under| Some(of(bouts, over)? / of(bouts, under)?);
+    let ratio = |of: fn(&BenchmarkResults, Arm) -> Option<f64>, over, under| {
+        Some(of(bouts, over)? / of(bouts, under)?)
+    };
     Ok(match cell.label(0) {
         "throughput" => ratio(throughput, DHTTP, other),
         "less-work" => ratio(work, other, DHTTP),
@@ -71,20 +73,20 @@ pub fn figure_14(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 }
 
 /// CPU time of the server's host for each response, in milliseconds.
-fn work(bouts: &Bouts, arm: Arm) -> Option<f64> {
+fn work(bouts: &BenchmarkResults, arm: Arm) -> Option<f64> {
     bouts.of(&arm.bout(*bouts.users.last()?))?.server_ms()
 }
 
 /// The figure with all arms.
-pub fn draw_14(bouts: &Bouts) -> Option<String> {
+pub fn draw_14(bouts: &BenchmarkResults) -> Option<String> {
     let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));
     let dashed = |name, colour| (name, Stroke { colour, width: WIDTH, dashes: "5 4" });
-    let paper: Vec<Named> = vec![
+    let paper: Vec<NamedArm> = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),
         (solid("prefork", palette::INK), ALTRUISTIC),
         (dashed("prefork, Fast Open", palette::INK), PREFORK_FAST),
     ];
-    let today: Vec<Named> = vec![
+    let today: Vec<NamedArm> = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),
         (solid("nginx", palette::BLUE), NGINX),
         (dashed("nginx, Fast Open", palette::BLUE), NGINX_FAST),
@@ -104,16 +106,16 @@ pub fn draw_14(bouts: &Bouts) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contest::bout::{Bout, Extent, run};
+    use crate::server_benchmark::benchmark_run::{BenchmarkRun, Preset, run};
 
     #[test]
     #[ignore = "runs servers of others for some minutes: as root, with Apache and nginx"]
     fn only_fast_open_and_0_rtt_send_early_requests() {
-        let bouts: Vec<Bout> = ARMS.into_iter().map(|arm| arm.bout(1_000)).collect();
-        let outcomes = run(&bouts, Extent::QUICK, &|_| ()).unwrap();
+        let bouts: Vec<BenchmarkRun> = ARMS.into_iter().map(|arm| arm.bout(1_000)).collect();
+        let outcomes = run(&bouts, Preset::QUICK, &|_| ()).unwrap();
         for (bout, outcome) in bouts.iter().zip(outcomes) {
             println!("{bout:?}: {outcome:?}");
-            let is_early = matches!(bout.how, How::FastOpen | How::Http3Early);
+            let is_early = matches!(bout.how, Transport::FastOpen | Transport::Http3Early);
             assert_eq!(is_early, outcome.early > 0.0, "{bout:?}: {outcome:?}");
         }
     }

@@ -1,21 +1,21 @@
 //! Substitutes for the paper's log, with their counts: a synthetic day that needs no file, NASA's day, and three synthetic
 //! months.
 //!
-//! The synthetic logs have the paper's sizes (`logs::answer`); the months have the request rate of WorldCup98's servers,
+//! The synthetic logs have the paper's sizes (`logs::respond`); the months have the request rate of WorldCup98's servers,
 //! the day has one that rises to its middle. Their sizes are therefore an assumption; their connections follow from the
 //! clients' behaviour, which is an assumption too.
 
 use std::path::Path;
 
-use accesslog::connections::{ByRule, Counter, Question, Rule};
-use accesslog::{Client, Covers, Record, Request, Sizing};
-use accesslog_io::ask::Asked;
+use accesslog::connections::{Counter, Query, Rule, RuleCounter};
+use accesslog::{Client, Record, Request, SizeScope, Sizing};
 use accesslog_io::input::Input;
+use accesslog_io::options::ConnectionsOptions;
 use wire::{Bytes, Duration, Seed, Time};
 use workload::logs::curve::Curve;
-use workload::logs::synthesize::{self, Line, Wanted};
+use workload::logs::synthesize::{self, LogLine, SynthesisOptions};
 
-use crate::measured::Counted;
+use crate::laboratory::LogCounts;
 
 /// A log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl Log {
     ///
     /// # Errors
     /// The reason why it cannot be read.
-    pub fn count(self, folder: Option<&Path>) -> Result<Option<Counted>, String> {
-        let file = |name| folder.map(|folder| folder.join(name));
+    pub fn count(self, directory: Option<&Path>) -> Result<Option<LogCounts>, String> {
+        let file = |name| directory.map(|directory| directory.join(name));
         match self {
             Self::BuiltIn => made_up(Curve::day(), DAY, DAY_CLIENTS).map(Some),
             Self::Nasa => file("nasa_19950801.clf").map(|log| nasa(&log)).transpose(),
@@ -72,14 +72,14 @@ const MADE_UP: u64 = 3_000_000;
 /// Number of synthetic clients.
 const CLIENTS: u32 = 100_000;
 
-fn nasa(log: &Path) -> Result<Counted, String> {
+fn nasa(log: &Path) -> Result<LogCounts, String> {
     let count = |rule| {
-        let asked = Asked::of(question(&TIMEOUTS_S, &[1, 3])?.under(rule, false));
-        let answer = accesslog_io::count(vec![Input::File(log.to_owned())], &asked);
-        answer.map(|answer| answer.passed.counts).map_err(|error| error.to_string())
+        let requested = ConnectionsOptions::of(question(&TIMEOUTS_S, &[1, 3])?.under(rule, false));
+        let response = accesslog_io::count(vec![Input::File(log.to_owned())], &requested);
+        response.map(|response| response.passed.counts).map_err(|error| error.to_string())
     };
     let least_recently_used = count(Rule::LeastRecentlyUsed)?;
-    Ok(Counted { least_recently_used, first_created: count(Rule::FirstCreated)? })
+    Ok(LogCounts { least_recently_used, first_created: count(Rule::FirstCreated)? })
 }
 
 fn months(curve: &Path) -> Result<Curve, String> {
@@ -88,10 +88,11 @@ fn months(curve: &Path) -> Result<Curve, String> {
     Curve::read(bytes).map_err(|error| unreadable(&error))
 }
 
-fn made_up(curve: Curve, requests: u64, clients: u32) -> Result<Counted, String> {
-    let wanted = Wanted { curve, requests, clients, seed: Seed::default() };
+fn made_up(curve: Curve, requests: u64, clients: u32) -> Result<LogCounts, String> {
+    let wanted = SynthesisOptions { curve, requests, clients, seed: Seed::default() };
     let mut least_recently_used = Counter::new(&question(&TIMEOUTS_S, &[1, 3])?);
-    let mut first_created = ByRule::new(&question(&FEW_TIMEOUTS_S, &[3])?.under(Rule::FirstCreated, false));
+    let mut first_created =
+        RuleCounter::new(&question(&FEW_TIMEOUTS_S, &[3])?.under(Rule::FirstCreated, false));
     let mut requests = Vec::with_capacity(FLOCK);
     let mut count = |requests: &mut Vec<Request>| {
         least_recently_used.count(requests);
@@ -107,27 +108,27 @@ fn made_up(curve: Curve, requests: u64, clients: u32) -> Result<Counted, String>
         Ok::<(), String>(())
     })?;
     count(&mut requests);
-    Ok(Counted { least_recently_used: least_recently_used.finish(), first_created: first_created.finish() })
+    Ok(LogCounts { least_recently_used: least_recently_used.finish(), first_created: first_created.finish() })
 }
 
 /// Number of requests that are counted together.
 const FLOCK: usize = 1 << 13;
 
 /// The record that a reader would parse from the line.
-fn record(line: Line) -> Record {
-    let Line { second, client, status, size } = line;
+fn record(line: LogLine) -> Record {
+    let LogLine { second, client, status, size } = line;
     Record {
         time: Time::ZERO + Duration::from_secs(second),
         client: Client::from_bits(u64::from(client)),
         status,
         size: Some(Bytes::new(size)),
-        covers: Covers::Body,
+        covers: SizeScope::Body,
         taken: None,
     }
 }
 
-fn question(timeouts_s: &[u64], limits: &[usize]) -> Result<Question, String> {
+fn question(timeouts_s: &[u64], limits: &[usize]) -> Result<Query, String> {
     let timeouts: Vec<Duration> = timeouts_s.iter().copied().map(Duration::from_secs).collect();
-    Question::new(&timeouts, limits, &THRESHOLDS.map(Bytes::new), Duration::from_secs(15))
+    Query::new(&timeouts, limits, &THRESHOLDS.map(Bytes::new), Duration::from_secs(15))
         .map_err(|error| error.to_string())
 }

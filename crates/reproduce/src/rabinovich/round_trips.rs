@@ -6,10 +6,10 @@
 use dhttp_proto::ServerConfig;
 use scenario::dhttp::Dhttp;
 use scenario::{Connection, Network, Page, Protocol, Scenario, Stack};
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::{Experiment, Hosts, PageResult};
 use wire::{Bytes, Duration, Rate};
 
-use crate::measured::Measured;
+use crate::laboratory::Laboratory;
 use crate::published::Cell;
 
 /// Round-trip time.
@@ -22,8 +22,8 @@ const LARGE: u64 = 3_000;
 const THINK: Duration = Duration::from_secs(60);
 
 /// Protocol, size of the response, and state from an earlier one: nothing, a connection, or cached state.
-pub fn figure_1(cell: &Cell, measured: &mut Measured<'_>) -> Result<Option<f64>, String> {
-    let (scenario, hosts) = asked(cell)?;
+pub fn figure_1(cell: &Cell, measured: &mut Laboratory<'_>) -> Result<Option<f64>, String> {
+    let (scenario, hosts) = requested(cell)?;
     match cell.column.name.as_str() {
         "measured" => {
             let Some(found) = measured.found(&scenario)? else { return Ok(None) };
@@ -32,7 +32,7 @@ pub fn figure_1(cell: &Cell, measured: &mut Measured<'_>) -> Result<Option<f64>,
         column => {
             let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;
             let fetched = experiment.run(0, false).map_err(|error| error.to_string())?;
-            let Fetched { elapsed, up, down, .. } = fetched;
+            let PageResult { elapsed, up, down, .. } = fetched;
             Ok(match column {
                 "packets" => Some((up.packets + down.packets) as f64),
                 _ => elapsed.map(|elapsed| elapsed.as_secs_f64() / RTT.as_secs_f64()),
@@ -42,8 +42,8 @@ pub fn figure_1(cell: &Cell, measured: &mut Measured<'_>) -> Result<Option<f64>,
 }
 
 /// Scenario of a row.
-fn asked(cell: &Cell) -> Result<(Scenario, Hosts), String> {
-    let [protocol, answer, before] = [0, 1, 2].map(|place| cell.label(place));
+fn requested(cell: &Cell) -> Result<(Scenario, Hosts), String> {
+    let [protocol, response, before] = [0, 1, 2].map(|place| cell.label(place));
     let mut hosts = Hosts::default();
     let protocol = match protocol {
         "http10-fast-open" => {
@@ -60,8 +60,8 @@ fn asked(cell: &Cell) -> Result<(Scenario, Hosts), String> {
         }
         name => Protocol::named(name).map_err(|unknown| unknown.to_string())?,
     };
-    let size = Bytes::new(if answer == "small" { SMALL } else { LARGE });
-    let page = Page::from_sizes(answer, [size]).map_err(|error| error.to_string())?;
+    let size = Bytes::new(if response == "small" { SMALL } else { LARGE });
+    let page = Page::from_sizes(response, [size]).map_err(|error| error.to_string())?;
     let rate = Rate::from_bits_per_second(1_000_000_000).expect("above zero");
     let network = Network::new("50ms".to_owned(), RTT, rate, Bytes::new(1_460));
     // No current system has T/TCP.

@@ -6,35 +6,35 @@ use render::plot::curves::{Curve, Curves, Panel};
 use render::plot::palette;
 use render::plot::svg::{Point, Stroke};
 
-use crate::contest::bout::{Bout, Outcome};
-use crate::contest::how::How;
-use crate::contest::server::Kind;
-use crate::measured::{Bouts, Measured};
+use crate::laboratory::{BenchmarkResults, Laboratory};
 use crate::published::Cell;
+use crate::server_benchmark::benchmark_run::{BenchmarkRun, Outcome};
+use crate::server_benchmark::server::ServerKind;
+use crate::server_benchmark::transport::Transport;
 
 /// Our value, or why it could not be measured.
-type Ours = Result<Option<f64>, String>;
+type ReproducedValue = Result<Option<f64>, String>;
 
 /// A server with its configuration and transport: one curve.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arm {
-    pub(super) kind: Kind,
+    pub(super) kind: ServerKind,
     pub(super) idle_s: u64,
     pub(super) connections: usize,
     pub(super) closes_early: bool,
-    pub(super) how: How,
+    pub(super) how: Transport,
 }
 
-pub(super) const fn arm(kind: Kind, idle_s: u64, connections: usize) -> Arm {
-    Arm { kind, idle_s, connections, closes_early: false, how: How::Usual }
+pub(super) const fn arm(kind: ServerKind, idle_s: u64, connections: usize) -> Arm {
+    Arm { kind, idle_s, connections, closes_early: false, how: Transport::Usual }
 }
 
 /// The one time-out with which DHTTP is compared: Apache's best in the paper.
-pub(super) const DHTTP: Arm = arm(Kind::Dhttp, 1, 3);
-pub(super) const ALTRUISTIC: Arm = Arm { closes_early: true, ..arm(Kind::Prefork, 1, 3) };
+pub(super) const DHTTP: Arm = arm(ServerKind::Dhttp, 1, 3);
+pub(super) const ALTRUISTIC: Arm = Arm { closes_early: true, ..arm(ServerKind::Prefork, 1, 3) };
 
 const APACHE: [Arm; 8] = {
-    use Kind::Prefork as P;
+    use ServerKind::Prefork as P;
     [
         arm(P, 0, 3),
         arm(P, 1, 3),
@@ -47,11 +47,11 @@ const APACHE: [Arm; 8] = {
     ]
 };
 const OURS: [Arm; 6] = {
-    use Kind::Dhttp as D;
+    use ServerKind::Dhttp as D;
     [DHTTP, arm(D, 5, 3), arm(D, 15, 3), arm(D, 1, 1), arm(D, 5, 1), arm(D, 15, 1)]
 };
 const TODAY: [Arm; 13] = {
-    use Kind::{Event, Hyper, Nginx, NginxFew, Ours};
+    use ServerKind::{Event, Hyper, Nginx, NginxFew, Ours};
     [
         arm(Event, 0, 3),
         arm(Event, 1, 3),
@@ -70,23 +70,23 @@ const TODAY: [Arm; 13] = {
 };
 
 /// Claims of the text about Apache.
-pub fn figure_10(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn figure_10(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let connections = if cell.column.name == "three" { 3 } else { 1 };
-    let apache = |idle_s| arm(Kind::Prefork, idle_s, connections);
+    let apache = |idle_s| arm(ServerKind::Prefork, idle_s, connections);
     let (over, under) = match cell.label(0) {
         "1-s-over-15-s" => (apache(1), apache(15)),
         "none-over-15-s" => (apache(0), apache(15)),
         "1-s-over-none" => (apache(1), apache(0)),
-        _ => (apache(15), arm(Kind::Prefork, 15, 3)),
+        _ => (apache(15), arm(ServerKind::Prefork, 15, 3)),
     };
     let Some(bouts) = bouts(&APACHE, measured)? else { return Ok(None) };
     Ok(throughput(bouts, over).zip(throughput(bouts, under)).map(|(over, under)| over / under))
 }
 
 /// Claims about DHTTP compared with Apache.
-pub fn figure_11(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn figure_11(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let apache = arm(
-        Kind::Prefork,
+        ServerKind::Prefork,
         match cell.column.name.as_str() {
             "15-s" => 15,
             "1-s" => 1,
@@ -106,19 +106,19 @@ pub fn figure_11(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 }
 
 /// Claims about users who close early, and Figure 11's claim for other servers.
-pub fn figure_12(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn figure_12(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let kind = match cell.column.name.as_str() {
-        "prefork" => Kind::Prefork,
-        "event" => Kind::Event,
-        "nginx" => Kind::Nginx,
-        "hyper" => Kind::Hyper,
-        _ => Kind::Ours,
+        "prefork" => ServerKind::Prefork,
+        "event" => ServerKind::Event,
+        "nginx" => ServerKind::Nginx,
+        "hyper" => ServerKind::Hyper,
+        _ => ServerKind::Ours,
     };
     let arms: Vec<Arm> = TODAY.into_iter().chain([DHTTP]).collect();
     let Some(bouts) = bouts(&arms, measured)? else { return Ok(None) };
     Ok(match cell.label(0) {
         "closing-idle-ones-over-1-s" => {
-            let [few, short] = [arm(Kind::NginxFew, 15, 3), arm(kind, 1, 3)];
+            let [few, short] = [arm(ServerKind::NginxFew, 15, 3), arm(kind, 1, 3)];
             throughput(bouts, few).zip(throughput(bouts, short)).map(|(few, short)| few / short)
         }
         claim => match claim.strip_suffix("-altruistic") {
@@ -130,7 +130,7 @@ pub fn figure_12(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 
 /// Ratio of the throughput of DHTTP, or of the latency of the other; `None` if the generator decides whether it reaches
 /// `claimed`.
-fn beside(bouts: &Bouts, claim: &str, other: Arm, claimed: f64) -> Option<f64> {
+fn beside(bouts: &BenchmarkResults, claim: &str, other: Arm, claimed: f64) -> Option<f64> {
     match claim {
         "throughput" => Some(throughput(bouts, DHTTP)? / throughput(bouts, other)?),
         _ => slower(bouts, other, DHTTP, claimed),
@@ -139,7 +139,7 @@ fn beside(bouts: &Bouts, claim: &str, other: Arm, claimed: f64) -> Option<f64> {
 
 /// Ratio of two latencies; `None` if the generator's possible share of either decides whether the ratio reaches
 /// `claimed`. Three orders of magnitude remain valid although requests were a tenth of a millisecond late.
-pub(super) fn slower(bouts: &Bouts, one: Arm, other: Arm, claimed: f64) -> Option<f64> {
+pub(super) fn slower(bouts: &BenchmarkResults, one: Arm, other: Arm, claimed: f64) -> Option<f64> {
     times(outcome(bouts, one)?, outcome(bouts, other)?, claimed)
 }
 
@@ -150,7 +150,7 @@ fn times(one: &Outcome, other: &Outcome, claimed: f64) -> Option<f64> {
 }
 
 /// Ratio of DHTTP's throughput per user at the maximum number of users to that at the minimum.
-fn scales(bouts: &Bouts) -> Option<f64> {
+fn scales(bouts: &BenchmarkResults) -> Option<f64> {
     let (few, most) = (*bouts.users.first()?, *bouts.users.last()?);
     let each = |users: u32| Some(bouts.of(&DHTTP.bout(users))?.throughput()? / f64::from(users));
     Some(each(most)? / each(few)?)
@@ -162,30 +162,33 @@ fn least_over_most(all: &[f64]) -> f64 {
 }
 
 /// Outcome at the maximum number of users.
-fn outcome(bouts: &Bouts, arm: Arm) -> Option<&Outcome> {
+fn outcome(bouts: &BenchmarkResults, arm: Arm) -> Option<&Outcome> {
     bouts.of(&arm.bout(*bouts.users.last()?))
 }
 
-pub(super) fn throughput(bouts: &Bouts, arm: Arm) -> Option<f64> {
+pub(super) fn throughput(bouts: &BenchmarkResults, arm: Arm) -> Option<f64> {
     outcome(bouts, arm)?.throughput()
 }
 
 impl Arm {
-    pub(super) fn bout(self, users: u32) -> Bout {
+    pub(super) fn bout(self, users: u32) -> BenchmarkRun {
         let Self { kind, idle_s, connections, closes_early, how } = self;
-        Bout { kind, idle_s, connections, closes_early, how, users }
+        BenchmarkRun { kind, idle_s, connections, closes_early, how, users }
     }
 }
 
 /// Outcomes of these arms for every number of users.
-pub(super) fn bouts<'a>(arms: &[Arm], measured: &'a mut Measured<'_>) -> Result<Option<&'a Bouts>, String> {
+pub(super) fn bouts<'a>(
+    arms: &[Arm],
+    measured: &'a mut Laboratory<'_>,
+) -> Result<Option<&'a BenchmarkResults>, String> {
     let of = |users: &u32| arms.iter().map(|arm| arm.bout(*users)).collect::<Vec<_>>();
-    let wanted: Vec<Bout> = measured.users().iter().flat_map(of).collect();
+    let wanted: Vec<BenchmarkRun> = measured.users().iter().flat_map(of).collect();
     measured.bouts(&wanted)
 }
 
 /// Apache's throughput and latency.
-pub fn draw_10(bouts: &Bouts) -> Option<String> {
+pub fn draw_10(bouts: &BenchmarkResults) -> Option<String> {
     let curves = |connections: usize| {
         let arms = APACHE.into_iter().filter(move |arm| arm.connections == connections);
         arms.map(|arm| (by_time_out(arm.idle_s), arm)).collect()
@@ -201,7 +204,7 @@ pub fn draw_10(bouts: &Bouts) -> Option<String> {
 }
 
 /// DHTTP's throughput and latency.
-pub fn draw_11(bouts: &Bouts) -> Option<String> {
+pub fn draw_11(bouts: &BenchmarkResults) -> Option<String> {
     let curves = |connections: usize| {
         let arms = OURS.into_iter().filter(move |arm| arm.connections == connections);
         arms.map(|arm| (by_time_out(arm.idle_s), arm)).collect()
@@ -217,13 +220,13 @@ pub fn draw_11(bouts: &Bouts) -> Option<String> {
 }
 
 /// The same of today's servers.
-pub fn draw_12(bouts: &Bouts) -> Option<String> {
-    use Kind::{Event, Hyper, Nginx, NginxFew, Ours};
+pub fn draw_12(bouts: &BenchmarkResults) -> Option<String> {
+    use ServerKind::{Event, Hyper, Nginx, NginxFew, Ours};
     let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));
     let dashed = |name, colour| (name, Stroke { colour, width: WIDTH, dashes: "5 4" });
     let paper = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),
-        (solid("prefork", palette::INK), arm(Kind::Prefork, 1, 3)),
+        (solid("prefork", palette::INK), arm(ServerKind::Prefork, 1, 3)),
         (dashed("prefork, early close", palette::INK), ALTRUISTIC),
     ];
     let today = vec![
@@ -241,7 +244,7 @@ pub fn draw_12(bouts: &Bouts) -> Option<String> {
 /// Width of a curve, in pixels.
 pub(super) const WIDTH: f64 = 1.8;
 
-pub(super) type Named = ((&'static str, Stroke<'static>), Arm);
+pub(super) type NamedArm = ((&'static str, Stroke<'static>), Arm);
 
 fn by_time_out(idle_s: u64) -> (&'static str, Stroke<'static>) {
     let (name, colour) = match idle_s {
@@ -262,10 +265,10 @@ pub(super) type Value = fn(&Outcome) -> Option<f64>;
 
 /// A row for each quantity, a column for each group of arms.
 pub(super) fn draw(
-    bouts: &Bouts,
+    bouts: &BenchmarkResults,
     title: &str,
     quantities: &[(&str, Value)],
-    groups: [(&str, Vec<Named>); 2],
+    groups: [(&str, Vec<NamedArm>); 2],
     figure: &str,
 ) -> Option<String> {
     let most = *bouts.users.last()?;

@@ -12,7 +12,7 @@ use scenario::Visit;
 use wire::Duration;
 
 use super::Study;
-use super::spent::{MOST, Means, explain};
+use super::run_means::{MIN_STALL_SHARE, RunMeans, explain};
 use crate::published::{Cell, Table};
 use crate::verdict::Verdict;
 use crate::w3c;
@@ -30,19 +30,19 @@ const VISITS: [Visit; 2] = [Visit::First, Visit::Revalidate];
 const RUNS: u32 = 10;
 
 /// A visit and a buffer: for each timer, with Nagle's algorithm off and on.
-type Line = [[Means; 2]; TIMERS.len()];
+type TableRow = [[RunMeans; 2]; TIMERS.len()];
 
-static LINES: LazyLock<Result<Vec<Line>, String>> = LazyLock::new(lines);
+static LINES: LazyLock<Result<Vec<TableRow>, String>> = LazyLock::new(lines);
 
-fn lines() -> Result<Vec<Line>, String> {
+fn lines() -> Result<Vec<TableRow>, String> {
     let settings = VISITS.iter().flat_map(|visit| BUFFERS.map(|buffer| (*visit, buffer)));
     settings
         .map(|(visit, buffer)| {
-            let mut line = Line::default();
+            let mut line = TableRow::default();
             for (timer, pair) in TIMERS.iter().zip(&mut line) {
                 for (nagle, means) in [false, true].into_iter().zip(pair) {
                     let size = NonZeroUsize::new(buffer).ok_or("an empty buffer")?;
-                    *means = Means::of(&w3c::untuned(visit, size, *timer, nagle)?, RUNS)?;
+                    *means = RunMeans::of(&w3c::untuned(visit, size, *timer, nagle)?, RUNS)?;
                 }
             }
             Ok(line)
@@ -61,7 +61,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
     for ((visit, buffer), line) in settings.zip(lines) {
         let mut row = vec![visit.name().to_owned(), buffer.to_string()];
         for [off, on] in line {
-            for value in [Means::packets, Means::seconds] {
+            for value in [RunMeans::packets, RunMeans::seconds] {
                 let column = &table.columns[row.len() - 2];
                 row.push(column.digits.print(value(off)));
                 found.push((value(off), value(on), off, on));
@@ -70,17 +70,17 @@ pub fn study(mut table: Table) -> Result<Study, String> {
         table.rows.push(row);
     }
     let mut found = found.into_iter();
-    let study = Study::of(table, Some(1.0 - MOST), |cell: &Cell| {
+    let study = Study::of(table, Some(1.0 - MIN_STALL_SHARE), |cell: &Cell| {
         let (_, ours, off, on) =
             found.next().ok_or_else(|| format!("nothing was computed for {}", cell.name()))?;
         let (verdict, note) = if cell.column.unit == "s" { explain(off, on) } else { packets(off, on) };
         Ok((ours, verdict, note))
     })?;
-    Ok(Study { says: Some(said(lines)), ..study })
+    Ok(Study { says: Some(reported(lines)), ..study })
 }
 
 /// Nagle's algorithm exists to send fewer packets: it holds where there are fewer, and differs where there are more.
-fn packets(off: &Means, on: &Means) -> (Verdict, Option<String>) {
+fn packets(off: &RunMeans, on: &RunMeans) -> (Verdict, Option<String>) {
     let (off, on) = (off.packets(), on.packets());
     if (on - off).abs() <= 0.05 * off {
         (Verdict::WithinTolerance, Some("within 5% of that without Nagle's algorithm".to_owned()))
@@ -91,7 +91,7 @@ fn packets(off: &Means, on: &Means) -> (Verdict, Option<String>) {
     }
 }
 
-fn said(lines: &[Line]) -> String {
+fn reported(lines: &[TableRow]) -> String {
     let best = |visit: usize| {
         let from = visit * BUFFERS.len();
         let cells = lines[from..from + BUFFERS.len()].iter().zip(BUFFERS).flat_map(|(line, buffer)| {
@@ -118,7 +118,7 @@ fn said(lines: &[Line]) -> String {
 /// Packets and time of revalidation and of a first visit, with Nagle's algorithm off and on.
 pub fn draw() -> String {
     let lines = LINES.as_deref().unwrap_or_default();
-    let panel = |title, visit: usize, nagle: usize, value: fn(&Means) -> f64, places| Panel {
+    let panel = |title, visit: usize, nagle: usize, value: fn(&RunMeans) -> f64, places| Panel {
         title,
         values: lines
             .iter()
@@ -137,14 +137,14 @@ pub fn draw() -> String {
         rows: ("output buffer (bytes)", BUFFERS.map(|buffer| buffer.to_string()).to_vec()),
         columns: ("flush timer", TIMERS.map(|timer| timer.to_string()).to_vec()),
         panels: vec![
-            panel("first visit, seconds, Nagle off", 0, 0, Means::seconds, 2),
-            panel("first visit, seconds, Nagle on", 0, 1, Means::seconds, 2),
-            panel("first visit, packets, Nagle off", 0, 0, Means::packets, 0),
-            panel("first visit, packets, Nagle on", 0, 1, Means::packets, 0),
-            panel("revalidation, seconds, Nagle off", 1, 0, Means::seconds, 2),
-            panel("revalidation, seconds, Nagle on", 1, 1, Means::seconds, 2),
-            panel("revalidation, packets, Nagle off", 1, 0, Means::packets, 0),
-            panel("revalidation, packets, Nagle on", 1, 1, Means::packets, 0),
+            panel("first visit, seconds, Nagle off", 0, 0, RunMeans::seconds, 2),
+            panel("first visit, seconds, Nagle on", 0, 1, RunMeans::seconds, 2),
+            panel("first visit, packets, Nagle off", 0, 0, RunMeans::packets, 0),
+            panel("first visit, packets, Nagle on", 0, 1, RunMeans::packets, 0),
+            panel("revalidation, seconds, Nagle off", 1, 0, RunMeans::seconds, 2),
+            panel("revalidation, seconds, Nagle on", 1, 1, RunMeans::seconds, 2),
+            panel("revalidation, packets, Nagle off", 1, 0, RunMeans::packets, 0),
+            panel("revalidation, packets, Nagle on", 1, 1, RunMeans::packets, 0),
         ],
         source: "roundtrip reproduce roundtrip/buffer-tuning; after Nielsen et al. 1997, \"Buffer Tuning\"",
     }

@@ -7,10 +7,10 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`cell`] | a cell as a scenario |
-//! | [`beside`] | the cells measured on a kernel, beside the same simulated |
+//! | [`measured_cells`] | the cells measured on a kernel, beside the same simulated |
 
-pub mod beside;
 pub mod cell;
+pub mod measured_cells;
 
 use cell::PROTOCOLS;
 use render::plot::palette;
@@ -38,16 +38,16 @@ enum Column {
 }
 
 /// Coordinates of a cell: bytes, requests, round trip and loss, as the files have them.
-type Place<'a> = [&'a str; 4];
+type CellKey<'a> = [&'a str; 4];
 
 /// Ratio of the time of the fastest HTTP to that of DHTTP; `None` where it is unknown.
-fn ratio(place: Place<'_>, column: Column) -> Option<f64> {
+fn ratio(place: CellKey<'_>, column: Column) -> Option<f64> {
     ratio_in(KEPT, place, column)
 }
 
-fn ratio_in(kept: &str, place: Place<'_>, column: Column) -> Option<f64> {
+fn ratio_in(retained: &str, place: CellKey<'_>, column: Column) -> Option<f64> {
     let (mut dhttp, mut http) = (None, f64::INFINITY);
-    for line in kept.lines().skip(1) {
+    for line in retained.lines().skip(1) {
         let words: Vec<&str> = line.split(',').collect();
         if words.get(..4) != Some(&place) {
             continue;
@@ -74,22 +74,23 @@ pub fn study(mut table: Table) -> Result<Study, String> {
         for requests in REQUESTS {
             let mut row = vec![bytes.to_owned(), requests.to_owned()];
             for (column, rtt) in table.columns.iter().zip(RTT_MS) {
-                let kept = ratio([bytes, requests, rtt, "0"], Column::Median)
+                let retained = ratio([bytes, requests, rtt, "0"], Column::Median)
                     .ok_or_else(|| format!("{bytes},{requests},{rtt},0 is missing in studies/crossover"))?;
-                row.push(column.digits.print(kept));
-                found.push((kept, again(bytes, requests, rtt)?));
+                row.push(column.digits.print(retained));
+                found.push((retained, again(bytes, requests, rtt)?));
             }
             table.rows.push(row);
         }
     }
     let mut found = found.into_iter();
     let study = Study::of(table, None, |cell: &Cell| {
-        let (kept, again) = found.next().ok_or_else(|| format!("no stored result for {}", cell.name()))?;
+        let (retained, again) =
+            found.next().ok_or_else(|| format!("no stored result for {}", cell.name()))?;
         // Times are stored in tenths of a millisecond.
-        let is_same = (kept / again - 1.0).abs() <= 0.02;
+        let is_same = (retained / again - 1.0).abs() <= 0.02;
         Ok((again, if is_same { Verdict::Exact } else { Verdict::Differs }, None))
     })?;
-    Ok(Study { says: Some(said()), ..study })
+    Ok(Study { says: Some(reported()), ..study })
 }
 
 /// The ratio of a cell without loss, computed now.
@@ -113,7 +114,7 @@ fn again(bytes: &str, requests: &str, rtt_ms: &str) -> Result<f64, String> {
 }
 
 /// Conclusion of the study.
-fn said() -> String {
+fn reported() -> String {
     let count = |column: Column| {
         let ratios: Vec<f64> = places().filter_map(|place| ratio(place, column)).collect();
         let faster = ratios.iter().filter(|ratio| **ratio > 1.0 + EVEN).count();
@@ -128,11 +129,11 @@ fn said() -> String {
         "By the median DHTTP is {}; by the 99.9th percentile it is {} simulated cells. {}",
         count(Column::Median),
         count(Column::P999),
-        beside::said()
+        measured_cells::reported()
     )
 }
 
-fn places() -> impl Iterator<Item = Place<'static>> {
+fn places() -> impl Iterator<Item = CellKey<'static>> {
     let cells = BYTES.into_iter().flat_map(|bytes| REQUESTS.map(|requests| (bytes, requests)));
     let cells = cells.flat_map(|cell| RTT_MS.map(|rtt| (cell, rtt)));
     cells.flat_map(|((bytes, requests), rtt)| LOSS.map(|loss| [bytes, requests, rtt, loss]))
@@ -148,7 +149,7 @@ pub fn draw() -> String {
     let panel = (BYTES.len() as f64 * CELL.0, RTT_MS.len() as f64 * CELL.1);
     let width = LEFT + 3.0 * panel.0 + 2.0 * GAP.0 + 24.0;
     let below = TOP + 3.0 * (panel.1 + GAP.1);
-    let height = below + beside::HEIGHT;
+    let height = below + measured_cells::HEIGHT;
     let mut svg = Svg::new(width, height);
     let lines = [
         "How many times DHTTP's time the fastest of HTTP/1.0, 1.1 and 1.1 pipelined takes, for all of a new client's requests.",
@@ -165,7 +166,7 @@ pub fn draw() -> String {
             table(&mut svg, corner, &title, &RTT_MS.map(|rtt| format!("{rtt} ms")), &BYTES, &cells);
         }
     }
-    beside::draw(&mut svg, below);
+    measured_cells::draw(&mut svg, below);
     let font = Font::new(11.0, palette::GREY, Anchor::Start);
     let source = "Simulated: roundtrip reproduce roundtrip/crossover; studies/crossover has every number.";
     svg.text((24.0, height - 12.0), source, font);
@@ -180,9 +181,9 @@ fn counted(requests: &str) -> String {
 }
 
 /// The ratios of the medians, and of the tail latencies.
-type Both = [Option<f64>; 2];
+type RatioPair = [Option<f64>; 2];
 
-fn both(place: Place<'_>) -> Both {
+fn both(place: CellKey<'_>) -> RatioPair {
     [Column::Median, Column::P999].map(|column| ratio(place, column))
 }
 
@@ -192,7 +193,7 @@ fn table(
     title: &str,
     rows: &[String],
     columns: &[&str],
-    cells: &[Vec<Both>],
+    cells: &[Vec<RatioPair>],
 ) {
     let bold = Font { bold: true, ..Font::new(12.5, palette::INK, Anchor::Start) };
     svg.text((left, top - 9.0), title, bold);

@@ -16,7 +16,7 @@ use wire::Probability;
 use wire::link::Loss;
 
 use super::Study;
-use super::spent::{MOST, Means, explain};
+use super::run_means::{MIN_STALL_SHARE, RunMeans, explain};
 use crate::published::{Cell, Table};
 
 /// Loss rates in thousandths; each packet independently, in both directions.
@@ -27,14 +27,14 @@ const PROTOCOLS: [Protocol; 5] =
 /// Enough runs for the mean of an event that occurs in one run of ten.
 const RUNS: u32 = 60;
 /// A network, a protocol and a stack: without loss, then with each rate.
-struct Line {
+struct TableRow {
     network: String,
     protocol: Protocol,
-    found: [[Means; 1 + PER_MILLE.len()]; STACKS.len()],
+    found: [[RunMeans; 1 + PER_MILLE.len()]; STACKS.len()],
 }
 
 /// Computed once, for the table and the picture.
-static LINES: LazyLock<Result<Vec<Line>, String>> = LazyLock::new(lines);
+static LINES: LazyLock<Result<Vec<TableRow>, String>> = LazyLock::new(lines);
 
 /// Every network and protocol, each loss rate beside none.
 ///
@@ -43,7 +43,7 @@ static LINES: LazyLock<Result<Vec<Line>, String>> = LazyLock::new(lines);
 pub fn study(mut table: Table) -> Result<Study, String> {
     let lines = LINES.as_ref().map_err(String::clone)?;
     let mut found = Vec::new();
-    for Line { network, protocol, found: stacks } in lines {
+    for TableRow { network, protocol, found: stacks } in lines {
         let labels = [network.clone(), protocol.name().to_owned()];
         let mut row = labels.to_vec();
         for [without, with @ ..] in stacks {
@@ -56,17 +56,17 @@ pub fn study(mut table: Table) -> Result<Study, String> {
         table.rows.push(row);
     }
     let mut found = found.into_iter();
-    let study = Study::of(table, Some(1.0 - MOST), |cell: &Cell| {
+    let study = Study::of(table, Some(1.0 - MIN_STALL_SHARE), |cell: &Cell| {
         let (without, lossy) =
             found.next().ok_or_else(|| format!("nothing was computed for {}", cell.name()))?;
         let (verdict, note) = explain(without, lossy);
         Ok((lossy.elapsed, verdict, note))
     })?;
-    Ok(Study { says: Some(said(lines)), ..study })
+    Ok(Study { says: Some(reported(lines)), ..study })
 }
 
 /// Conclusion of the study.
-fn said(lines: &[Line]) -> String {
+fn reported(lines: &[TableRow]) -> String {
     let slower = |stack: usize, loss: usize| {
         let ratios = lines.iter().map(|line| {
             let [without, with @ ..] = &line.found[stack];
@@ -85,16 +85,16 @@ fn said(lines: &[Line]) -> String {
     )
 }
 
-fn lines() -> Result<Vec<Line>, String> {
+fn lines() -> Result<Vec<TableRow>, String> {
     let networks = Network::ten();
-    let asked: Vec<(Network, Protocol)> = networks
+    let requested: Vec<(Network, Protocol)> = networks
         .into_iter()
         .flat_map(|network| PROTOCOLS.map(|protocol| (network.clone(), protocol)))
         .collect();
     let workers = thread::available_parallelism().map_or(1, usize::from);
-    let share = asked.len().div_ceil(workers).max(1);
+    let share = requested.len().div_ceil(workers).max(1);
     thread::scope(|scope| {
-        let working: Vec<_> = asked
+        let working: Vec<_> = requested
             .chunks(share)
             .map(|share| scope.spawn(|| share.iter().map(line).collect::<Result<Vec<_>, _>>()))
             .collect();
@@ -103,17 +103,17 @@ fn lines() -> Result<Vec<Line>, String> {
     })
 }
 
-fn line((network, protocol): &(Network, Protocol)) -> Result<Line, String> {
-    let mut found: [[Means; 1 + PER_MILLE.len()]; STACKS.len()] = Default::default();
+fn line((network, protocol): &(Network, Protocol)) -> Result<TableRow, String> {
+    let mut found: [[RunMeans; 1 + PER_MILLE.len()]; STACKS.len()] = Default::default();
     for (stack, found) in STACKS.iter().zip(&mut found) {
         for (per_mille, found) in [0].iter().chain(&PER_MILLE).zip(found) {
             *found = fetch(network.clone(), *protocol, stack, *per_mille)?;
         }
     }
-    Ok(Line { network: network.name.clone(), protocol: *protocol, found })
+    Ok(TableRow { network: network.name.clone(), protocol: *protocol, found })
 }
 
-fn fetch(mut network: Network, protocol: Protocol, stack: &str, per_mille: u32) -> Result<Means, String> {
+fn fetch(mut network: Network, protocol: Protocol, stack: &str, per_mille: u32) -> Result<RunMeans, String> {
     if let Some(share) = Probability::new(f64::from(per_mille) / 1_000.0).filter(|_| per_mille > 0) {
         network.up.loss = Loss::Independent(share);
         network.down.loss = Loss::Independent(share);
@@ -122,14 +122,14 @@ fn fetch(mut network: Network, protocol: Protocol, stack: &str, per_mille: u32) 
     let page = Page::named("small-cluster").map_err(|unknown| unknown.to_string())?;
     let scenario = Scenario::new(network, page, protocol, stack);
     let experiment = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
-    Means::of(&experiment, RUNS)
+    RunMeans::of(&experiment, RUNS)
 }
 
 /// Slowdown by network, with a panel for each stack.
 pub fn draw() -> String {
     let lines = LINES.as_deref().unwrap_or_default();
     let protocol = Protocol::Http10KeepAlive;
-    let kept: Vec<&Line> = lines.iter().filter(|line| line.protocol == protocol).collect();
+    let retained: Vec<&TableRow> = lines.iter().filter(|line| line.protocol == protocol).collect();
     let panel = |stack: usize| Panel {
         title: [
             "period: SunOS 4.1.3, times the mean without loss",
@@ -137,11 +137,11 @@ pub fn draw() -> String {
         ][stack],
         scale: Scale::logarithmic(1.0, 1_000.0),
         ticks: vec![1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0],
-        bars: kept
+        bars: retained
             .iter()
             .map(|line| {
                 let [without, with @ ..] = &line.found[stack];
-                let times = |lossy: &Means| Bar {
+                let times = |lossy: &RunMeans| Bar {
                     value: lossy.elapsed / without.elapsed,
                     interval: lossy.interval / without.elapsed,
                 };
@@ -156,7 +156,7 @@ pub fn draw() -> String {
             "Packets are lost independently, in both directions",
         ],
         series: vec![("0.1%", palette::BLUE), ("1%", palette::ORANGE), ("5%", palette::ACCENT)],
-        groups: kept.iter().map(|line| line.network.as_str()).collect(),
+        groups: retained.iter().map(|line| line.network.as_str()).collect(),
         panels: vec![panel(0), panel(1)],
         source: "roundtrip reproduce roundtrip/loss",
     }

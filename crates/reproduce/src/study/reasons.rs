@@ -7,7 +7,7 @@ use std::fmt;
 
 use model::{Assumptions, Path, SlowStart, predict};
 use scenario::{Object, Page, Protocol, Scenario, Stack};
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::{Experiment, Hosts, PageResult};
 use tcp::stack::Acks;
 use wire::Bytes;
 
@@ -78,9 +78,9 @@ impl fmt::Display for Reasons {
         let mut parts: Vec<&Part> =
             self.parts.iter().filter(|part| self.share(part.adds_ms).abs() >= WORTH_TELLING).collect();
         parts.sort_by(|one, other| other.adds_ms.abs().total_cmp(&one.adds_ms.abs()));
-        let told =
+        let reported =
             parts.iter().map(|part| format!("{} {:+.1}%", part.what, 100.0 * self.share(part.adds_ms)));
-        f.write_str(&told.collect::<Vec<_>>().join(", "))
+        f.write_str(&reported.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -188,7 +188,7 @@ fn simulated(scenario: &Scenario, runs: u32) -> Result<(f64, u64), String> {
     let experiment = Experiment::new(scenario, Hosts::default()).map_err(|error| error.to_string())?;
     let (mut total, mut down) = (0.0, 0);
     for run in 0..runs {
-        let Fetched { elapsed, down: sent, .. } =
+        let PageResult { elapsed, down: sent, .. } =
             experiment.run(run, false).map_err(|error| error.to_string())?;
         let elapsed = elapsed.ok_or_else(|| format!("{} did not arrive", scenario.page.name))?;
         total += elapsed.as_millis_f64();
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_kept_alive_connection_stalls_on_a_long_path_after_its_first_response_too() {
-        let told = reasons("direcpc", "medium-cluster").to_string();
-        assert!(told.starts_with("stalls of a persistent connection +"), "{told}");
+        let reported = reasons("direcpc", "medium-cluster").to_string();
+        assert!(reported.starts_with("stalls of a persistent connection +"), "{reported}");
     }
 }

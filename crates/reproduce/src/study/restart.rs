@@ -8,8 +8,8 @@ use render::plot::palette;
 use render::plot::scale::Scale;
 use scenario::{Connection, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
-use simulate::world::Seen;
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::world::ObservationPoint;
+use simulate::{Experiment, Hosts, PageResult};
 use tcp::stack::Idle;
 use tcp::stack::packets::Restart;
 use wire::Duration;
@@ -65,7 +65,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
         let (verdict, note) = judge(cell.label(1), &cell.column.name, best, ours);
         Ok((ours, verdict, note))
     })?;
-    Ok(Study { says: Some(said(&all)), ..study })
+    Ok(Study { says: Some(reported(&all)), ..study })
 }
 
 /// Every policy over every network.
@@ -76,7 +76,7 @@ fn costs() -> Result<Vec<Vec<Cost>>, String> {
 }
 
 /// Conclusion: whether the paper's expectation holds.
-fn said(costs: &[Vec<Cost>]) -> String {
+fn reported(costs: &[Vec<Cost>]) -> String {
     let times = |column: usize, one: usize, other: usize| {
         let ratios = costs.iter().map(|costs| costs[one][column] / costs[other][column]);
         let (least, most) =
@@ -141,13 +141,13 @@ fn cost(network: &str, idle: Idle, restart: Restart) -> Result<Cost, String> {
     let mut short = network.clone();
     short.down.queue = SHORT_QUEUE;
     let (free, cramped) = (second_page(network, idle, restart)?, second_page(short, idle, restart)?);
-    let millis = |fetched: &Fetched| {
+    let millis = |fetched: &PageResult| {
         fetched.elapsed.map(|elapsed| elapsed.as_millis_f64()).ok_or("a page did not arrive")
     };
     Ok([millis(&free)?, burst(&free) as f64, millis(&cramped)?, cramped.lost as f64])
 }
 
-fn second_page(network: Network, idle: Idle, restart: Restart) -> Result<Fetched, String> {
+fn second_page(network: Network, idle: Idle, restart: Restart) -> Result<PageResult, String> {
     let mut stack = Stack::named("period").map_err(|unknown| unknown.to_string())?;
     stack.idle = idle;
     stack.packets.restart = restart;
@@ -160,9 +160,11 @@ fn second_page(network: Network, idle: Idle, restart: Restart) -> Result<Fetched
 }
 
 /// Maximum number of segments with data that left the server at one instant.
-fn burst(fetched: &Fetched) -> usize {
+fn burst(fetched: &PageResult) -> usize {
     let sent = fetched.records.iter().filter(|record| {
-        record.seen == Seen::Sent && record.from.host == SERVER && !record.segment.payload.is_empty()
+        record.seen == ObservationPoint::Sent
+            && record.from.host == SERVER
+            && !record.segment.payload.is_empty()
     });
     let times: Vec<_> = sent.map(|record| record.at).collect();
     times.chunk_by(PartialEq::eq).map(<[_]>::len).max().unwrap_or(0)
@@ -199,10 +201,10 @@ mod tests {
     /// window at once.
     #[test]
     fn pacing_is_nearly_as_fast_as_a_kept_window_and_halves_its_bursts() {
-        let [kept, paced] =
+        let [retained, paced] =
             [Idle::Kept, Idle::Paced].map(|idle| cost("adsl", idle, Restart::AfterSending).unwrap());
-        assert!(paced[0] < NEARLY * kept[0], "{paced:?} {kept:?}");
-        assert!(2.0 * paced[1] <= kept[1], "{paced:?} {kept:?}");
-        assert!(2.0 * paced[3] < kept[3], "{paced:?} {kept:?}");
+        assert!(paced[0] < NEARLY * retained[0], "{paced:?} {retained:?}");
+        assert!(2.0 * paced[1] <= retained[1], "{paced:?} {retained:?}");
+        assert!(2.0 * paced[3] < retained[3], "{paced:?} {retained:?}");
     }
 }

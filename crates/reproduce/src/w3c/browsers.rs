@@ -8,26 +8,26 @@ use measure::peers::{ClientProgram, ServerProgram};
 use scenario::{Client, Connection, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit};
 use wire::{Duration, Seed};
 
-use super::hosts::{Place, REQUEST};
-use super::{Ours, overhead};
-use crate::measured::{Found, Measured};
+use super::hosts::{ClientLocation, REQUEST};
+use super::{ReproducedValue, overhead};
+use crate::laboratory::{KernelResult, Laboratory};
 use crate::published::Cell;
 
 /// Jigsaw, and nginx.
-pub fn table_10(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn table_10(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     of(ServerProgram::Nginx, cell, measured)
 }
 
 /// Apache, and Apache.
-pub fn table_11(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+pub fn table_11(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     of(ServerProgram::Apache, cell, measured)
 }
 
-fn of(server: ServerProgram, cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+fn of(server: ServerProgram, cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let Some((visit, what)) = cell.column.name.split_once('.') else { return Ok(None) };
     let visit = Visit::named(visit).map_err(|unknown| unknown.to_string())?;
     let peers = Peers { server, client: ClientProgram::Chromium };
-    let Some(Found { row, processing: _ }) = measured.found_by(peers, &scenario(visit)?)? else {
+    let Some(KernelResult { row, processing: _ }) = measured.found_by(peers, &scenario(visit)?)? else {
         return Ok(None);
     };
     let packets = row.packets_up.zip(row.packets_down).map(|(up, down)| up + down);
@@ -42,13 +42,13 @@ fn of(server: ServerProgram, cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 
 /// The browser chooses its requests and its number of connections.
 fn scenario(visit: Visit) -> Result<Scenario, String> {
-    let told = |unknown: quantity::names::Unknown| unknown.to_string();
+    let reported = |unknown: quantity::names::UnknownName| unknown.to_string();
     Ok(Scenario {
-        network: Place::Ppp.network(),
-        page: Page::named("microscape").map_err(told)?,
+        network: ClientLocation::Ppp.network(),
+        page: Page::named("microscape").map_err(reported)?,
         visit,
         protocol: Protocol::Http11,
-        stack: Stack::named("linux").map_err(told)?,
+        stack: Stack::named("linux").map_err(reported)?,
         client: Client {
             request: REQUEST,
             requests: Requests::Dependent,

@@ -8,21 +8,21 @@
 use std::io::Write;
 use std::sync::LazyLock;
 
-use content::css::Replaced;
+use content::css::Replacements;
 use content::make::{self, Source};
 use content::picture::Picture;
-use content::{Content, File, Forms, Kind, mng, png};
+use content::{Content, File, FileKind, ImageForms, mng, png};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use scenario::Site;
 use wire::Seed;
 
 use super::microscape::{deflate, plain};
-use super::{Measured, Ours};
+use super::{Laboratory, ReproducedValue};
 use crate::published::Cell;
 
 /// The document after deflate, by the case of its tags.
-pub fn compression(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn compression(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let lower = plain().contents.objects.first().ok_or("a page without a document")?;
     let document = match cell.label(0) {
         "lower-case" => lower.to_vec(),
@@ -43,8 +43,8 @@ pub fn compression(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// The images as they are, and as PNG and MNG.
-pub fn images(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    let Sum { gif, converted } = &SUMS[usize::from(cell.label(0) == "animations")];
+pub fn images(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
+    let ImageBytes { gif, converted } = &SUMS[usize::from(cell.label(0) == "animations")];
     Ok(match cell.column.name.as_str() {
         "gif" => Some(*gif),
         "converted" => Some(*converted),
@@ -59,7 +59,7 @@ pub fn images(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 ///
 /// # Errors
 /// The name, if it is unknown.
-pub fn quantity(name: &str) -> Ours {
+pub fn quantity(name: &str) -> ReproducedValue {
     let page = plain().page.objects.iter().map(|object| object.size.get()).sum::<u64>() as f64;
     let document = plain().contents.objects.first().ok_or("a page without a document")?;
     let default = deflate(document).len() as f64;
@@ -89,7 +89,7 @@ fn css_saved() -> f64 {
     let files = Site::Microscape.files(Seed::default());
     let file = |file: scenario::site::File| {
         let kind = match Picture::of_gif(&file.contents) {
-            Ok(picture) => Kind::Picture(Box::new(Forms {
+            Ok(picture) => FileKind::Picture(Box::new(ImageForms {
                 picture: Ok(picture),
                 png: None,
                 mng: None,
@@ -98,13 +98,13 @@ fn css_saved() -> f64 {
                 webp_lossy: None,
                 avif: None,
             })),
-            Err(_) => Kind::Html,
+            Err(_) => FileKind::Html,
         };
         File { path: file.path, bytes: file.contents, sent: None, kind }
     };
     let files = files.into_iter().map(file).collect();
     let content = Content { name: String::new(), files, left_out: Vec::new() };
-    let replaced = Replaced::of(&content);
+    let replaced = Replacements::of(&content);
     let gone: u64 = replaced.images.keys().map(|place| content.files[*place].bytes.len() as u64).sum();
     let grown: f64 = replaced
         .documents
@@ -116,22 +116,22 @@ fn css_saved() -> f64 {
 
 /// Bytes of several images.
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct ImageBytes {
     gif: f64,
     converted: f64,
 }
 
 /// Computed once.
-static SUMS: LazyLock<[Sum; 2]> = LazyLock::new(sums);
+static SUMS: LazyLock<[ImageBytes; 2]> = LazyLock::new(sums);
 
 /// Sums of the static images and of the animations.
-fn sums() -> [Sum; 2] {
-    let mut sums = [Sum::default(); 2];
+fn sums() -> [ImageBytes; 2] {
+    let mut sums = [ImageBytes::default(); 2];
     for gif in plain().contents.objects.iter().skip(1) {
         let picture = Picture::of_gif(gif).expect("the images that are generated decode");
         let is_animation = picture.is_animation();
         let made = if is_animation { mng::encode(&picture) } else { png::encode(&picture) };
-        let Sum { gif: before, converted } = &mut sums[usize::from(is_animation)];
+        let ImageBytes { gif: before, converted } = &mut sums[usize::from(is_animation)];
         *before += gif.len() as f64;
         *converted += made.expect("a picture of a GIF can be written").len() as f64;
     }
@@ -139,7 +139,7 @@ fn sums() -> [Sum; 2] {
 }
 
 /// Replacement of an image of a word in a rewritten document.
-pub fn style_sheet(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn style_sheet(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     const TAG: &str = "<img src=solutions.gif alt=solutions>";
     if cell.column.name != "html-and-css" {
         return Ok(None);
@@ -150,7 +150,7 @@ pub fn style_sheet(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
     let content =
         Content { name: String::new(), files: make::files(sources, None, &|_, _| ()), left_out: Vec::new() };
-    let rewritten = Replaced::of(&content).documents.remove(&0).ok_or("an image that stays")?;
+    let rewritten = Replacements::of(&content).documents.remove(&0).ok_or("an image that stays")?;
     Ok(Some((rewritten.len() + TAG.len() - html.len()) as f64))
 }
 
@@ -176,28 +176,28 @@ const KILOBYTE: f64 = 1024.0;
 /// random. Values and text stay.
 fn mixed(lower: &[u8]) -> Vec<u8> {
     let mut random = Seed::default().stream("case of tags", 0);
-    let (mut out, mut place, mut hand) = (lower.to_vec(), Place::Text, 0);
+    let (mut out, mut place, mut hand) = (lower.to_vec(), DocumentContext::Text, 0);
     for byte in &mut out {
         place = match (place, *byte) {
-            (Place::Text, b'<') => Place::Tag,
-            (Place::Tag | Place::Word, b'>') => Place::Text,
-            (Place::Tag | Place::Word, b'"') => Place::Value,
-            (Place::Value, b'"') => Place::Tag,
-            (Place::Tag, letter) if letter.is_ascii_alphabetic() => {
+            (DocumentContext::Text, b'<') => DocumentContext::Tag,
+            (DocumentContext::Tag | DocumentContext::Word, b'>') => DocumentContext::Text,
+            (DocumentContext::Tag | DocumentContext::Word, b'"') => DocumentContext::Value,
+            (DocumentContext::Value, b'"') => DocumentContext::Tag,
+            (DocumentContext::Tag, letter) if letter.is_ascii_alphabetic() => {
                 hand = random.up_to(2);
                 if hand > 0 {
                     byte.make_ascii_uppercase();
                 }
-                Place::Word
+                DocumentContext::Word
             }
-            (Place::Word, letter) if letter.is_ascii_alphanumeric() => {
+            (DocumentContext::Word, letter) if letter.is_ascii_alphanumeric() => {
                 if hand == 1 {
                     byte.make_ascii_uppercase();
                 }
-                Place::Word
+                DocumentContext::Word
             }
-            (Place::Tag | Place::Word, _) => Place::Tag,
-            (place @ (Place::Text | Place::Value), _) => place,
+            (DocumentContext::Tag | DocumentContext::Word, _) => DocumentContext::Tag,
+            (place @ (DocumentContext::Text | DocumentContext::Value), _) => place,
         };
     }
     out
@@ -205,7 +205,7 @@ fn mixed(lower: &[u8]) -> Vec<u8> {
 
 /// Context of a byte in a document.
 #[derive(Clone, Copy)]
-enum Place {
+enum DocumentContext {
     Text,
     Tag,
     /// In the name of a tag or of an attribute.

@@ -24,7 +24,7 @@ pub enum Software {
 
 /// Location of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ClientLocation {
     /// On the server's Ethernet.
     Lan,
     /// On the other coast.
@@ -75,7 +75,7 @@ impl Software {
     }
 }
 
-impl Place {
+impl ClientLocation {
     /// The path. Bandwidths are those of the model's authors (`papers/heidemann-model#table-2`), round trips the note's own.
     pub fn network(self) -> Network {
         let (name, rtt) = match self {

@@ -15,14 +15,14 @@ use simulate::page::SERVER;
 use simulate::world::Record;
 use wire::Duration;
 
-use super::hosts::{Place, Software};
-use super::{Ours, RUNS, microscape, tuned};
-use crate::measured::Measured;
+use super::hosts::{ClientLocation, Software};
+use super::{RUNS, ReproducedValue, microscape, tuned};
+use crate::laboratory::Laboratory;
 use crate::published::Cell;
 
 /// Values of the table for a protocol: means of the runs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Initial {
+struct InitialTableRow {
     sockets: f64,
     up: f64,
     down: f64,
@@ -30,9 +30,9 @@ struct Initial {
 }
 
 /// Jigsaw, LAN, revalidation.
-pub fn table_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+pub fn table_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let protocol = Protocol::named(cell.label(0)).map_err(|unknown| unknown.to_string())?;
-    let Initial { sockets, up, down, seconds } = found(protocol)?;
+    let InitialTableRow { sockets, up, down, seconds } = found(protocol)?;
     Ok(match cell.column.name.as_str() {
         "sockets" => Some(sockets),
         // What the robot is told.
@@ -46,10 +46,11 @@ pub fn table_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// Each protocol runs once, for any number of cells.
-fn found(protocol: Protocol) -> Result<Initial, String> {
-    static KNOWN: Mutex<Vec<(Protocol, Initial)>> = Mutex::new(Vec::new());
-    let known =
-        |known: &[(Protocol, Initial)]| known.iter().find(|(of, _)| *of == protocol).map(|(_, it)| *it);
+fn found(protocol: Protocol) -> Result<InitialTableRow, String> {
+    static KNOWN: Mutex<Vec<(Protocol, InitialTableRow)>> = Mutex::new(Vec::new());
+    let known = |known: &[(Protocol, InitialTableRow)]| {
+        known.iter().find(|(of, _)| *of == protocol).map(|(_, it)| *it)
+    };
     if let Some(found) = KNOWN.lock().ok().and_then(|all| known(&all)) {
         return Ok(found);
     }
@@ -62,7 +63,8 @@ fn found(protocol: Protocol) -> Result<Initial, String> {
 
 fn experiment(protocol: Protocol) -> Result<Experiment, String> {
     let real = microscape::plain();
-    let (mut scenario, mut hosts) = tuned(Software::Jigsaw, Place::Lan, protocol, Visit::Revalidate, real);
+    let (mut scenario, mut hosts) =
+        tuned(Software::Jigsaw, ClientLocation::Lan, protocol, Visit::Revalidate, real);
     // "In the initial tests": conditional requests came with the final ones.
     hosts.validation = Some(Validation::Heads);
     // "Initially we used a 1 second delay"; the explicit flush was a conclusion from this table.
@@ -78,8 +80,8 @@ const fn parallel(protocol: Protocol) -> u16 {
     if matches!(protocol, Protocol::Http10) { 6 } else { 1 }
 }
 
-fn run(experiment: &Experiment) -> Result<Initial, String> {
-    let mut mean = Initial::default();
+fn run(experiment: &Experiment) -> Result<InitialTableRow, String> {
+    let mut mean = InitialTableRow::default();
     let count = f64::from(RUNS);
     for number in 0..RUNS {
         let fetched = experiment.run(number, true).map_err(|error| error.to_string())?;

@@ -16,7 +16,7 @@ use wire::{Bytes, Seed};
 
 /// A page with its real contents.
 #[derive(Clone, Debug)]
-pub struct Real {
+pub struct RealPage {
     /// Its sizes; of the deflated one, after deflate.
     pub page: Page,
     /// Its files.
@@ -24,38 +24,38 @@ pub struct Real {
 }
 
 /// The page as it is.
-pub fn plain() -> &'static Real {
-    static PLAIN: LazyLock<Real> = LazyLock::new(|| {
+pub fn plain() -> &'static RealPage {
+    static PLAIN: LazyLock<RealPage> = LazyLock::new(|| {
         let files = Site::Microscape.files(Seed::default());
         let document: Arc<[u8]> = files.first().map(|file| file.contents.clone()).unwrap_or_default().into();
         let mut named_at = vec![Bytes::ZERO];
         named_at.extend(named(Coding::Identity, &document));
-        Real::of(files.into_iter().map(|file| file.contents.into()).collect(), named_at)
+        RealPage::of(files.into_iter().map(|file| file.contents.into()).collect(), named_at)
     });
     &PLAIN
 }
 
 /// The same with a document deflated beforehand, by zlib's defaults (`papers/w3c`, on changing content).
-pub fn deflated() -> &'static Real {
-    static DEFLATED: LazyLock<Real> = LazyLock::new(|| {
-        let Real { page: _, contents: Contents { mut objects, mut named_at } } = plain().clone();
+pub fn deflated() -> &'static RealPage {
+    static DEFLATED: LazyLock<RealPage> = LazyLock::new(|| {
+        let RealPage { page: _, contents: Contents { mut objects, mut named_at } } = plain().clone();
         if let Some(document) = objects.first_mut() {
             let compressed = deflate(document);
             named_at.truncate(1);
             named_at.extend(named(Coding::Deflate, &compressed));
             *document = compressed.into();
         }
-        Real::of(objects, named_at)
+        RealPage::of(objects, named_at)
     });
     &DEFLATED
 }
 
 /// The document alone.
-pub fn document(real: &Real) -> Real {
-    Real::of(real.contents.objects.iter().take(1).cloned().collect(), Vec::new())
+pub fn document(real: &RealPage) -> RealPage {
+    RealPage::of(real.contents.objects.iter().take(1).cloned().collect(), Vec::new())
 }
 
-impl Real {
+impl RealPage {
     fn of(objects: Vec<Arc<[u8]>>, named_at: Vec<Bytes>) -> Self {
         // The contents determine which of the two it is: the sizes are those on the wire.
         let object = |bytes: &Arc<[u8]>| {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 
-use crate::cli::dhttp::Operation;
+use crate::cli::dhttp::OperationFlags;
 use crate::serve::layers::{layer, text_of_number};
 
 /// `roundtrip cache`
@@ -42,11 +42,11 @@ pub struct Cache {
 
     #[command(flatten)]
     #[serde(skip)]
-    pub keeping: Keeping,
+    pub keeping: CacheStorageFlags,
 
     #[command(flatten)]
     #[serde(skip)]
-    pub operation: Operation,
+    pub operation: OperationFlags,
 
     /// Threads [default: one for each CPU]
     #[arg(long, value_name = "N")]
@@ -74,7 +74,7 @@ layer!(Cache {
 /// Storage of cached responses.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Keeping {
+pub struct CacheStorageFlags {
     /// Size of the cache in memory [default: 256MiB]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
@@ -93,4 +93,10 @@ pub struct Keeping {
     pub targets: Option<String>,
 }
 
-layer!(Keeping { keys: [memory, disk, disk_size, targets], one_of: [], lists: [], parts: [], own: [] });
+layer!(CacheStorageFlags {
+    keys: [memory, disk, disk_size, targets],
+    one_of: [],
+    lists: [],
+    parts: [],
+    own: []
+});

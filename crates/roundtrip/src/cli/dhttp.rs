@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use dhttp_proto::Extension;
 use serde::Deserialize;
 
-use crate::cli::cache::Keeping;
+use crate::cli::cache::CacheStorageFlags;
 use crate::serve::layers::{Layer, layer, text_of_number};
 
 /// `roundtrip serve`
@@ -43,11 +43,11 @@ pub struct Serve {
 
     #[command(flatten)]
     #[serde(skip)]
-    pub beyond: Beyond,
+    pub beyond: ExtensionFlags,
 
     #[command(flatten)]
     #[serde(skip)]
-    pub operation: Operation,
+    pub operation: OperationFlags,
 
     /// Threads [default: one for each CPU]
     #[arg(long, value_name = "N")]
@@ -79,7 +79,7 @@ layer!(Serve {
 /// Extensions of the paper, beyond those of the profile or fewer.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Beyond {
+pub struct ExtensionFlags {
     /// Enable an extension of the paper
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = extensions())]
     pub with: Vec<String>,
@@ -89,7 +89,7 @@ pub struct Beyond {
     pub without: Vec<String>,
 }
 
-impl Layer for Beyond {
+impl Layer for ExtensionFlags {
     fn entries(&self) -> Vec<(String, String)> {
         [("with", &self.with), ("without", &self.without)]
             .map(|(key, names)| (key.to_owned(), format!("{names:?}")))
@@ -118,7 +118,7 @@ fn extensions() -> PossibleValuesParser {
 /// Operation of a service: the same for all that serve.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Operation {
+pub struct OperationFlags {
     /// TOML file with defaults for these flags; reloaded on SIGHUP
     #[arg(long, value_name = "FILE.toml", value_hint = clap::ValueHint::FilePath)]
     #[serde(skip)]
@@ -143,7 +143,7 @@ pub struct Operation {
     pub trace: Option<TraceLevel>,
 }
 
-layer!(Operation {
+layer!(OperationFlags {
     keys: [metrics, access_log],
     one_of: [],
     lists: [],
@@ -212,11 +212,11 @@ pub struct Gateway {
 
     #[command(flatten)]
     #[serde(skip)]
-    pub keeping: Keeping,
+    pub keeping: CacheStorageFlags,
 
     #[command(flatten)]
     #[serde(skip)]
-    pub operation: Operation,
+    pub operation: OperationFlags,
 
     /// Log every datagram and every connection
     #[arg(short, long)]
@@ -287,7 +287,7 @@ pub struct Nat {
 
     #[command(flatten)]
     #[serde(skip)]
-    pub operation: Operation,
+    pub operation: OperationFlags,
 
     /// Print the rules for nft and exit
     #[arg(long)]

@@ -9,7 +9,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use quantity::names::Listing;
 use scenario::programs::ProgramKey;
 use scenario::spec::Key;
-use scenario::spec::key::{DirectionKey, PathKey, Way};
+use scenario::spec::key::{DirectionKey, PathDirection, PathKey};
 
 use super::connections::READING;
 
@@ -187,7 +187,7 @@ impl ScenarioFlags {
             duplication,
             programs,
         } = advanced;
-        let both = |key| Key::Path(PathKey::Packets(Way::Both, key));
+        let both = |key| Key::Path(PathKey::Packets(PathDirection::Both, key));
         let lists = [
             (Key::Network, networks),
             (Key::Page, pages),

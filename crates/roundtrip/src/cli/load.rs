@@ -34,13 +34,13 @@ pub enum LoadVerb {
 #[derive(Debug, Args)]
 pub struct LoadRun {
     #[command(flatten)]
-    pub whom: Whom,
+    pub whom: TargetFlags,
 
     #[command(flatten)]
     pub requests: RequestFlags,
 
     #[command(flatten)]
-    pub goals: Goals,
+    pub goals: ThresholdFlags,
 
     /// The requests of a plan (`load plan -o FILE`), below the URL
     #[arg(help_heading = flags::SURGE, long, value_name = "FILE", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed", "requests", "replay", "surge"])]
@@ -144,7 +144,7 @@ pub struct RequestFlags {
 
 /// The thresholds of a run; exit status 1 if one is missed.
 #[derive(Debug, Args)]
-pub struct Goals {
+pub struct ThresholdFlags {
     /// Maximum share of failed requests
     #[arg(long, value_name = "SHARE", default_value = "1%")]
     pub max_failures: String,
@@ -156,7 +156,7 @@ pub struct Goals {
 
 /// The server to load.
 #[derive(Debug, Args)]
-pub struct Whom {
+pub struct TargetFlags {
     /// URL to request, such as http://127.0.0.1:3000/api; for HTTP/3 and HTTP/2 over TLS https://
     #[arg(value_name = "URL", required_unless_present_any = ["network", "requests"])]
     pub target: Option<String>,

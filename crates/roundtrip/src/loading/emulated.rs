@@ -8,10 +8,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 
 use dhttp::{Files, Server as Engine, ServerConfig};
-use load::live::{Progress, Stop};
+use load::progress::{Progress, Stop};
 use load::{Config, Protocol, Record, Target};
-use reproduce::contest::bout::Site;
-use reproduce::contest::failed;
+use reproduce::server_benchmark::benchmark_run::Site;
+use reproduce::server_benchmark::failed;
 use scenario::Network;
 use testbed::emulator::{Options, Running};
 use testbed::{Interface, Namespace, Topology};
@@ -51,7 +51,7 @@ pub fn network(name: &str, protocol: Protocol) -> Result<Network, Failure> {
 
 /// The server's address.
 pub fn target() -> Target {
-    Target { address: address(), host: "server".to_owned(), folder: "/".to_owned(), security: None }
+    Target { address: address(), host: "server".to_owned(), directory: "/".to_owned(), security: None }
 }
 
 impl Emulated {
@@ -91,7 +91,7 @@ impl Emulated {
             .split()?;
         let here = Arc::clone(&site);
         let engine = server.run(move || {
-            let files = Files::below(here.folder()).map_err(failed("read the plan's files"))?;
+            let files = Files::below(here.directory()).map_err(failed("read the plan's files"))?;
             Engine::start(address(), ServerConfig::internet().reaching_anywhere(), files, None)
                 .map_err(failed("start the server"))
         })?;
@@ -109,14 +109,14 @@ impl Emulated {
         stop: Stop,
         watch: &mut dyn FnMut(&Progress),
     ) -> Result<(Result<Record, load::run::Error>, Plan), Failure> {
-        let (site, (tell, told)) = (Arc::clone(&self.site), mpsc::channel());
+        let (site, (tell, reported)) = (Arc::clone(&self.site), mpsc::channel());
         let running = self.users.start(move || {
             load::run::run_until(&site.plan, &target(), &config, &stop, &mut |progress| {
                 // The receiver is gone only if the program is about to end.
                 let _ = tell.send(progress.clone());
             })
         });
-        for progress in told {
+        for progress in reported {
             watch(&progress);
         }
         let record = running.wait()?;

@@ -16,12 +16,12 @@ pub fn read(path: &Path) -> Result<Log, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(log::MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > log::MOST_BYTES {
+    file.take(log::MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > log::MAX_BYTES {
         return Err(Failure::Value(format!(
             "{} has more than {} bytes, and no log of a load has; give logs that `load --log` wrote",
             shown(path),
-            number::count(log::MOST_BYTES as f64)
+            number::count(log::MAX_BYTES as f64)
         )));
     }
     log::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", shown(path))))

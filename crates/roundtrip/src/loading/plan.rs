@@ -5,33 +5,33 @@
 use std::path::Path;
 use std::{fmt, fs, io};
 
-use load::needs::free_memory;
+use load::resources::free_memory;
 use wire::Seed;
-use workload::plan::{Plan, Unfit, Wanted};
+use workload::plan::{Plan, PlanError, PlanSpec};
 use workload::text;
 
 use crate::failure::{Failure, shown};
 
 /// The plan of the default flags and this seed.
 pub fn usual(seed: Seed) -> Result<Plan, Failure> {
-    drawn(Wanted { seed, ..Wanted::default() })
+    drawn(PlanSpec { seed, ..PlanSpec::default() })
 }
 
 /// The plan that these options specify.
-pub fn drawn(wanted: Wanted) -> Result<Plan, Failure> {
-    let unfit = |unfit: Unfit| Failure::Value(unfit.to_string());
+pub fn drawn(wanted: PlanSpec) -> Result<Plan, Failure> {
+    let unfit = |unfit: PlanError| Failure::Value(unfit.to_string());
     check_memory("drawing the plan", wanted.memory().map_err(unfit)?.get())?;
     wanted.plan().map_err(unfit)
 }
 
 /// Writes the plan to a path, if the disk has space for it.
 pub fn write(plan: &Plan, path: &Path) -> Result<(), Failure> {
-    let mut length = Length(0);
+    let mut length = ByteCounter(0);
     text::write(plan, &mut length).expect("counting does not fail");
-    let Length(length) = length;
+    let ByteCounter(length) = length;
     crate::file::check_room(path, length, "the plan", "plan a shorter time, fewer users or a lower rate")?;
     crate::file::write_with(path, |out| {
-        let mut text = Through { out, failed: None };
+        let mut text = FileSink { out, failed: None };
         let written = text::write(plan, &mut text);
         text.failed.map_or(written.map_err(|_| io::ErrorKind::Other.into()), Err)
     })
@@ -75,9 +75,9 @@ fn check_memory(what: &str, needed: u64) -> Result<(), Failure> {
 }
 
 /// Counts bytes without storing them.
-struct Length(u64);
+struct ByteCounter(u64);
 
-impl fmt::Write for Length {
+impl fmt::Write for ByteCounter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let Self(length) = self;
         *length += text.len() as u64;
@@ -86,12 +86,12 @@ impl fmt::Write for Length {
 }
 
 /// A text sink over a file, with the error of a failed write.
-struct Through<'a> {
+struct FileSink<'a> {
     out: &'a mut dyn io::Write,
     failed: Option<io::Error>,
 }
 
-impl fmt::Write for Through<'_> {
+impl fmt::Write for FileSink<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.out.write_all(text.as_bytes()).map_err(|error| {
             self.failed = Some(error);

@@ -7,19 +7,19 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use accesslog::{Client, LoggedRequest, Reader, Record, Who, recognise};
+use accesslog::{Client, ClientDefinition, LoggedRequest, Reader, Record, recognise};
 use accesslog_io::blocks::Blocks;
 use accesslog_io::input::{Input, named};
-use accesslog_io::line_up::BEGINNING;
-use accesslog_io::table_file::{Named, batches};
-use accesslog_io::table_format::{Kind, Place};
+use accesslog_io::open_logs::BEGINNING;
+use accesslog_io::table_file::{ColumnNames, batches};
+use accesslog_io::table_format::{TableFormat, TableSource};
 use load::job::page;
 use load::requests::Request;
 use load::requests::file::split;
 use render::output::number;
 use wire::{Duration, Time};
-use workload::lines::Lines;
-use workload::plan::{Begins, MOST_FILES, MOST_REQUESTS, Page, Unfit};
+use workload::log_sample::LogSample;
+use workload::plan::{MAX_FILES, MAX_REQUESTS, Page, PageStart, PlanError};
 use workload::replay::due_times;
 
 use crate::failure::Failure;
@@ -37,12 +37,12 @@ trait Sink {
 }
 
 /// Lines of a plan, up to a limit.
-struct UpTo<'a> {
-    lines: &'a mut Lines,
-    most: Most,
+struct LimitedLines<'a> {
+    lines: &'a mut LogSample,
+    most: RequestLimit,
 }
 
-impl Sink for UpTo<'_> {
+impl Sink for LimitedLines<'_> {
     fn push(&mut self, record: Record, request: Option<LoggedRequest<'_>>) {
         self.lines.push(&record, request.and_then(|request| request.target()));
     }
@@ -54,7 +54,7 @@ impl Sink for UpTo<'_> {
 
 /// Limit of the number of requests.
 #[derive(Clone, Copy, Debug)]
-pub enum Most {
+pub enum RequestLimit {
     /// All requests; more than this are refused.
     AllOf(f64),
     /// The first requests, up to this number.
@@ -62,12 +62,12 @@ pub enum Most {
 }
 
 /// The requests of these logs; lines left out are reported on standard error.
-pub fn read(logs: &[PathBuf], most: Most) -> Result<Lines, Failure> {
-    let mut lines = Lines::default();
+pub fn read(logs: &[PathBuf], most: RequestLimit) -> Result<LogSample, Failure> {
+    let mut lines = LogSample::default();
     let inputs = named(logs)?;
     let mut is_all = true;
     for input in &inputs {
-        is_all = is_all && read_one(input, &mut UpTo { lines: &mut lines, most })?;
+        is_all = is_all && read_one(input, &mut LimitedLines { lines: &mut lines, most })?;
     }
     if !is_all {
         eprintln!("only the first {} requests of the log are read", number::count(lines.len() as f64));
@@ -87,19 +87,19 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
     let mut bytes = input.open().map_err(unreadable)?;
     let mut beginning = Vec::new();
     bytes.by_ref().take(BEGINNING).read_to_end(&mut beginning).map_err(unreadable)?;
-    let who = Who::default();
-    if let Some(kind) = Kind::of(&beginning) {
+    let who = ClientDefinition::default();
+    if let Some(kind) = TableFormat::of(&beginning) {
         Feature::Parquet.require(&input.name())?;
         let place = match input {
-            Input::File(path) => Place::File(path.clone()),
-            Input::Object(object) => Place::Object(object.clone()),
+            Input::File(path) => TableSource::File(path.clone()),
+            Input::Object(object) => TableSource::Object(object.clone()),
             Input::Stdin => {
                 bytes.read_to_end(&mut beginning).map_err(unreadable)?;
-                Place::Memory(beginning.into())
+                TableSource::Memory(beginning.into())
             }
         };
-        let table =
-            batches(kind, place, &Named::default()).map_err(|error| unreadable(io::Error::other(error)))?;
+        let table = batches(kind, place, &ColumnNames::default())
+            .map_err(|error| unreadable(io::Error::other(error)))?;
         for batch in table.batches {
             let mut push = |batch| table.columns.read(&batch, &who, |record| sink.push(record, None));
             batch.and_then(&mut push).map_err(|error| unreadable(io::Error::other(error)))?;
@@ -128,16 +128,16 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
 }
 
 /// Whether enough requests were read; more than are allowed are refused.
-fn is_full(lines: &mut Lines, most: Most) -> Result<bool, Failure> {
+fn is_full(lines: &mut LogSample, most: RequestLimit) -> Result<bool, Failure> {
     match most {
-        Most::AllOf(most) if lines.len() as f64 > most => {
-            Err(Failure::Value(Unfit::TooManyRequests(lines.len() as f64).to_string()))
+        RequestLimit::AllOf(most) if lines.len() as f64 > most => {
+            Err(Failure::Value(PlanError::TooManyRequests(lines.len() as f64).to_string()))
         }
-        Most::FirstOf(most) if lines.len() >= most => {
+        RequestLimit::FirstOf(most) if lines.len() >= most => {
             lines.cut(most);
             Ok(true)
         }
-        Most::AllOf(_) | Most::FirstOf(_) => Ok(false),
+        RequestLimit::AllOf(_) | RequestLimit::FirstOf(_) => Ok(false),
     }
 }
 
@@ -161,17 +161,17 @@ pub struct Replay {
 
 /// The requests of these logs at their times, `speed` times as fast: paths as logged, GET and HEAD only.
 pub fn requests(logs: &[PathBuf], speed: f64) -> Result<Replay, Failure> {
-    let mut logged = Logged::default();
+    let mut logged = LoggedRequests::default();
     for input in &named(logs)? {
         read_one(input, &mut logged)?;
     }
     let notes = logged.notes();
-    let Logged { mut lines, known, .. } = logged;
+    let LoggedRequests { mut lines, known, .. } = logged;
     // The sort is stable: requests at equal times stay in the order of the log.
     lines.sort_by_key(|line| line.time);
     let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
     let unfit = |unfit| match unfit {
-        Unfit::Nothing => {
+        PlanError::Nothing => {
             let why = notes.join("; ");
             Failure::Value(format!(
                 "--replay: the log has no request to repeat{}{why}",
@@ -186,7 +186,7 @@ pub fn requests(logs: &[PathBuf], speed: f64) -> Result<Replay, Failure> {
     for (line, due) in lines.iter().zip(dues) {
         let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
         let user = *users.entry(line.client).or_insert(next);
-        pages.push(page(line.request, user, Begins::At(due)));
+        pages.push(page(line.request, user, PageStart::At(due)));
     }
     let mut requests: Vec<(u32, Request)> = known
         .into_iter()
@@ -204,7 +204,7 @@ type LoggedName = (Vec<u8>, Vec<u8>, Option<u16>);
 
 /// The requests of a log that is being read.
 #[derive(Default)]
-struct Logged {
+struct LoggedRequests {
     lines: Vec<LoggedLine>,
     /// Different requests with their numbers; for an error the same status is expected again.
     known: BTreeMap<LoggedName, (u32, Request)>,
@@ -224,7 +224,7 @@ struct LoggedLine {
     request: u32,
 }
 
-impl Sink for Logged {
+impl Sink for LoggedRequests {
     fn push(&mut self, record: Record, request: Option<LoggedRequest<'_>>) {
         let Some(LoggedRequest { method, path, query }) = request else {
             self.unnamed += 1;
@@ -267,24 +267,24 @@ impl Sink for Logged {
     }
 
     fn is_full(&mut self) -> Result<bool, Failure> {
-        if self.lines.len() as f64 > MOST_REQUESTS {
+        if self.lines.len() as f64 > MAX_REQUESTS {
             return Err(Failure::Value(format!(
                 "--replay: {}",
-                Unfit::TooManyRequests(self.lines.len() as f64)
+                PlanError::TooManyRequests(self.lines.len() as f64)
             )));
         }
         let different = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
-        if different > MOST_FILES {
+        if different > MAX_FILES {
             return Err(Failure::Value(format!(
                 "--replay: the log has more than {} different requests; replay a part of it",
-                number::count(f64::from(MOST_FILES))
+                number::count(f64::from(MAX_FILES))
             )));
         }
         Ok(false)
     }
 }
 
-impl Logged {
+impl LoggedRequests {
     fn notes(&self) -> Vec<String> {
         let count = |count: u64| number::count(count as f64);
         let methods = self.unsafe_methods.iter().map(|(name, times)| format!("{} {name}", count(*times)));

@@ -1,18 +1,18 @@
 //! The server of a URL, and a preflight request.
 //!
-//! Not the load. `load::look` sends the request.
+//! Not the load. `load::preflight` sends the request.
 
 use std::fmt;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use dhttp::Url;
-use load::look::{Refusal, Seen, look};
-use load::secure::{Security, Trust};
+use load::preflight::{PreflightResponse, Refusal, look};
+use load::tls::{Security, Trust};
 use load::{Config, Protocol, Target};
 use workload::plan::path;
 
-use crate::cli::load::Whom;
+use crate::cli::load::TargetFlags;
 use crate::failure::Failure;
 use crate::loading::traffic::Traffic;
 
@@ -20,8 +20,8 @@ use crate::loading::traffic::Traffic;
 ///
 /// # Errors
 /// If there is no such address, or the server cannot speak the protocol.
-pub fn found(text: &str, flags: &Whom, protocol: Protocol) -> Result<(Target, String), Failure> {
-    let Whom { target: _, network: _, ca, insecure, i_own_this } = flags;
+pub fn found(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(Target, String), Failure> {
+    let TargetFlags { target: _, network: _, ca, insecure, i_own_this } = flags;
     let (url, is_secure) = address(text)?;
     let refused = |why: &str| Err(Failure::Value(format!("{text}: {why}")));
     match (protocol, is_secure) {
@@ -52,9 +52,9 @@ pub fn found(text: &str, flags: &Whom, protocol: Protocol) -> Result<(Target, St
     let addresses = (url.host.as_str(), url.port).to_socket_addrs().map_err(|error| unknown(&error))?;
     let address =
         listening(&addresses.collect::<Vec<_>>(), protocol).ok_or_else(|| unknown(&"it has no address"))?;
-    let folder = if url.target.ends_with('/') { url.target.clone() } else { format!("{}/", url.target) };
+    let directory = if url.target.ends_with('/') { url.target.clone() } else { format!("{}/", url.target) };
     let security = is_secure.then(|| Security { name: url.host.clone(), trust });
-    let target = Target { address, host: url.authority(), folder, security };
+    let target = Target { address, host: url.authority(), directory, security };
     if target.is_many() {
         return refused("this address is many machines at once (multicast or broadcast); name one server");
     }
@@ -75,14 +75,14 @@ pub fn found(text: &str, flags: &Whom, protocol: Protocol) -> Result<(Target, St
 
 /// The first of these addresses that accepts connections, as `localhost` may have two; the first address if that is unknown.
 fn listening(addresses: &[SocketAddr], protocol: Protocol) -> Option<SocketAddr> {
-    const PATIENCE: Duration = Duration::from_secs(1);
+    const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
     let first = addresses.first().copied();
     if addresses.len() < 2 || protocol == Protocol::Http3 {
         return first;
     }
     // Only loopback addresses are tried: others may take long to respond.
     let is_near = |address: &&SocketAddr| address.ip().to_canonical().is_loopback();
-    let listens = |address: &&SocketAddr| TcpStream::connect_timeout(address, PATIENCE).is_ok();
+    let listens = |address: &&SocketAddr| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok();
     addresses.iter().filter(is_near).find(listens).copied().or(first)
 }
 
@@ -126,7 +126,7 @@ pub fn probe(
     expects_status: bool,
 ) -> Result<(), Failure> {
     let address = target.address;
-    let Seen { status, location } =
+    let PreflightResponse { status, location } =
         look(&traffic.job(), target, config).map_err(|refusal| match refusal {
             // An untrusted certificate is an error of the flags.
             Refusal::Mistrust(mistrust) => Failure::Value(mistrust.to_string()),

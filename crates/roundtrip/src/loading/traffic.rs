@@ -10,11 +10,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use load::job::{Job, Requests, Turns, loop_pages, timed_pages};
 use load::requests::file::{Entry, MAX_FILE_BYTES, parse, split};
-use load::requests::{BadRequest, MAX_BODIES_BYTES, MAX_BODY_BYTES, Request, Statuses};
+use load::requests::{MAX_BODIES_BYTES, MAX_BODY_BYTES, Request, RequestError, Statuses};
 use render::output::number;
 use wire::{Duration, Seed};
 use workload::fingerprint;
-use workload::plan::{MOST_REQUESTS, Page, Plan, Unfit};
+use workload::plan::{MAX_REQUESTS, Page, Plan, PlanError};
 use workload::schedule::{Arrivals, Leg, Times, legs};
 
 use crate::cli::load::{PlanFlags, RequestFlags};
@@ -26,11 +26,11 @@ pub enum Traffic {
     /// A plan of SURGE.
     Plan(Plan),
     /// Others.
-    List(List),
+    List(RequestList),
 }
 
 /// Requests, and when they are sent.
-pub struct List {
+pub struct RequestList {
     requests: Arc<[Request]>,
     statuses: Statuses,
     pages: Vec<Page>,
@@ -46,7 +46,7 @@ pub struct List {
     pub is_judged: bool,
 }
 
-impl List {
+impl RequestList {
     /// Whether a response with this status is a success.
     pub fn succeeds(&self, status: u16) -> bool {
         self.statuses.has(status)
@@ -65,7 +65,7 @@ impl Traffic {
     pub fn job(&self) -> Job<'_> {
         match self {
             Self::Plan(plan) => plan.into(),
-            Self::List(List { requests, statuses, pages, turns, lasts, .. }) => Job {
+            Self::List(RequestList { requests, statuses, pages, turns, lasts, .. }) => Job {
                 lasts: *lasts,
                 pages,
                 turns: *turns,
@@ -86,7 +86,7 @@ impl Traffic {
     pub fn mark(&self) -> String {
         match self {
             Self::Plan(plan) => fingerprint::of_plan(plan),
-            Self::List(List { requests, pages, lasts, words, .. }) => {
+            Self::List(RequestList { requests, pages, lasts, words, .. }) => {
                 let names =
                     requests.iter().map(|request| format!("{} {}\n", request.name(), request.body_bytes()));
                 let names: String = names.collect();
@@ -105,14 +105,14 @@ impl Traffic {
 }
 
 /// A file of requests, and the server that it names, if it names one.
-pub struct Listed {
+pub struct RequestFile {
     path: PathBuf,
     requests: Vec<Request>,
     /// The server, as in `http://127.0.0.1:3000`.
     pub server: Option<String>,
 }
 
-impl Listed {
+impl RequestFile {
     /// Reads the file and all bodies; `given` is the URL of the command line.
     pub fn read(path: &Path, given: Option<&str>) -> Result<Self, Failure> {
         let bytes = bytes_of(path, MAX_FILE_BYTES)?;
@@ -190,9 +190,9 @@ const LASTS: Duration = Duration::from_secs(10);
 pub fn list(
     flags: &RequestFlags,
     schedule: &PlanFlags,
-    listed: Option<Listed>,
+    listed: Option<RequestFile>,
     path: &str,
-) -> Result<List, Failure> {
+) -> Result<RequestList, Failure> {
     let RequestFlags { requests: _, method, header, body, expect_status, replay: logs, speed } = flags;
     let statuses = match expect_status {
         None => Statuses::default(),
@@ -203,7 +203,7 @@ pub fn list(
         })?,
     };
     let with_fields = |mut request: Request| {
-        let bad = |bad: BadRequest| Failure::Value(format!("--header: {bad}"));
+        let bad = |bad: RequestError| Failure::Value(format!("--header: {bad}"));
         header.iter().try_for_each(|field| request.add_field(field)).map_err(bad)?;
         Ok::<_, Failure>(request)
     };
@@ -219,10 +219,20 @@ pub fn list(
         let names: Vec<String> = logs.iter().map(|log| shown(log)).collect();
         let words = format!("requests of {} at {factor} times its speed", names.join(", "));
         let (requests, turns, seed) = (requests.into(), Turns::Once, seed.get());
-        return Ok(List { requests, statuses, pages, turns, lasts, seed, words, notes, is_judged: false });
+        return Ok(RequestList {
+            requests,
+            statuses,
+            pages,
+            turns,
+            lasts,
+            seed,
+            words,
+            notes,
+            is_judged: false,
+        });
     }
     let (requests, what) = match listed {
-        Some(Listed { path, requests, server: _ }) => {
+        Some(RequestFile { path, requests, server: _ }) => {
             let what = match requests.len() {
                 1 => format!("the request of {}", shown(&path)),
                 several => format!("{} requests of {}", number::count(several as f64), shown(&path)),
@@ -232,8 +242,8 @@ pub fn list(
         None => {
             let usual = if body.is_some() { "POST" } else { "GET" };
             let method = method.as_deref().unwrap_or(usual);
-            let bad = |bad: BadRequest| match bad {
-                BadRequest::Method(_) => Failure::Value(format!("--method: {bad}")),
+            let bad = |bad: RequestError| match bad {
+                RequestError::Method(_) => Failure::Value(format!("--method: {bad}")),
                 bad => Failure::Value(bad.to_string()),
             };
             let mut request = with_fields(Request::new(method, path).map_err(bad)?)?;
@@ -242,14 +252,14 @@ pub fn list(
                 Some((_, Some(name))) => bytes_of(Path::new(name), MAX_BODY_BYTES)?,
                 Some((text, None)) => text.as_bytes().to_vec(),
             };
-            let too_long = |bad: BadRequest| Failure::Value(format!("--body: {bad}"));
+            let too_long = |bad: RequestError| Failure::Value(format!("--body: {bad}"));
             request.set_body(Bytes::from(bytes)).map_err(too_long)?;
             (vec![request], method.to_owned())
         }
     };
     let (pages, turns, lasts, how) = scheduled(schedule, seed, requests.len())?;
     let (requests, words, notes, seed) = (requests.into(), format!("{what}, {how}"), Vec::new(), seed.get());
-    Ok(List { requests, statuses, pages, turns, lasts, seed, words, notes, is_judged: true })
+    Ok(RequestList { requests, statuses, pages, turns, lasts, seed, words, notes, is_judged: true })
 }
 
 /// The schedule of `requests` requests, its duration, and a description of both.
@@ -273,8 +283,8 @@ fn scheduled(
     };
     let legs = super::value("rate", legs(rate, lasts))?;
     let due: f64 = legs.iter().map(Leg::due).sum();
-    if due > MOST_REQUESTS {
-        return Err(Failure::Value(Unfit::TooManyRequests(due).to_string()));
+    if due > MAX_REQUESTS {
+        return Err(Failure::Value(PlanError::TooManyRequests(due).to_string()));
     }
     let arrivals = if flags.even { Arrivals::Constant } else { Arrivals::Poisson };
     plan::check_requests(due)?;

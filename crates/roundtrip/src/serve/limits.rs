@@ -6,7 +6,7 @@ use dhttp::ServerConfig;
 use dhttp_proxy::GatewayConfig;
 use quantity::names::Quoted;
 
-use super::keeping::size;
+use super::cache_storage::size;
 use crate::failure::Failure;
 
 const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate";

@@ -25,7 +25,7 @@ pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) ->
     let (read, open) = (Arc::new(read), Arc::new(AtomicUsize::new(0)));
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let (read, place) = (Arc::clone(&read), Place::take(&open));
+            let (read, place) = (Arc::clone(&read), ConnectionSlot::take(&open));
             // A client that disconnects is not an error.
             let respond = move || drop((respond(stream, &*read), place));
             drop(thread::Builder::new().name("metrics".to_owned()).spawn(respond));
@@ -37,12 +37,12 @@ pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) ->
 /// Connections at a time. One more waits, a second at most: then the others have ended.
 const MAX_CONNECTIONS: usize = 64;
 /// A client that says nothing for so long is gone.
-const PATIENCE: Duration = Duration::from_millis(900);
+const TIMEOUT: Duration = Duration::from_millis(900);
 
 /// One of so many connections, until it is dropped.
-struct Place(Arc<AtomicUsize>);
+struct ConnectionSlot(Arc<AtomicUsize>);
 
-impl Place {
+impl ConnectionSlot {
     #[expect(
         clippy::disallowed_methods,
         reason = "a connection of those that are there ends within a second"
@@ -56,15 +56,15 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 fn respond(mut stream: TcpStream, read: &Mutex<impl Fn() -> String>) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let length = stream.read(&mut [0; 4_096])?;
     if length == 0 {
         return Ok(());

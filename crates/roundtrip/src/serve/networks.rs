@@ -3,8 +3,8 @@
 //! Not their enforcement: that is in `dhttp_proto`.
 
 use dhttp_proto::Prefix;
-use dhttp_proto::client::Answerers;
-use dhttp_proto::prefix::{NoPrefix, Prefixes};
+use dhttp_proto::client::Responders;
+use dhttp_proto::prefix::{PrefixError, Prefixes};
 use quantity::names::Quoted;
 
 use crate::failure::Failure;
@@ -12,26 +12,29 @@ use crate::failure::Failure;
 /// Networks from texts; an error names their purpose `what`.
 pub fn networks<'a>(what: &str, texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Prefix>, Failure> {
     let read = |text: &str| {
-        let error = |error: NoPrefix| Failure::Value(format!("--{what}: {}: {error}", Quoted(text)));
+        let error = |error: PrefixError| Failure::Value(format!("--{what}: {}: {error}", Quoted(text)));
         text.trim().parse().map_err(error)
     };
     texts.into_iter().map(read).collect()
 }
 
 /// Permitted sources of responses: `none`, `any`, or caches in these networks.
-pub fn caches(text: &str) -> Result<Answerers, Failure> {
+pub fn caches(text: &str) -> Result<Responders, Failure> {
     match text {
-        "none" => Ok(Answerers::Server),
-        "any" => Ok(Answerers::Anybody),
+        "none" => Ok(Responders::Server),
+        "any" => Ok(Responders::Anybody),
         list => only(list),
     }
 }
 
 /// Caches in these networks only.
-pub fn only(list: &str) -> Result<Answerers, Failure> {
+pub fn only(list: &str) -> Result<Responders, Failure> {
     let prefixes = Prefixes::new(&networks("caches", list.split(','))?);
-    prefixes.map(Answerers::Caches).ok_or_else(|| {
-        Failure::Value(format!("--caches: there are more than {} networks; give fewer", Prefixes::MOST))
+    prefixes.map(Responders::Caches).ok_or_else(|| {
+        Failure::Value(format!(
+            "--caches: there are more than {} networks; give fewer",
+            Prefixes::MAX_PREFIXES
+        ))
     })
 }
 
@@ -41,8 +44,8 @@ mod tests {
 
     #[test]
     fn caches_are_refused_or_allowed_all_or_by_network() {
-        assert_eq!(caches("none").unwrap(), Answerers::Server);
-        assert_eq!(caches("any").unwrap(), Answerers::Anybody);
+        assert_eq!(caches("none").unwrap(), Responders::Server);
+        assert_eq!(caches("any").unwrap(), Responders::Anybody);
         let some = caches("192.0.2.0/24, 2001:db8::/32").unwrap();
         for (address, wanted) in [("192.0.2.9", true), ("192.0.3.1", false), ("2001:db8::1", true)] {
             assert_eq!(some.include(address.parse().unwrap()), wanted, "{address}");
@@ -51,8 +54,8 @@ mod tests {
         for (text, wanted) in
             [("some", "neither an address nor a network"), ("", "neither"), (&many, "more than 8")]
         {
-            let said = caches(text).unwrap_err().to_string();
-            assert!(said.contains("--caches") && said.contains(wanted), "{said}");
+            let reported = caches(text).unwrap_err().to_string();
+            assert!(reported.contains("--caches") && reported.contains(wanted), "{reported}");
         }
     }
 }

@@ -23,16 +23,16 @@ pub fn confine(paths: &Paths) {
 
 /// Gives up every capability but these, for this process and what it starts, and the way to get new ones. A process that
 /// has none of them has none afterwards; what the kernel refuses is as it was.
-pub fn keep(kept: CapabilitySet) {
+pub fn keep(retained: CapabilitySet) {
     let _ = set_no_new_privs(true);
     let Ok(now) = rustix::thread::capabilities(None) else { return };
-    for capability in CapabilitySet::all().difference(kept).iter() {
+    for capability in CapabilitySet::all().difference(retained).iter() {
         let _ = remove_capability_from_bounding_set(capability);
     }
     let sets = CapabilitySets {
-        effective: now.effective & kept,
-        permitted: now.permitted & kept,
-        inheritable: now.inheritable & kept,
+        effective: now.effective & retained,
+        permitted: now.permitted & retained,
+        inheritable: now.inheritable & retained,
     };
     let _ = set_capabilities(None, sets);
 }

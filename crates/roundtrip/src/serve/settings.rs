@@ -28,10 +28,10 @@ use quantity::names::{self, Quoted};
 
 use crate::cli::dhttp::{Profile, Serve};
 use crate::failure::Failure;
-use crate::serve::keeping::size;
+use crate::serve::cache_storage::size;
 use crate::serve::layers::layered;
 use crate::serve::limits::limited;
-use crate::serve::served::{Source, Tells};
+use crate::serve::response_source::{ClientInformation, Source};
 use dhttp_proxy::confinement::Paths;
 
 /// Settings of a server.
@@ -100,7 +100,11 @@ impl Settings {
                 origin
                     .parse()
                     .map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?,
-                if forwarded { Tells::Clients } else { Tells::Nothing { memory: memory.unwrap_or(KEPT) } },
+                if forwarded {
+                    ClientInformation::Clients
+                } else {
+                    ClientInformation::Nothing { memory: memory.unwrap_or(KEPT) }
+                },
             ),
             (Some(_), Some(_)) => {
                 return Err(Failure::Value(

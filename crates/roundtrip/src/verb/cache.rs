@@ -14,9 +14,9 @@ use dhttp::log::Log;
 use dhttp::{ClientConfig, Server, ServerConfig, Url};
 use dhttp_proto::address::is_private;
 use dhttp_proxy::cache::Upstream;
-use dhttp_proxy::cache::onward::Onward;
+use dhttp_proxy::cache::forward_upstream::ForwardUpstream;
 use dhttp_proxy::cache::rules::{Interception, rules};
-use dhttp_proxy::nft::{Family, Installed, Rules};
+use dhttp_proxy::nft::{Family, InstalledRules, Rules};
 use dhttp_proxy::{Cache, CacheConfig, Origin};
 use http1::cache::targeted::CDN_CACHE_CONTROL;
 use tokio::runtime::Runtime;
@@ -28,14 +28,14 @@ use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::limited;
 use crate::serve::settings::{address, interface_name, open_log, port_list, thread_count};
 use crate::serve::signals::Signals;
-use crate::serve::{keeping, metrics, privileges};
+use crate::serve::{cache_storage, metrics, privileges};
 use dhttp_proxy::confinement::Paths;
 
 /// Flags whose changed values need a restart.
 const RESTART: &[&str] = &["listen", "disk", "targets", "threads", "limit", "reach-private", "metrics"];
 
 /// Servers whose responses are cached.
-enum Whose {
+enum CachedServers {
     /// This server's.
     Origin(Url),
     /// Those of all to whom requests to these ports are on their way, from behind these interfaces.
@@ -46,7 +46,7 @@ enum Whose {
 struct Settings {
     /// Flags and file.
     read: Flags,
-    whose: Whose,
+    whose: CachedServers,
     listen: SocketAddr,
     cache: CacheConfig,
     server: ServerConfig,
@@ -77,10 +77,11 @@ impl Settings {
                 let url = origin.parse();
                 let url =
                     url.map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?;
-                (Whose::Origin(url), "127.0.0.1:8080")
+                (CachedServers::Origin(url), "127.0.0.1:8080")
             }
             (None, Some(list)) => {
-                let whose = Whose::OnTheirWay(port_list("intercept", &list)?, interfaces(inside.as_deref())?);
+                let whose =
+                    CachedServers::OnTheirWay(port_list("intercept", &list)?, interfaces(inside.as_deref())?);
                 (whose, "0.0.0.0:3129")
             }
             (Some(_), Some(_)) => {
@@ -95,7 +96,7 @@ impl Settings {
             }
         };
         let listen = address("listen", listen.as_deref().unwrap_or(usual_listen))?;
-        if let Whose::OnTheirWay(ports, _) = &whose
+        if let CachedServers::OnTheirWay(ports, _) = &whose
             && (!listen.ip().is_unspecified() || ports.contains(&listen.port()))
         {
             return Err(Failure::Value(format!(
@@ -105,13 +106,13 @@ impl Settings {
         }
         // Only a cache in front of one server acts for that server.
         let usual_targets: &[&str] = match whose {
-            Whose::Origin(_) => &[CDN_CACHE_CONTROL],
-            Whose::OnTheirWay(..) => &[],
+            CachedServers::Origin(_) => &[CDN_CACHE_CONTROL],
+            CachedServers::OnTheirWay(..) => &[],
         };
-        let cache = keeping::config(keeping, usual_targets)?;
+        let cache = cache_storage::config(keeping, usual_targets)?;
         let threads = threads.as_deref().map(thread_count).transpose()?;
         let server = ServerConfig::internet();
-        let intercepts = matches!(whose, Whose::OnTheirWay(..));
+        let intercepts = matches!(whose, CachedServers::OnTheirWay(..));
         let server = ServerConfig { threads: threads.unwrap_or(server.threads), intercepts, ..server };
         let reaches = reach_private || is_private(listen.ip());
         let server = if reaches { server.reaching_anywhere() } else { server };
@@ -140,7 +141,7 @@ impl Settings {
 
     /// For what can come to this address: `[::]` takes both families.
     fn rules(&self, listen: SocketAddr) -> Vec<Rules> {
-        let Whose::OnTheirWay(ports, inside) = &self.whose else { return Vec::new() };
+        let CachedServers::OnTheirWay(ports, inside) = &self.whose else { return Vec::new() };
         let reaches_private = self.reaches_private;
         let interception = Interception { listen, ports, inside, reaches_private };
         match listen.is_ipv4() {
@@ -151,11 +152,11 @@ impl Settings {
 
     fn sentence(&self, listen: SocketAddr) -> String {
         match &self.whose {
-            Whose::Origin(url) => {
+            CachedServers::Origin(url) => {
                 let origin = url.authority();
                 format!("caching responses of http://{origin}/, at http://{listen}/ and dhttp://{listen}/")
             }
-            Whose::OnTheirWay(ports, inside) => {
+            CachedServers::OnTheirWay(ports, inside) => {
                 let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
                 let (ports, inside) = (ports.join(", "), inside.join(", "));
                 format!("intercepting DHTTP requests of {inside} to UDP {ports}, at {listen}")
@@ -178,8 +179,8 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     }
     let settings = Settings::read(flags)?;
     privileges::keep(match settings.whose {
-        Whose::Origin(_) => privileges::SERVER,
-        Whose::OnTheirWay(..) => privileges::ROUTER,
+        CachedServers::Origin(_) => privileges::SERVER,
+        CachedServers::OnTheirWay(..) => privileges::ROUTER,
     });
     let listen = settings.listen;
     if flags.print_rules {
@@ -188,7 +189,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     if flags.operation.check {
         return output::to_stdout(&format!("{}\n", settings.sentence(listen)));
     }
-    if matches!(settings.whose, Whose::Origin(_)) {
+    if matches!(settings.whose, CachedServers::Origin(_)) {
         // On a router it runs `nft` and `ip`, which read and write what they need.
         privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     }
@@ -196,20 +197,20 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
     match &settings.whose {
-        Whose::Origin(_) => serve(flags, &settings, &runtime, &signals, |whose| match whose {
-            Whose::Origin(url) => {
+        CachedServers::Origin(_) => serve(flags, &settings, &runtime, &signals, |whose| match whose {
+            CachedServers::Origin(url) => {
                 let _inside = runtime.enter();
                 Origin::new(url).map_err(network)
             }
-            Whose::OnTheirWay(..) => Err(other_place()),
+            CachedServers::OnTheirWay(..) => Err(other_place()),
         }),
-        Whose::OnTheirWay(..) => {
+        CachedServers::OnTheirWay(..) => {
             let client =
                 ClientConfig { reaches_private: settings.reaches_private, ..ClientConfig::internet() };
-            let onward = Onward::start(client, None).map_err(network)?;
+            let onward = ForwardUpstream::start(client, None).map_err(network)?;
             serve(flags, &settings, &runtime, &signals, |whose| match whose {
-                Whose::Origin(_) => Err(other_place()),
-                Whose::OnTheirWay(..) => Ok(onward.clone()),
+                CachedServers::Origin(_) => Err(other_place()),
+                CachedServers::OnTheirWay(..) => Ok(onward.clone()),
             })
         }
     }
@@ -230,21 +231,21 @@ fn serve<U: Upstream>(
     settings: &Settings,
     runtime: &Runtime,
     signals: &Signals,
-    upstream: impl Fn(&Whose) -> Result<U, Failure>,
+    upstream: impl Fn(&CachedServers) -> Result<U, Failure>,
 ) -> Result<(), Failure> {
     let (listen, log) = (settings.listen, settings.log()?);
     let cache = Cache::new(upstream(&settings.whose)?, settings.cache.clone(), runtime.handle().clone());
     let cache = cache.map_err(network)?;
     let server = Server::start(listen, settings.server, cache.clone(), log).map_err(|error| {
         let remedy = match settings.whose {
-            Whose::Origin(_) => "choose another address with --listen",
-            Whose::OnTheirWay(..) => "choose another address with --listen, and run as root",
+            CachedServers::Origin(_) => "choose another address with --listen",
+            CachedServers::OnTheirWay(..) => "choose another address with --listen, and run as root",
         };
         Failure::Network(format!("cannot listen at {listen}: {error}; {remedy}"))
     })?;
     if let Some(address) = settings.metrics {
-        let (counters, kept) = (server.counters(), cache.metrics());
-        metrics::serve(address, move || Counters::text(&counters) + &kept())?;
+        let (counters, retained) = (server.counters(), cache.metrics());
+        metrics::serve(address, move || Counters::text(&counters) + &retained())?;
     }
     // Only once somebody listens. If one family's are refused, the other's are taken away again.
     let installed: Result<Vec<_>, _> = settings.rules(listen).into_iter().map(Rules::install).collect();
@@ -267,13 +268,13 @@ fn serve<U: Upstream>(
 fn reload<U>(
     flags: &Flags,
     listen: SocketAddr,
-    installed: &mut [Installed],
-    upstream: &impl Fn(&Whose) -> Result<U, Failure>,
+    installed: &mut [InstalledRules],
+    upstream: &impl Fn(&CachedServers) -> Result<U, Failure>,
 ) -> Result<(Settings, U, Option<Arc<Log>>), Failure> {
     let settings = Settings::read(flags)?;
     let (upstream, log) = (upstream(&settings.whose)?, settings.log()?);
     // All or none: one family's new ports beside the other's old ones would be nobody's configuration.
-    let replaced = Installed::replace_all(installed, settings.rules(listen));
+    let replaced = InstalledRules::replace_all(installed, settings.rules(listen));
     replaced.map_err(|error| Failure::Network(error.to_string()))?;
     Ok((settings, upstream, log))
 }

@@ -12,7 +12,7 @@ use scenario::spec::{Defaults, Key, Plan};
 use crate::cli::Compare;
 use crate::failure::Failure;
 use crate::show::Results;
-use crate::{ask, file};
+use crate::{file, plan_flags};
 
 /// Prints a line for each protocol.
 pub fn run(arguments: &Compare) -> Result<(), Failure> {
@@ -20,11 +20,11 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
     let engines = engines.iter().map(|engine| (Key::Engine, engine.as_str()));
     let runs = runs.iter().map(|runs| (Key::Runs, runs.as_str()));
     let more: Vec<(Key, &str)> = engines.chain(runs).collect();
-    let plan = ask::plan(scenario, advanced, &more, &Defaults::compare())?;
+    let plan = plan_flags::plan(scenario, advanced, &more, &Defaults::compare())?;
     if let Some(path) = &output.report {
         file::check(path)?;
     }
-    let Compared { by_engine, provenance, failure } = run_engines(&plan)?;
+    let ComparisonResults { by_engine, provenance, failure } = run_engines(&plan)?;
     let outcomes = interleaved(by_engine);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Value(reason));
@@ -35,7 +35,7 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
 
 /// Results of all engines.
 #[derive(Default)]
-struct Compared {
+struct ComparisonResults {
     /// In the order of the engines, each in the order of the scenarios.
     by_engine: Vec<Vec<Outcome>>,
     provenance: Provenance,
@@ -44,8 +44,8 @@ struct Compared {
 }
 
 /// Runs each engine; one that cannot run on this host fails in its cells, as long as another one can.
-fn run_engines(plan: &Plan) -> Result<Compared, Failure> {
-    let mut compared = Compared::default();
+fn run_engines(plan: &Plan) -> Result<ComparisonResults, Failure> {
+    let mut compared = ComparisonResults::default();
     for engine in &plan.engines {
         match engine {
             Engine::Model => compared.add(model::outcomes(plan), model::provenance(plan)),
@@ -67,7 +67,7 @@ fn run_engines(plan: &Plan) -> Result<Compared, Failure> {
     Ok(compared)
 }
 
-impl Compared {
+impl ComparisonResults {
     fn measure(&mut self, plan: &Plan) {
         let measure::Measurements { mut outcomes, hosts, visits: _, provenance, failure } =
             measure::outcomes(plan, Peers::default(), None);

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use accesslog::connections::Counts;
 use accesslog_io::input;
-use accesslog_io::pass::Passed;
+use accesslog_io::pass::PassResult;
 use accesslog_io::report::{over_time, page, parquet_file, row, table};
 use render::provenance::Provenance;
 use wire::Bytes;
 
 use crate::cli::connections::Connections;
 use crate::cli::flags::{Format, OutputFlags};
-use crate::connections::{Answer, answer, ask};
+use crate::connections::{CountReport, options, respond};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::{file, show};
@@ -21,7 +21,7 @@ use crate::{file, show};
 /// Prints the result, and writes a page if requested.
 pub fn run(flags: &Connections) -> Result<(), Failure> {
     let OutputFlags { format, report } = &flags.output;
-    let asked = ask::asked(flags)?;
+    let options = options::options(flags)?;
     let is_table = |path: &Path| path.extension().is_some_and(|extension| extension == "parquet");
     if flags.out.is_some() {
         Feature::Parquet.require("--out")?;
@@ -33,11 +33,11 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
         return Err(Failure::Value("name an access log, or pipe one in".to_owned()));
     }
     report.iter().chain(&flags.out).chain(&flags.over_time).try_for_each(|path| file::check(path))?;
-    let Answer { passed, names, said } = answer(input::named(&flags.logs)?, &asked)?;
-    for sentence in said {
+    let CountReport { passed, names, warnings } = respond(input::named(&flags.logs)?, &options)?;
+    for sentence in warnings {
         eprintln!("roundtrip: {sentence}");
     }
-    let Passed { counts, carried, read: _, late: _ } = &passed;
+    let PassResult { counts, carried, read: _, late: _ } = &passed;
     let shown = shown(counts, flags);
     let carried = carried.as_ref();
     // A page includes it anyway.
@@ -63,7 +63,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     let Some(path) = report else { return Ok(()) };
     let provenance = show::program()
         .and(Provenance::fact("logs", names.join(", ")))
-        .and(Provenance::fact("rule", asked.question.rule().name().to_owned()));
+        .and(Provenance::fact("rule", options.question.rule().name().to_owned()));
     let name = match names.as_slice() {
         [one] => one.rsplit('/').next().unwrap_or(one).to_owned(),
         many => format!("{} logs", many.len()),

@@ -1,6 +1,6 @@
 //! `roundtrip content`: size and time of a page's content in other forms.
 
-use content::css::Replaced;
+use content::css::Replacements;
 use content::step::Step;
 use content::{input, row, show};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -10,12 +10,12 @@ use scenario::spec::Defaults;
 use scenario::{Network, Protocol};
 use wire::Seed;
 
-use crate::ask;
 use crate::cli::Content;
 use crate::cli::flags::{Format, OutputFlags};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::file;
+use crate::plan_flags;
 use crate::show::program;
 
 /// Makes every form of the page, loads each in the simulator, and prints the savings.
@@ -33,13 +33,13 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
     let networks = vec![named("fast-internet")?, named("modem")?];
     let defaults =
         Defaults { networks, protocols: vec![Protocol::Http11Pipelined], runs: 1, ..Defaults::laboratory() };
-    let plan = ask::plan(scenario, advanced, &[], &defaults)?;
+    let plan = plan_flags::plan(scenario, advanced, &[], &defaults)?;
     if let Some(path) = report {
         file::check(path)?;
     }
     let seed = plan.scenarios.first().map_or(defaults.seed, |scenario| scenario.seed);
     let content = read(page, seed, *quality)?;
-    let replaced = Replaced::of(&content);
+    let replaced = Replacements::of(&content);
     let mut rows = row::rows(&content, &replaced, &plan.scenarios, quality.is_some())?;
     if !content::HAS_IMAGE_CODECS {
         for row in rows.iter_mut().filter(|row| row.step == Step::AllOfNow.name()) {

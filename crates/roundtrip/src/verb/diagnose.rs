@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use capture::Capture;
 use capture::filter::Filter;
-use capture::live::{self, Ended, Live};
+use capture::live::{self, CommandExit, LiveOptions};
 use capture::report::page;
 use capture::verdict;
 
@@ -80,7 +80,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
 
 /// The live captures of all runs. After one that was interrupted there is no other.
 fn runs(
-    ask: &Live,
+    ask: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
     arguments: &Diagnose,
@@ -92,7 +92,7 @@ fn runs(
         if count > 1 {
             capture.name = format!("run {number} of {count}: {}", capture.name);
         }
-        let is_interrupted = matches!(capture.command, Some(Ended::Killed(_) | Ended::Running));
+        let is_interrupted = matches!(capture.command, Some(CommandExit::Killed(_) | CommandExit::Running));
         captures.push(capture);
         if is_interrupted {
             break;
@@ -102,7 +102,12 @@ fn runs(
 }
 
 /// The live capture, with its packets in a file if one is named.
-fn captured(ask: &Live, filter: &Filter, is_plotted: bool, path: Option<&Path>) -> Result<Capture, Failure> {
+fn captured(
+    ask: &LiveOptions,
+    filter: &Filter,
+    is_plotted: bool,
+    path: Option<&Path>,
+) -> Result<Capture, Failure> {
     let Some(path) = path else { return Ok(live::capture(ask, filter, is_plotted)?) };
     let mut captured = None;
     file::write_with(path, |out| {
@@ -121,7 +126,7 @@ fn in_place_of_capture(arguments: &Diagnose) -> Option<String> {
 }
 
 /// The live capture that the flags request; `None` for files.
-fn live(arguments: &Diagnose) -> Result<Option<Live>, Failure> {
+fn live(arguments: &Diagnose) -> Result<Option<LiveOptions>, Failure> {
     let Diagnose { run, command, port, span, write, .. } = arguments;
     if !run && port.is_none() && span.is_none() {
         return match write {
@@ -134,5 +139,5 @@ fn live(arguments: &Diagnose) -> Result<Option<Live>, Failure> {
     }
     let span = span.as_deref().map(quantity::duration).transpose();
     let span = span.map_err(|error| Failure::Value(format!("--for: {error}")))?;
-    Ok(Some(Live { port: *port, span, command: command.clone() }))
+    Ok(Some(LiveOptions { port: *port, span, command: command.clone() }))
 }

@@ -8,7 +8,7 @@ use std::slice;
 
 use capture::Capture;
 use capture::ci::{self, github, junit, markdown, sarif, tap};
-use capture::live::Ended;
+use capture::live::CommandExit;
 use capture::report::{csv, json, text};
 use capture::verdict::{Baseline, Policy, Threshold, Verdict};
 use diagnose::Cause;
@@ -82,9 +82,9 @@ fn summarise(text: &str) -> Result<(), Failure> {
 /// The command's status if requested: the first that is not 0 of several runs. Otherwise 1 if the verdict fails, else 0.
 pub fn status(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> ExitCode {
     let of = |capture: &Capture| match capture.command? {
-        Ended::Exited(status) => u8::try_from(status).ok(),
-        Ended::Killed(signal) => u8::try_from(128 + signal).ok(),
-        Ended::Running => None,
+        CommandExit::Exited(status) => u8::try_from(status).ok(),
+        CommandExit::Killed(signal) => u8::try_from(128 + signal).ok(),
+        CommandExit::Running => None,
     };
     if flags.status_of_command {
         let statuses: Vec<u8> = captures.iter().filter_map(of).collect();

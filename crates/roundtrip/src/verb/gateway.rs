@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dhttp::ClientConfig;
-use dhttp::client::Watch;
+use dhttp::client::Observer;
 use dhttp::log::Log;
 use dhttp_proto::{ClientConfig as MachineConfig, Prefix};
 use dhttp_proxy::{CacheConfig, GatewayConfig};
@@ -20,7 +20,7 @@ use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::gateway_limited;
 use crate::serve::settings::{address, open_log, port_list};
 use crate::serve::signals::Signals;
-use crate::serve::{keeping, known, metrics, networks, privileges};
+use crate::serve::{cache_storage, known_servers, metrics, networks, privileges};
 use crate::verb::get::{port_range, show};
 use dhttp_proxy::confinement::Paths;
 
@@ -67,7 +67,7 @@ impl Settings {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
         let disk = self.config.cache.as_ref().and_then(|cache| cache.disk.as_ref());
         let paths = disk.into_iter().fold(paths, |paths, (file, _)| paths.write_file(file));
-        known::directory().into_iter().fold(paths, |paths, directory| paths.write_below(&directory))
+        known_servers::directory().into_iter().fold(paths, |paths, directory| paths.write_below(&directory))
     }
 
     fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
@@ -86,8 +86,8 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     }
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::expect()?;
-    let watch: Option<Watch> = flags.verbose.then(|| Arc::new(show) as Watch);
-    let before = known::load();
+    let watch: Option<Observer> = flags.verbose.then(|| Arc::new(show) as Observer);
+    let before = known_servers::load();
     let gateway = dhttp_proxy::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(
         |error| {
             // What a file for answers lacks is a sentence already, and no word of the system.
@@ -104,10 +104,10 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     }
     eprintln!("roundtrip: {}", sentence(gateway.address()));
     signals.until_the_end(|| {
-        known::save(&before, &gateway.known());
+        known_servers::save(&before, &gateway.known());
         reload(&gateway, flags, &settings.read, listen)
     })?;
-    known::save(&before, &gateway.known());
+    known_servers::save(&before, &gateway.known());
     eprintln!("roundtrip: finishing what was begun");
     gateway.stop(GRACE);
     Ok(())
@@ -160,9 +160,9 @@ fn is_loopback(listen: SocketAddr) -> bool {
 /// Cache settings, if caching is on.
 fn cache(read: &Gateway) -> Result<Option<CacheConfig>, Failure> {
     if read.cache {
-        return keeping::config(read.keeping.clone(), &[]).map(Some);
+        return cache_storage::config(read.keeping.clone(), &[]).map(Some);
     }
-    match keeping::first_given(&read.keeping) {
+    match cache_storage::first_given(&read.keeping) {
         Some(name) => Err(Failure::Value(format!("{name}: no cache; add --cache, or leave it out"))),
         None => Ok(None),
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use dhttp::client::{Event, Note, Watch};
+use dhttp::client::{Event, Note, Observer};
 use dhttp::{Client, ClientConfig, Url};
 use indicatif::{ProgressBar, ProgressStyle};
 use quantity::names::Quoted;
@@ -17,7 +17,7 @@ use crate::cli::dhttp::{Get, Profile};
 use crate::failure::Failure;
 use crate::file;
 use crate::serve::settings::named_extensions;
-use crate::serve::{known, networks};
+use crate::serve::{known_servers, networks};
 
 /// Prints an event of the client. A closed standard error is ignored.
 pub fn show(note: &Note) {
@@ -47,8 +47,8 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
         dhttp = dhttp.with(extension, is_on);
     }
     let config = ClientConfig { dhttp, ports: ports.as_deref().map(port_range).transpose()?, ..config };
-    let watch: Option<Watch> = verbose.then(|| Arc::new(show) as Watch);
-    let known = known::load();
+    let watch: Option<Observer> = verbose.then(|| Arc::new(show) as Observer);
+    let known = known_servers::load();
     let client = Client::start(config, known.clone(), watch).map_err(|error| {
         Failure::Network(format!("cannot listen for servers: {error}; try other --ports"))
     })?;
@@ -56,17 +56,17 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     for url in &urls {
         is_fine &= fetch(&client, url, output.as_deref(), *verbose)?;
     }
-    known::save(&known, &client.known());
+    known_servers::save(&known, &client.known());
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Maximum number of redirections to follow.
-const MOST_REDIRECTIONS: usize = 10;
+const MAX_REDIRECTIONS: usize = 10;
 
 fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Result<bool, Failure> {
     let network = |why: String| Failure::Network(format!("{}: {why}", shown(url)));
     let mut url = url.clone();
-    for _ in 0..=MOST_REDIRECTIONS {
+    for _ in 0..=MAX_REDIRECTIONS {
         let mut exchange = client.get(&url).map_err(|error| network(error.to_string()))?;
         let (via, head) = match exchange.next() {
             Some(Event::Head(via, head)) => (via, head),
@@ -91,7 +91,7 @@ fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Re
         save(&mut exchange, output, length, &network)?;
         return Ok(head.status < 400);
     }
-    Err(network(format!("more than {MOST_REDIRECTIONS} redirects")))
+    Err(network(format!("more than {MAX_REDIRECTIONS} redirects")))
 }
 
 /// Writes a body as it arrives.

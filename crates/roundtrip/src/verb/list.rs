@@ -10,7 +10,7 @@ use scenario::{Network, Page, Protocol, Stack};
 use serde::Serialize;
 
 use crate::cli::flags::Format;
-use crate::cli::{Kind, List};
+use crate::cli::{List, NameKind};
 use crate::failure::Failure;
 
 /// Prints the requested lists.
@@ -24,7 +24,7 @@ pub fn run(list: &List) -> Result<(), Failure> {
     crate::output::to_stdout(&text)
 }
 
-const ALL: [Kind; 4] = [Kind::Networks, Kind::Pages, Kind::Protocols, Kind::Stacks];
+const ALL: [NameKind; 4] = [NameKind::Networks, NameKind::Pages, NameKind::Protocols, NameKind::Stacks];
 
 /// One name, as JSON and CSV show it.
 #[derive(Serialize)]
@@ -39,8 +39,8 @@ struct Name {
     source: &'static str,
 }
 
-fn names(kinds: &[Kind]) -> Vec<Name> {
-    let of_kind = |&kind: &Kind| {
+fn names(kinds: &[NameKind]) -> Vec<Name> {
+    let of_kind = |&kind: &NameKind| {
         let (singular, _, listings) = what(kind);
         listings.into_iter().map(move |listing| {
             let Listing { name, description, source } = listing;
@@ -51,19 +51,19 @@ fn names(kinds: &[Kind]) -> Vec<Name> {
 }
 
 /// Singular of a kind, title of its list, and all of its names.
-fn what(kind: Kind) -> (&'static str, &'static str, Vec<Listing>) {
+fn what(kind: NameKind) -> (&'static str, &'static str, Vec<Listing>) {
     match kind {
-        Kind::Networks => ("network", "Networks (--network)", Network::listings().collect()),
-        Kind::Pages => ("page", "Pages (--page)", Page::listings().collect()),
-        Kind::Protocols => {
+        NameKind::Networks => ("network", "Networks (--network)", Network::listings().collect()),
+        NameKind::Pages => ("page", "Pages (--page)", Page::listings().collect()),
+        NameKind::Protocols => {
             ("protocol", "Protocols (--protocol)", Protocol::ALL.map(Protocol::listing).to_vec())
         }
-        Kind::Stacks => ("stack", "Stacks (--stack)", Stack::listings().collect()),
+        NameKind::Stacks => ("stack", "Stacks (--stack)", Stack::listings().collect()),
     }
 }
 
-fn tables(kinds: &[Kind], terminal: Terminal) -> String {
-    let table = |&kind: &Kind| {
+fn tables(kinds: &[NameKind], terminal: Terminal) -> String {
+    let table = |&kind: &NameKind| {
         let (_, title, listings) = what(kind);
         format!("{}\n{}", terminal.bold(title), entries(kind, &listings, terminal))
     };
@@ -71,7 +71,7 @@ fn tables(kinds: &[Kind], terminal: Terminal) -> String {
 }
 
 /// A line for each name, if everything known of it fits.
-fn entries(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
+fn entries(kind: NameKind, listings: &[Listing], terminal: Terminal) -> String {
     let words = |listing: &Listing| vec![listing.description.to_owned(), listing.source.to_owned()];
     let lines = grid(kind, listings, words).render(Terminal { width: None, ..terminal });
     let widest = lines.lines().map(str::len).max().unwrap_or_default();
@@ -79,7 +79,7 @@ fn entries(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
 }
 
 /// Several lines for each name, as its description needs; the sources are in the other formats.
-fn narrow(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
+fn narrow(kind: NameKind, listings: &[Listing], terminal: Terminal) -> String {
     let columns = grid(kind, listings, |_| Vec::new()).render(Terminal { width: None, colour: false });
     let widest = columns.lines().map(str::len).max().unwrap_or_default();
     let headings = columns.lines().count().saturating_sub(listings.len());
@@ -91,7 +91,7 @@ fn narrow(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
 }
 
 /// Names, numbers, and the words that follow them.
-fn grid(kind: Kind, listings: &[Listing], words: impl Fn(&Listing) -> Vec<String>) -> Grid {
+fn grid(kind: NameKind, listings: &[Listing], words: impl Fn(&Listing) -> Vec<String>) -> Grid {
     let rows = listings.iter().zip(figures(kind)).map(|(listing, figures)| {
         let columns = [vec![listing.name.to_owned()], figures.to_vec(), words(listing)];
         columns.concat()
@@ -102,11 +102,11 @@ fn grid(kind: Kind, listings: &[Listing], words: impl Fn(&Listing) -> Vec<String
     Grid { columns, rows }
 }
 
-fn columns(kind: Kind) -> Vec<Column> {
+fn columns(kind: NameKind) -> Vec<Column> {
     let figures = match kind {
-        Kind::Networks => ["rtt", "rate", "mss"],
-        Kind::Pages => ["objects", "bytes", ""],
-        Kind::Protocols | Kind::Stacks => ["", "", ""],
+        NameKind::Networks => ["rtt", "rate", "mss"],
+        NameKind::Pages => ["objects", "bytes", ""],
+        NameKind::Protocols | NameKind::Stacks => ["", "", ""],
     };
     std::iter::once(Column::name(["", ""]))
         .chain(figures.map(|heading| Column::number([heading, ""], 1)))
@@ -114,12 +114,12 @@ fn columns(kind: Kind) -> Vec<Column> {
 }
 
 /// The numbers behind each name, in the order of the listings.
-fn figures(kind: Kind) -> Vec<[String; 3]> {
+fn figures(kind: NameKind) -> Vec<[String; 3]> {
     match kind {
-        Kind::Networks => Network::all().iter().map(network_figures).collect(),
-        Kind::Pages => Page::all().iter().map(page_figures).collect(),
-        Kind::Protocols => Protocol::ALL.map(|_| Default::default()).to_vec(),
-        Kind::Stacks => Stack::listings().map(|_| Default::default()).collect(),
+        NameKind::Networks => Network::all().iter().map(network_figures).collect(),
+        NameKind::Pages => Page::all().iter().map(page_figures).collect(),
+        NameKind::Protocols => Protocol::ALL.map(|_| Default::default()).to_vec(),
+        NameKind::Stacks => Stack::listings().map(|_| Default::default()).collect(),
     }
 }
 

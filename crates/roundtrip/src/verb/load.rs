@@ -8,28 +8,28 @@ use std::thread;
 
 use dhttp::clock::calendar;
 use dhttp_proto::ClientConfig;
-use load::config::MOST_CONNECTIONS;
-use load::live::{Progress, Stop};
-use load::log::{self, About, Log};
+use load::config::MAX_CONNECTIONS;
+use load::log::{self, Log, RunParameters};
+use load::progress::{Progress, Stop};
 use load::report::{fit, page, result};
 use load::thresholds::{self, Threshold};
 use load::{Config, Protocol, Record, Shard, Target, merge};
 use quantity::names;
 use wire::Bytes;
-use workload::fits::fits;
-use workload::plan::{MOST_REQUESTS, Plan, Wanted};
+use workload::goodness_of_fit::fits;
+use workload::plan::{MAX_REQUESTS, Plan, PlanSpec};
 use workload::replay::replayed;
 use workload::schedule::{Arrivals, Schedule, legs};
-use workload::set::{Laws, SetName};
+use workload::set::{PlanDistributions, SetName};
 use workload::site::{self, Site};
 
 use crate::cli::flags::Format;
-use crate::cli::load::{Goals, Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};
+use crate::cli::load::{Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags, ThresholdFlags};
 use crate::failure::Failure;
 use crate::loading::emulated::{self, Emulated};
-use crate::loading::replay::Most;
-use crate::loading::traffic::{self, Listed, Traffic};
-use crate::loading::watch::{self, Watch};
+use crate::loading::replay::RequestLimit;
+use crate::loading::run_display::{self, RunDisplay};
+use crate::loading::traffic::{self, RequestFile, Traffic};
 use crate::loading::{self, plan, positive, replay, target, value};
 
 /// Runs the subcommand; an interrupted run prints its results, and exits as shells do for a signal.
@@ -85,7 +85,7 @@ fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
     let LoadPage { logs, output } = flags;
     let named = |path: &PathBuf| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(page::Named { name, log: loading::log::read(path)? })
+        Ok(page::NamedRun { name, log: loading::log::read(path)? })
     };
     let runs = logs.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     crate::file::write(output, page::page(&runs).as_bytes())
@@ -94,7 +94,7 @@ fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
 /// The plan that replays logs.
 fn again(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
     let speed = replay::speed(speed)?;
-    let lines = replay::read(logs, Most::AllOf(MOST_REQUESTS))?;
+    let lines = replay::read(logs, RequestLimit::AllOf(MAX_REQUESTS))?;
     replayed(lines, speed).map_err(|unfit| Failure::Value(unfit.to_string()))
 }
 
@@ -103,7 +103,7 @@ fn site(flags: &PlanFlags) -> Result<Option<Site>, Failure> {
     if flags.laws_of.is_empty() {
         return Ok(None);
     }
-    let lines = replay::read(&flags.laws_of, Most::FirstOf(site::MOST_READ))?;
+    let lines = replay::read(&flags.laws_of, RequestLimit::FirstOf(site::MAX_READ))?;
     let site = site::site(lines).map_err(|little| Failure::Value(format!("--laws-of: {little}")))?;
     site.notes.iter().for_each(|note| eprintln!("{note}"));
     Ok(Some(site))
@@ -114,27 +114,27 @@ fn of_directory(directory: &Path, flags: &PlanFlags) -> Result<Plan, Failure> {
     let sizes = traffic::site_of(directory)?;
     let files = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
     let cap = Bytes::new(sizes.iter().copied().max().unwrap_or(0).max(1));
-    let wanted = Wanted { files, cap, ..wanted_plan(flags, site(flags)?.as_ref())? };
+    let wanted = PlanSpec { files, cap, ..wanted_plan(flags, site(flags)?.as_ref())? };
     let plan = plan::drawn(wanted)?;
     // A plan generates its files in order of popularity, as `site surge` wrote those of the directory.
     Ok(Plan { files: sizes, ..plan })
 }
 
-fn wanted_plan(flags: &PlanFlags, site: Option<&Site>) -> Result<Wanted, Failure> {
+fn wanted_plan(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failure> {
     let PlanFlags { laws, laws_of: _, users, rate, even, lasts, files, cap, conditional, seed } = flags;
-    let usual = Wanted::default();
+    let usual = PlanSpec::default();
     let lasts = lasts.as_deref().map_or(Ok(usual.lasts), |text| value("for", quantity::duration(text)))?;
     let arrivals = if *even { Arrivals::Constant } else { Arrivals::Poisson };
     let schedule = match rate {
         Some(rate) => Schedule::Rates(value("rate", legs(rate, lasts))?, arrivals),
         None => Schedule::Users(users.as_deref().map_or(Ok(USERS), |text| positive("users", text))?),
     };
-    Ok(Wanted {
+    Ok(PlanSpec {
         set: match site {
-            Some(site) => Laws::Site(Box::new(site.set)),
-            None => laws
-                .as_deref()
-                .map_or(Ok(usual.set), |name| value("laws", SetName::named(name)).map(Laws::Named))?,
+            Some(site) => PlanDistributions::Site(Box::new(site.set)),
+            None => laws.as_deref().map_or(Ok(usual.set), |name| {
+                value("laws", SetName::named(name)).map(PlanDistributions::Named)
+            })?,
         },
         files: match (files, site) {
             (Some(files), _) => positive("files", files)?,
@@ -175,7 +175,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
                 .to_owned(),
         ));
     }
-    load::needs::check(&traffic.job(), &config).map_err(|short| Failure::Value(short.to_string()))?;
+    load::resources::check(&traffic.job(), &config).map_err(|short| Failure::Value(short.to_string()))?;
     if network.is_none() {
         target::probe(&traffic, &target, &config, &named, flags.requests.expect_status.is_some())?;
     }
@@ -183,12 +183,12 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         crate::file::check(path)?;
     }
     let stop = Stop::default();
-    let heard = watch::listen(stop.clone())?;
+    let heard = run_display::listen(stop.clone())?;
     let whom = match &network {
         None => named,
         Some(network) => format!("our own server over {}", network.name),
     };
-    let mut watch = Watch::new(&whom, traffic.job().lasts, config.at);
+    let mut watch = RunDisplay::new(&whom, traffic.job().lasts, config.at);
     let mut show = |progress: &Progress| watch.show(progress);
     let (record, traffic) = match (&network, traffic) {
         (Some(network), Traffic::Plan(plan)) => {
@@ -230,8 +230,8 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
 }
 
 /// The thresholds of `--max-failures` and `--fail-on`.
-fn thresholds(flags: &Goals) -> Result<Vec<Threshold>, Failure> {
-    let Goals { max_failures, fail_on } = flags;
+fn thresholds(flags: &ThresholdFlags) -> Result<Vec<Threshold>, Failure> {
+    let ThresholdFlags { max_failures, fail_on } = flags;
     let mut thresholds = vec![value("max-failures", Threshold::max_failures(max_failures))?];
     for text in fail_on {
         thresholds.push(value("fail-on", Threshold::parse(text))?);
@@ -243,8 +243,11 @@ fn thresholds(flags: &Goals) -> Result<Vec<Threshold>, Failure> {
 fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, String), Failure> {
     let LoadRun { whom, requests, plan, surge, wanted, .. } = flags;
     let is_surge = plan.is_some() || surge.is_some() || whom.network.is_some();
-    let listed =
-        requests.requests.as_deref().map(|path| Listed::read(path, whom.target.as_deref())).transpose()?;
+    let listed = requests
+        .requests
+        .as_deref()
+        .map(|path| RequestFile::read(path, whom.target.as_deref()))
+        .transpose()?;
     let url = listed.as_ref().and_then(|listed| listed.server.clone()).or_else(|| whom.target.clone());
     let (target, path) = match &whom.network {
         Some(_) => (emulated::target(), "/".to_owned()),
@@ -272,7 +275,7 @@ fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, Stri
         (None, Some(directory)) => of_directory(directory, wanted)?,
         (None, None) => plan::drawn(wanted_plan(wanted, site(wanted)?.as_ref())?)?,
     };
-    let name = format!("{scheme}://{}{}", target.host, target.folder);
+    let name = format!("{scheme}://{}{}", target.host, target.directory);
     Ok((Traffic::Plan(plan), target, name))
 }
 
@@ -295,7 +298,7 @@ fn no_surge_flags(flags: &PlanFlags) -> Result<(), Failure> {
     }
 }
 
-fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) -> About {
+fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) -> RunParameters {
     let Config {
         protocol,
         dhttp: _,
@@ -308,7 +311,7 @@ fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) ->
         shard,
         threads: _,
         users: _,
-        patience: _,
+        timeout: _,
         at: _,
     } = config;
     let mut clients = Vec::new();
@@ -332,7 +335,7 @@ fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) ->
         Traffic::Plan(plan) => (plan.wanted.set.name().to_owned(), String::new(), plan.wanted.seed.get()),
         Traffic::List(list) => (String::new(), list.words.clone(), list.seed),
     };
-    About {
+    RunParameters {
         target,
         protocol: protocol.name().to_owned(),
         clients: clients.join(", "),
@@ -381,8 +384,8 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
     }
     let here = thread::available_parallelism().map_or(1, usize::from);
     let connections = positive("connections", connections)? as usize;
-    if connections > MOST_CONNECTIONS {
-        return Err(Failure::Value(format!("--connections: give at most {MOST_CONNECTIONS} a user")));
+    if connections > MAX_CONNECTIONS {
+        return Err(Failure::Value(format!("--connections: give at most {MAX_CONNECTIONS} a user")));
     }
     Ok(Config {
         protocol,
@@ -405,7 +408,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         users: positive("share", share)?,
         shard: part(shard)?,
         at: at.as_deref().map(since_1970).transpose()?,
-        patience: value("timeout", quantity::duration(timeout))?,
+        timeout: value("timeout", quantity::duration(timeout))?,
     })
 }
 
@@ -418,19 +421,18 @@ fn part(text: &str) -> Result<Shard, Failure> {
     })
 }
 
-/// A future time, at most [`LONGEST_WAIT`] away.
+/// A future time, at most [`MAX_WAIT`] away.
 fn since_1970(text: &str) -> Result<wire::Duration, Failure> {
     let now = calendar();
     let at: Option<u64> = text.parse().ok();
-    let at =
-        at.map(wire::Duration::from_secs).filter(|at| *at > now && at.saturating_sub(now) <= LONGEST_WAIT);
+    let at = at.map(wire::Duration::from_secs).filter(|at| *at > now && at.saturating_sub(now) <= MAX_WAIT);
     at.ok_or_else(|| {
         let now = now.as_nanos() / 1_000_000_000;
         Failure::Value(format!("--at: `{text}` is not within the next day; it is {now} now"))
     })
 }
 
-const LONGEST_WAIT: wire::Duration = wire::Duration::from_secs(86_400);
+const MAX_WAIT: wire::Duration = wire::Duration::from_secs(86_400);
 
 #[cfg(test)]
 mod tests {
@@ -446,6 +448,6 @@ mod tests {
         else {
             panic!("another verb");
         };
-        assert_eq!(wanted_plan(&flags.plan, None).unwrap(), Wanted::default());
+        assert_eq!(wanted_plan(&flags.plan, None).unwrap(), PlanSpec::default());
     }
 }

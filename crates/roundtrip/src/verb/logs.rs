@@ -7,7 +7,7 @@ use std::path::Path;
 use accesslog_io::input::Input;
 use quantity::names::Quoted;
 use workload::logs::curve::{Curve, CurveError};
-use workload::logs::synthesize::{Wanted, write};
+use workload::logs::synthesize::{SynthesisOptions, write};
 
 use crate::cli::connections::{Logs, LogsVerb, Synthesize};
 use crate::failure::Failure;
@@ -22,10 +22,10 @@ pub fn run(flags: &Logs) -> Result<(), Failure> {
 fn synthesize(flags: &Synthesize) -> Result<(), Failure> {
     let Synthesize { requests, curve, clients, seed, output } = flags;
     let seed = seed.as_deref().map(quantity::seed).transpose();
-    let wanted = Wanted {
+    let wanted = SynthesisOptions {
         curve: curve.as_deref().map_or_else(|| Ok(Curve::day()), read_curve)?,
-        requests: number("requests", requests, MOST_REQUESTS)?,
-        clients: u32::try_from(number("clients", clients, MOST_CLIENTS)?).unwrap_or(u32::MAX),
+        requests: number("requests", requests, MAX_REQUESTS)?,
+        clients: u32::try_from(number("clients", clients, MAX_CLIENTS)?).unwrap_or(u32::MAX),
         seed: seed.map_err(|error| Failure::Value(format!("--seed: {error}")))?.unwrap_or_default(),
     };
     match output {
@@ -45,12 +45,12 @@ fn read_curve(path: &Path) -> Result<Curve, Failure> {
 }
 
 /// Maximum number of requests: a thousand times the WorldCup's.
-const MOST_REQUESTS: u64 = 1_000_000_000_000;
+const MAX_REQUESTS: u64 = 1_000_000_000_000;
 /// Maximum number of clients: the addresses below 10.0.0.0/8.
-const MOST_CLIENTS: u64 = 1 << 24;
+const MAX_CLIENTS: u64 = 1 << 24;
 
 /// Writes directly to the file, which may exceed memory; an incomplete file is removed.
-fn to_file(wanted: &Wanted, path: &Path) -> Result<(), Failure> {
+fn to_file(wanted: &SynthesisOptions, path: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::Write { path: path.to_owned(), error };
     let mut file = File::create(path).map_err(failed)?;
     let written = write(wanted, &mut file).and_then(|()| file.flush());

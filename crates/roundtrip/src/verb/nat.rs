@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use dhttp::log::Log;
 use dhttp_proto::TranslatorConfig;
-use dhttp_proto::client::Answerers;
+use dhttp_proto::client::Responders;
 use dhttp_proto::translator::Translation;
 use dhttp_proxy::nat::LET_IN;
 use dhttp_proxy::nft::Family;
@@ -62,8 +62,8 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         // Whatever has become of the interfaces since.
         let was_there = dhttp_proxy::nat::clean(family(&layered(flags, flags.operation.config.as_deref())?))
             .map_err(refused)?;
-        let said = if was_there { "removed what was left\n" } else { "nothing was left\n" };
-        return crate::output::to_stdout(said);
+        let reported = if was_there { "removed what was left\n" } else { "nothing was left\n" };
+        return crate::output::to_stdout(reported);
     }
     let settings = Settings::read(flags)?;
     let rules = settings.config.rules();
@@ -114,9 +114,9 @@ impl Settings {
             Translation::To(appears_at(read.address.as_deref(), &outside, family)?, ports)
         };
         let answerers = match &read.caches {
-            _ if read.any_cache => Answerers::Anybody,
+            _ if read.any_cache => Responders::Anybody,
             Some(list) => networks::only(list)?,
-            None => Answerers::Server,
+            None => Responders::Server,
         };
         let operation = &read.operation;
         Ok(Self {
@@ -141,7 +141,7 @@ impl Settings {
 
     /// Says aloud what is open to more than the servers that were asked.
     fn warn(&self) {
-        if self.config.translator.answerers == Answerers::Anybody {
+        if self.config.translator.answerers == Responders::Anybody {
             eprintln!(
                 "roundtrip: WARNING: --any-cache lets anybody in who finds an open hole in time, not only the server that \
                  was asked"

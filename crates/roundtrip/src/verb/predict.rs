@@ -4,15 +4,15 @@ use render::output::table::Layout;
 use reproduce::engine::{self, model};
 use scenario::spec::Defaults;
 
-use crate::ask;
 use crate::cli::Predict;
 use crate::failure::Failure;
+use crate::plan_flags;
 use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(predict: &Predict) -> Result<(), Failure> {
     let Predict { scenario, output, advanced } = predict;
-    let plan = ask::plan(scenario, advanced, &[], &Defaults::predict())?;
+    let plan = plan_flags::plan(scenario, advanced, &[], &Defaults::predict())?;
     let outcomes = model::outcomes(&plan);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Value(reason));

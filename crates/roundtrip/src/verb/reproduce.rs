@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use measure::Peers;
 use render::output::csv;
 use reproduce::catalogue::Draw;
-use reproduce::contest::bout::{self, Bout, Extent, Outcome};
-use reproduce::contest::crowd::{self, Crowd};
 use reproduce::engine::measure as laboratory;
-use reproduce::measured::{Contests, Found, Measure};
+use reproduce::laboratory::{Benchmarks, KernelResult, Measure};
+use reproduce::server_benchmark::benchmark_run::{self, BenchmarkRun, Outcome, Preset};
+use reproduce::server_benchmark::population::{self, Population};
 use reproduce::verdict::Verdict;
 use reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
 use scenario::Scenario;
@@ -29,10 +29,11 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     if *measure {
         laboratory::available()?;
     }
-    let extent = if *full { Extent::FULL } else { Extent::QUICK };
-    let mut contest = |bouts: &[Bout]| servers(bouts, extent);
-    let mut gather = |crowds: &[Crowd]| behind_a_line(crowds, extent);
-    let contests = measure.then(|| Contests { run: &mut contest, gather: &mut gather, users: extent.users });
+    let extent = if *full { Preset::FULL } else { Preset::QUICK };
+    let mut contest = |bouts: &[BenchmarkRun]| servers(bouts, extent);
+    let mut gather = |crowds: &[Population]| behind_a_line(crowds, extent);
+    let contests =
+        measure.then(|| Benchmarks { run: &mut contest, gather: &mut gather, users: extent.users });
     let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut on_the_kernel) } else { None };
     // Set by the owner of the logs: they belong to others, and are not part of the project.
     let logs = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from);
@@ -48,7 +49,7 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     Ok(verdict(&report))
 }
 
-fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<Found>, String> {
+fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<KernelResult>, String> {
     let measured = match laboratory::one(scenario, peers) {
         Ok(measured) => measured,
         // This is how a missing program of others is reported; ours are always there.
@@ -57,17 +58,17 @@ fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<Found>, Str
     };
     let processing = measured.processing_ms.and_then(|summary| Duration::from_secs_f64(summary.mean / 1e3));
     let processing = processing.unwrap_or(scenario.server.processing);
-    Ok(Some(Found { row: measured.row(), processing }))
+    Ok(Some(KernelResult { row: measured.row(), processing }))
 }
 
 /// Runs the server benchmark; reports a server that is not installed.
-fn servers(bouts: &[Bout], extent: Extent) -> Result<Option<Vec<Outcome>>, String> {
+fn servers(bouts: &[BenchmarkRun], extent: Preset) -> Result<Option<Vec<Outcome>>, String> {
     if let Some(missing) = bouts.iter().find_map(|bout| bout.kind.available().err()) {
         eprintln!("{missing}");
         return Ok(None);
     }
     let bar = runs(bouts.len());
-    let outcomes = bout::run(bouts, extent, &|over| bar.set_position(over as u64));
+    let outcomes = benchmark_run::run(bouts, extent, &|over| bar.set_position(over as u64));
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|error| error.to_string())?;
     let latencies = outcomes.iter().filter(|outcome| outcome.latency_is_void).count();
@@ -83,17 +84,17 @@ fn servers(bouts: &[Bout], extent: Extent) -> Result<Option<Vec<Outcome>>, Strin
 }
 
 /// Runs users behind a bottleneck; reports a program that is not installed.
-fn behind_a_line(crowds: &[Crowd], extent: Extent) -> Result<Option<Vec<crowd::Outcome>>, String> {
+fn behind_a_line(crowds: &[Population], extent: Preset) -> Result<Option<Vec<population::Outcome>>, String> {
     if let Some(missing) = crowds.iter().find_map(|crowd| crowd.kind.available().err()) {
         eprintln!("{missing}");
         return Ok(None);
     }
     let bar = runs(crowds.len());
-    let outcomes = crowd::run(crowds, extent.fills, &|over| bar.set_position(over as u64));
+    let outcomes = population::run(crowds, extent.fills, &|over| bar.set_position(over as u64));
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|error| error.to_string())?;
     let of = |why| outcomes.iter().filter(|outcome| outcome.void == Some(why)).count();
-    let (late, links) = (of(crowd::Void::Generator), of(crowd::Void::Link));
+    let (late, links) = (of(population::VoidReason::Generator), of(population::VoidReason::Link));
     if late + links > 0 {
         let all = outcomes.len();
         let by = outcomes.iter().map(|outcome| outcome.link_late_ms).fold(0.0, f64::max);
@@ -119,7 +120,7 @@ fn failure(error: Error) -> Failure {
 }
 
 /// Writes the pictures of the requested figures.
-fn draw(report: &Report, folder: &Path) -> Result<(), Failure> {
+fn draw(report: &Report, directory: &Path) -> Result<(), Failure> {
     for entry in report.tables.iter().map(|table| table.entry) {
         let picture = match entry.draw {
             Some(Draw::Alone(draw)) => draw(),
@@ -133,8 +134,9 @@ fn draw(report: &Report, folder: &Path) -> Result<(), Failure> {
             },
             None => continue,
         };
-        let path = folder.join(entry.key.replace('/', "-")).with_extension("svg");
-        std::fs::create_dir_all(folder).map_err(|error| Failure::Write { path: folder.to_owned(), error })?;
+        let path = directory.join(entry.key.replace('/', "-")).with_extension("svg");
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Failure::Write { path: directory.to_owned(), error })?;
         file::write(&path, picture.as_bytes())?;
         eprintln!("wrote {}", path.display());
     }

@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use crate::cli::dhttp::Serve;
 use crate::failure::Failure;
 use crate::serve::layers::{Layer as _, reloaded};
-use crate::serve::served::Served;
+use crate::serve::response_source::ResponseSource;
 use crate::serve::settings::{RESTART, Settings};
 use crate::serve::signals::Signals;
 use crate::serve::{metrics, privileges};
@@ -27,7 +27,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     // Its threads work only for another server's answers.
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
-    let served = Served::open(settings.source(), &runtime)?;
+    let served = ResponseSource::open(settings.source(), &runtime)?;
     if flags.operation.check {
         return crate::output::to_stdout(&format!("{}\n", settings.sentence(settings.listen)));
     }
@@ -53,14 +53,14 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
 }
 
 fn reload(
-    server: &Server<Served>,
+    server: &Server<ResponseSource>,
     flags: &Serve,
     begun: &Settings,
     runtime: &Runtime,
-    current: &Mutex<Served>,
+    current: &Mutex<ResponseSource>,
 ) -> Result<String, Failure> {
     let settings = Settings::read(flags)?;
-    let (served, log) = (Served::open(settings.source(), runtime)?, settings.log()?);
+    let (served, log) = (ResponseSource::open(settings.source(), runtime)?, settings.log()?);
     if let Ok(mut current) = current.lock() {
         *current = served.clone();
     }

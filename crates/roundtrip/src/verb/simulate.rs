@@ -14,11 +14,11 @@ use reproduce::engine::{self, simulate};
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key, Plan};
 
-use crate::ask;
 use crate::cli::{PcapAt, Simulate};
 use crate::failure::{Failure, shown};
 use crate::feature::Feature;
 use crate::file;
+use crate::plan_flags;
 use crate::plots::raster::Raster;
 use crate::show::Results;
 
@@ -26,7 +26,7 @@ use crate::show::Results;
 pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     let Simulate { scenario, runs, plot, probe, har, pcap, pcap_at, output, advanced } = arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
-    let plan = ask::plan(scenario, advanced, &runs, &Defaults::laboratory())?;
+    let plan = plan_flags::plan(scenario, advanced, &runs, &Defaults::laboratory())?;
     let kind = plot.as_deref().map(PlotKind::of).transpose()?;
     for path in output.report.iter().chain(pcap).chain(plot).chain(probe).chain(har) {
         file::check(path)?;
@@ -96,14 +96,14 @@ impl PlotKind {
 /// The plot's file.
 fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure> {
     let same = is_same(&plan.scenarios);
-    let some = plan.scenarios.iter().take(PANELS_MOST + 1);
+    let some = plan.scenarios.iter().take(MAX_PANELS + 1);
     let panels: Vec<Panel> = some.filter_map(|scenario| panel(scenario, same)).collect();
     let refused = |why: &str| Err(Failure::Value(format!("--plot {}: {why}", shown(path))));
     match (kind, panels.as_slice()) {
         (PlotKind::Xplot, [panel]) => Ok(xplot::file(panel).into_bytes()),
         (PlotKind::Xplot, _) => refused("xplot shows one run; name one network, page, protocol and stack"),
-        (PlotKind::Svg | PlotKind::Png, panels) if panels.len() > PANELS_MOST => {
-            refused(&format!("more than {PANELS_MOST} runs are too many for a picture; name fewer"))
+        (PlotKind::Svg | PlotKind::Png, panels) if panels.len() > MAX_PANELS => {
+            refused(&format!("more than {MAX_PANELS} runs are too many for a picture; name fewer"))
         }
         (PlotKind::Svg, panels) => Ok(picture(&plan.scenarios, panels).into_bytes()),
         (PlotKind::Png, panels) => Raster::new()
@@ -113,7 +113,7 @@ fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure>
 }
 
 /// Maximum number of panels that can be told apart.
-const PANELS_MOST: usize = 20;
+const MAX_PANELS: usize = 20;
 
 /// All panels under the title of the first, which states the usual page and network.
 fn picture(scenarios: &[Scenario], panels: &[Panel]) -> String {

@@ -34,7 +34,7 @@ pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
         let file = |(file, size): (u32, u64)| File { path: path(file), contents: contents(seed, file, size) };
         let paths: Vec<String> = (0..plan.wanted.files).map(path).collect();
         let written = write(folder, (0..).zip(plan.files).map(file));
-        return told(name, folder, is_new, &paths, bytes, written);
+        return reported(name, folder, is_new, &paths, bytes, written);
     }
     if from.is_some() {
         return Err(Failure::Value(format!("--plan is for the site surge; {name} has files of its own")));
@@ -47,14 +47,14 @@ pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
     let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
     let bytes = files.iter().map(|file| file.contents.len() as u64).sum();
     let written = write(folder, files.into_iter());
-    told(name, folder, is_new, &paths, bytes, written)
+    reported(name, folder, is_new, &paths, bytes, written)
 }
 
 /// Name of the site of a `load` plan.
 const SURGE: &str = "surge";
 
 /// Removes an incomplete site, or prints a summary of a complete one.
-fn told(
+fn reported(
     name: &str,
     folder: &Path,
     is_new: bool,

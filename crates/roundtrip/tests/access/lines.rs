@@ -5,26 +5,26 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::program::{Folder, JSON, gzipped, json, made_up, piped, roundtrip, rows, text};
+use super::program::{JSON, TestDirectory, gzipped, json, made_up, piped, roundtrip, rows, text};
 
 #[test]
 fn the_result_is_the_same_for_every_form_of_the_log_and_number_of_threads() {
-    let folder = Folder::new("comes");
+    let directory = TestDirectory::new("comes");
     let log = made_up(20_000);
-    let plain = folder.write("whole.log", &log);
+    let plain = directory.write("whole.log", &log);
     let expected = rows(&roundtrip(&json(&[&plain], &["--threads", "1"])));
     assert_eq!(expected.len(), 3 * 2 * 3);
     let packed = [
-        folder.write("packed.gz", &gzipped(&log)),
-        folder.write("packed.zst", &zstd::encode_all(log.as_slice(), 1).unwrap()),
+        directory.write("packed.gz", &gzipped(&log)),
+        directory.write("packed.zst", &zstd::encode_all(log.as_slice(), 1).unwrap()),
     ];
     // Two members in one file, cut in the middle of a line, and two files, the later one first by name.
     let (first, second) = log.split_at(log.len() / 3);
-    let members = folder.write("members.gz", &[gzipped(first), gzipped(second)].concat());
+    let members = directory.write("members.gz", &[gzipped(first), gzipped(second)].concat());
     let line = log.len() / 3 + second.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    folder.write("rotated/access.log", &log[line..]);
-    folder.write("rotated/access.log.1.gz", &gzipped(&log[..line]));
-    let rotated = folder.0.join("rotated").to_str().unwrap().to_owned();
+    directory.write("rotated/access.log", &log[line..]);
+    directory.write("rotated/access.log.1.gz", &gzipped(&log[..line]));
+    let rotated = directory.0.join("rotated").to_str().unwrap().to_owned();
     let pattern = format!("{rotated}/access.log*");
     let ways = [&plain, &packed[0], &packed[1], &members, &rotated, &pattern];
     for way in ways {
@@ -38,19 +38,19 @@ fn the_result_is_the_same_for_every_form_of_the_log_and_number_of_threads() {
 
 #[test]
 fn overlapping_logs_count_as_all_their_lines_sorted() {
-    let folder = Folder::new("overlap");
+    let directory = TestDirectory::new("overlap");
     let log = made_up(20_000);
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
-    let expected = rows(&roundtrip(&json(&[&folder.write("sorted.log", &log)], &[])));
+    let expected = rows(&roundtrip(&json(&[&directory.write("sorted.log", &log)], &[])));
     // Three servers; the third has two logs, of which the later is compressed, and its name is first.
     let server = |number: usize| -> Vec<&[u8]> { lines.iter().skip(number).step_by(3).copied().collect() };
     let third = server(2);
     let (first_half, second_half) = third.split_at(third.len() / 2);
-    folder.write("servers/a.log", &server(0).concat());
-    folder.write("servers/b.log", &server(1).concat());
-    folder.write("servers/c.1.gz", &gzipped(&second_half.concat()));
-    folder.write("servers/c.2.log", &first_half.concat());
-    let servers = folder.0.join("servers").to_str().unwrap().to_owned();
+    directory.write("servers/a.log", &server(0).concat());
+    directory.write("servers/b.log", &server(1).concat());
+    directory.write("servers/c.1.gz", &gzipped(&second_half.concat()));
+    directory.write("servers/c.2.log", &first_half.concat());
+    let servers = directory.0.join("servers").to_str().unwrap().to_owned();
     for more in [&["--threads", "1"][..], &["--threads", "4"], &["--threads", "2", "--window", "64kib"]] {
         let output = roundtrip(&json(&[&servers], more));
         assert_eq!(rows(&output), expected, "{more:?}");
@@ -64,8 +64,8 @@ fn overlapping_logs_count_as_all_their_lines_sorted() {
 
 #[test]
 fn regress_a_pipe_with_a_name_is_read_from_its_beginning() {
-    let folder = Folder::new("named-pipe");
-    let log = folder.write("whole.log", &made_up(5_000));
+    let directory = TestDirectory::new("named-pipe");
+    let log = directory.write("whole.log", &made_up(5_000));
     let program = env!("CARGO_BIN_EXE_roundtrip");
     let script = format!("cat {log} | {program} connections /dev/fd/0 {}", JSON.join(" "));
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
@@ -112,9 +112,9 @@ fn lines_out_of_order_are_sorted_and_counted() {
 
 #[test]
 fn the_distribution_is_in_every_format_if_requested() {
-    let folder = Folder::new("spread");
-    let log = folder.write("made-up.log", &made_up(5_000));
-    let [minutes, table] = ["minutes.csv", "answer.parquet"].map(|name| folder.0.join(name));
+    let directory = TestDirectory::new("spread");
+    let log = directory.write("made-up.log", &made_up(5_000));
+    let [minutes, table] = ["minutes.csv", "answer.parquet"].map(|name| directory.0.join(name));
     let files = ["--over-time", minutes.to_str().unwrap(), "--out", table.to_str().unwrap()];
     let files = &files[..if cfg!(feature = "parquet") { 4 } else { 2 }];
     let plain = rows(&roundtrip(&json(&[&log], &[])));
@@ -150,9 +150,9 @@ fn the_distribution_is_in_every_format_if_requested() {
 
 #[test]
 fn other_rules_work_too_and_the_page_has_the_paper_s_figures() {
-    let folder = Folder::new("page");
-    let log = folder.write("made-up.log", &made_up(3_000));
-    let page = folder.0.join("page.html");
+    let directory = TestDirectory::new("page");
+    let log = directory.write("made-up.log", &made_up(3_000));
+    let page = directory.0.join("page.html");
     let with_page = ["--report", page.to_str().unwrap(), "--rule", "first-created", "--dhttp"];
     let first_created = rows(&roundtrip(&json(&[&log], &with_page)));
     let usual = rows(&roundtrip(&json(&[&log], &[])));
@@ -176,7 +176,7 @@ fn other_rules_work_too_and_the_page_has_the_paper_s_figures() {
         assert!(page.contains(figure), "{figure} is missing");
     }
     // Without the flag a page is about HTTP; programs get both.
-    let page = folder.0.join("http.html");
+    let page = directory.0.join("http.html");
     let rows = rows(&roundtrip(&json(&[&log], &["--report", page.to_str().unwrap()])));
     let page = fs::read_to_string(page).unwrap();
     assert!(!page.contains("DHTTP") && !page.contains("Figure"), "DHTTP is on the page");

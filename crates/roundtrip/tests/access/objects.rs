@@ -2,7 +2,7 @@
 //!
 //! Not the stores of others: a local one stands for all with the S3 protocol.
 
-use super::program::{Folder, gzipped, json, made_up, roundtrip, rows, text};
+use super::program::{TestDirectory, gzipped, json, made_up, roundtrip, rows, text};
 use super::s3::{Store, key};
 #[cfg(feature = "parquet")]
 use super::tables;
@@ -21,9 +21,9 @@ fn rotated() -> (Vec<u8>, Vec<(String, Vec<u8>)>) {
 
 #[test]
 fn a_store_gives_the_same_counts_as_files_by_pattern_and_by_prefix() {
-    let folder = Folder::new("store");
+    let directory = TestDirectory::new("store");
     let (log, parts) = rotated();
-    let expected = rows(&roundtrip(&json(&[&folder.write("whole.log", &log)], &[])));
+    let expected = rows(&roundtrip(&json(&[&directory.write("whole.log", &log)], &[])));
     let mut objects: Vec<(&str, &[u8])> =
         parts.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     objects.push(("logs/notes/readme.txt", b"dear diary,\n"));
@@ -33,7 +33,7 @@ fn a_store_gives_the_same_counts_as_files_by_pattern_and_by_prefix() {
         assert_eq!(rows(&output), expected, "{logs}");
     }
     // One object, with a file alongside.
-    let rest = folder.write("rest.log", &parts[1].1);
+    let rest = directory.write("rest.log", &parts[1].1);
     let output = store.roundtrip(key(), &json(&["s3://bucket/logs/2026/access-0.log", &rest], &[]));
     assert_eq!(rows(&output)[0]["requests"], 10_000);
     let web = store.on_the_web("logs/2026/access-0.log");
@@ -42,34 +42,34 @@ fn a_store_gives_the_same_counts_as_files_by_pattern_and_by_prefix() {
 
 #[test]
 fn long_objects_are_fetched_in_pieces() {
-    let folder = Folder::new("pieces");
+    let directory = TestDirectory::new("pieces");
     let log = made_up(120_000);
-    let expected = rows(&roundtrip(&json(&[&folder.write("whole.log", &log)], &[])));
+    let expected = rows(&roundtrip(&json(&[&directory.write("whole.log", &log)], &[])));
     let store = Store::new(&[("whole.log", &log)], &[]);
     let output = store.roundtrip(key(), &json(&["s3://bucket/whole.log"], &[]));
     assert_eq!(rows(&output), expected);
     let first = "GET whole.log bytes=0-262143";
-    assert_eq!(store.asked()[..2], ["HEAD whole.log", first], "its beginning, to see what it is");
-    assert!(store.asked().iter().any(|asked| asked == "GET whole.log bytes=262144-4456447"));
+    assert_eq!(store.requested()[..2], ["HEAD whole.log", first], "its beginning, to see what it is");
+    assert!(store.requested().iter().any(|requested| requested == "GET whole.log bytes=262144-4456447"));
 }
 
 #[cfg(feature = "parquet")]
 #[test]
 fn only_the_needed_columns_of_a_parquet_object_are_fetched() {
-    let folder = Folder::new("parquet-object");
+    let directory = TestDirectory::new("parquet-object");
     let table = tables::parquet_with_ballast();
-    let expected = rows(&roundtrip(&json(&[&folder.write("table.parquet", &table)], &[])));
+    let expected = rows(&roundtrip(&json(&[&directory.write("table.parquet", &table)], &[])));
     let store = Store::new(&[("table.parquet", &table)], &[]);
     let output = store.roundtrip(key(), &json(&["s3://bucket/table.parquet"], &[]));
     assert_eq!(rows(&output), expected);
-    let fetched: usize = store.asked().iter().filter_map(|asked| length(asked)).sum();
-    assert!(fetched * 2 < table.len(), "{fetched} of {} bytes: {:?}", table.len(), store.asked());
+    let fetched: usize = store.requested().iter().filter_map(|requested| length(requested)).sum();
+    assert!(fetched * 2 < table.len(), "{fetched} of {} bytes: {:?}", table.len(), store.requested());
 }
 
 #[cfg(feature = "parquet")]
 /// Of the range in `GET name bytes=0-9`.
-fn length(asked: &str) -> Option<usize> {
-    let (from, to) = asked.rsplit_once("bytes=")?.1.split_once('-')?;
+fn length(requested: &str) -> Option<usize> {
+    let (from, to) = requested.rsplit_once("bytes=")?.1.split_once('-')?;
     Some(to.parse::<usize>().ok()? + 1 - from.parse::<usize>().ok()?)
 }
 
@@ -90,9 +90,9 @@ fn a_refusal_of_the_store_is_reported_in_a_sentence() {
     for (log, key, sentence) in cases {
         let output = store.roundtrip(key, &json(&[log], &[]));
         assert_eq!(output.status.code(), Some(2), "{log}");
-        let said = text(&output.stderr);
-        assert!(said.contains(sentence) && said.contains(log), "{log}: {said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let printed = text(&output.stderr);
+        assert!(printed.contains(sentence) && printed.contains(log), "{log}: {printed}");
+        assert_eq!(printed.lines().count(), 1, "{printed}");
     }
 }
 

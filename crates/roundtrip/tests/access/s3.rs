@@ -17,25 +17,25 @@ const PAGE: usize = 2;
 /// A running store with one bucket, `bucket`; it ends with the test.
 pub(crate) struct Store {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    requested: Arc<Mutex<Vec<String>>>,
 }
 
 struct Objects {
     objects: BTreeMap<String, Vec<u8>>,
     /// Objects whose responses are truncated.
     cut: BTreeMap<String, usize>,
-    asked: Arc<Mutex<Vec<String>>>,
+    requested: Arc<Mutex<Vec<String>>>,
 }
 
 impl Store {
     pub(crate) fn new(objects: &[(&str, &[u8])], cut: &[(&str, usize)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
+        let requested = Arc::new(Mutex::new(Vec::new()));
         let objects = Arc::new(Objects {
             objects: objects.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect(),
             cut: cut.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect(),
-            asked: Arc::clone(&asked),
+            requested: Arc::clone(&requested),
         });
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -44,7 +44,7 @@ impl Store {
                 thread::spawn(move || drop(objects.serve(&stream)));
             }
         });
-        Self { address, asked }
+        Self { address, requested }
     }
 
     /// Runs the program with the store's address and this key.
@@ -61,8 +61,8 @@ impl Store {
     }
 
     /// Requests so far, as `GET name range`.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn requested(&self) -> Vec<String> {
+        self.requested.lock().unwrap().clone()
     }
 
     /// An object's HTTP URL.
@@ -93,18 +93,18 @@ impl Objects {
             let (path, query) = target.split_once('?').unwrap_or((target, ""));
             let name = path.strip_prefix("/bucket").or_else(|| path.strip_prefix("/public/"));
             let name = name.unwrap_or_default().trim_start_matches('/');
-            let asked = [method, name, range.as_deref().unwrap_or_default()].join(" ");
-            self.asked.lock().unwrap().push(asked.trim_end().to_owned());
+            let requested = [method, name, range.as_deref().unwrap_or_default()].join(" ");
+            self.requested.lock().unwrap().push(requested.trim_end().to_owned());
             if !signed && !path.starts_with("/public/") {
-                answer(stream, "403 Forbidden", "", b"<Error><Code>AccessDenied</Code></Error>")?;
+                respond(stream, "403 Forbidden", "", b"<Error><Code>AccessDenied</Code></Error>")?;
             } else if query.contains("list-type=2") {
-                answer(stream, "200 OK", "", self.listed(query).as_bytes())?;
+                respond(stream, "200 OK", "", self.listed(query).as_bytes())?;
             } else if let Some(bytes) = self.objects.get(name) {
                 if !self.give(stream, method, name, bytes, range.as_deref())? {
                     return Ok(());
                 }
             } else {
-                answer(stream, "404 Not Found", "", b"")?;
+                respond(stream, "404 Not Found", "", b"")?;
             }
         }
         Ok(())
@@ -173,12 +173,12 @@ impl Objects {
                 stream.write_all(&bytes[from.min(*cut)..*cut])?;
                 Ok(false)
             }
-            None => answer(stream, "206 Partial Content", &head, &bytes[from..to]).map(|()| true),
+            None => respond(stream, "206 Partial Content", &head, &bytes[from..to]).map(|()| true),
         }
     }
 }
 
-fn answer(mut stream: &TcpStream, status: &str, head: &str, body: &[u8]) -> std::io::Result<()> {
+fn respond(mut stream: &TcpStream, status: &str, head: &str, body: &[u8]) -> std::io::Result<()> {
     write!(stream, "HTTP/1.1 {status}\r\n{head}Content-Length: {}\r\n\r\n", body.len())?;
     stream.write_all(body)
 }

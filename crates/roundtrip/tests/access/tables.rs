@@ -5,7 +5,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use accesslog::{Format, Reader, Who};
+use accesslog::{ClientDefinition, Format, Reader};
 use arrow_array::{
     Array, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray, UInt16Array,
 };
@@ -14,7 +14,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
-use super::program::{Folder, json, piped, roundtrip, rows as answered};
+use super::program::{TestDirectory, json, piped, roundtrip, rows as answered};
 
 fn rows(logs: &[&str], more: &[&str]) -> Vec<Value> {
     answered(&roundtrip(&json(logs, more)))
@@ -24,7 +24,7 @@ fn rows(logs: &[&str], more: &[&str]) -> Vec<Value> {
 fn made_up(names: [&str; 4]) -> (Vec<u8>, RecordBatch) {
     let log = roundtrip(&["logs", "synthesize", "--requests", "20000", "--clients", "300"]).stdout;
     let mut records = Vec::new();
-    Reader::new(Format::Clf, Who::default()).read(&log, |record| records.push(record));
+    Reader::new(Format::Clf, ClientDefinition::default()).read(&log, |record| records.push(record));
     let hosts = log.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').next());
     let hosts = hosts.filter(|host| !host.is_empty()).map(|host| String::from_utf8(host.to_vec()).unwrap());
     let times = records.iter().map(|record| i64::try_from(record.time.as_nanos()).unwrap());
@@ -58,17 +58,17 @@ pub(crate) fn parquet_with_ballast() -> Vec<u8> {
 
 #[test]
 fn a_table_gives_the_same_counts_as_its_lines() {
-    let folder = Folder::new("tables");
+    let directory = TestDirectory::new("tables");
     let (log, batch) = made_up(["time", "client", "status", "bytes"]);
-    let expected = rows(&[&folder.write("lines.log", &log)], &[]);
+    let expected = rows(&[&directory.write("lines.log", &log)], &[]);
     let mut file = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     file.write(&batch).unwrap();
     stream.write(&batch).unwrap();
     let tables = [
-        folder.write("table.parquet", &parquet(&batch)),
-        folder.write("table.arrow", &file.into_inner().unwrap()),
-        folder.write("stream.arrows", &stream.into_inner().unwrap()),
+        directory.write("table.parquet", &parquet(&batch)),
+        directory.write("table.arrow", &file.into_inner().unwrap()),
+        directory.write("stream.arrows", &stream.into_inner().unwrap()),
     ];
     for table in &tables {
         assert_eq!(rows(&[table], &["--threads", "1"]), expected, "{table}");
@@ -79,18 +79,18 @@ fn a_table_gives_the_same_counts_as_its_lines() {
     // The first half as lines, the second as a table.
     let line = log.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(9_999).unwrap().0 + 1;
     let halves = [
-        folder.write("b.log", &log[..line]),
-        folder.write("a.parquet", &parquet(&batch.slice(10_000, 10_000))),
+        directory.write("b.log", &log[..line]),
+        directory.write("a.parquet", &parquet(&batch.slice(10_000, 10_000))),
     ];
     assert_eq!(rows(&[&halves[1], &halves[0]], &[]), expected);
 }
 
 #[test]
 fn columns_of_other_names_are_named_by_a_flag() {
-    let folder = Folder::new("named-columns");
+    let directory = TestDirectory::new("named-columns");
     let (log, batch) = made_up(["when", "who", "code", "n"]);
-    let expected = rows(&[&folder.write("lines.log", &log)], &[]);
-    let table = folder.write("table.parquet", &parquet(&batch));
+    let expected = rows(&[&directory.write("lines.log", &log)], &[]);
+    let table = directory.write("table.parquet", &parquet(&batch));
     assert_eq!(rows(&[&table], &["--columns", "time=when,client=who,status=code,size=n"]), expected);
     let cases = [
         (None, "no column is known to be the time (there are when, who, code, n)"),
@@ -102,19 +102,19 @@ fn columns_of_other_names_are_named_by_a_flag() {
     for (columns, sentence) in cases {
         let flags: Vec<&str> = columns.iter().flat_map(|columns| ["--columns", columns]).collect();
         let output = roundtrip(&[&["connections", table.as_str()], flags.as_slice()].concat());
-        let said = String::from_utf8(output.stderr).unwrap();
+        let printed = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{columns:?}");
-        assert!(said.contains(sentence), "{columns:?}: {said}");
+        assert!(printed.contains(sentence), "{columns:?}: {printed}");
     }
 }
 
 #[test]
 fn a_truncated_table_is_refused_and_a_damaged_one_is_counted_up_to_the_damage() {
-    let folder = Folder::new("broken-tables");
+    let directory = TestDirectory::new("broken-tables");
     let (_, batch) = made_up(["time", "client", "status", "bytes"]);
     let whole = parquet(&batch);
     // The schema is at the end.
-    let output = roundtrip(&["connections", &folder.write("cut.parquet", &whole[..whole.len() / 2])]);
+    let output = roundtrip(&["connections", &directory.write("cut.parquet", &whole[..whole.len() / 2])]);
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     stream.write(&batch.slice(0, 10_000)).unwrap();
@@ -124,20 +124,20 @@ fn a_truncated_table_is_refused_and_a_damaged_one_is_counted_up_to_the_damage() 
         "connections",
         "--format",
         "json",
-        &folder.write("cut.arrows", &stream[..stream.len() - 9_000]),
+        &directory.write("cut.arrows", &stream[..stream.len() - 9_000]),
     ]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && said.contains("could not be read to its end"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && printed.contains("could not be read to its end"), "{printed}");
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(rows[0]["requests"], 10_000);
 }
 
 #[test]
 fn the_result_can_be_a_parquet_table() {
-    let folder = Folder::new("parquet-out");
+    let directory = TestDirectory::new("parquet-out");
     let (log, _) = made_up(["time", "client", "status", "bytes"]);
-    let out = folder.0.join("answer.parquet").to_str().unwrap().to_owned();
-    let expected = rows(&[&folder.write("lines.log", &log)], &["--out", &out]);
+    let out = directory.0.join("answer.parquet").to_str().unwrap().to_owned();
+    let expected = rows(&[&directory.write("lines.log", &log)], &["--out", &out]);
     let reader =
         ParquetRecordBatchReaderBuilder::try_new(fs::File::open(&out).unwrap()).unwrap().build().unwrap();
     let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
@@ -152,16 +152,16 @@ fn the_result_can_be_a_parquet_table() {
 
 #[test]
 fn a_table_has_distributions_and_responses_of_one_size_are_one_file() {
-    let folder = Folder::new("tables-laws");
+    let directory = TestDirectory::new("tables-laws");
     let (_, batch) = made_up(["time", "client", "status", "bytes"]);
     let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     stream.write(&batch).unwrap();
     let tables = [
-        folder.write("table.parquet", &parquet(&batch)),
-        folder.write("table.arrows", &stream.into_inner().unwrap()),
+        directory.write("table.parquet", &parquet(&batch)),
+        directory.write("table.arrows", &stream.into_inner().unwrap()),
     ];
     let [one, other] = tables.map(|table| {
-        let said = roundtrip(&[
+        let printed = roundtrip(&[
             "load",
             "plan",
             "--laws-of",
@@ -173,9 +173,9 @@ fn a_table_has_distributions_and_responses_of_one_size_are_one_file() {
             "--format",
             "json",
         ]);
-        let stderr = String::from_utf8_lossy(&said.stderr).into_owned();
-        assert!(said.status.success() && stderr.contains("answers of one size are one file"), "{stderr}");
-        serde_json::from_slice::<Vec<Value>>(&said.stdout).unwrap()
+        let stderr = String::from_utf8_lossy(&printed.stderr).into_owned();
+        assert!(printed.status.success() && stderr.contains("answers of one size are one file"), "{stderr}");
+        serde_json::from_slice::<Vec<Value>>(&printed.stdout).unwrap()
     });
     assert_eq!(one, other);
     assert_eq!((&one[0]["of"], &one[0]["what"]), (&"log".into(), &"file size, bytes".into()));

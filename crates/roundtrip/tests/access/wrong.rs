@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use super::program::{Folder, gzipped, json, made_up, piped, roundtrip, rows, text};
+use super::program::{TestDirectory, gzipped, json, made_up, piped, roundtrip, rows, text};
 
 #[test]
 fn times_that_run_backwards_for_days_are_reported() {
@@ -23,9 +23,9 @@ fn times_that_run_backwards_for_days_are_reported() {
 
 #[test]
 fn a_file_that_is_not_a_log_is_refused_in_a_sentence() {
-    let folder = Folder::new("refused");
-    let nothing = folder.write("empty.log", b"");
-    let diary = folder.write("diary.txt", b"dear diary,\n");
+    let directory = TestDirectory::new("refused");
+    let nothing = directory.write("empty.log", b"");
+    let diary = directory.write("diary.txt", b"dear diary,\n");
     let cases = [
         (vec![nothing.as_str()], "there is nothing in it; name another log"),
         (vec![&diary], "not an access log that is known here; give its format with --log-format"),
@@ -64,18 +64,18 @@ fn binary_and_a_line_of_a_hundred_megabytes_need_bounded_memory() {
     spoilt.extend(&log[cut..]);
     let output = piped(&json(&[], &[]), &spoilt);
     assert_eq!(rows(&output), rows(&piped(&json(&[], &[]), &log)));
-    let said = text(&output.stderr);
+    let printed = text(&output.stderr);
     assert!(
-        said.contains("3 of 1,003 lines could not be read") && said.contains("1 longer than 1 MiB"),
-        "{said}"
+        printed.contains("3 of 1,003 lines could not be read") && printed.contains("1 longer than 1 MiB"),
+        "{printed}"
     );
 }
 
 #[test]
 fn a_truncated_archive_is_counted_up_to_its_end() {
-    let folder = Folder::new("truncated");
+    let directory = TestDirectory::new("truncated");
     let packed = gzipped(&made_up(20_000));
-    let log = folder.write("cut.gz", &packed[..packed.len() / 2]);
+    let log = directory.write("cut.gz", &packed[..packed.len() / 2]);
     let output = roundtrip(&json(&[&log], &[]));
     let counted = rows(&output)[0]["requests"].as_u64().unwrap();
     assert!((5_000..15_000).contains(&counted), "{counted}");
@@ -84,8 +84,8 @@ fn a_truncated_archive_is_counted_up_to_its_end() {
 
 #[test]
 fn an_archive_without_any_readable_data_is_refused() {
-    let folder = Folder::new("beyond-help");
-    let log = folder.write("cut.gz", &gzipped(&made_up(100))[..12]);
+    let directory = TestDirectory::new("beyond-help");
+    let log = directory.write("cut.gz", &gzipped(&made_up(100))[..12]);
     let output = roundtrip(&json(&[&log], &[]));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("cut.gz"), "{}", text(&output.stderr));
@@ -100,8 +100,8 @@ fn onto_a_full_disk(arguments: &[&str]) -> Output {
 
 #[test]
 fn a_full_disk_is_reported_in_a_sentence() {
-    let folder = Folder::new("full");
-    let log = folder.write("made-up.log", &made_up(100));
+    let directory = TestDirectory::new("full");
+    let log = directory.write("made-up.log", &made_up(100));
     for arguments in [&["logs", "synthesize"][..], &["connections", &log]] {
         let output = onto_a_full_disk(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

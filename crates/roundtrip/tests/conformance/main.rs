@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         skip::refused(&missing.to_string());
         return ExitCode::SUCCESS;
     }
-    let told = match words.as_slice() {
+    let reported = match words.as_slice() {
         ["all"] => run_all(None),
         ["all", file] => run_all(Some(file)),
         ["trace", number] => trace(number),
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         // Arguments of the test harness (filters, `--nocapture`) are ignored.
         _ => run_sample(),
     };
-    told.unwrap_or_else(|sentence| {
+    reported.unwrap_or_else(|sentence| {
         eprintln!("conformance: {sentence}");
         ExitCode::FAILURE
     })

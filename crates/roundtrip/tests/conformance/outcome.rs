@@ -8,13 +8,13 @@ use simulate::{Experiment, Hosts};
 use wire::{Bytes, Duration};
 
 use crate::cases::Case;
-use crate::packets::{self, Sent};
+use crate::packets::{self, SentPacket};
 
 /// Results of both engines.
 pub(crate) struct Outcome {
     case: Case,
-    pub(crate) kernel: Answer,
-    pub(crate) simulator: Answer,
+    pub(crate) kernel: EngineResult,
+    pub(crate) simulator: EngineResult,
     /// Minimum and maximum time on the kernel.
     range_ms: [f64; 2],
     /// Time in the first run to wake both programs up and to run them. The simulator includes the stack's wake-up times only.
@@ -26,10 +26,10 @@ pub(crate) struct Outcome {
 }
 
 /// Result of one engine.
-pub(crate) struct Answer {
+pub(crate) struct EngineResult {
     elapsed_ms: f64,
     /// Packets of the first run.
-    pub(crate) packets: Vec<Sent>,
+    pub(crate) packets: Vec<SentPacket>,
 }
 
 /// Capture buffer: larger than any of the pages.
@@ -45,18 +45,20 @@ pub(crate) fn compare(case: &Case, runs: u32) -> Result<Outcome, String> {
     let simulator = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
     let simulated = simulator.run(0, true).map_err(|error| error.to_string())?;
     let elapsed = simulated.elapsed.ok_or_else(|| format!("{case}: not all arrived in the simulator"))?;
-    let simulator =
-        Answer { elapsed_ms: elapsed.as_millis_f64(), packets: packets::of_simulator(&simulated.records) };
+    let simulator = EngineResult {
+        elapsed_ms: elapsed.as_millis_f64(),
+        packets: packets::of_simulator(&simulated.records),
+    };
 
     let options = Options { capture: Some(CAPTURE), ..Options::default() };
     let measured = measure(&scenario, &options, |_| ()).map_err(|error| format!("{case}: {error}"))?;
     let hosts = measured.runs.first().map(|run| hosts(run, scenario.server.processing)).unwrap_or_default();
-    let told = |name: &&str| measured.provenance().into_iter().find(|pair| pair.name == *name);
-    let circumstances = ["date", "kernel", "emulator"].iter().filter_map(told);
+    let reported = |name: &&str| measured.provenance().into_iter().find(|pair| pair.name == *name);
+    let circumstances = ["date", "kernel", "emulator"].iter().filter_map(reported);
     let circumstances = circumstances.map(|pair| format!("{}: {}", pair.name, pair.value)).collect();
     let capture = measured.capture.ok_or_else(|| format!("{case}: no capture was taken"))?;
     let packets = packets::of_kernel(&capture);
-    let kernel = Answer { elapsed_ms: measured.elapsed_ms.median, packets };
+    let kernel = EngineResult { elapsed_ms: measured.elapsed_ms.median, packets };
     let range_ms = [measured.elapsed_ms.least, measured.elapsed_ms.greatest];
     let parting = parting(&kernel, &simulator);
     let hosts_ms = hosts.as_millis_f64();
@@ -65,13 +67,13 @@ pub(crate) fn compare(case: &Case, runs: u32) -> Result<Outcome, String> {
 
 /// Time of both hosts beyond that of the scenario.
 fn hosts(run: &Run, processing: Duration) -> Duration {
-    let answers = run.reactions.answers.iter().map(|answer| *answer - processing);
-    answers.chain(run.reactions.thoughts.iter().copied()).fold(Duration::ZERO, |sum, time| sum + time)
+    let responses = run.reactions.responses.iter().map(|response| *response - processing);
+    responses.chain(run.reactions.thoughts.iter().copied()).fold(Duration::ZERO, |sum, time| sum + time)
 }
 
 /// Index of the first different segment.
-fn parting(kernel: &Answer, simulator: &Answer) -> Option<usize> {
-    let [kernel, simulator] = [kernel, simulator].map(|answer| packets::data(&answer.packets));
+fn parting(kernel: &EngineResult, simulator: &EngineResult) -> Option<usize> {
+    let [kernel, simulator] = [kernel, simulator].map(|response| packets::data(&response.packets));
     let same = kernel.iter().zip(&simulator).take_while(|(one, other)| one == other).count();
     (same < kernel.len() || same < simulator.len()).then_some(same)
 }

@@ -5,15 +5,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use simulate::world::{HostId, Record, Seen};
-use testbed::emulator::tap::Seen as Sighting;
-use testbed::emulator::{Capture, Way};
+use simulate::world::{HostId, ObservationPoint, Record};
+use testbed::emulator::tap::Observation as Sighting;
+use testbed::emulator::{Capture, PacketDirection};
 use wire::Time;
 use wire::packet::{Flags, Packet};
 
 /// A packet at its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct SentPacket {
     pub(crate) at: Time,
     pub(crate) segment: Segment,
     /// Acknowledgement number.
@@ -33,18 +33,18 @@ pub(crate) struct Segment {
 }
 
 /// The segments with data, in the order of sending.
-pub(crate) fn data(packets: &[Sent]) -> Vec<Segment> {
+pub(crate) fn data(packets: &[SentPacket]) -> Vec<Segment> {
     packets.iter().map(|packet| packet.segment).filter(|segment| segment.end > segment.start).collect()
 }
 
 /// Packets that the kernels sent.
-pub(crate) fn of_kernel(capture: &Capture) -> Vec<Sent> {
+pub(crate) fn of_kernel(capture: &Capture) -> Vec<SentPacket> {
     let mut connections: BTreeMap<u16, Connection> = BTreeMap::new();
     let mut found = Vec::new();
     for (at, way, seen, bytes) in capture.iter() {
         let (Sighting::Sent, Ok(packet)) = (seen, Packet::read(bytes)) else { continue };
         let Some(tcp) = packet.tcp() else { continue };
-        let is_up = matches!(way, Way::Up);
+        let is_up = matches!(way, PacketDirection::Up);
         let port = if is_up { tcp.source_port } else { tcp.destination_port };
         let opened = connections.len();
         let connection = connections.entry(port).or_insert(Connection { number: opened, first: [None; 2] });
@@ -53,7 +53,7 @@ pub(crate) fn of_kernel(capture: &Capture) -> Vec<Sent> {
         let acknowledgement = others.map_or(0, |first| tcp.ack.wrapping_sub(first));
         let start = u64::from(tcp.seq.wrapping_sub(own));
         let end = start + tcp.payload_length.get();
-        found.push(Sent {
+        found.push(SentPacket {
             at,
             segment: Segment { connection: connection.number, is_up, start, end },
             acknowledgement: u64::from(acknowledgement),
@@ -78,11 +78,11 @@ impl Connection {
 }
 
 /// Packets that the simulator's hosts sent; the client is its first host.
-pub(crate) fn of_simulator(records: &[Record]) -> Vec<Sent> {
+pub(crate) fn of_simulator(records: &[Record]) -> Vec<SentPacket> {
     let mut connections: BTreeMap<u16, usize> = BTreeMap::new();
     let mut found = Vec::new();
     for Record { at, seen, from, to, segment } in records {
-        if *seen != Seen::Sent {
+        if *seen != ObservationPoint::Sent {
             continue;
         }
         let is_up = from.host == HostId(0);
@@ -95,7 +95,7 @@ pub(crate) fn of_simulator(records: &[Record]) -> Vec<Sent> {
             (Flags::RST, segment.flags.rst),
             (Flags::PSH, segment.flags.psh),
         ];
-        found.push(Sent {
+        found.push(SentPacket {
             at: *at,
             segment: Segment { connection, is_up, start: segment.sequence, end },
             acknowledgement: segment.acknowledgement,
@@ -110,7 +110,7 @@ fn letters(is_set: impl Fn(Flags) -> bool) -> String {
     all.into_iter().filter(|(flag, _)| is_set(*flag)).map(|(_, letter)| letter).collect()
 }
 
-impl fmt::Display for Sent {
+impl fmt::Display for SentPacket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { at, segment, acknowledgement, flags } = self;
         let Segment { connection, is_up, start, end } = segment;

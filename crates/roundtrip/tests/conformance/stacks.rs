@@ -12,13 +12,13 @@ const PROTOCOLS: &str = "http10,http11,http11-pipelined,dhttp";
 const NETWORKS: [&str; 6] = ["fast-internet", "ethernet", "n-fast-internet", "adsl", "isdn", "direcpc"];
 
 /// Name, and options of `compare`: page, network, stacks, runs.
-type Piece = [&'static str; 5];
+type ComparePart = [&'static str; 5];
 
 /// Compares every combination of the named pieces (all, if none is named), prints a line for each, and keeps them.
 pub(crate) fn run(file: &str, names: &[&str]) -> Result<ExitCode, String> {
     let small = NETWORKS.map(|network| [network, "small-cluster", network, "sunos-4.1.3,period,linux", "5"]);
     let large = ["microscape", "microscape", "n-fast-internet", "period,linux", "3"];
-    let is_wanted = |[name, ..]: &Piece| names.is_empty() || names.contains(name);
+    let is_wanted = |[name, ..]: &ComparePart| names.is_empty() || names.contains(name);
     let mut lines = vec!["page,network,stack,protocol,simulated_ms,measured_ms,ratio,note".to_owned()];
     let mut unexplained = 0;
     for piece in small.into_iter().chain([large]).filter(is_wanted) {
@@ -40,7 +40,7 @@ struct Combination {
     measured: Row,
 }
 
-fn compare([_, page, network, stacks, runs]: Piece) -> Result<Vec<Combination>, String> {
+fn compare([_, page, network, stacks, runs]: ComparePart) -> Result<Vec<Combination>, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
     command.args(["compare", "--engine", "simulate,measure", "--format", "json", "--runs", runs]);
     command.args(["--page", page, "--network", network, "--stack", stacks, "--protocol", PROTOCOLS]);

@@ -5,7 +5,7 @@ use diagnose::{Cause, Finding, Severity};
 use simulate::world::Record;
 use wire::{Duration, Time};
 
-use crate::vantage::{self, How, Vantage};
+use crate::vantage::{self, CaptureProperties, Vantage};
 
 /// Two captures that contradict one another, in a sentence; and how many faults were held against the other places.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Agreement {
 /// Whole captures of one run held against one another.
 pub(crate) fn of(name: &str, records: &[Record], way: Duration) -> Agreement {
     let findings = |vantage| {
-        let how = How { vantage, way, is_cut: false, is_offloaded: false, is_numbered: true };
+        let how = CaptureProperties { vantage, way, is_cut: false, is_offloaded: false, is_numbered: true };
         vantage::reports(records, how).into_iter().flat_map(|flow| flow.findings).collect::<Vec<_>>()
     };
     let all = Vantage::ALL.map(|vantage| (vantage, findings(vantage)));

@@ -10,7 +10,7 @@ use crate::vantage::Vantage;
 
 /// Key under which results are counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Where {
+pub(crate) struct ResultKey {
     /// Cause by the endpoints.
     pub(crate) cause: String,
     pub(crate) vantage: Vantage,
@@ -51,17 +51,17 @@ impl Tally {
     }
 }
 
-pub(crate) type Tallies = BTreeMap<Where, Tally>;
+pub(crate) type Tallies = BTreeMap<ResultKey, Tally>;
 
 /// All results.
 #[derive(Debug, Default)]
-pub(crate) struct Judged {
+pub(crate) struct JudgedResults {
     pub(crate) tallies: Tallies,
     /// Time accounts, by vantage point and half.
     pub(crate) accounts: BTreeMap<(Vantage, bool), Account>,
 }
 
-impl Judged {
+impl JudgedResults {
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { tallies, accounts } = other;
         for (place, tally) in tallies {
@@ -90,7 +90,7 @@ impl Pause {
 }
 
 /// Known facts of a run.
-pub(crate) struct Known<'a> {
+pub(crate) struct RunFacts<'a> {
     pub(crate) name: &'a str,
     pub(crate) number: usize,
     pub(crate) is_first: bool,
@@ -104,7 +104,7 @@ pub(crate) struct Known<'a> {
     pub(crate) unwatched: Vec<Pause>,
 }
 
-impl Known<'_> {
+impl RunFacts<'_> {
     /// Counts the findings of one capture. `how` it was taken is printed with every mistake.
     pub(crate) fn hold(
         &self,
@@ -112,11 +112,11 @@ impl Known<'_> {
         found: &[Stall],
         account: &Account,
         how: &str,
-        judged: &mut Judged,
+        judged: &mut JudgedResults,
     ) {
         let Self { name: run, number, is_first, rtt_ms, elapsed_ms, stalls, repairs, unwatched } = self;
         let is_first = *is_first;
-        let Judged { tallies, accounts } = judged;
+        let JudgedResults { tallies, accounts } = judged;
         accounts.entry((vantage, is_first)).or_default().merge(account);
         // Shorter stalls need no cause, except for lost data.
         let least = (rtt_ms / 4.0).max(5.0);
@@ -128,7 +128,7 @@ impl Known<'_> {
         let later_ms = later(vantage, false, rtt_ms / 2.0);
         let known: Vec<&Stall> = all.iter().filter(matters).collect();
         let mut add = |cause: &str, tally: Tally| {
-            let place = Where { cause: cause.to_owned(), vantage, is_first };
+            let place = ResultKey { cause: cause.to_owned(), vantage, is_first };
             tallies.entry(place).or_default().add(tally);
         };
         let mistake = |kind: &str, stall: &Stall, instead: &str| {
@@ -223,7 +223,7 @@ const HEADING: &str =
 
 pub(crate) fn table(tallies: &Tallies) -> String {
     let mut text = HEADING.to_owned();
-    for (Where { cause, vantage, is_first }, tally) in tallies {
+    for (ResultKey { cause, vantage, is_first }, tally) in tallies {
         let (known, right) = (tally.known(), tally.right(cause));
         let wrong: usize = tally.false_alarms.values().sum();
         let share = |part: usize, all: usize| {
@@ -244,7 +244,7 @@ pub(crate) fn table(tallies: &Tallies) -> String {
 }
 
 /// Time accounts, in percent.
-pub(crate) fn accounts(judged: &Judged) -> String {
+pub(crate) fn accounts(judged: &JudgedResults) -> String {
     let mut text = "vantage,half,share,seconds,percent\n".to_owned();
     for ((vantage, is_first), account) in &judged.accounts {
         let total = account.total().as_secs_f64();
@@ -269,7 +269,9 @@ pub(crate) fn mistakes(tallies: &Tallies) -> String {
 
 pub(crate) fn pairs(tallies: &Tallies) -> String {
     let mut text = String::new();
-    for (Where { cause, vantage, is_first: _ }, tally) in tallies.iter().filter(|(place, _)| place.is_first) {
+    for (ResultKey { cause, vantage, is_first: _ }, tally) in
+        tallies.iter().filter(|(place, _)| place.is_first)
+    {
         let Tally { found, false_alarms, captures: _, mistakes: _ } = tally;
         let _ =
             writeln!(text, "{cause} at {}: found as {found:?}; falsely for {false_alarms:?}", vantage.name());

@@ -14,9 +14,9 @@
 
 pub(crate) mod cases;
 mod hosts;
-pub(crate) mod kept;
 mod programs;
 pub(crate) mod savings;
+pub(crate) mod stored_run;
 mod truth;
 mod watch;
 
@@ -30,19 +30,19 @@ use std::thread;
 use testbed::emulator::Capture;
 use trace::Stall;
 
-use crate::judge::{Judged, Known, Pause};
-use crate::vantage::{Vantage, told};
+use crate::judge::{JudgedResults, Pause, RunFacts};
+use crate::vantage::{Vantage, reported};
 use cases::Case;
 use hosts::{Hosts, SERVER};
-pub(crate) use kept::Kept;
-use programs::{Answered, Visit};
+use programs::{ResponseLog, Visit};
+pub(crate) use stored_run::StoredRun;
 use truth::Truth;
 use watch::{Frame, Sample};
 
 /// Observations of one run.
 pub(crate) struct Run {
     pub(crate) visit: Visit,
-    pub(crate) answered: Vec<Answered>,
+    pub(crate) answered: Vec<ResponseLog>,
     pub(crate) samples: Vec<Sample>,
     /// Frames at the client's card and the server's.
     pub(crate) frames: [Vec<Frame>; 2],
@@ -52,8 +52,8 @@ pub(crate) struct Run {
 
 /// Whether kernels can be measured; otherwise the missing requirement, in a sentence.
 pub(crate) fn available() -> Result<(), String> {
-    testbed::prepare().map_err(hosts::told)?;
-    testbed::available().map_err(hosts::told)
+    testbed::prepare().map_err(hosts::reported)?;
+    testbed::available().map_err(hosts::reported)
 }
 
 /// One run, repeated where the link was late.
@@ -76,29 +76,29 @@ fn attempt(case: &Case) -> Result<Run, String> {
     let (connected, connections) = mpsc::channel();
     let [at_client, at_server] = [&hosts.client, &hosts.server].map(|host| {
         let over = Arc::clone(&over);
-        host.start(move || watch::sniff(clock, over)).wait().map_err(hosts::told)?
+        host.start(move || watch::sniff(clock, over)).wait().map_err(hosts::reported)?
     });
     let sampled = Arc::clone(&over);
     let samples = hosts.server.start(move || watch::sample(clock, sampled, connections));
-    let samples = samples.wait().map_err(hosts::told)??;
-    let listener = hosts.server.start(|| TcpListener::bind(SERVER)).wait().map_err(hosts::told)?;
-    let listener = listener.map_err(hosts::told)?;
+    let samples = samples.wait().map_err(hosts::reported)??;
+    let listener = hosts.server.start(|| TcpListener::bind(SERVER)).wait().map_err(hosts::reported)?;
+    let listener = listener.map_err(hosts::reported)?;
     let play = case.play.clone();
     let server = hosts.server.start(move || programs::serve(&listener, &play, clock, &connected));
     let play = case.play.clone();
-    let visit = hosts.client.start(move || programs::visit(&play, clock)).wait().map_err(hosts::told)?;
+    let visit = hosts.client.start(move || programs::visit(&play, clock)).wait().map_err(hosts::reported)?;
     // Lets the last packets arrive.
     programs::wait(case.rtt * 2);
-    let answered = server.wait().map_err(hosts::told)?;
+    let answered = server.wait().map_err(hosts::reported)?;
     over.store(true, Ordering::Release);
     let frames = [at_client?, at_server?].map(|sniffing| sniffing.join().expect("it only reads"));
     let samples = samples.join().expect("it only asks");
-    let report = hosts.link.stop().map_err(hosts::told)?;
+    let report = hosts.link.stop().map_err(hosts::reported)?;
     if let Some(void) = report.void() {
         return Err(format!("the link was late: {void}"));
     }
     let capture = report.capture.ok_or("the link kept no packets")?;
-    let (visit, answered) = (visit.map_err(hosts::told)?, answered.map_err(hosts::told)?);
+    let (visit, answered) = (visit.map_err(hosts::reported)?, answered.map_err(hosts::reported)?);
     Ok(Run { visit, answered, samples, frames, capture })
 }
 
@@ -106,9 +106,9 @@ fn attempt(case: &Case) -> Result<Run, String> {
 const AT_ONCE: usize = 6;
 
 /// Runs each, some at a time, and passes it on; prints a sentence for those that could not be run.
-pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(Kept) + Sync) {
+pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(StoredRun) + Sync) {
     in_turn(AT_ONCE, cases, |(number, case)| match run(case) {
-        Ok(run) => then(Kept::of(*number, case, &run)),
+        Ok(run) => then(StoredRun::of(*number, case, &run)),
         Err(why) => eprintln!("corpus: left out: {why}"),
     });
 }
@@ -125,32 +125,32 @@ fn in_turn<T: Sync>(at_once: usize, all: &[T], work: impl Fn(&T) + Sync) {
 }
 
 /// Runs and stores all that are not stored yet.
-pub(crate) fn keep(cases: &[Case], folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(hosts::told)?;
-    let is_missing = |(number, _): &(usize, &Case)| !folder.join(format!("{number}.csv")).exists();
+pub(crate) fn keep(cases: &[Case], directory: &Path) -> Result<(), String> {
+    fs::create_dir_all(directory).map_err(hosts::reported)?;
+    let is_missing = |(number, _): &(usize, &Case)| !directory.join(format!("{number}.csv")).exists();
     let numbered: Vec<(usize, &Case)> = cases.iter().enumerate().filter(is_missing).collect();
     let failed = Mutex::new(None);
-    each(&numbered, |kept| {
-        if let Err(error) = kept.save(folder) {
+    each(&numbered, |retained| {
+        if let Err(error) = retained.save(directory) {
             *failed.lock().expect("nobody panics") =
-                Some(format!("cannot write {}: {error}", folder.display()));
+                Some(format!("cannot write {}: {error}", directory.display()));
         }
     });
     failed.into_inner().expect("nobody panics").map_or(Ok(()), Err)
 }
 
 /// Judges the findings in stored runs.
-pub(crate) fn judge_kept(folder: &Path, count: usize) -> Result<Judged, String> {
+pub(crate) fn judge_kept(directory: &Path, count: usize) -> Result<JudgedResults, String> {
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Judged, String> {
-        let mut judged = Judged::default();
+    let work = || -> Result<JudgedResults, String> {
+        let mut judged = JudgedResults::default();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= count {
                 return Ok(judged);
             }
-            if let Some(kept) = Kept::load(folder, number)? {
-                judge(&kept, &mut judged);
+            if let Some(retained) = StoredRun::load(directory, number)? {
+                judge(&retained, &mut judged);
             }
         }
     };
@@ -159,7 +159,7 @@ pub(crate) fn judge_kept(folder: &Path, count: usize) -> Result<Judged, String> 
         let threads: Vec<_> = (0..most).map(|_| scope.spawn(work)).collect();
         threads.into_iter().map(|thread| thread.join().expect("it can be read")).collect::<Vec<_>>()
     });
-    let mut judged = Judged::default();
+    let mut judged = JudgedResults::default();
     for part in parts {
         judged.merge(part?);
     }
@@ -167,10 +167,10 @@ pub(crate) fn judge_kept(folder: &Path, count: usize) -> Result<Judged, String> 
 }
 
 /// Counts the findings of one run.
-pub(crate) fn judge(kept: &Kept, judged: &mut Judged) {
-    let Kept { number, name, rtt_ms, truth, captures: _ } = kept;
+pub(crate) fn judge(retained: &StoredRun, judged: &mut JudgedResults) {
+    let StoredRun { number, name, rtt_ms, truth, captures: _ } = retained;
     let Truth { began, elapsed_ms, stalls, repairs, unexplained: _, unwatched } = truth;
-    let known = Known {
+    let known = RunFacts {
         name,
         number: *number,
         is_first: (number / 2 + number / 8 + number / 32).is_multiple_of(2),
@@ -181,14 +181,20 @@ pub(crate) fn judge(kept: &Kept, judged: &mut Judged) {
         unwatched: unwatched.clone(),
     };
     for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
-        let (found, account) = told(kept.found(place), *began);
-        known.hold(vantage, &found, &account, if kept::is_cut(*number, place) { " cut" } else { "" }, judged);
+        let (found, account) = reported(retained.found(place), *began);
+        known.hold(
+            vantage,
+            &found,
+            &account,
+            if stored_run::is_cut(*number, place) { " cut" } else { "" },
+            judged,
+        );
     }
 }
 
 /// Prints one case with its true causes and its findings.
-pub(crate) fn show(kept: &Kept) {
-    let Kept { number, name, rtt_ms: _, truth, captures: _ } = kept;
+pub(crate) fn show(retained: &StoredRun) {
+    let StoredRun { number, name, rtt_ms: _, truth, captures: _ } = retained;
     let Truth { began, elapsed_ms, stalls, repairs, unexplained, unwatched } = truth;
     println!("{number}: {name}, {elapsed_ms:.3} ms");
     let print = |what: &str, stalls: &[Stall]| {
@@ -204,6 +210,6 @@ pub(crate) fn show(kept: &Kept) {
         }
     }
     for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
-        print(vantage.name(), &told(kept.found(place), *began).0);
+        print(vantage.name(), &reported(retained.found(place), *began).0);
     }
 }

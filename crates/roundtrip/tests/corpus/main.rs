@@ -24,21 +24,21 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 
-use simulate::stalls::Spent;
+use simulate::stalls::TimeAccount;
 use simulate::{Experiment, Hosts};
 
 use agreement::Agreement;
 use cases::Case;
-use judge::{Judged, Known, accounts, mistakes, mistakes_of, pairs, table};
-use kernel::Kept;
+use judge::{JudgedResults, RunFacts, accounts, mistakes, mistakes_of, pairs, table};
+use kernel::StoredRun;
 use kernel::savings::Part;
-use vantage::{How, Vantage};
+use vantage::{CaptureProperties, Vantage};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let cases = cases::all();
-    let told = match words.as_slice() {
+    let reported = match words.as_slice() {
         ["all", file] => write(&table(&judge(&cases).tallies), file),
         ["case", number] => show::show(number, None, &cases),
         ["case", number, vantage] => show::show(number, Some(vantage), &cases),
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
             the_sample_is_good_enough(cases).and_then(|()| the_kernels_sample_is_good_enough(kernel))
         }
     };
-    match told {
+    match reported {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("corpus: {sentence}");
@@ -87,10 +87,10 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
         return Ok(());
     }
     let sample = kernel::cases::sample();
-    let judged = Mutex::new(Judged::default());
+    let judged = Mutex::new(JudgedResults::default());
     let numbered: Vec<(usize, &kernel::cases::Case)> =
         sample.iter().map(|(number, case)| (*number, case)).collect();
-    kernel::each(&numbered, |kept| kernel::judge(&kept, &mut judged.lock().expect("nobody panics")));
+    kernel::each(&numbered, |retained| kernel::judge(&retained, &mut judged.lock().expect("nobody panics")));
     let judged = judged.into_inner().expect("nobody panics");
     let (known, right) = at_ends(&judged);
     println!("over real kernels {right} of {known} stalls are named as programs and kernel name them");
@@ -99,16 +99,16 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
         return Err(mistakes_of(&judged.tallies));
     }
     let savings = kernel::savings::savings(&kernel::savings::that_can_be_mended(sample));
-    let kept = savings.iter().filter(|saving| saving.is_right()).count();
-    println!("over real kernels {kept} of {} predicted savings are kept", savings.len());
-    if kept * 100 >= savings.len() * KEPT_BY_KERNEL { Ok(()) } else { Err(savings::table(&savings)) }
+    let retained = savings.iter().filter(|saving| saving.is_right()).count();
+    println!("over real kernels {retained} of {} predicted savings are kept", savings.len());
+    if retained * 100 >= savings.len() * KEPT_BY_KERNEL { Ok(()) } else { Err(savings::table(&savings)) }
 }
 
 /// Minimum percentage of right savings over real kernels: load on the machine is as large as some of them.
 const KEPT_BY_KERNEL: usize = 50;
 
 /// Known stalls at the ends, and those that are named right.
-fn at_ends(judged: &Judged) -> (usize, usize) {
+fn at_ends(judged: &JudgedResults) -> (usize, usize) {
     let tallies = judged.tallies.iter().filter(|(place, _)| place.vantage != Vantage::Middle);
     let counts = tallies.map(|(place, tally)| (tally.known(), tally.right(&place.cause)));
     counts.fold((0, 0), |(known, right), (more, of_these)| (known + more, right + of_these))
@@ -123,17 +123,17 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
         case.ok_or_else(|| format!("there are cases 0 to {}", cases.len() - 1))
     };
     match words {
-        ["keep", folder] => {
+        ["keep", directory] => {
             kernel::available()?;
-            kernel::keep(&cases, folder.as_ref())
+            kernel::keep(&cases, directory.as_ref())
         }
-        ["judge", folder, file] => {
-            let judged = kernel::judge_kept(folder.as_ref(), cases.len())?;
+        ["judge", directory, file] => {
+            let judged = kernel::judge_kept(directory.as_ref(), cases.len())?;
             print!("{}", accounts(&judged));
             eprint!("{}{}", pairs(&judged.tallies), mistakes(&judged.tallies));
             write(&table(&judged.tallies), file)
         }
-        ["savings", part, "keep", folder, families @ ..] => {
+        ["savings", part, "keep", directory, families @ ..] => {
             kernel::available()?;
             let mut visits = part_named(part)?.of(cases);
             let is_of = |name: &str| families.is_empty() || families.contains(&name);
@@ -145,21 +145,21 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
                     kernel::cases::FAMILIES.join(", ")
                 ));
             }
-            kernel::savings::keep(&visits, folder.as_ref())
+            kernel::savings::keep(&visits, directory.as_ref())
         }
-        ["savings", part, "judge", folder, file] => {
+        ["savings", part, "judge", directory, file] => {
             let visits = part_named(part)?.of(cases);
-            write(&savings::table(&kernel::savings::judge_kept(&visits, folder.as_ref())?), file)
+            write(&savings::table(&kernel::savings::judge_kept(&visits, directory.as_ref())?), file)
         }
         ["case", number] => {
             kernel::available()?;
             let (number, case) = numbered(number)?;
-            kernel::show(&Kept::of(number, case, &kernel::run(case)?));
+            kernel::show(&StoredRun::of(number, case, &kernel::run(case)?));
             Ok(())
         }
-        ["case", number, folder] => {
-            let kept = Kept::load(folder.as_ref(), numbered(number)?.0)?;
-            kernel::show(&kept.ok_or_else(|| format!("{number} was not kept in {folder}"))?);
+        ["case", number, directory] => {
+            let retained = StoredRun::load(directory.as_ref(), numbered(number)?.0)?;
+            kernel::show(&retained.ok_or_else(|| format!("{number} was not kept in {directory}"))?);
             Ok(())
         }
         _ => Err(
@@ -205,10 +205,10 @@ fn the_sample_is_good_enough(cases: Vec<Case>) -> Result<(), String> {
     let (known, right) = at_ends(&judge(&sample));
     println!("{right} of {known} stalls are named as the endpoints name them");
     let savings = savings::savings(&sample);
-    let kept = savings.iter().filter(|saving| saving.is_right()).count();
-    println!("{kept} of {} predicted savings are kept", savings.len());
+    let retained = savings.iter().filter(|saving| saving.is_right()).count();
+    println!("{retained} of {} predicted savings are kept", savings.len());
     let is_good = known > 100 && right * 100 >= known * ENOUGH;
-    let is_kept = savings.len() > 10 && kept * 100 >= savings.len() * KEPT;
+    let is_kept = savings.len() > 10 && retained * 100 >= savings.len() * KEPT;
     if is_good && is_kept { Ok(()) } else { Err("that is too little".to_owned()) }
 }
 
@@ -224,32 +224,32 @@ fn agreement<'a>(cases: impl Iterator<Item = &'a Case>) -> Agreement {
     all
 }
 
-fn judge(cases: &[Case]) -> Judged {
+fn judge(cases: &[Case]) -> JudgedResults {
     let numbered: Vec<(usize, &Case)> = cases.iter().enumerate().collect();
     let most = thread::available_parallelism().map_or(1, usize::from);
     let all = thread::scope(|scope| {
         let parts = numbered.chunks(numbered.len().div_ceil(most).max(1));
         let work = |part: &[(usize, &Case)]| {
-            let mut judged = Judged::default();
+            let mut judged = JudgedResults::default();
             part.iter().for_each(|(number, case)| judge_one(*number, case, &mut judged));
             judged
         };
         let threads: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a case can be run")).collect::<Vec<_>>()
     });
-    let mut judged = Judged::default();
+    let mut judged = JudgedResults::default();
     all.into_iter().for_each(|part| judged.merge(part));
     judged
 }
 
-fn judge_one(number: usize, case: &Case, judged: &mut Judged) {
+fn judge_one(number: usize, case: &Case, judged: &mut JudgedResults) {
     let Case { name, scenario } = case;
     let experiment =
         Experiment::new(scenario, Hosts::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
     let fetched = experiment.run(0, true).unwrap_or_else(|error| panic!("{name}: {error}"));
     let Some(elapsed) = fetched.elapsed else { return };
-    let Spent { working: _, stalls, repairs } = experiment.spent(&fetched);
-    let known = Known {
+    let TimeAccount { working: _, stalls, repairs } = experiment.spent(&fetched);
+    let known = RunFacts {
         name,
         number,
         // Either half has every value of every axis.
@@ -262,7 +262,7 @@ fn judge_one(number: usize, case: &Case, judged: &mut Judged) {
     };
     for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
         let variant = number / 4 + number + place;
-        let how = How {
+        let how = CaptureProperties {
             vantage,
             way: scenario.network.rtt / 2,
             is_cut: variant % 4 == 1,

@@ -10,7 +10,7 @@ use tcp::stack::{Acks, Idle};
 use wire::{Bytes, Duration};
 
 use crate::cases::Case;
-use crate::vantage::{self, How, Vantage};
+use crate::vantage::{self, CaptureProperties, Vantage};
 
 /// Predicted and real saving of one run, in milliseconds.
 pub(crate) struct Saving {
@@ -57,7 +57,7 @@ fn saving(number: usize, case: &Case) -> Option<Saving> {
         experiment.run(0, true).expect("it can be run")
     };
     let (before, after) = (run(&case.scenario), run(&mended));
-    let how = How {
+    let how = CaptureProperties {
         vantage: Vantage::ALL[number % Vantage::ALL.len()],
         way: case.scenario.network.rtt / 2,
         is_cut: false,

@@ -8,7 +8,7 @@ use wire::Time;
 
 use crate::cases::Case;
 use crate::judge::as_seen;
-use crate::vantage::{self, Captured, How, Vantage};
+use crate::vantage::{self, CaptureProperties, NumberedPacket, Vantage};
 
 /// Prints the known causes of one case and the findings at either end, in order; or at one place, with its packets.
 pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> Result<(), String> {
@@ -28,7 +28,7 @@ pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> Result<(),
         lines.extend(known.iter().map(|stall| line("known", stall)));
     }
     for vantage in Vantage::ALL.into_iter().filter(|vantage| at.is_none_or(|at| at == vantage.name())) {
-        let how = How {
+        let how = CaptureProperties {
             vantage,
             way: case.scenario.network.rtt / 2,
             is_cut: false,
@@ -53,8 +53,8 @@ pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> Result<(),
     Ok(())
 }
 
-fn packet(frame: u64, captured: &Captured, began: Time) -> (f64, String) {
-    let Captured { record, number } = captured;
+fn packet(frame: u64, captured: &NumberedPacket, began: Time) -> (f64, String) {
+    let NumberedPacket { record, number } = captured;
     let at_ms = record.at.since(Time::ZERO).as_millis_f64() - began.since(Time::ZERO).as_millis_f64();
     let Segment { sequence, acknowledgement, window, payload, options, flags, framing: _ } = &record.segment;
     let is_clients = record.from.host == CLIENT;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::{Account, Cause, Diagnosis, Finding, FlowReport, Options, Seen};
+use diagnose::{Account, Cause, Diagnosis, Finding, FlowReport, Options, PacketPosition};
 use simulate::page::CLIENT;
-use simulate::world::{Address, Record, Seen as SeenAt};
+use simulate::world::{Address, ObservationPoint as SeenAt, Record};
 use trace::Stall;
 use trace::capture::Reader;
 use wire::packet::Packet;
@@ -38,7 +38,7 @@ impl Vantage {
 
 /// Properties of a capture.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct How {
+pub(crate) struct CaptureProperties {
     /// Its place.
     pub(crate) vantage: Vantage,
     /// One-way delay of the path.
@@ -53,18 +53,18 @@ pub(crate) struct How {
 
 /// A packet with its IP ID; 0 where packets have none.
 #[derive(Clone, Debug)]
-pub(crate) struct Captured {
+pub(crate) struct NumberedPacket {
     pub(crate) record: Record,
     pub(crate) number: u16,
 }
 
 /// Stalls in such a capture, in milliseconds since `began`, and its account of time.
-pub(crate) fn found(records: &[Record], how: How, began: Time) -> (Vec<Stall>, Account) {
-    told(reports(records, how), began)
+pub(crate) fn found(records: &[Record], how: CaptureProperties, began: Time) -> (Vec<Stall>, Account) {
+    reported(reports(records, how), began)
 }
 
 /// The same from reports.
-pub(crate) fn told(reports: Vec<FlowReport>, began: Time) -> (Vec<Stall>, Account) {
+pub(crate) fn reported(reports: Vec<FlowReport>, began: Time) -> (Vec<Stall>, Account) {
     let stall = |finding: Finding| Stall {
         cause: finding.cause,
         at_ms: finding.at.since(Time::ZERO).as_millis_f64() - began.since(Time::ZERO).as_millis_f64(),
@@ -84,7 +84,7 @@ const fn is_of_the_path(cause: Cause) -> bool {
 }
 
 /// Reports on each connection in such a capture.
-pub(crate) fn reports(records: &[Record], how: How) -> Vec<FlowReport> {
+pub(crate) fn reports(records: &[Record], how: CaptureProperties) -> Vec<FlowReport> {
     let packets = captured(records, how);
     let numbers: Vec<u16> = packets.iter().map(|packet| packet.number).collect();
     let records: Vec<Record> = packets.into_iter().map(|packet| packet.record).collect();
@@ -95,8 +95,8 @@ pub(crate) fn reports(records: &[Record], how: How) -> Vec<FlowReport> {
 }
 
 /// The packets of such a capture.
-pub(crate) fn captured(records: &[Record], how: How) -> Vec<Captured> {
-    let How { vantage, way, is_cut: _, is_offloaded, is_numbered } = how;
+pub(crate) fn captured(records: &[Record], how: CaptureProperties) -> Vec<NumberedPacket> {
+    let CaptureProperties { vantage, way, is_cut: _, is_offloaded, is_numbered } = how;
     let mut packets = numbered(records);
     if !is_numbered {
         packets.iter_mut().for_each(|packet| packet.number = 0);
@@ -113,7 +113,7 @@ pub(crate) fn captured(records: &[Record], how: How) -> Vec<Captured> {
 }
 
 /// Each packet with its IP ID, which reveals earlier packets even if they are lost.
-fn numbered(records: &[Record]) -> Vec<Captured> {
+fn numbered(records: &[Record]) -> Vec<NumberedPacket> {
     let mut next: BTreeMap<Address, u16> = BTreeMap::new();
     let mut on_their_way: Vec<(&Record, u16)> = Vec::new();
     let mut numbered = Vec::new();
@@ -129,13 +129,13 @@ fn numbered(records: &[Record]) -> Vec<Captured> {
             let place = on_their_way.iter().position(is_same).expect("what arrives or is lost was sent");
             on_their_way.remove(place).1
         };
-        numbered.push(Captured { record: record.clone(), number });
+        numbered.push(NumberedPacket { record: record.clone(), number });
     }
     numbered
 }
 
-fn at_end(packets: &[Captured], is_client: bool) -> Vec<Captured> {
-    let is_here = |packet: &&Captured| match packet.record.seen {
+fn at_end(packets: &[NumberedPacket], is_client: bool) -> Vec<NumberedPacket> {
+    let is_here = |packet: &&NumberedPacket| match packet.record.seen {
         SeenAt::Sent => (packet.record.from.host == CLIENT) == is_client,
         SeenAt::Received => (packet.record.to.host == CLIENT) == is_client,
         SeenAt::Lost => false,
@@ -144,7 +144,7 @@ fn at_end(packets: &[Captured], is_client: bool) -> Vec<Captured> {
 }
 
 /// Each packet halfway along the path, after the queues; of lost packets every second one before the loss.
-fn half_way(packets: &[Captured], way: Duration) -> Vec<Captured> {
+fn half_way(packets: &[NumberedPacket], way: Duration) -> Vec<NumberedPacket> {
     let mut lost = 0_u32;
     let mut passed = Vec::new();
     // Time at which the previous packet would have arrived: up, down.
@@ -174,27 +174,28 @@ fn half_way(packets: &[Captured], way: Duration) -> Vec<Captured> {
         let at = Time::ZERO + before.since(Time::ZERO).saturating_sub(way / 2);
         // All packets are on one interface.
         let seen = if is_clients { SeenAt::Sent } else { SeenAt::Received };
-        passed.push(Captured { record: Record { at, seen, ..sent.record.clone() }, number: sent.number });
+        passed
+            .push(NumberedPacket { record: Record { at, seen, ..sent.record.clone() }, number: sent.number });
     }
     passed.sort_by_key(|packet| packet.record.at);
     passed
 }
 
 /// Packets that a card segments are seen unsegmented at their own end, with the IP ID of the first.
-fn merged(packets: Vec<Captured>, is_client: bool) -> Vec<Captured> {
+fn merged(packets: Vec<NumberedPacket>, is_client: bool) -> Vec<NumberedPacket> {
     /// Maximum size that the kernel passes to the card, in bytes.
-    const MOST: usize = 45_000;
-    let mut merged: Vec<Captured> = Vec::new();
+    const MAX_SEGMENT_BYTES: usize = 45_000;
+    let mut merged: Vec<NumberedPacket> = Vec::new();
     for packet in packets {
         let record = &packet.record;
         let is_own = (record.from.host == CLIENT) == is_client;
-        if let Some(Captured { record: last, number: _ }) = merged.last_mut()
+        if let Some(NumberedPacket { record: last, number: _ }) = merged.last_mut()
             && is_own
             && (last.at, last.from, last.to) == (record.at, record.from, record.to)
             && !last.segment.payload.is_empty()
             && !record.segment.payload.is_empty()
             && last.segment.end() == record.segment.sequence
-            && last.segment.payload.len() + record.segment.payload.len() < MOST
+            && last.segment.payload.len() + record.segment.payload.len() < MAX_SEGMENT_BYTES
         {
             let bytes = [&*last.segment.payload, &*record.segment.payload].concat();
             last.segment.payload = bytes.into();
@@ -218,7 +219,11 @@ fn diagnosed(capture: &[u8], numbers: &[u16], is_cut: bool) -> Vec<FlowReport> {
         let bytes = if is_cut { bytes.get(..CUT).unwrap_or(bytes) } else { bytes };
         let mut packet = Packet::read(bytes).expect("its headers are there");
         packet.identification = *numbers.next().expect("each packet has one");
-        diagnosis.handle(frame.at, Seen { frame: frame.number, interface: frame.interface }, &packet);
+        diagnosis.handle(
+            frame.at,
+            PacketPosition { frame: frame.number, interface: frame.interface },
+            &packet,
+        );
     }
     diagnosis.end();
     std::iter::from_fn(|| diagnosis.poll()).collect()

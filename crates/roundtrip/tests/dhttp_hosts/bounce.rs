@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use wire::packet::Flags;
 
-use super::host::{Host, Sent, allowed};
+use super::host::{Host, SentPacket, allowed};
 use super::{AT_LAST, PORT, SERVER, SOON, address, fill, request, serve, token};
 
 /// Sends a request with a forged source for a response that only fits a connection, and for that connection to this port.
@@ -14,7 +14,7 @@ fn aim(host: &Host, victim: SocketAddr, id: u64, port: u16, more: &str) {
     host.receives_datagram(victim, PORT, &request(id, port, 100_000, more));
 }
 
-fn is_syn(sent: &Sent) -> bool {
+fn is_syn(sent: &SentPacket) -> bool {
     sent.packet().tcp().is_some_and(|segment| segment.flags.contains(Flags::SYN))
 }
 
@@ -85,7 +85,7 @@ fn no_connection_to_networks_behind_the_server() {
     }
     aim(&host, address([10, 0, 0, 1], 40_000), 99, 40_001, &proved);
     let sent = host.until_silent(SOON);
-    assert!(!sent.iter().any(Sent::is_tcp));
+    assert!(!sent.iter().any(SentPacket::is_tcp));
     assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
 }
 
@@ -118,7 +118,7 @@ fn no_syn_to_addresses_without_a_token() {
         }
     }
     sent.extend(host.until_silent(SOON));
-    assert!(!sent.iter().any(Sent::is_tcp), "a SYN");
+    assert!(!sent.iter().any(SentPacket::is_tcp), "a SYN");
     assert!(sent.iter().all(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)));
     assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
     aim(&host, client, 0, 40_001, &proved);
@@ -147,7 +147,7 @@ fn a_client_that_refuses_is_told_to_use_plain_http() {
     let from = SocketAddr::new(client.ip(), 40_001);
     host.receives_segment((from, segment.source_port), (0, segment.seq + 1), reset, b"");
     let sent = host.until_silent(SOON);
-    let told: Vec<_> = sent.iter().map(|sent| (sent.to(), sent.bytes())).collect();
-    assert_eq!(told, [(client, 20 + 8 + 8)]);
+    let reported: Vec<_> = sent.iter().map(|sent| (sent.to(), sent.bytes())).collect();
+    assert_eq!(reported, [(client, 20 + 8 + 8)]);
     drop(server);
 }

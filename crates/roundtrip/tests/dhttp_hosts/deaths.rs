@@ -10,55 +10,55 @@ use std::time::Duration as Wait;
 use http1::message::Method;
 
 use super::host::{Host, allowed};
-use super::network::{Network, Weather};
-use super::weather::{CLIENT, Done, SHORT, ask, client, counting};
+use super::network::{Network, NetworkFaults};
+use super::weather::{CLIENT, PerformedRequests, SHORT, ask, client, counting};
 use super::{PORT, SERVER, address};
 
 /// A directory with a file of each size, by the names that [`ask`] knows; removed when dropped.
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub(crate) struct TestDirectory(pub(crate) PathBuf);
 
-impl Folder {
+impl TestDirectory {
     pub(crate) fn of(name: &str, sizes: &[usize]) -> Self {
-        let folder = std::env::temp_dir().join(format!("roundtrip-{name}-{}", std::process::id()));
+        let directory = std::env::temp_dir().join(format!("roundtrip-{name}-{}", std::process::id()));
         for size in sizes {
-            std::fs::create_dir_all(folder.join(size.to_string())).unwrap();
+            std::fs::create_dir_all(directory.join(size.to_string())).unwrap();
             for number in 0..20 {
                 let path = format!("/{size}/{number}");
-                std::fs::write(folder.join(&path[1..]), super::weather::expected(&path)).unwrap();
+                std::fs::write(directory.join(&path[1..]), super::weather::expected(&path)).unwrap();
             }
         }
-        Self(folder)
+        Self(directory)
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 /// `roundtrip serve`, with a limit of file descriptors.
-pub(crate) fn serve(host: &Host, folder: &Folder, descriptors: u32) -> Killed {
+pub(crate) fn serve(host: &Host, directory: &TestDirectory, descriptors: u32) -> KilledOnDrop {
     let program = env!("CARGO_BIN_EXE_roundtrip");
     let listen = host.socket(PORT);
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!(
         "ulimit -n {descriptors}; exec '{program}' serve --threads 1 --listen {listen} '{}'",
-        folder.0.display()
+        directory.0.display()
     ));
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = host.does(move || command.spawn()).unwrap();
     let mut line = String::new();
-    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
-    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    let mut reported = std::io::BufReader::new(child.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut reported, &mut line).unwrap();
     assert!(line.contains("serving"), "{line}");
-    Killed(child)
+    KilledOnDrop(child)
 }
 
 /// A program that is killed when it is dropped, so that it does not outlive a test that fails.
-pub(crate) struct Killed(pub(crate) Child);
+pub(crate) struct KilledOnDrop(pub(crate) Child);
 
-impl Drop for Killed {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill();
@@ -86,21 +86,21 @@ fn killed_or_disconnected_clients_leave_no_state() {
         return;
     }
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
-    let done = Done::default();
+    let done = PerformedRequests::default();
     let server = counting(&there, &done, Some(SHORT));
     let is_open = |number: usize| {
         let line = format!("dhttp_connections_open{{side=\"server\"}} {number}\n");
         server.metrics().contains(&line)
     };
     for is_cut_off in [false, true] {
-        let network = Network::between(&here, &there, Weather::FINE);
+        let network = Network::between(&here, &there, NetworkFaults::FINE);
         // The first response brings the token without which the server does not connect.
         let urls = ["10", "60000000"].map(|size| format!("dhttp://{}/{size}/1", address(SERVER, PORT)));
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         command.arg("get").args(&urls).env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-killed"));
         // Nobody reads what it writes, so that it is in the middle of it until it dies.
         command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let client = Killed(here.does(move || command.spawn()).unwrap());
+        let client = KilledOnDrop(here.does(move || command.spawn()).unwrap());
         while !is_open(1) {
             pause();
         }
@@ -112,7 +112,7 @@ fn killed_or_disconnected_clients_leave_no_state() {
         }
         drop(network);
     }
-    let network = Network::between(&here, &there, Weather::FINE);
+    let network = Network::between(&here, &there, NetworkFaults::FINE);
     let fates = ask(&client(&here), &[(Method::Get, "/3000/1".to_owned())]);
     assert!(fates.iter().all(|(_, outcome)| outcome.is_ok()), "{fates:?}");
     drop(network);
@@ -124,11 +124,11 @@ fn clients_recover_after_a_server_restart_under_load() {
         return;
     }
     let sizes = [10, 3_000, 60_000];
-    let folder = Folder::of("killed", &sizes);
+    let directory = TestDirectory::of("killed", &sizes);
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
-    let network = Network::between(&here, &there, Weather { loss: 2, ..Weather::FINE });
+    let network = Network::between(&here, &there, NetworkFaults { loss: 2, ..NetworkFaults::FINE });
     let client = client(&here);
-    let mut server = serve(&there, &folder, 1_000);
+    let mut server = serve(&there, &directory, 1_000);
     // Each round kills it a little later during the load; each request must be resolved.
     for round in 0..4 {
         let fates = std::thread::scope(|scope| {
@@ -137,7 +137,7 @@ fn clients_recover_after_a_server_restart_under_load() {
             drop(server);
             asking.join().unwrap()
         });
-        server = serve(&there, &folder, 1_000);
+        server = serve(&there, &directory, 1_000);
         assert!(fates.iter().all(|(_, outcome)| outcome.as_ref().err().is_none_or(|why| !why.is_empty())));
     }
     let fates = ask(&client, &everything(&[10, 3_000]));

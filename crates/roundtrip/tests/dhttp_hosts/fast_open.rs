@@ -5,13 +5,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use dhttp::client::{Known, Note, Via};
-use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
+use dhttp::client::{KnownServers, Note, Via};
+use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig};
 use testbed::clock::Clock;
 use wire::Duration;
 
 use super::host::{Host, allowed};
-use super::network::{Network, Weather};
+use super::network::{Network, NetworkFaults};
 use super::weather::CLIENT;
 use super::{PORT, SERVER, address};
 
@@ -35,22 +35,23 @@ fn setting(fast_open: &'static str) -> Setting {
     let hosts = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     hosts[0].does(move || std::fs::write("/proc/sys/net/ipv4/tcp_fastopen", fast_open)).unwrap();
     hosts[1].does(|| std::fs::write("/proc/sys/net/ipv4/tcp_fastopen", "1")).unwrap();
-    let network = Network::between(&hosts[0], &hosts[1], Weather { delay: RTT / 2, ..Weather::FINE });
+    let network =
+        Network::between(&hosts[0], &hosts[1], NetworkFaults { delay: RTT / 2, ..NetworkFaults::FINE });
     let address = hosts[1].socket(PORT);
     let server = hosts[1].does(move || {
         let handler: super::Handler = |request: &Request<'_>| {
             let length = request.target.trim_start_matches('/').parse().unwrap_or(0);
-            Answer::whole(200, "text/plain", vec![b'x'; length])
+            Response::whole(200, "text/plain", vec![b'x'; length])
         };
         let mut config = ServerConfig { threads: 1, ..ServerConfig::internet() };
-        config.dhttp.patience.idle = Duration::from_millis(100);
+        config.dhttp.timeout.idle = Duration::from_millis(100);
         Server::start(address, config, handler, None).unwrap()
     });
     let notes = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&notes);
-    let watch: dhttp::client::Watch = Arc::new(move |note: &Note| told.lock().unwrap().push(*note));
-    let client =
-        hosts[0].does(|| Client::start(ClientConfig::internet(), Known::default(), Some(watch)).unwrap());
+    let reported = Arc::clone(&notes);
+    let watch: dhttp::client::Observer = Arc::new(move |note: &Note| reported.lock().unwrap().push(*note));
+    let client = hosts[0]
+        .does(|| Client::start(ClientConfig::internet(), KnownServers::default(), Some(watch)).unwrap());
     Setting { clock: Clock::start(), client, notes, _rest: (server, network, hosts) }
 }
 

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use testbed::netlink::{Netlink, Route, Subnet};
 
-use super::gateway::{Fate, Patience, ask, gateway};
+use super::gateway::{RequestOutcome, TimeoutSetting, ask, gateway};
 use super::host::{Host, allowed};
-use super::network::{Network, Weather};
-use super::weather::{CLIENT, Done, SHORT, counting};
+use super::network::{Network, NetworkFaults};
+use super::weather::{CLIENT, PerformedRequests, SHORT, counting};
 use super::{PORT, SERVER, address};
 
 /// Component that fails for a while.
 #[derive(Clone, Copy, Debug)]
-enum Gone {
+enum FailingPart {
     /// The link: all packets are lost in flight.
     TheLink,
     /// The route: the client's own kernel reports an error to senders.
@@ -25,17 +25,17 @@ enum Gone {
 }
 
 /// A failed component, with the duration of its failures in milliseconds; it works briefly in between.
-type Flap = (Gone, u64);
+type FlapCase = (FailingPart, u64);
 
 const A_MOMENT: Duration = Duration::from_millis(300);
 
 /// Outcomes of all requests meanwhile, by eight concurrent programs: complete, refused, truncated.
-fn through(flaps: &[Flap], patience: Patience) -> [usize; 3] {
+fn through(flaps: &[FlapCase], timeout: TimeoutSetting) -> [usize; 3] {
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
-    let network = Network::between(&here, &there, Weather::FINE);
-    let short = (patience == Patience::Short).then_some(SHORT);
-    let server = counting(&there, &Done::default(), short);
-    let gateway = gateway(&here, patience);
+    let network = Network::between(&here, &there, NetworkFaults::FINE);
+    let short = (timeout == TimeoutSetting::Short).then_some(SHORT);
+    let server = counting(&there, &PerformedRequests::default(), short);
+    let gateway = gateway(&here, timeout);
     let at = gateway.address();
     let (is_over, next) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let asking = (0..8).map(|_| {
@@ -58,27 +58,29 @@ fn through(flaps: &[Flap], patience: Patience) -> [usize; 3] {
         flap(&here, &network, *gone, Duration::from_millis(*millis));
     }
     is_over.store(true, Ordering::Relaxed);
-    let fates: Vec<Fate> = asking.into_iter().flat_map(|one| one.join().expect("nothing hangs")).collect();
+    let fates: Vec<RequestOutcome> =
+        asking.into_iter().flat_map(|one| one.join().expect("nothing hangs")).collect();
     let afterwards = here.does(move || (0..12).map(|number| ask(at, &path(number))).collect::<Vec<_>>());
-    assert_eq!(afterwards, [Fate::Whole; 12]);
+    assert_eq!(afterwards, [RequestOutcome::Whole; 12]);
     let is_known = gateway.known().port(&address(SERVER, PORT).to_string());
     assert_eq!(is_known, Some(PORT), "whoever was silent for a while is asked by DHTTP again");
     drop((gateway, server, network));
-    [Fate::Whole, Fate::Refused, Fate::BrokenOff].map(|fate| fates.iter().filter(|one| **one == fate).count())
+    [RequestOutcome::Whole, RequestOutcome::Refused, RequestOutcome::BrokenOff]
+        .map(|fate| fates.iter().filter(|one| **one == fate).count())
 }
 
 fn path(number: usize) -> String {
     format!("/{}/{number}", [10, 700, 1_100, 3_000, 20_000, 60_000][number % 6])
 }
 
-fn flap(client: &Host, network: &Network, gone: Gone, away: Duration) {
+fn flap(client: &Host, network: &Network, gone: FailingPart, away: Duration) {
     match gone {
-        Gone::TheLink => {
+        FailingPart::TheLink => {
             network.set_away(true);
             thread::park_timeout(away);
             network.set_away(false);
         }
-        Gone::TheRoute => {
+        FailingPart::TheRoute => {
             client.does(|| Netlink::open().and_then(|mut netlink| netlink.remove_default_route()).unwrap());
             thread::park_timeout(away);
             let back = |mut netlink: Netlink| netlink.set_route("client", &Route::new(Subnet::IPV4, CLIENT));
@@ -90,7 +92,8 @@ fn flap(client: &Host, network: &Network, gone: Gone, away: Duration) {
 #[test]
 fn a_gateway_survives_links_and_routes_that_fail_and_return() {
     if allowed() {
-        let [whole, ..] = through(&[(Gone::TheLink, 1_000), (Gone::TheRoute, 1_000)], Patience::Short);
+        let [whole, ..] =
+            through(&[(FailingPart::TheLink, 1_000), (FailingPart::TheRoute, 1_000)], TimeoutSetting::Short);
         assert!(whole > 0, "not one came");
     }
 }
@@ -101,9 +104,9 @@ fn a_gateway_survives_links_and_routes_that_fail_and_return() {
 fn no_response_has_wrong_bytes_while_a_link_or_a_route_fails_and_returns() {
     if allowed() {
         println!("| gone | whole | refused | broken off |\n| --- | --- | --- | --- |");
-        for gone in [Gone::TheLink, Gone::TheRoute] {
-            let flaps: Vec<Flap> = (1..=5).chain(1..=5).map(|seconds| (gone, seconds * 1_000)).collect();
-            let [whole, refused, broken] = through(&flaps, Patience::Usual);
+        for gone in [FailingPart::TheLink, FailingPart::TheRoute] {
+            let flaps: Vec<FlapCase> = (1..=5).chain(1..=5).map(|seconds| (gone, seconds * 1_000)).collect();
+            let [whole, refused, broken] = through(&flaps, TimeoutSetting::Usual);
             println!("| {gone:?} | {whole} | {refused} | {broken} |");
         }
     }

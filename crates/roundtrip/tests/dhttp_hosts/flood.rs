@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use testbed::clock::Clock;
 use wire::Time;
 
-use super::deaths::Killed;
-use super::host::{Host, Sent, allowed};
+use super::deaths::KilledOnDrop;
+use super::host::{Host, SentPacket, allowed};
 use super::{PORT, SERVER, SOON, address, fill, request, serve, token};
 
 /// Full responses, and fallback messages of eight bytes.
-fn count(sent: &[Sent]) -> (usize, usize) {
+fn count(sent: &[SentPacket]) -> (usize, usize) {
     let eight =
         sent.iter().filter(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)).count();
     (sent.len() - eight, eight)
@@ -29,26 +29,26 @@ fn responses_without_tokens_are_limited_by_network_and_half_of_the_rest_fall_bac
     let proved = token(&host, own, 0);
     // (how many addresses, how many requests, the share: docs/dhttp.md)
     for (network, addresses, share) in [(1, 1, 100_u16), (2, 200, 500), (3, 50_000, 2_000)] {
-        let (clock, mut answers, mut referred) = (Clock::start(), 0, 0);
+        let (clock, mut responses, mut referred) = (Clock::start(), 0, 0);
         for id in 0..6_000_u32 {
             let [_, _, high, low] = (id % addresses).to_be_bytes();
             let source = address([60, network, high, low], 40_000);
             host.receives_datagram(source, PORT, &request(id.into(), 0, 10, &fill(200)));
             if id % 16 == 15 {
                 let (more, eight) = count(&host.until_silent(1));
-                (answers, referred) = (answers + more, referred + eight);
+                (responses, referred) = (responses + more, referred + eight);
             }
         }
         let (more, eight) = count(&host.until_silent(SOON));
-        (answers, referred) = (answers + more, referred + eight);
+        (responses, referred) = (responses + more, referred + eight);
         // The limit decays while requests arrive, by half of it in a second, which adds to the share.
         let took = clock.now().since(Time::ZERO).as_secs_f64();
         let most = f64::from(share) * (1.0 + took);
         assert!(
-            answers >= usize::from(share) && answers as f64 <= most,
-            "{answers} answers in {took} seconds"
+            responses >= usize::from(share) && responses as f64 <= most,
+            "{responses} answers in {took} seconds"
         );
-        let limited = 6_000 - answers;
+        let limited = 6_000 - responses;
         assert!(referred.abs_diff(limited / 2) <= 100, "{referred} of {limited} were told");
     }
     // Clients with a proved address and those elsewhere are not affected.
@@ -78,25 +78,25 @@ fn spoofed(number: u32) {
         return;
     }
     let host = Host::new("sources", SERVER);
-    let folder = std::env::temp_dir().join(format!("roundtrip-sources-{}-{number}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("index.html"), "<p>small</p>").unwrap();
-    let server = started(&host, &folder);
+    let directory = std::env::temp_dir().join(format!("roundtrip-sources-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("index.html"), "<p>small</p>").unwrap();
+    let server = started(&host, &directory);
     // Memory of the first use is allocated already: every counter of the limiter's table, capacity for many requests.
-    let mut answers = flood(&host, 0..20_000);
+    let mut responses = flood(&host, 0..20_000);
     let before = resident_kib(&server);
-    answers += flood(&host, 20_000..20_000 + number);
+    responses += flood(&host, 20_000..20_000 + number);
     let after = resident_kib(&server);
-    println!("{number} spoofed sources, {answers} answers: {before} KiB before, {after} KiB after");
+    println!("{number} spoofed sources, {responses} answers: {before} KiB before, {after} KiB after");
     drop(server);
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert!(answers > number as usize / 10 * 9, "{answers}");
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(responses > number as usize / 10 * 9, "{responses}");
     assert!(after <= before + 256, "{before} KiB before, {after} KiB after");
 }
 
 /// Requests, each from another address of another network.
 fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
-    let mut answers = 0;
+    let mut responses = 0;
     let datagram = request(1, 0, 0, &fill(300));
     let datagram = String::from_utf8_lossy(&datagram).replace("/0 ", "/ ").into_bytes();
     for number in numbers {
@@ -107,28 +107,28 @@ fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
         host.receives_datagram(source, PORT, &datagram);
         // No more at a time than its socket buffers.
         if number % 32 == 31 {
-            answers += (0..32).map_while(|_| host.next(SOON)).count();
+            responses += (0..32).map_while(|_| host.next(SOON)).count();
         }
     }
-    answers
+    responses
 }
 
 /// `roundtrip serve`, in a process of its own, so that its memory is measurable.
-pub(crate) fn started(host: &Host, folder: &std::path::Path) -> Killed {
+pub(crate) fn started(host: &Host, directory: &std::path::Path) -> KilledOnDrop {
     let address = host.socket(PORT).to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
-    command.args(["serve", "--threads", "1", "--listen", &address]).arg(folder);
+    command.args(["serve", "--threads", "1", "--listen", &address]).arg(directory);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = host.does(move || command.spawn()).unwrap();
     let mut line = String::new();
-    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
-    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    let mut reported = std::io::BufReader::new(child.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut reported, &mut line).unwrap();
     assert!(line.contains("serving"), "{line}");
-    Killed(child)
+    KilledOnDrop(child)
 }
 
 /// Resident memory: pages of its program, too, are mapped on first use.
-fn resident_kib(Killed(child): &Killed) -> u64 {
+fn resident_kib(KilledOnDrop(child): &KilledOnDrop) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()

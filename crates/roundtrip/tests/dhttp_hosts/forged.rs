@@ -6,14 +6,14 @@ use std::process::{Child, Command, Stdio};
 
 use wire::packet::Flags;
 
-use super::deaths::Killed;
-use super::host::{Host, Sent, allowed};
+use super::deaths::KilledOnDrop;
+use super::host::{Host, SentPacket, allowed};
 use super::{AT_LAST, PORT, SERVER, SOON, address, serve};
 
 const CLIENT: [u8; 4] = [23, 0, 0, 7];
 
 /// `roundtrip get`, and its first request.
-fn asking(host: &Host, paths: &[&str]) -> (Child, Sent) {
+fn asking(host: &Host, paths: &[&str]) -> (Child, SentPacket) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
     command.args(["get", "-v"]);
     command.args(paths.iter().map(|path| format!("dhttp://{}{path}", address(SERVER, PORT))));
@@ -41,9 +41,9 @@ fn off_path_forgeries_are_ignored() {
     // The first response brings the token without which the server does not connect.
     far.receives(&first.0);
     client.receives(&far.next(AT_LAST).expect("a response").0);
-    let asked = client.next(AT_LAST).expect("the second request");
-    let port = asked.packet().sockets().unwrap().0.port();
-    let listens = u16::from_be_bytes(asked.datagram().unwrap()[8..10].try_into().unwrap());
+    let requested = client.next(AT_LAST).expect("the second request");
+    let port = requested.packet().sockets().unwrap().0.port();
+    let listens = u16::from_be_bytes(requested.datagram().unwrap()[8..10].try_into().unwrap());
     for id in 0..20_000 {
         client.receives_datagram(address(SERVER, PORT), port, &forged(id));
     }
@@ -52,13 +52,13 @@ fn off_path_forgeries_are_ignored() {
     client.receives_segment((own, listens), (1_000, 0), Flags::SYN, b"");
     client.receives_segment((address(SERVER, 50_001), listens), (1_000, 0), Flags::SYN, b"");
     client.receives_segment((address(SERVER, PORT), listens), (5, 5), Flags::RST, b"");
-    for answer in client.until_silent(SOON) {
-        let packet = answer.packet();
+    for response in client.until_silent(SOON) {
+        let packet = response.packet();
         let Some(segment) = packet.tcp().filter(|segment| segment.flags.contains(Flags::SYN)) else {
             continue;
         };
         let next = (1_001, segment.seq.wrapping_add(1));
-        if answer.to() == own {
+        if response.to() == own {
             client.receives_segment((own, listens), next, Flags::ACK | Flags::PSH, &forged(3));
         }
         let blind = (1_001, segment.seq.wrapping_add(77));
@@ -70,13 +70,13 @@ fn off_path_forgeries_are_ignored() {
         );
     }
     // Finally the request reaches the server, and the real response the client.
-    far.receives(&asked.0);
+    far.receives(&requested.0);
     carry(&client, &far);
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 5_010), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 5_010), "{reported}");
     assert!(!String::from_utf8_lossy(&output.stdout).contains("forged"));
-    assert!(told.contains("no matching request"), "{told}");
+    assert!(reported.contains("no matching request"), "{reported}");
     drop(server);
 }
 
@@ -86,23 +86,29 @@ fn clients_send_no_replies() {
         return;
     }
     let client = Host::new("quiet", CLIENT);
-    let (child, asked) = asking(&client, &["/10"]);
-    let port = asked.packet().sockets().unwrap().0.port();
-    let id = asked.datagram().unwrap()[..8].to_vec();
+    let (child, requested) = asking(&client, &["/10"]);
+    let port = requested.packet().sockets().unwrap().0.port();
+    let id = requested.datagram().unwrap()[..8].to_vec();
     let mut wrong = id;
     wrong.extend(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nlies");
-    for datagram in [&b""[..], b"x", &forged(1), asked.datagram().unwrap(), &wrong] {
+    for datagram in [&b""[..], b"x", &forged(1), requested.datagram().unwrap(), &wrong] {
         client.receives_datagram(address(SERVER, PORT), port, datagram);
         client.receives_datagram(address([66, 0, 0, 1], 53), port, datagram);
     }
     // It may retry, also past a supposed cache; it sends nothing else.
     let head =
         |datagram: &[u8]| String::from_utf8_lossy(&datagram[11..]).replace("DHTTP-Past: caches\r\n", "");
-    for said in client.until_silent(SOON) {
-        let again = said.datagram().is_some_and(|datagram| head(datagram) == head(asked.datagram().unwrap()));
-        assert!(again && said.to() == address(SERVER, PORT), "{} bytes to {}", said.bytes(), said.to());
+    for printed in client.until_silent(SOON) {
+        let again =
+            printed.datagram().is_some_and(|datagram| head(datagram) == head(requested.datagram().unwrap()));
+        assert!(
+            again && printed.to() == address(SERVER, PORT),
+            "{} bytes to {}",
+            printed.bytes(),
+            printed.to()
+        );
     }
-    drop(Killed(child));
+    drop(KilledOnDrop(child));
 }
 
 /// Carries packets both ways until neither end has more.

@@ -21,7 +21,7 @@ pub(crate) struct Host {
 }
 
 /// A packet that the host sent.
-pub(crate) struct Sent(pub(crate) Vec<u8>);
+pub(crate) struct SentPacket(pub(crate) Vec<u8>);
 
 /// Whether such hosts are possible here. Where `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, they must be.
 pub(crate) fn allowed() -> bool {
@@ -97,11 +97,11 @@ impl Host {
     }
 
     /// The next packet that the host sends within this time, if any.
-    pub(crate) fn next(&self, within_ms: u16) -> Option<Sent> {
-        let mut room = [0; 2_048];
+    pub(crate) fn next(&self, within_ms: u16) -> Option<SentPacket> {
+        let mut buffer = [0; 2_048];
         loop {
-            if let Some(length) = self.tun.read(&mut room).unwrap() {
-                return Some(Sent(room[..length].to_vec()));
+            if let Some(length) = self.tun.read(&mut buffer).unwrap() {
+                return Some(SentPacket(buffer[..length].to_vec()));
             }
             let mut wanted = [PollFd::new(self.tun.as_fd(), PollFlags::POLLIN)];
             if poll(&mut wanted, PollTimeout::from(within_ms)).unwrap() == 0 {
@@ -111,12 +111,12 @@ impl Host {
     }
 
     /// Everything that the host sends until it has sent nothing for `silence_ms`.
-    pub(crate) fn until_silent(&self, silence_ms: u16) -> Vec<Sent> {
+    pub(crate) fn until_silent(&self, silence_ms: u16) -> Vec<SentPacket> {
         std::iter::from_fn(|| self.next(silence_ms)).collect()
     }
 }
 
-impl Sent {
+impl SentPacket {
     pub(crate) fn packet(&self) -> Packet<'_> {
         Packet::read(&self.0).unwrap()
     }

@@ -31,11 +31,11 @@ mod weather;
 
 use std::net::SocketAddr;
 
-use dhttp::{Answer, Request, Server, ServerConfig};
+use dhttp::{Request, Response, Server, ServerConfig};
 
 use host::Host;
 
-type Handler = fn(&Request<'_>) -> Answer;
+type Handler = fn(&Request<'_>) -> Response;
 
 /// A public address: the default profile connects to no other.
 const SERVER: [u8; 4] = [9, 9, 0, 1];
@@ -59,7 +59,7 @@ fn serve_at_address(host: &Host, address: SocketAddr) -> Server<Handler> {
     host.does(move || {
         let handler: Handler = |request| {
             let length = request.target.trim_start_matches('/').parse().unwrap_or(10);
-            Answer::whole(200, "text/plain", vec![b'x'; length])
+            Response::whole(200, "text/plain", vec![b'x'; length])
         };
         let config = ServerConfig { threads: 1, ..ServerConfig::internet() };
         Server::start(address, config, handler, None).unwrap()
@@ -89,8 +89,8 @@ fn fill(length: usize) -> String {
 /// Token for this address and TCP port, as a field, fetched from the server.
 fn token(host: &Host, of: SocketAddr, port: u16) -> String {
     host.receives_datagram(of, PORT, &request(1, port, 10, &fill(200)));
-    let answer = host.next(AT_LAST).expect("an answer with a token");
-    let text = String::from_utf8_lossy(answer.datagram().unwrap()).into_owned();
+    let response = host.next(AT_LAST).expect("an answer with a token");
+    let text = String::from_utf8_lossy(response.datagram().unwrap()).into_owned();
     let line = text.lines().find(|line| line.starts_with("DHTTP-Token: "));
     format!("{}\r\n", line.unwrap_or_else(|| panic!("no token in {text}")))
 }

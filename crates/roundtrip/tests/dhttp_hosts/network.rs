@@ -17,7 +17,7 @@ use super::host::Host;
 
 /// Faults of the network.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct NetworkFaults {
     pub(crate) seed: u64,
     /// Delay of each packet.
     pub(crate) delay: Duration,
@@ -31,7 +31,7 @@ pub(crate) struct Weather {
     pub(crate) flips: u32,
 }
 
-impl Weather {
+impl NetworkFaults {
     pub(crate) const FINE: Self =
         Self { seed: 1, delay: Duration::from_millis(1), loss: 0, copies: 0, falls_behind: 0, flips: 0 };
 }
@@ -44,23 +44,23 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    pub(crate) fn between(left: &Host, right: &Host, weather: Weather) -> Self {
+    pub(crate) fn between(left: &Host, right: &Host, weather: NetworkFaults) -> Self {
         let links = [left.link(), right.link()];
         let [stop, away] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let (heard, is_away) = (Arc::clone(&stop), Arc::clone(&away));
         let thread = thread::spawn(move || {
-            let Weather { seed, delay, loss, copies, falls_behind, flips } = weather;
+            let NetworkFaults { seed, delay, loss, copies, falls_behind, flips } = weather;
             let mut random = Seed::new(seed).stream("weather", 0);
             let clock = Clock::start();
-            let mut room = [0; 2_048];
+            let mut buffer = [0; 2_048];
             let (mut travelling, mut number) = (BTreeMap::new(), 0_u64);
             let chance = |hundredths: u32| Probability::new(f64::from(hundredths) / 100.0).unwrap();
             while !heard.load(Ordering::Relaxed) {
                 let mut wanted = links.each_ref().map(|link| PollFd::new(link.as_fd(), PollFlags::POLLIN));
                 poll(&mut wanted, 1_u8).unwrap();
                 for (from, to) in [(0, 1), (1, 0)] {
-                    while let Some(length) = links[from].read(&mut room).unwrap() {
-                        let mut packet = room[..length].to_vec();
+                    while let Some(length) = links[from].read(&mut buffer).unwrap() {
+                        let mut packet = buffer[..length].to_vec();
                         if random.chance(chance(loss)) || is_away.load(Ordering::Relaxed) {
                             continue;
                         }

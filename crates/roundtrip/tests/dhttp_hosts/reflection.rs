@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use wire::Seed;
 
-use super::host::{Host, Sent, allowed};
+use super::host::{Host, SentPacket, allowed};
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve, serve_at, token};
 
 /// A SYN, if there were one, would come again after a second.
@@ -140,7 +140,7 @@ fn two_servers_aimed_at_each_other_do_not_loop() {
     assert!(passed > 0 && text[1].contains("dhttp_answers_total{channel=\"udp\"} 0\n"), "{}", text[1]);
 }
 
-fn by_victim(sent: &[Sent]) -> BTreeMap<IpAddr, u64> {
+fn by_victim(sent: &[SentPacket]) -> BTreeMap<IpAddr, u64> {
     let mut bytes = BTreeMap::new();
     for packet in sent {
         *bytes.entry(packet.to().ip()).or_default() += packet.bytes();
@@ -148,7 +148,7 @@ fn by_victim(sent: &[Sent]) -> BTreeMap<IpAddr, u64> {
     bytes
 }
 
-fn add(to: &mut BTreeMap<IpAddr, u64>, sent: Vec<Sent>) {
+fn add(to: &mut BTreeMap<IpAddr, u64>, sent: Vec<SentPacket>) {
     for (victim, bytes) in by_victim(&sent) {
         *to.entry(victim).or_default() += bytes;
     }

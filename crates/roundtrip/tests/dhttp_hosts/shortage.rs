@@ -7,17 +7,19 @@ use std::process::{Command, Stdio};
 
 use http1::message::Method;
 
-use super::deaths::{Folder, everything, serve};
+use super::deaths::{TestDirectory, everything, serve};
 use super::host::{Host, allowed};
-use super::network::{Network, Weather};
-use super::weather::{CLIENT, Done, Fate, SHORT, ask, client, counting, mixed, nothing_twice};
+use super::network::{Network, NetworkFaults};
+use super::weather::{
+    CLIENT, PerformedRequests, RequestOutcome, SHORT, ask, client, counting, mixed, nothing_twice,
+};
 use super::{PORT, SERVER, address};
 
 fn hosts() -> [Host; 2] {
     [Host::new("client", CLIENT), Host::new("server", SERVER)]
 }
 
-fn failed(fates: &[Fate]) -> Vec<&Fate> {
+fn failed(fates: &[RequestOutcome]) -> Vec<&RequestOutcome> {
     fates.iter().filter(|(_, outcome)| outcome.is_err()).collect()
 }
 
@@ -32,9 +34,9 @@ fn a_server_without_descriptors_reports_it_and_recovers() {
         return;
     }
     let [here, there] = hosts();
-    let network = Network::between(&here, &there, Weather::FINE);
-    let folder = Folder::of("descriptors", &[10, 20_000]);
-    let server = serve(&there, &folder, 64);
+    let network = Network::between(&here, &there, NetworkFaults::FINE);
+    let directory = TestDirectory::of("descriptors", &[10, 20_000]);
+    let server = serve(&there, &directory, 64);
     let client = client(&here);
     let idlers: Vec<_> = here.does(|| (0..100).map(|_| TcpStream::connect(address(SERVER, PORT))).collect());
     // A file needs a descriptor to be opened, and a connection one: without them the client gets 503, or plain HTTP's error.
@@ -58,8 +60,8 @@ fn a_client_without_descriptors_reports_an_error() {
         return;
     }
     let [here, there] = hosts();
-    let network = Network::between(&here, &there, Weather::FINE);
-    let done = Done::default();
+    let network = Network::between(&here, &there, NetworkFaults::FINE);
+    let done = PerformedRequests::default();
     let server = counting(&there, &done, Some(SHORT));
     let mut seen = [false; 2];
     for descriptors in 4..16 {
@@ -73,14 +75,17 @@ fn a_client_without_descriptors_reports_an_error() {
             .env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-descriptors"))
             .stdin(Stdio::null());
         let output = here.does(move || command.output()).unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
         match output.status.code() {
-            Some(0) => assert_eq!(output.stdout.len(), 20_000, "{told}"),
+            Some(0) => assert_eq!(output.stdout.len(), 20_000, "{reported}"),
             // The dynamic loader needs some for itself, and has its own error.
             Some(code) => {
-                assert!(code == 127 || told.contains("Too many open files"), "{descriptors}: {code}, {told}")
+                assert!(
+                    code == 127 || reported.contains("Too many open files"),
+                    "{descriptors}: {code}, {reported}"
+                )
             }
-            None => panic!("{descriptors}: {told}"),
+            None => panic!("{descriptors}: {reported}"),
         }
         seen[usize::from(output.status.success())] = true;
     }
@@ -95,8 +100,8 @@ fn a_server_without_ports_refers_clients_to_plain_http() {
     }
     let [here, there] = hosts();
     with_ports(&there, "50000 50001");
-    let network = Network::between(&here, &there, Weather::FINE);
-    let done = Done::default();
+    let network = Network::between(&here, &there, NetworkFaults::FINE);
+    let done = PerformedRequests::default();
     let server = counting(&there, &done, Some(SHORT));
     let fates = ask(&client(&here), &mixed(60, 0));
     assert!(failed(&fates).is_empty(), "{:?}", failed(&fates));
@@ -111,8 +116,8 @@ fn a_client_without_ports_reports_an_error() {
     }
     let [here, there] = hosts();
     with_ports(&here, "50000 50003");
-    let network = Network::between(&here, &there, Weather::FINE);
-    let done = Done::default();
+    let network = Network::between(&here, &there, NetworkFaults::FINE);
+    let done = PerformedRequests::default();
     let server = counting(&there, &done, Some(SHORT));
     let client = client(&here);
     // DHTTP needs only those it has, once it has proved its address; an unsafe request takes one each.
@@ -138,8 +143,8 @@ fn requests_beyond_socket_capacity_are_resent() {
         return;
     }
     let [here, there] = hosts();
-    let network = Network::between(&here, &there, Weather::FINE);
-    let done = Done::default();
+    let network = Network::between(&here, &there, NetworkFaults::FINE);
+    let done = PerformedRequests::default();
     let server = counting(&there, &done, Some(SHORT));
     let requests: Vec<_> =
         (0..500).map(|number| (Method::Get, format!("/{}/{number}", 10 + number))).collect();

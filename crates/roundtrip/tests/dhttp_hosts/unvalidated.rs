@@ -8,9 +8,9 @@ use std::net::{Ipv6Addr, SocketAddr};
 use testbed::clock::Clock;
 use wire::Time;
 
-use super::deaths::Killed;
+use super::deaths::KilledOnDrop;
 use super::flood::started;
-use super::host::{Host, Sent, allowed};
+use super::host::{Host, SentPacket, allowed};
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve_at_address, token};
 
 /// Addresses of the whole Internet.
@@ -50,7 +50,7 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
             }
             // A SYN, if there were one, would come again after a second.
             let sent = host.until_silent(1_200);
-            let sent: Vec<&Sent> = sent.iter().filter(|sent| sent.to().ip() == victim.ip()).collect();
+            let sent: Vec<&SentPacket> = sent.iter().filter(|sent| sent.to().ip() == victim.ip()).collect();
             assert!(!sent.is_empty() && !sent.iter().any(|sent| sent.is_tcp()), "{kind}: a segment");
             let got: u64 = sent.iter().map(|sent| sent.bytes()).sum();
             println!("IPv{}, {kind}: {got} bytes for {spent}", if is_six { 6 } else { 4 });
@@ -66,10 +66,10 @@ fn spoofed_requests_take_no_descriptor() {
         return;
     }
     let host = Host::new("descriptors", SERVER);
-    let folder = std::env::temp_dir().join(format!("roundtrip-no-descriptor-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("large.bin"), vec![7; 20_000]).unwrap();
-    let server = started(&host, &folder);
+    let directory = std::env::temp_dir().join(format!("roundtrip-no-descriptor-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("large.bin"), vec![7; 20_000]).unwrap();
+    let server = started(&host, &directory);
     let datagram =
         String::from_utf8(request(1, 40_001, 0, "")[11..].to_vec()).unwrap().replace("/0 ", "/large.bin ");
     let datagram = [&request(1, 40_001, 0, "")[..11], datagram.as_bytes()].concat();
@@ -77,7 +77,7 @@ fn spoofed_requests_take_no_descriptor() {
     host.receives_datagram(address([23, 0, 0, 1], 40_000), PORT, &datagram);
     host.until_silent(SOON);
     let before = descriptors(&server);
-    let (mut most, mut answers) = (before, 0);
+    let (mut most, mut responses) = (before, 0);
     for number in 0..30_000_u32 {
         let [_, a, b, c] = number.wrapping_mul(0x9e37_79b1).to_be_bytes();
         host.receives_datagram(address([60 + a % 70, b, c, 1], 40_000), PORT, &datagram);
@@ -85,19 +85,19 @@ fn spoofed_requests_take_no_descriptor() {
         if number % 32 == 31 {
             let sent: Vec<_> = (0..32).map_while(|_| host.next(20)).collect();
             assert!(sent.iter().all(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)));
-            answers += sent.len();
+            responses += sent.len();
             most = most.max(descriptors(&server));
         }
     }
     println!(
-        "30,000 spoofed requests, {answers} of eight bytes: {before} descriptors before, at most {most}"
+        "30,000 spoofed requests, {responses} of eight bytes: {before} descriptors before, at most {most}"
     );
     drop(server);
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert!(answers > 25_000 && most <= before, "{answers} {before} {most}");
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(responses > 25_000 && most <= before, "{responses} {before} {most}");
 }
 
-fn descriptors(Killed(child): &Killed) -> usize {
+fn descriptors(KilledOnDrop(child): &KilledOnDrop) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count()
 }
 

@@ -8,41 +8,41 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use dhttp::client::Known;
-use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig, Url};
+use dhttp::client::KnownServers;
+use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig, Url};
 use dhttp_proto::client::Resend;
 use http1::message::{Fields, Method};
 use wire::Duration;
 
 use super::host::{Host, allowed};
-use super::network::{Network, Weather};
+use super::network::{Network, NetworkFaults};
 use super::{PORT, SERVER};
 
 pub(crate) const CLIENT: [u8; 4] = [23, 0, 0, 7];
 
 /// Number of times each request was performed, by method and path.
-pub(crate) type Done = Arc<Mutex<BTreeMap<String, u32>>>;
+pub(crate) type PerformedRequests = Arc<Mutex<BTreeMap<String, u32>>>;
 
 /// A server that responds with the length and the contents in the path, counts the requests it performs, and has the
 /// given timeouts or the defaults.
 pub(crate) fn counting(
     host: &Host,
-    done: &Done,
-    patience: Option<Duration>,
-) -> Server<impl Fn(&Request<'_>) -> Answer + Clone + Send + 'static> {
+    done: &PerformedRequests,
+    timeout: Option<Duration>,
+) -> Server<impl Fn(&Request<'_>) -> Response + Clone + Send + 'static> {
     let (address, done) = (host.socket(PORT), Arc::clone(done));
     host.does(move || {
         let handler = move |request: &Request<'_>| {
             let what = format!("{} {}", request.method, request.target);
             *done.lock().unwrap().entry(what).or_default() += 1;
-            Answer::whole(200, "text/plain", expected(request.target))
+            Response::whole(200, "text/plain", expected(request.target))
         };
         let mut config = ServerConfig { threads: 1, ..ServerConfig::internet() };
-        if let Some(patience) = patience {
-            config.stall = patience;
-            config.dhttp.patience.stall = patience;
-            config.http.patience.idle = patience;
-            config.http.patience.request = patience;
+        if let Some(timeout) = timeout {
+            config.stall = timeout;
+            config.dhttp.timeout.stall = timeout;
+            config.http.timeout.idle = timeout;
+            config.http.timeout.request = timeout;
         }
         Server::start(address, config, handler, None).unwrap()
     })
@@ -60,7 +60,7 @@ pub(crate) fn expected(path: &str) -> Vec<u8> {
 /// A client with short timeouts.
 pub(crate) fn client(host: &Host) -> Client {
     host.does(|| {
-        let mut config = ClientConfig { patience: SHORT, ..ClientConfig::internet() };
+        let mut config = ClientConfig { timeout: SHORT, ..ClientConfig::internet() };
         config.dhttp.stall = SHORT;
         let first = Duration::from_millis(300);
         config.dhttp.resend = Resend::Adaptive {
@@ -71,16 +71,16 @@ pub(crate) fn client(host: &Host) -> Client {
             queue: 0,
             queued: SHORT,
         };
-        Client::start(config, Known::default(), None).unwrap()
+        Client::start(config, KnownServers::default(), None).unwrap()
     })
 }
 
 /// Outcome of a request: `Ok` if it has its response.
-pub(crate) type Fate = (String, Result<(), String>);
+pub(crate) type RequestOutcome = (String, Result<(), String>);
 
 /// Sends all of these concurrently and waits for their outcomes; fails if one has none, or a wrong response.
-pub(crate) fn ask(client: &Client, requests: &[(Method, String)]) -> Vec<Fate> {
-    let (tell, told) = mpsc::channel();
+pub(crate) fn ask(client: &Client, requests: &[(Method, String)]) -> Vec<RequestOutcome> {
+    let (tell, reported) = mpsc::channel();
     for (method, path) in requests {
         let url: Url = format!("dhttp://{}{path}", super::address(SERVER, PORT)).parse().unwrap();
         let exchange = client.request(method.clone(), &url, &Fields::new()).unwrap();
@@ -98,8 +98,10 @@ pub(crate) fn ask(client: &Client, requests: &[(Method, String)]) -> Vec<Fate> {
         });
     }
     drop(tell);
-    let fates: Vec<Fate> =
-        requests.iter().map_while(|_| told.recv_timeout(std::time::Duration::from_secs(120)).ok()).collect();
+    let fates: Vec<RequestOutcome> = requests
+        .iter()
+        .map_while(|_| reported.recv_timeout(std::time::Duration::from_secs(120)).ok())
+        .collect();
     assert_eq!(fates.len(), requests.len(), "of the others nobody was told what became");
     fates
 }
@@ -116,17 +118,17 @@ pub(crate) fn mixed(count: usize, from: usize) -> Vec<(Method, String)> {
 }
 
 /// Checks that no unsafe request was performed twice.
-pub(crate) fn nothing_twice(done: &Done) {
+pub(crate) fn nothing_twice(done: &PerformedRequests) {
     let done = done.lock().unwrap();
     let twice: Vec<_> = done.iter().filter(|(what, times)| what.starts_with("POST") && **times > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
 }
 
 /// Number of requests with a response, and number of requests.
-fn through(weather: Weather, count: usize) -> (usize, usize) {
+fn through(weather: NetworkFaults, count: usize) -> (usize, usize) {
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     let network = Network::between(&here, &there, weather);
-    let done = Done::default();
+    let done = PerformedRequests::default();
     let server = counting(&there, &done, Some(SHORT));
     let client = client(&here);
     let fates = ask(&client, &mixed(count, 0));
@@ -145,14 +147,14 @@ fn through(weather: Weather, count: usize) -> (usize, usize) {
 #[test]
 fn without_faults_every_request_gets_its_response() {
     if allowed() {
-        assert_eq!(through(Weather::FINE, 60), (60, 60));
+        assert_eq!(through(NetworkFaults::FINE, 60), (60, 60));
     }
 }
 
 #[test]
 fn duplicates_and_reordering_change_nothing() {
     if allowed() {
-        let weather = Weather { copies: 30, falls_behind: 30, ..Weather::FINE };
+        let weather = NetworkFaults { copies: 30, falls_behind: 30, ..NetworkFaults::FINE };
         assert_eq!(through(weather, 60), (60, 60));
     }
 }
@@ -160,9 +162,11 @@ fn duplicates_and_reordering_change_nothing() {
 #[test]
 fn lost_or_corrupt_datagrams_are_resent_or_reported() {
     if allowed() {
-        let (came, asked) =
-            through(Weather { loss: 10, flips: 5, copies: 10, falls_behind: 10, ..Weather::FINE }, 60);
-        assert!(came > asked / 2, "{came} of {asked}");
+        let (came, requested) = through(
+            NetworkFaults { loss: 10, flips: 5, copies: 10, falls_behind: 10, ..NetworkFaults::FINE },
+            60,
+        );
+        assert!(came > requested / 2, "{came} of {requested}");
     }
 }
 
@@ -176,10 +180,10 @@ fn with_every_kind_of_fault_every_request_is_resolved() {
     for loss in [0, 1, 3, 10, 20, 30] {
         for (copies, falls_behind, flips) in [(0, 0, 0), (20, 20, 0), (0, 0, 10), (20, 20, 10)] {
             let sums = (1..=4).map(|seed| {
-                through(Weather { seed, loss, copies, falls_behind, flips, ..Weather::FINE }, 120)
+                through(NetworkFaults { seed, loss, copies, falls_behind, flips, ..NetworkFaults::FINE }, 120)
             });
-            let (came, asked) = sums.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-            println!("| {loss} | {copies} | {falls_behind} | {flips} | {came} of {asked} |");
+            let (came, requested) = sums.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            println!("| {loss} | {copies} | {falls_behind} | {flips} | {came} of {requested} |");
         }
     }
 }

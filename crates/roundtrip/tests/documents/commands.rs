@@ -31,8 +31,8 @@ pub(crate) fn all() -> Vec<Documented> {
     files.iter().flat_map(read).collect()
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.ends_with("reference") {
             collect(&path, files);

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 ///   `site microscape` (that of SURGE is large), `load plan`; `compare` with engines other than `measure`; `reproduce` of one table of the model's paper
 ///   without `--measure`; `diagnose` of a file;
 /// - each file that it reads was written by an earlier command of the document, or is in `scenarios/`.
-fn may_run(documented: &Documented, folder: &Path) -> bool {
+fn may_run(documented: &Documented, directory: &Path) -> bool {
     let Documented { place: _, words, is_whole } = documented;
     let has = |word: &str| words.iter().any(|one| one == word);
     let engine = words.iter().position(|word| word == "--engine").and_then(|at| words.get(at + 1));
@@ -40,7 +40,7 @@ fn may_run(documented: &Documented, folder: &Path) -> bool {
     *is_whole
         && verb
         && words.iter().all(|word| !word.contains('$'))
-        && inputs(words).all(|input| folder.join(input).exists())
+        && inputs(words).all(|input| directory.join(input).exists())
 }
 
 /// Files and directories that a command reads.
@@ -66,12 +66,12 @@ fn documented_commands_run() {
     }
     let (mut count, mut complaints) = (0, Vec::new());
     for commands in documents.values() {
-        let folder = tempfile::tempdir().unwrap();
-        scenarios(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        scenarios(directory.path());
         for command in commands {
-            if may_run(command, folder.path()) {
+            if may_run(command, directory.path()) {
                 count += 1;
-                complaints.extend(complaint(command, folder.path()));
+                complaints.extend(complaint(command, directory.path()));
             }
         }
     }
@@ -79,8 +79,8 @@ fn documented_commands_run() {
     assert!(count >= 15, "only {count} commands were run");
 }
 
-fn scenarios(folder: &Path) {
-    let target = folder.join("scenarios");
+fn scenarios(directory: &Path) {
+    let target = directory.join("scenarios");
     fs::create_dir(&target).unwrap();
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")).unwrap() {
         let path = entry.unwrap().path();
@@ -90,15 +90,15 @@ fn scenarios(folder: &Path) {
 
 /// The error of a command: a status other than 0, or for `diagnose`, which reports findings by 1, other than these.
 #[expect(clippy::disallowed_methods, reason = "another process has a time limit")]
-fn complaint(documented: &Documented, folder: &Path) -> Option<String> {
+fn complaint(documented: &Documented, directory: &Path) -> Option<String> {
     let Documented { place, words, .. } = documented;
-    let said = folder.join("stderr");
+    let printed = directory.join("stderr");
     let mut child = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
         .args(&words[1..])
-        .current_dir(folder)
+        .current_dir(directory)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(fs::File::create(&said).unwrap())
+        .stderr(fs::File::create(&printed).unwrap())
         .spawn()
         .unwrap();
     let start = Instant::now();
@@ -114,6 +114,6 @@ fn complaint(documented: &Documented, folder: &Path) -> Option<String> {
         }
     };
     let is_good = status == Some(0) || (status == Some(1) && words[1] == "diagnose");
-    let said = fs::read_to_string(said).unwrap();
-    (!is_good).then(|| format!("{place}: {}: status {status:?}\n{said}", words.join(" ")))
+    let printed = fs::read_to_string(printed).unwrap();
+    (!is_good).then(|| format!("{place}: {}: status {status:?}\n{printed}", words.join(" ")))
 }

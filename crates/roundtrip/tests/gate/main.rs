@@ -33,10 +33,10 @@ fn text(bytes: &[u8]) -> String {
 
 /// A file of one test, in a directory of its own.
 fn file(test: &str, name: &str) -> PathBuf {
-    let folder =
+    let directory =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("gate-{test}-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    folder.join(name)
+    fs::create_dir_all(&directory).unwrap();
+    directory.join(name)
 }
 
 /// Output of a gate over a command in a private network; `None`, with a message, where it cannot run.
@@ -49,9 +49,9 @@ fn run(flags: &[&str], exchange: [&str; 3]) -> Option<Output> {
 }
 
 fn permitted(output: Output) -> Option<Output> {
-    let told = text(&output.stderr);
-    if told.contains("cannot capture here") {
-        skip::refused(&told);
+    let reported = text(&output.stderr);
+    if reported.contains("cannot capture here") {
+        skip::refused(&reported);
         return None;
     }
     Some(output)
@@ -90,9 +90,9 @@ fn misuse_is_one_sentence_and_status_2() {
         (["--runs", "3"], "--run"),
     ] {
         let output = diagnose(&[&[nagle.as_str()][..], &flags].concat());
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{flags:?}: {told}");
-        assert!(told.contains(says) && told.lines().count() == 1, "{flags:?}: {told}");
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {reported}");
+        assert!(reported.contains(says) && reported.lines().count() == 1, "{flags:?}: {reported}");
     }
     fs::remove_dir_all(wrong.parent().unwrap()).unwrap();
 }
@@ -105,12 +105,12 @@ fn only_findings_that_are_not_in_the_baseline_fail() {
     assert_eq!(status(&[&capture("nagle"), "--baseline", known_at]), 0);
     assert_eq!(status(&[&capture("timeouts"), "--baseline", known_at]), 1);
     let output = diagnose(&[&capture("nagle"), "--baseline", known_at]);
-    let told = text(&output.stdout);
+    let reported = text(&output.stdout);
     assert!(
-        told.ends_with(
+        reported.ends_with(
             "Verdict: passes\n  nagle-delayed-ack (client, port 80): 75 ms lost (in the baseline)\n"
         ),
-        "{told}"
+        "{reported}"
     );
     fs::remove_dir_all(known.parent().unwrap()).unwrap();
 }
@@ -148,10 +148,10 @@ fn the_job_summary_is_appended_to_the_runners_file() {
 fn a_server_that_writes_headers_and_body_apart_fails_in_most_runs_and_its_twin_in_none() {
     let flags = ["--runs", "3", "--format", "json"];
     let Some(apart) = run(&flags, ["apart", "8", "0"]) else { return };
-    let told: Value = serde_json::from_slice(&apart.stdout).unwrap();
-    assert_eq!(apart.status.code(), Some(1), "{told:#}");
-    assert_eq!(told.as_array().unwrap().len(), 3);
-    let case = &told[0]["verdict"]["cases"][0];
+    let reported: Value = serde_json::from_slice(&apart.stdout).unwrap();
+    assert_eq!(apart.status.code(), Some(1), "{reported:#}");
+    assert_eq!(reported.as_array().unwrap().len(), 3);
+    let case = &reported[0]["verdict"]["cases"][0];
     assert_eq!((&case["cause"], &case["side"]), (&"nagle-delayed-ack".into(), &"server".into()), "{case}");
     assert!(case["failing_runs"].as_u64() >= Some(2) && case["port"] == "ephemeral", "{case}");
     let Some(whole) = run(&flags, ["whole", "8", "0"]) else { return };
@@ -161,8 +161,8 @@ fn a_server_that_writes_headers_and_body_apart_fails_in_most_runs_and_its_twin_i
 #[test]
 fn the_status_of_the_command_is_reported_and_returned_on_request() {
     let Some(output) = run(&["--format", "json"], ["whole", "2", "7"]) else { return };
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((output.status.code(), &told["command_status"]), (Some(0), &7.into()));
+    let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &reported["command_status"]), (Some(0), &7.into()));
     for (way, status) in [("whole", 7), ("apart", 0), ("apart", 3)] {
         let exchange = [way, "8", &status.to_string()];
         let Some(output) = run(&["--status-of-command"], exchange) else { return };
@@ -187,9 +187,9 @@ fn as_nobody(arguments: &[&str]) -> Option<Output> {
         "--inh-caps=-all",
     ]);
     let output = command.args(arguments).output().unwrap();
-    let told = text(&output.stderr);
-    if told.contains("setpriv:") {
-        skip::because(&told);
+    let reported = text(&output.stderr);
+    if reported.contains("setpriv:") {
+        skip::because(&reported);
         return None;
     }
     Some(output)
@@ -205,8 +205,12 @@ fn an_ordinary_user_diagnoses_a_command_in_a_private_network() {
         let Some(output) = as_nobody(&[&run[..], &[way, "8", "0"]].concat()) else { return };
         let Some(output) = permitted(output) else { return };
         assert_eq!(output.status.code(), Some(expected), "{way}: {}", text(&output.stderr));
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((&told["connections"], &told["command_status"]), (&1.into(), &0.into()), "{told}");
+        let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            (&reported["connections"], &reported["command_status"]),
+            (&1.into(), &0.into()),
+            "{reported}"
+        );
     }
 }
 
@@ -231,13 +235,16 @@ fn where_namespaces_are_forbidden_the_error_names_the_setting() {
          exec setpriv --bounding-set=-all --inh-caps=-all {PROGRAM} diagnose --run --isolated -- true"
     );
     let output = Command::new("unshare").args(["-Ur", "sh", "-c", &script]).output().unwrap();
-    let told = text(&output.stderr);
-    if told.contains("unshare:") || told.contains("setpriv:") || told.contains("Permission denied") {
-        return skip::because(&told);
+    let reported = text(&output.stderr);
+    if reported.contains("unshare:")
+        || reported.contains("setpriv:")
+        || reported.contains("Permission denied")
+    {
+        return skip::because(&reported);
     }
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("user.max_user_namespaces is 0") && told.contains("sysctl"), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    assert_eq!(output.status.code(), Some(2), "{reported}");
+    assert!(reported.contains("user.max_user_namespaces is 0") && reported.contains("sysctl"), "{reported}");
+    assert_eq!(reported.lines().count(), 1, "{reported}");
 }
 
 /// The action's directory.
@@ -260,8 +267,8 @@ fn the_actions_script_annotates_summarises_and_fails() {
         command.env("GITHUB_WORKFLOW_REF", "owner/project/.github/workflows/ci.yml@refs/heads/main");
         command.env("ROUNDTRIP_RUN", format!("python3 '{EXCHANGE}' {way} 12 0"));
         let Some(output) = permitted(command.output().unwrap()) else { return };
-        let told = text(&output.stdout);
-        assert!(output.status.code() == Some(expected) && told.starts_with(level), "{way}: {told}");
+        let reported = text(&output.stdout);
+        assert!(output.status.code() == Some(expected) && reported.starts_with(level), "{way}: {reported}");
     }
     let written = fs::read_to_string(&summary).unwrap();
     assert!(written.contains("1 stall fails") && written.contains("no stall fails"), "{written}");

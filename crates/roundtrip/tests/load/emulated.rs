@@ -9,16 +9,16 @@ use serde_json::Value;
 fn responses_over_an_emulated_link_take_its_round_trips() {
     for protocol in ["http11", "dhttp"] {
         let words = "load --network fast-internet --users 10 --for 2s --cap 5000 --format json --protocol";
-        let said = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+        let printed = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
             .args(words.split(' '))
             .arg(protocol)
             .output()
             .unwrap();
-        let error = String::from_utf8_lossy(&said.stderr);
-        if error.contains("root") && !said.status.success() {
+        let error = String::from_utf8_lossy(&printed.stderr);
+        if error.contains("root") && !printed.status.success() {
             return skip::because(&error);
         }
-        let run = serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take();
+        let run = serde_json::from_slice::<Value>(&printed.stdout).unwrap()[0].take();
         assert_eq!(run["target"], "our own server over fast-internet");
         assert!(run["answered"].as_u64() > Some(0) && run["failed"] == 0, "{run}");
         assert!(run["experienced_ms"]["p50"].as_f64() > Some(89.0), "{run}");
@@ -31,9 +31,9 @@ fn responses_over_an_emulated_link_take_its_round_trips() {
 #[test]
 fn unsupported_protocols_over_an_emulated_link_are_refused_before_setup() {
     let refused = |words: &str| {
-        let said = Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(words.split(' ')).output().unwrap();
-        assert_eq!(said.status.code(), Some(2));
-        String::from_utf8_lossy(&said.stderr).into_owned()
+        let printed = Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(words.split(' ')).output().unwrap();
+        assert_eq!(printed.status.code(), Some(2));
+        String::from_utf8_lossy(&printed.stderr).into_owned()
     };
     assert!(refused("load --network nowhere").contains("unknown network `nowhere`"));
     assert!(refused("load --network modem --protocol http3").contains("say --protocol http11, or dhttp"));

@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{Served, roundtrip};
+use super::{TestServer, roundtrip};
 
 /// A server with keep-alive that responds by path and method; the request lines and bodies it has seen.
 struct Api {
@@ -43,7 +43,7 @@ impl Api {
 }
 
 fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>) {
-    let (mut text, mut room) = (String::new(), [0; 4_096]);
+    let (mut text, mut buffer) = (String::new(), [0; 4_096]);
     loop {
         while let Some((head, rest)) = text.split_once("\r\n\r\n") {
             let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
@@ -62,42 +62,42 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>) {
             };
             // A body of another length each time, and none for HEAD.
             let count = if line.starts_with("HEAD") { 0 } else { seen.lock().unwrap().len() % 7 };
-            let answer = "x".repeat(count);
-            let length = if line.starts_with("HEAD") { 5 } else { answer.len() };
+            let reply = "x".repeat(count);
+            let length = if line.starts_with("HEAD") { 5 } else { reply.len() };
             seen.lock().unwrap().push(format!("{line}|{field}|{body}"));
             let rest = rest.to_owned();
             text = rest;
-            let response = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{answer}");
+            let response = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{reply}");
             if stream.write_all(response.as_bytes()).is_err() {
                 return;
             }
         }
-        match stream.read(&mut room) {
+        match stream.read(&mut buffer) {
             Ok(0) | Err(_) => return,
-            Ok(length) => text += std::str::from_utf8(&room[..length]).unwrap(),
+            Ok(length) => text += std::str::from_utf8(&buffer[..length]).unwrap(),
         }
     }
 }
 
 fn place(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).unwrap();
+    directory
 }
 
-fn json_of(said: &Output) -> Value {
-    serde_json::from_slice::<Value>(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"))[0]
+fn json_of(printed: &Output) -> Value {
+    serde_json::from_slice::<Value>(&printed.stdout).unwrap_or_else(|error| panic!("{error}: {printed:?}"))[0]
         .take()
 }
 
 #[test]
 fn regress_a_url_is_requested_over_and_over_whatever_it_responds_below_400() {
-    let (api, folder) = (Api::start(), place("load-url"));
+    let (api, directory) = (Api::start(), place("load-url"));
     let words = ["--users", "3", "--for", "500ms", "--format", "json"];
-    let said = roundtrip(&folder, &[&["load", &api.url("/api?a=b")][..], &words].concat());
-    let run = json_of(&said);
-    assert!(said.status.success() && run["failed"] == 0 && run["answered"].as_u64() > Some(10), "{run}");
+    let printed = roundtrip(&directory, &[&["load", &api.url("/api?a=b")][..], &words].concat());
+    let run = json_of(&printed);
+    assert!(printed.status.success() && run["failed"] == 0 && run["answered"].as_u64() > Some(10), "{run}");
     assert_eq!((&run["connections"], &run["workload"]), (&json!(3), &json!("GET, 3 users in a closed loop")));
     assert_eq!(run["statuses"]["200"], run["answered"], "{run}");
     assert!(api.seen().iter().all(|line| line == "GET /api?a=b||"), "{:?}", api.seen());
@@ -109,8 +109,8 @@ fn regress_a_url_is_requested_over_and_over_whatever_it_responds_below_400() {
 
 #[test]
 fn an_open_schedule_sends_a_method_fields_and_a_body() {
-    let (api, folder) = (Api::start(), place("load-post"));
-    fs::write(folder.join("body.json"), "{}").unwrap();
+    let (api, directory) = (Api::start(), place("load-post"));
+    fs::write(directory.join("body.json"), "{}").unwrap();
     for (flags, line) in [
         (&["--body", "@body.json", "-H", "X-Mark: m"][..], "POST /made|m|{}"),
         (&["--method", "PUT", "--body", "text"], "PUT /made||text"),
@@ -118,34 +118,34 @@ fn an_open_schedule_sends_a_method_fields_and_a_body() {
     ] {
         let url = api.url("/made");
         let words = ["load", &url, "--rate", "50", "--even", "--for", "1s", "--format", "json"];
-        let said = roundtrip(&folder, &[&words, flags].concat());
-        let run = json_of(&said);
+        let printed = roundtrip(&directory, &[&words, flags].concat());
+        let run = json_of(&printed);
         // All requests of the schedule, and the preflight request.
-        assert_eq!((said.status.code(), &run["answered"]), (Some(0), &json!(50)), "{run}");
+        assert_eq!((printed.status.code(), &run["answered"]), (Some(0), &json!(50)), "{run}");
         assert_eq!(api.seen().iter().filter(|seen| *seen == line).count(), 51, "{line}: {:?}", api.seen());
     }
 }
 
 #[test]
 fn a_file_of_requests_is_sent_in_turn_with_separate_results() {
-    let (api, folder) = (Api::start(), place("load-file"));
-    fs::write(folder.join("order.txt"), "12 apples").unwrap();
+    let (api, directory) = (Api::start(), place("load-file"));
+    fs::write(directory.join("order.txt"), "12 apples").unwrap();
     let text = format!("GET {}\nX-Mark: a\n\nPOST /made\n@order.txt\n\nGET /missing\n", api.url("/api"));
-    fs::write(folder.join("requests.txt"), text).unwrap();
+    fs::write(directory.join("requests.txt"), text).unwrap();
     let words =
         ["load", "--requests", "requests.txt", "--rate", "30", "--even", "--for", "1s", "--format", "json"];
-    let said = roundtrip(&folder, &words);
-    let run = json_of(&said);
+    let printed = roundtrip(&directory, &words);
+    let run = json_of(&printed);
     assert_eq!(
-        (said.status.code(), &run["answered"], &run["failed"]),
+        (printed.status.code(), &run["answered"], &run["failed"]),
         (Some(1), &json!(20), &json!(10)),
         "{run}"
     );
     let requests = run["requests"].as_array().unwrap();
-    let told: Vec<_> =
+    let reported: Vec<_> =
         requests.iter().map(|one| (&one["request"], &one["answered"], &one["failed"])).collect();
     assert_eq!(
-        told,
+        reported,
         [
             (&json!("GET /api"), &json!(10), &json!(0)),
             (&json!("POST /made"), &json!(10), &json!(0)),
@@ -166,28 +166,28 @@ fn a_file_of_requests_is_sent_in_turn_with_separate_results() {
         ("GET http://127.0.0.1:1/\n@none\n", "bad.txt:2: cannot read none"),
         ("GET http://127.0.0.1:1/\nnonsense\n", "bad.txt:2: `nonsense` is not a header field"),
     ] {
-        fs::write(folder.join("bad.txt"), text).unwrap();
-        let refused = roundtrip(&folder, &["load", "--requests", "bad.txt"]);
-        let said = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && said.contains(says), "{says}: {said}");
+        fs::write(directory.join("bad.txt"), text).unwrap();
+        let refused = roundtrip(&directory, &["load", "--requests", "bad.txt"]);
+        let printed = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && printed.contains(says), "{says}: {printed}");
     }
 }
 
 #[test]
 fn errors_of_the_preflight_request_come_with_a_remedy() {
-    let (api, folder) = (Api::start(), place("load-preflight"));
+    let (api, directory) = (Api::start(), place("load-preflight"));
     for (path, says) in [
         ("/missing", "/missing responds with 404; check the path, or pass --expect-status 404"),
         ("/old", "/old redirects to /new (302); give the URL that it leads to, or pass --expect-status 302"),
     ] {
-        let refused = roundtrip(&folder, &["load", &api.url(path), "--for", "1s"]);
-        let said = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && said.contains(says), "{path}: {said}");
+        let refused = roundtrip(&directory, &["load", &api.url(path), "--for", "1s"]);
+        let printed = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && printed.contains(says), "{path}: {printed}");
     }
     let words = ["--expect-status", "404", "--for", "200ms", "--users", "1"];
-    let said = roundtrip(&folder, &[&["load", &api.url("/missing")][..], &words].concat());
-    assert!(said.status.success(), "{said:?}");
-    let refused = roundtrip(&folder, &["load", &api.url("/"), "--files", "20"]);
+    let printed = roundtrip(&directory, &[&["load", &api.url("/missing")][..], &words].concat());
+    assert!(printed.status.success(), "{printed:?}");
+    let refused = roundtrip(&directory, &["load", &api.url("/"), "--files", "20"]);
     assert!(
         String::from_utf8_lossy(&refused.stderr).contains("--files: it belongs to a SURGE workload"),
         "{refused:?}"
@@ -196,12 +196,12 @@ fn errors_of_the_preflight_request_come_with_a_remedy() {
 
 #[test]
 fn thresholds_are_judged_and_decide_the_exit_status() {
-    let (api, folder) = (Api::start(), place("load-thresholds"));
+    let (api, directory) = (Api::start(), place("load-thresholds"));
     let url = api.url("/");
     let load = |flags: &[&str]| {
         let words = ["load", &url, "--users", "1", "--for", "300ms", "--format", "json"];
-        let said = roundtrip(&folder, &[&words, flags].concat());
-        (said.status.code(), json_of(&said)["thresholds"].take())
+        let printed = roundtrip(&directory, &[&words, flags].concat());
+        (printed.status.code(), json_of(&printed)["thresholds"].take())
     };
     let (status, judged) =
         load(&["--fail-on", "p99=10s", "--fail-on", "rate=1/s", "--fail-on", "error-rate=0%"]);
@@ -209,13 +209,13 @@ fn thresholds_are_judged_and_decide_the_exit_status() {
     let (status, judged) = load(&["--fail-on", "p50=10s", "--fail-on", "rate=1000000/s"]);
     assert_eq!(status, Some(1), "{judged}");
     assert_eq!((&judged[1]["passed"], &judged[2]["passed"]), (&json!(true), &json!(false)), "{judged}");
-    let refused = roundtrip(&folder, &["load", &url, "--fail-on", "p98=1s"]);
+    let refused = roundtrip(&directory, &["load", &url, "--fail-on", "p98=1s"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("unknown threshold `p98`"), "{refused:?}");
 }
 
 #[test]
 fn regress_a_replayed_log_requests_the_logged_paths() {
-    let (api, folder) = (Api::start(), place("load-replay-paths"));
+    let (api, directory) = (Api::start(), place("load-replay-paths"));
     let line = |second: u32, request: &str, status: u32| {
         format!(
             "10.0.0.{second} - - [01/Aug/1995:00:00:0{second} -0400] \"{request} HTTP/1.0\" {status} 300\n"
@@ -229,13 +229,13 @@ fn regress_a_replayed_log_requests_the_logged_paths() {
         line(3, "GET /\u{e9}", 400),
         line(4, "GET /a?b=c", 304),
     ];
-    fs::write(folder.join("access.log"), log.concat()).unwrap();
+    fs::write(directory.join("access.log"), log.concat()).unwrap();
     let url = api.url("");
     let words = ["load", &url, "--replay", "access.log", "--speed", "10", "--format", "json"];
-    let said = roundtrip(&folder, &words);
-    let run = json_of(&said);
+    let printed = roundtrip(&directory, &words);
+    let run = json_of(&printed);
     assert_eq!(
-        (said.status.code(), &run["answered"], &run["failed"]),
+        (printed.status.code(), &run["answered"], &run["failed"]),
         (Some(0), &json!(4), &json!(0)),
         "{run}"
     );
@@ -252,19 +252,22 @@ fn regress_a_replayed_log_requests_the_logged_paths() {
 
 #[test]
 fn regress_a_site_s_sizes_do_not_depend_on_the_flags_of_the_load() {
-    let folder = place("load-surge");
+    let directory = place("load-surge");
     let files = ["site", "surge", "www", "--plan", "plan.txt"];
     let plan = ["load", "plan", "--files", "50", "--cap", "20000", "-o", "plan.txt"];
-    assert!(roundtrip(&folder, &plan).status.success() && roundtrip(&folder, &files).status.success());
-    let served = Served::folder(&folder);
+    assert!(roundtrip(&directory, &plan).status.success() && roundtrip(&directory, &files).status.success());
+    let served = TestServer::directory(&directory);
     let url = format!("http://{}/", served.address);
     for flags in [&["--users", "30"][..], &["--rate", "100", "--seed", "9"]] {
         let words = ["load", &url, "--surge", "www", "--for", "2s", "--format", "json"];
-        let said = roundtrip(&folder, &[&words, flags].concat());
-        let run = json_of(&said);
-        assert!(said.status.success() && run["answered"].as_u64() > Some(10) && run["failed"] == 0, "{run}");
+        let printed = roundtrip(&directory, &[&words, flags].concat());
+        let run = json_of(&printed);
+        assert!(
+            printed.status.success() && run["answered"].as_u64() > Some(10) && run["failed"] == 0,
+            "{run}"
+        );
     }
-    let refused = roundtrip(&folder, &["load", &url, "--surge", "nowhere"]);
+    let refused = roundtrip(&directory, &["load", &url, "--surge", "nowhere"]);
     assert!(
         String::from_utf8_lossy(&refused.stderr).contains("make it with `roundtrip site surge nowhere`"),
         "{refused:?}"
@@ -273,16 +276,19 @@ fn regress_a_site_s_sizes_do_not_depend_on_the_flags_of_the_load() {
 
 #[test]
 fn a_url_is_loaded_by_every_protocol_of_our_own_server() {
-    let folder = place("load-protocols");
-    fs::create_dir_all(folder.join("www")).unwrap();
-    fs::write(folder.join("www/page.html"), "hello").unwrap();
-    let served = Served::folder(&folder);
+    let directory = place("load-protocols");
+    fs::create_dir_all(directory.join("www")).unwrap();
+    fs::write(directory.join("www/page.html"), "hello").unwrap();
+    let served = TestServer::directory(&directory);
     let url = format!("http://{}/page.html", served.address);
     for protocol in ["http10", "http11", "http11-pipelined", "dhttp"] {
         let words = ["--users", "2", "--for", "300ms", "--format", "json", "--protocol", protocol];
-        let said = roundtrip(&folder, &[&["load", &url][..], &words].concat());
-        let run = json_of(&said);
-        assert!(said.status.success() && run["failed"] == 0 && run["answered"].as_u64() > Some(5), "{run}");
+        let printed = roundtrip(&directory, &[&["load", &url][..], &words].concat());
+        let run = json_of(&printed);
+        assert!(
+            printed.status.success() && run["failed"] == 0 && run["answered"].as_u64() > Some(5),
+            "{run}"
+        );
         assert_eq!(run["channels"]["udp"].as_u64() > Some(0), protocol == "dhttp", "{run}");
     }
 }

@@ -10,19 +10,19 @@ use std::process::ExitCode;
 use std::thread;
 
 use scenario::{Network, Page, Protocol, Scenario, Stack};
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::{Experiment, Hosts, PageResult};
 use wire::Probability;
 use wire::link::Loss;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let told = match words.as_slice() {
+    let reported = match words.as_slice() {
         ["all", file] => compute_all(file),
         // Arguments of the test harness (filters, `--nocapture`) are ignored.
         _ => the_sample_is_as_kept(),
     };
-    match told {
+    match reported {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("loss: {sentence}");
@@ -113,13 +113,13 @@ fn summary(text: &str) -> String {
 /// A few small cases of each stack again.
 fn the_sample_is_as_kept() -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/loss/pages.csv");
-    let kept =
+    let retained =
         std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let is_in_sample = |case: &&Case| {
         case.page.name == "small-page" && ["adsl", "modem"].contains(&case.network.name.as_str())
     };
     for line in cases().iter().filter(is_in_sample).map(Case::lines).collect::<String>().lines() {
-        if !kept.lines().any(|known| known == line) {
+        if !retained.lines().any(|known| known == line) {
             return Err(format!(
                 "{} has no line {line}; run everything again, and say in CHANGELOG.md why",
                 path.display()
@@ -158,11 +158,11 @@ impl Case {
         lines
     }
 
-    fn run(&self, per_mille: u32) -> Found {
+    fn run(&self, per_mille: u32) -> RunTimes {
         let scenario = self.scenario(per_mille);
         let experiment =
             Experiment::new(&scenario, Hosts::default()).expect("a page of the paper can be simulated");
-        let mut found = Found::default();
+        let mut found = RunTimes::default();
         for number in 0..RUNS {
             let run = experiment.run(number, false).expect("a link that loses is possible");
             found.note(&run);
@@ -184,15 +184,15 @@ impl Case {
 
 /// Times of the runs.
 #[derive(Default)]
-struct Found {
+struct RunTimes {
     /// Times of the successful runs; sorted.
     elapsed_ms: Vec<f64>,
     lost: u64,
     gave_up: u32,
 }
 
-impl Found {
-    fn note(&mut self, run: &Fetched) {
+impl RunTimes {
+    fn note(&mut self, run: &PageResult) {
         self.lost += run.lost;
         match run.elapsed {
             Some(elapsed) => self.elapsed_ms.push(elapsed.as_millis_f64()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, poll};
 use testbed::Namespace;
 
-use crate::lab::{CLIENT, Lab, OTHER, ROUTER, Running, SERVER, granted, inside, sh};
+use crate::lab::{CLIENT, Lab, OTHER, ROUTER, RunningProgram, SERVER, granted, inside, sh};
 use crate::translation;
 
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -24,7 +24,7 @@ struct Victim {
 /// A server controlled by the test.
 struct Attacker(UdpSocket);
 
-fn setting(flags: &[&str]) -> (Lab, Running, Victim, Attacker) {
+fn setting(flags: &[&str]) -> (Lab, RunningProgram, Victim, Attacker) {
     let lab = Lab::new();
     lab.rules(&translation("port-restricted"));
     let nat = lab.nat(flags);
@@ -65,10 +65,10 @@ impl Victim {
 impl Attacker {
     /// Source address of a request, and the port that it names.
     fn hears(&self) -> Option<(SocketAddr, u16)> {
-        let mut room = [0; 2_048];
-        let (length, from) = self.0.recv_from(&mut room).ok()?;
+        let mut buffer = [0; 2_048];
+        let (length, from) = self.0.recv_from(&mut buffer).ok()?;
         assert!(length > 11);
-        Some((from, u16::from_be_bytes([room[8], room[9]])))
+        Some((from, u16::from_be_bytes([buffer[8], buffer[9]])))
     }
 }
 
@@ -126,13 +126,13 @@ fn only_requests_from_inside_to_the_server_port_open_holes() {
     let other = inside(&lab.world, || UdpSocket::bind((SERVER, 8_080)).unwrap());
     other.set_read_timeout(Some(PATIENCE)).unwrap();
     victim.udp.send_to(&request(2, 50_000), (SERVER, 8_080)).unwrap();
-    let mut room = [0; 2_048];
-    let length = other.recv(&mut room).unwrap();
-    assert_eq!(room[..length], request(2, 50_000));
+    let mut buffer = [0; 2_048];
+    let length = other.recv(&mut buffer).unwrap();
+    assert_eq!(buffer[..length], request(2, 50_000));
     let broken = &request(3, 50_000)[..20];
     victim.udp.send_to(broken, (SERVER, 80)).unwrap();
-    let length = attacker.0.recv(&mut room).unwrap();
-    assert_eq!(&room[..length], broken);
+    let length = attacker.0.recv(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], broken);
     let listed = sh(&lab.router, "nft list table ip roundtrip_nat");
     assert!(!listed.contains("expires"), "{listed}");
 }
@@ -267,10 +267,10 @@ fn paper_figure_4_induced_connections_reach_no_inside_host() {
     // A server that trusts every address gets a request for something large in the router's name, with a port that
     // leads inside for another server.
     drop(attacker);
-    let www = lab.folder.join("www").display().to_string();
+    let www = lab.directory.join("www").display().to_string();
     let listen = format!("{OTHER}:80");
     let flags = ["serve", &www, "--listen", &listen, "--profile", "paper", "--force", "--reach-private"];
-    let deceived = Running::start(&lab.world, &flags);
+    let deceived = RunningProgram::start(&lab.world, &flags);
     assert!(deceived.first.contains("serving"), "{}", deceived.first);
     lab.rules(&format!(
         "table ip seen {{ chain syns {{ type filter hook prerouting priority -300; ip saddr {OTHER} tcp flags syn counter\n}}\n}}"

@@ -93,11 +93,11 @@ fn a_closed_port_is_reported_immediately_over_ipv6_too() {
     lab.rules(TRANSLATION);
     // A server with HTTP only: nothing listens at its UDP port.
     let listener = inside(&lab.world, || TcpListener::bind("[2600:db8:1::2]:80").unwrap());
-    crate::answer_plainly(listener);
+    crate::respond_plainly(listener);
     let _nat = lab.nat(&["--ipv6"]);
     let got = lab.get_at(SERVER6, "small", &[]);
     assert_eq!((&*got.body, &*got.channel), (&b"plain"[..], "tcp-client"));
-    assert!(got.said.contains("UDP port unreachable"), "{}", got.said);
+    assert!(got.printed.contains("UDP port unreachable"), "{}", got.printed);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_relay_serves_ipv6_networks() {
     assert!(lab.ask_relay_at(OTHER6, SERVER6, "/_dhttp_/small").ends_with(b"\r\n\r\nsmall"));
     assert!(lab.ask_relay_at(OTHER6, SERVER6, "/_dhttp_/large").ends_with(&[7; 100_000]));
     assert!(relay.stop().0);
-    let log = std::fs::read_to_string(lab.folder.join("relay.log")).unwrap();
+    let log = std::fs::read_to_string(lab.directory.join("relay.log")).unwrap();
     let channels: Vec<_> = log.lines().filter_map(|line| line.split(' ').next_back()).collect();
     assert_eq!(channels, ["udp", "tcp-opened"], "{log}");
     let _other = lab.relay_at(OTHER6, "2600:db8:3::/64", &["--force"]);

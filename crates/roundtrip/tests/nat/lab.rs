@@ -40,7 +40,7 @@ pub(crate) struct Lab {
     pub(crate) client: Namespace,
     pub(crate) router: Namespace,
     pub(crate) world: Namespace,
-    pub(crate) folder: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 static LABS: AtomicU32 = AtomicU32::new(0);
@@ -84,17 +84,17 @@ impl Lab {
             .split()
             .unwrap();
         let number = LABS.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("roundtrip-nat-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(folder.join("www")).unwrap();
-        std::fs::write(folder.join("www/small"), "small").unwrap();
-        std::fs::write(folder.join("www/large"), vec![7; 100_000]).unwrap();
-        Self { client, router, world, folder }
+        let directory = std::env::temp_dir().join(format!("roundtrip-nat-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(directory.join("www")).unwrap();
+        std::fs::write(directory.join("www/small"), "small").unwrap();
+        std::fs::write(directory.join("www/large"), vec![7; 100_000]).unwrap();
+        Self { client, router, world, directory }
     }
 
     /// Adds rules of the router's owner.
     pub(crate) fn rules(&self, text: &str) {
-        std::fs::write(self.folder.join("rules"), text).unwrap();
-        sh(&self.router, &format!("nft -f {}", self.folder.join("rules").display()));
+        std::fs::write(self.directory.join("rules"), text).unwrap();
+        sh(&self.router, &format!("nft -f {}", self.directory.join("rules").display()));
     }
 
     /// All rules of the router's kernel, without counters and timers.
@@ -105,35 +105,38 @@ impl Lab {
     }
 
     /// `roundtrip serve` in the world, at port 80.
-    pub(crate) fn serve(&self, flags: &[&str]) -> Running {
+    pub(crate) fn serve(&self, flags: &[&str]) -> RunningProgram {
         self.serve_at(SERVER, flags)
     }
 
     /// The same at another address.
-    pub(crate) fn serve_at(&self, address: &str, flags: &[&str]) -> Running {
-        let www = self.folder.join("www").display().to_string();
+    pub(crate) fn serve_at(&self, address: &str, flags: &[&str]) -> RunningProgram {
+        let www = self.directory.join("www").display().to_string();
         let listen = format!("{address}:80");
-        Running::start(
+        RunningProgram::start(
             &self.world,
             &[&["serve", &www, "--listen", &listen, "--reach-private"], flags].concat(),
         )
     }
 
     /// `roundtrip nat` on the router.
-    pub(crate) fn nat(&self, flags: &[&str]) -> Running {
-        Running::start(&self.router, &[&["nat", "--inside", "lan", "--outside", "wan"], flags].concat())
+    pub(crate) fn nat(&self, flags: &[&str]) -> RunningProgram {
+        RunningProgram::start(
+            &self.router,
+            &[&["nat", "--inside", "lan", "--outside", "wan"], flags].concat(),
+        )
     }
 
     /// A gateway in the world, for these clients. The server is on the same host, which needs `--force`.
-    pub(crate) fn relay(&self, allowed: &str) -> Running {
+    pub(crate) fn relay(&self, allowed: &str) -> RunningProgram {
         self.relay_at(OTHER, allowed, &["--force"])
     }
 
     /// The same at another address.
-    pub(crate) fn relay_at(&self, address: &str, allowed: &str, flags: &[&str]) -> Running {
-        let log = self.folder.join("relay.log").display().to_string();
+    pub(crate) fn relay_at(&self, address: &str, allowed: &str, flags: &[&str]) -> RunningProgram {
+        let log = self.directory.join("relay.log").display().to_string();
         let listen = format!("{address}:3128");
-        Running::start(
+        RunningProgram::start(
             &self.world,
             &[&["gateway", "--listen", &listen, "--allow", allowed, "--access-log", &log], flags].concat(),
         )
@@ -159,40 +162,40 @@ impl Lab {
         let relay = format!("{relay}:3128");
         inside(&self.client, move || {
             let mut stream = TcpStream::connect(relay).unwrap();
-            let mut answer = Vec::new();
+            let mut response = Vec::new();
             // A client that is not allowed finds it closed, or reset.
             let _ = stream.write_all(request.as_bytes());
-            let _ = stream.read_to_end(&mut answer);
-            answer
+            let _ = stream.read_to_end(&mut response);
+            response
         })
     }
 
     /// `roundtrip get` at the client.
-    pub(crate) fn get(&self, path: &str, flags: &[&str]) -> Got {
+    pub(crate) fn get(&self, path: &str, flags: &[&str]) -> FetchResult {
         self.get_at(SERVER, path, flags)
     }
 
     /// The same from a server at another address.
-    pub(crate) fn get_at(&self, server: &str, path: &str, flags: &[&str]) -> Got {
+    pub(crate) fn get_at(&self, server: &str, path: &str, flags: &[&str]) -> FetchResult {
         let mut arguments = vec!["get".to_owned(), "-v".to_owned(), format!("dhttp://{server}/{path}")];
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
-        let cache = self.folder.join("cache");
+        let cache = self.directory.join("cache");
         let output = inside(&self.client, move || {
             Command::new(PROGRAM).args(arguments).env("XDG_CACHE_HOME", cache).output().unwrap()
         });
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{said}");
-        let channel = said.lines().find_map(|line| line.strip_prefix("* 200 by ")).map(str::to_owned);
-        Got { body: output.stdout, channel: channel.unwrap_or_else(|| panic!("{said}")), said }
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{printed}");
+        let channel = printed.lines().find_map(|line| line.strip_prefix("* 200 by ")).map(str::to_owned);
+        FetchResult { body: output.stdout, channel: channel.unwrap_or_else(|| panic!("{printed}")), printed }
     }
 
     /// Starts many concurrent `roundtrip get`, without waiting for them.
     pub(crate) fn begin(&self, count: usize) -> Vec<Fetch> {
-        let (www, cache) = (self.folder.join("www"), self.folder.join("cache"));
+        let (www, cache) = (self.directory.join("www"), self.directory.join("cache"));
         std::fs::write(www.join("medium"), vec![8; 20_000]).unwrap();
         let number = LABS.fetch_add(1, Ordering::Relaxed);
         let files: Vec<_> =
-            (0..count).map(|index| self.folder.join(format!("got-{number}-{index}"))).collect();
+            (0..count).map(|index| self.directory.join(format!("got-{number}-{index}"))).collect();
         inside(&self.client, move || {
             let begin = |(index, file): (usize, PathBuf)| {
                 let path = if index % 2 == 0 { "small" } else { "medium" };
@@ -217,20 +220,21 @@ impl Lab {
     /// The same from a server at another address.
     pub(crate) fn channels_at(&self, server: &str) -> (String, String) {
         // By one client: the first response brings the token without which no server connects.
-        let Got { body, channel, said } = self.get_at(server, "small", &[&format!("dhttp://{server}/large")]);
+        let FetchResult { body, channel, printed } =
+            self.get_at(server, "small", &[&format!("dhttp://{server}/large")]);
         let large = body.strip_prefix(b"small").expect("the small one first");
-        assert!(large == vec![7; 100_000], "{} bytes: {said}", large.len());
-        let last = said.lines().rev().find_map(|line| line.strip_prefix("* 200 by "));
-        (channel, last.map(str::to_owned).unwrap_or_else(|| panic!("{said}")))
+        assert!(large == vec![7; 100_000], "{} bytes: {printed}", large.len());
+        let last = printed.lines().rev().find_map(|line| line.strip_prefix("* 200 by "));
+        (channel, last.map(str::to_owned).unwrap_or_else(|| panic!("{printed}")))
     }
 }
 
 /// Result of a fetch.
-pub(crate) struct Got {
+pub(crate) struct FetchResult {
     pub(crate) body: Vec<u8>,
     pub(crate) channel: String,
     /// Log of every datagram and connection.
-    pub(crate) said: String,
+    pub(crate) printed: String,
 }
 
 /// A running `roundtrip get`.
@@ -254,19 +258,19 @@ impl Fetch {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
 /// A program of ours in a namespace, killed when this is dropped.
-pub(crate) struct Running {
+pub(crate) struct RunningProgram {
     child: Child,
-    told: BufReader<ChildStderr>,
+    reported: BufReader<ChildStderr>,
     /// Its first line.
     pub(crate) first: String,
 }
 
-impl Running {
+impl RunningProgram {
     pub(crate) fn start(namespace: &Namespace, arguments: &[&str]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(|one| (*one).to_owned()).collect();
         let mut child = inside(namespace, move || {
@@ -277,10 +281,10 @@ impl Running {
                 .spawn()
                 .unwrap()
         });
-        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut reported = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
-        told.read_line(&mut first).unwrap();
-        Self { child, told, first }
+        reported.read_line(&mut first).unwrap();
+        Self { child, reported, first }
     }
 
     pub(crate) fn signal(&self, name: &str) {
@@ -291,7 +295,7 @@ impl Running {
     /// The next line of its output.
     pub(crate) fn says(&mut self) -> String {
         let mut line = String::new();
-        self.told.read_line(&mut line).unwrap();
+        self.reported.read_line(&mut line).unwrap();
         line
     }
 
@@ -299,12 +303,12 @@ impl Running {
     pub(crate) fn stop(mut self) -> (bool, String) {
         self.signal("TERM");
         let mut rest = String::new();
-        self.told.read_to_string(&mut rest).unwrap();
+        self.reported.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().success(), rest)
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

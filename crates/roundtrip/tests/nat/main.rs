@@ -77,10 +77,10 @@ fn without_the_helper_small_responses_pass_and_large_ones_fall_back_immediately(
         lab.rules(&translation(kind));
         let _server = lab.serve(&[]);
         assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-client".to_owned()), "{kind}");
-        let said = lab.get("large", &[]).said;
+        let printed = lab.get("large", &[]).printed;
         assert!(
-            said.contains("the server asks for plain HTTP") && !said.contains("request resent"),
-            "{said}"
+            printed.contains("the server asks for plain HTTP") && !printed.contains("request resent"),
+            "{printed}"
         );
     }
 }
@@ -98,7 +98,7 @@ fn through_a_relay_outside_every_kind_of_translation_has_dhttp_beyond_it() {
         assert!(lab.ask_relay("/_dhttp_/small").ends_with(b"\r\n\r\nsmall"), "{kind}");
         assert!(lab.ask_relay("/_dhttp_/large").ends_with(&[7; 100_000]), "{kind}");
         assert!(relay.stop().0);
-        let log = std::fs::read_to_string(lab.folder.join("relay.log")).unwrap();
+        let log = std::fs::read_to_string(lab.directory.join("relay.log")).unwrap();
         let channels: Vec<_> = log.lines().filter_map(|line| line.split(' ').next_back()).collect();
         assert_eq!(channels, ["udp", "tcp-opened"], "{kind}: {log}");
     }
@@ -123,11 +123,11 @@ fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
     let lab = Lab::new();
     let _server = lab.serve(&[]);
     lab.rules(&translation("port-restricted"));
-    let file = lab.folder.join("relay.toml");
+    let file = lab.directory.join("relay.toml");
     let write = |text: &str| std::fs::write(&file, text).unwrap();
     write("listen = \"11.0.100.3:3128\"\nallow = [\"11.0.100.1\"]\n");
     let mut relay =
-        lab::Running::start(&lab.world, &["gateway", "--force", "--config", file.to_str().unwrap()]);
+        lab::RunningProgram::start(&lab.world, &["gateway", "--force", "--config", file.to_str().unwrap()]);
     assert!(lab.ask_relay("/small").ends_with(b"small"));
     for (text, wanted) in [
         ("listen = \"11.0.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "read the configuration again"),
@@ -137,8 +137,8 @@ fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
     ] {
         write(text);
         relay.signal("HUP");
-        let said = relay.says();
-        assert!(said.contains(wanted), "{said}");
+        let printed = relay.says();
+        assert!(printed.contains(wanted), "{printed}");
         assert!(lab.ask_relay("/small").is_empty(), "{text}");
     }
 }
@@ -183,8 +183,8 @@ fn a_relay_does_not_reach_its_own_host_or_private_addresses() {
             (format!("CONNECT {host}:25 HTTP/1.1\r\nHost: {at}\r\n\r\n"), "403"),
             (format!("GET http://{at}/_dhttp_/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"), "502"),
         ] {
-            let answer = String::from_utf8(lab.say_to_relay(request.clone())).unwrap();
-            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{request}{answer}");
+            let response = String::from_utf8(lab.say_to_relay(request.clone())).unwrap();
+            assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{request}{response}");
         }
     }
     let tried = lab.ask_relay_at(lab::OTHER, &format!("{}:8080", lab::ROUTER), "/");
@@ -237,15 +237,15 @@ fn paper_section_iv_c_a_firewall_admits_the_response_and_nothing_else() {
         let _nat = lab.nat(flags);
         assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()), "{flags:?}");
         let refused = lab::inside(&lab.world, || {
-            let patience = std::time::Duration::from_millis(200);
-            std::net::TcpStream::connect_timeout(&"10.0.0.2:5000".parse().unwrap(), patience)
+            let timeout = std::time::Duration::from_millis(200);
+            std::net::TcpStream::connect_timeout(&"10.0.0.2:5000".parse().unwrap(), timeout)
         });
         assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::TimedOut, "{flags:?}");
     }
 }
 
 /// A server with HTTP only.
-fn answer_plainly(listener: std::net::TcpListener) {
+fn respond_plainly(listener: std::net::TcpListener) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             use std::io::{Read, Write};
@@ -265,9 +265,9 @@ fn a_closed_port_is_reported_immediately_behind_the_helper_too() {
     let lab = Lab::new();
     lab.rules(&translation("port-restricted"));
     // A server with HTTP only: nothing listens at its UDP port.
-    answer_plainly(lab::inside(&lab.world, || std::net::TcpListener::bind("11.0.100.2:80").unwrap()));
+    respond_plainly(lab::inside(&lab.world, || std::net::TcpListener::bind("11.0.100.2:80").unwrap()));
     let _nat = lab.nat(&[]);
     let got = lab.get("small", &[]);
     assert_eq!((&*got.body, &*got.channel), (&b"plain"[..], "tcp-client"));
-    assert!(got.said.contains("UDP port unreachable"), "{}", got.said);
+    assert!(got.printed.contains("UDP port unreachable"), "{}", got.printed);
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::process::Command;
 
-use crate::lab::{Lab, PROGRAM, Running, granted, inside, sh};
+use crate::lab::{Lab, PROGRAM, RunningProgram, granted, inside, sh};
 use crate::translation;
 
 fn refusal(lab: &Lab, flags: &'static [&'static str]) -> String {
@@ -27,8 +27,8 @@ fn rules_of_others_are_unchanged_after_it_stops() {
     let printed = sh(&lab.router, &format!("{PROGRAM} nat --inside lan --outside wan --print-rules"));
     assert!(printed.contains("tproxy to 127.0.0.1:80") && printed.contains("@holes3"), "{printed}");
     nat.signal("HUP");
-    let (ended_well, said) = nat.stop();
-    assert!(ended_well && said.contains("read the configuration again"), "{said}");
+    let (ended_well, reported) = nat.stop();
+    assert!(ended_well && reported.contains("read the configuration again"), "{reported}");
     assert_eq!(lab.router_state(), before);
 }
 
@@ -42,8 +42,11 @@ fn rules_of_a_killed_helper_are_reported_and_removed() {
     let nat = lab.nat(&[]);
     nat.signal("KILL");
     drop(nat);
-    let said = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
-    assert!(said.contains("roundtrip_nat is there already") && said.contains("--clean"), "{said}");
+    let reported = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
+    assert!(
+        reported.contains("roundtrip_nat is there already") && reported.contains("--clean"),
+        "{reported}"
+    );
     // Also if its interfaces have lost their addresses since.
     let cleaned = sh(
         &lab.router,
@@ -63,8 +66,8 @@ fn a_refusal_during_installation_leaves_nothing_half_installed() {
     // Another program has the routing rule number that ours would have.
     sh(&lab.router, "ip route add local default dev lo table 29808");
     let before = lab.router_state();
-    let said = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
-    assert!(said.contains("nothing is installed") && said.lines().count() == 1, "{said}");
+    let reported = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
+    assert!(reported.contains("nothing is installed") && reported.lines().count() == 1, "{reported}");
     assert_eq!(lab.router_state(), before);
 }
 
@@ -79,18 +82,18 @@ fn a_kernel_without_the_module_is_one_sentence_and_nothing_is_left() {
     let script = "#!/bin/sh\nPATH=/usr/sbin:/usr/bin:/sbin:/bin\ntext=$(cat)\ncase \"$text\" in *tproxy*) echo \
                   '/dev/stdin:9:3-8: Error: Could not process rule: No such file or directory' >&2; exit 1;; esac\n\
                   printf '%s' \"$text\" | nft \"$@\"\n";
-    std::fs::write(lab.folder.join("nft"), script).unwrap();
-    sh(&lab.router, &format!("chmod +x {}", lab.folder.join("nft").display()));
-    let folder = lab.folder.display().to_string();
+    std::fs::write(lab.directory.join("nft"), script).unwrap();
+    sh(&lab.router, &format!("chmod +x {}", lab.directory.join("nft").display()));
+    let directory = lab.directory.display().to_string();
     for family in [&[][..], &["--ipv6", "--firewall"]] {
-        let path = format!("{folder}:/usr/bin:/bin");
+        let path = format!("{directory}:/usr/bin:/bin");
         let output = inside(&lab.router, move || {
             let flags = ["nat", "--inside", "lan", "--outside", "wan"];
             Command::new(PROGRAM).args(flags).args(family).env("PATH", path).output().unwrap()
         });
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-        assert!(said.contains("nothing is installed") && said.contains("nft_tproxy"), "{said}");
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), reported.lines().count()), (Some(2), 1), "{reported}");
+        assert!(reported.contains("nothing is installed") && reported.contains("nft_tproxy"), "{reported}");
         assert_eq!(lab.router_state(), before);
     }
 }
@@ -102,7 +105,7 @@ fn a_file_is_equivalent_to_flags_and_counters_report_the_work() {
     }
     let lab = Lab::new();
     lab.rules(&translation("port-restricted"));
-    let file = lab.folder.join("nat.toml").display().to_string();
+    let file = lab.directory.join("nat.toml").display().to_string();
     let text = "inside = \"lan\"\noutside = \"wan\"\nby-id = true\nmetrics = \"127.0.0.1:9100\"\n";
     std::fs::write(&file, text).unwrap();
     let checked = sh(&lab.router, &format!("ip link set lo up; {PROGRAM} nat --config {file} --check"));
@@ -111,19 +114,19 @@ fn a_file_is_equivalent_to_flags_and_counters_report_the_work() {
         "{checked}"
     );
     let _server = lab.serve(&[]);
-    let _nat = Running::start(&lab.router, &["nat", "--config", &file]);
+    let _nat = RunningProgram::start(&lab.router, &["nat", "--config", &file]);
     lab.channels();
-    let told = inside(&lab.router, || {
+    let reported = inside(&lab.router, || {
         let mut stream = std::net::TcpStream::connect("127.0.0.1:9100").unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        let mut told = String::new();
-        stream.read_to_string(&mut told).unwrap();
-        told
+        let mut reported = String::new();
+        stream.read_to_string(&mut reported).unwrap();
+        reported
     });
     for line in
         ["nat_requests_total 2", "nat_holes_opened_total 2", "nat_holes_closed_total 1", "nat_failed_total 0"]
     {
-        assert!(told.contains(line), "{line} in\n{told}");
+        assert!(reported.contains(line), "{line} in\n{reported}");
     }
 }
 
@@ -134,13 +137,13 @@ fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
     }
     let lab = Lab::new();
     lab.rules(&translation("port-restricted"));
-    let file = lab.folder.join("nat.toml").display().to_string();
+    let file = lab.directory.join("nat.toml").display().to_string();
     let write = |more: &str| {
         std::fs::write(&file, format!("inside = \"lan\"\noutside = \"wan\"\n{more}")).unwrap();
     };
     write("");
     let _server = lab.serve(&[]);
-    let mut nat = Running::start(&lab.router, &["nat", "--config", &file]);
+    let mut nat = RunningProgram::start(&lab.router, &["nat", "--config", &file]);
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
     let before = lab.router_state();
     for (slip, wanted) in [
@@ -150,8 +153,8 @@ fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
     ] {
         write(slip);
         nat.signal("HUP");
-        let said = nat.says();
-        assert!(said.contains(wanted) && said.contains("everything stays as it was"), "{said}");
+        let reported = nat.says();
+        assert!(reported.contains(wanted) && reported.contains("everything stays as it was"), "{reported}");
         assert_eq!(lab.router_state(), before);
     }
     write("by-id = true\nports = \"62000-62010\"\n");
@@ -187,7 +190,7 @@ fn invalid_settings_are_one_sentence() {
         (&["--inside", "lan", "--outside", "wan", "--ports", "1-99"], "--ports"),
         (&["--inside", "lan", "--outside", "wan", "--address", "fe80::1"], "is not an IPv4 address"),
     ] {
-        let said = refusal(&lab, flags);
-        assert!(said.contains(wanted) && said.lines().count() == 1, "{said}");
+        let reported = refusal(&lab, flags);
+        assert!(reported.contains(wanted) && reported.lines().count() == 1, "{reported}");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::lab::{Lab, ROUTER, Running, SERVER, SERVER6, granted, inside, sh};
+use crate::lab::{Lab, ROUTER, RunningProgram, SERVER, SERVER6, granted, inside, sh};
 use crate::translation;
 
 /// A DHTTP request for `/`, as the specification has it.
@@ -85,7 +85,7 @@ fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
     sh(&lab.world, "ip route add 10.0.0.0/24 via 11.0.100.1");
     let pages = [internal_server(&lab, "10.0.0.2"), internal_server(&lab, "2600:db8:2::2")];
     let flags = ["cache", "--intercept", "80", "--inside", "lan", "--listen", "[::]:3129", "--reach-private"];
-    let cache = Running::start(&lab.router, &flags);
+    let cache = RunningProgram::start(&lab.router, &flags);
     assert!(cache.first.contains("of lan to UDP 80"), "{}", cache.first);
     assert_eq!(send_from_world(&lab, "11.0.100.2", "10.0.0.2:80".to_owned(), 10), 0);
     assert_eq!(send_from_world(&lab, "2600:db8:1::2", "[2600:db8:2::2]:80".to_owned(), 10), 0);
@@ -96,7 +96,7 @@ fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
     for (server, listen) in [(SERVER, SERVER), (SERVER6, SERVER6)] {
         let _server = lab.serve_at(listen, &[]);
         let got = lab.get_at(server, "small", &["--caches", "any"]);
-        assert!(got.body == b"small" && got.said.contains(":3129: response"), "{}", got.said);
+        assert!(got.body == b"small" && got.printed.contains(":3129: response"), "{}", got.printed);
     }
 }
 

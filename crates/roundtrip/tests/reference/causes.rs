@@ -1,7 +1,7 @@
 //! Causes of stalls, with the texts that `roundtrip diagnose` prints.
 
 use diagnose::Cause;
-use diagnose::cause::{About, Describe, Fix, Who};
+use diagnose::cause::{CauseInfo, Describe, Fix, Party};
 
 use super::{cell, table};
 
@@ -19,7 +19,7 @@ pub fn page() -> String {
 }
 
 fn summary(cause: Cause) -> Vec<String> {
-    let About { what, fixes: _, is_fault, least } = cause.about();
+    let CauseInfo { what, fixes: _, is_fault, least } = cause.about();
     let kind = match (cause.is_failure(), is_fault) {
         (true, _) => "failure",
         (false, true) => "fault",
@@ -35,14 +35,14 @@ fn remedies(cause: Cause) -> Option<String> {
     (!fixes.is_empty()).then(|| format!("\n### {}\n\n{lines}", cause.name()))
 }
 
-const fn party(who: Who) -> &'static str {
+const fn party(who: Party) -> &'static str {
     match who {
-        Who::SendingApplication => "sending application",
-        Who::ReceivingApplication => "receiving application",
-        Who::SendingKernel => "sending kernel",
-        Who::ReceivingKernel => "receiving kernel",
-        Who::ClientApplication => "client application",
-        Who::ServerApplication => "server application",
-        Who::Network => "network",
+        Party::SendingApplication => "sending application",
+        Party::ReceivingApplication => "receiving application",
+        Party::SendingKernel => "sending kernel",
+        Party::ReceivingKernel => "receiving kernel",
+        Party::ClientApplication => "client application",
+        Party::ServerApplication => "server application",
+        Party::Network => "network",
     }
 }

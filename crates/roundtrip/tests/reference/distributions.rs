@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use workload::set::{Set, SetName};
+use workload::set::{DistributionSet, SetName};
 
 use super::{cell, root, table};
 
@@ -30,9 +30,17 @@ pub fn page() -> String {
 }
 
 fn column(name: SetName) -> [(&'static str, String); 10] {
-    let Set { documents, embedded, popularity, objects, active_off, inactive_off, session, depth } =
-        name.set();
-    let law = |law: workload::law::Law| cell(&law.to_string());
+    let DistributionSet {
+        documents,
+        embedded,
+        popularity,
+        objects,
+        active_off,
+        inactive_off,
+        session,
+        depth,
+    } = name.set();
+    let law = |law: workload::distribution::Distribution| cell(&law.to_string());
     let or = |text: Option<String>, absent: &str| text.unwrap_or_else(|| absent.to_owned());
     [
         ("sizes of documents", law(documents.sizes)),

@@ -89,8 +89,8 @@ fn sources() -> Vec<String> {
     sources
 }
 
-fn collect(folder: &Path, sources: &mut Vec<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
+fn collect(directory: &Path, sources: &mut Vec<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             collect(&path, sources);
@@ -127,18 +127,20 @@ fn serialised(source: &str) -> Vec<Vec<Vec<String>>> {
 /// Serialised fields in the body of a struct, with their types and doc comments.
 fn fields(body: &[&str]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    let (mut meaning, mut is_skipped) = (String::new(), false);
+    let (mut meaning, mut is_skipped, mut renamed) = (String::new(), false, None);
     for line in body.iter().take_while(|line| **line != "}").map(|line| line.trim()) {
         if let Some(comment) = line.strip_prefix("///") {
             meaning += comment;
         } else if line.starts_with("#[") {
             is_skipped |= line == "#[serde(skip)]" || line == "#[serde(flatten)]";
+            let name = line.strip_prefix("#[serde(rename = \"").and_then(|name| name.strip_suffix("\")]"));
+            renamed = name.or(renamed);
         } else if let Some((field, kind)) = line.trim_end_matches(',').split_once(": ") {
-            let field = field.rsplit(' ').next().unwrap_or(field);
+            let field = renamed.or(field.rsplit(' ').next()).unwrap_or(field);
             if !is_skipped {
                 rows.push(vec![format!("`{field}`"), json_type(kind), cell(&meaning)]);
             }
-            (meaning, is_skipped) = (String::new(), false);
+            (meaning, is_skipped, renamed) = (String::new(), false, None);
         }
     }
     rows

@@ -47,10 +47,10 @@ fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 
 #[test]
 fn every_reference_page_equals_the_definitions() {
-    let folder = root().join("docs/reference");
+    let directory = root().join("docs/reference");
     let mut differences = Vec::new();
     for (name, page) in pages() {
-        let path = folder.join(name);
+        let path = directory.join(name);
         let before = fs::read_to_string(&path).unwrap_or_default();
         if before == page {
             continue;

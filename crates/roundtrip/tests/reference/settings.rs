@@ -15,7 +15,8 @@ pub fn page() -> String {
                     meaning of its [flag](flags.md); flags override files. An unknown key is an error that names its \
                     line.\n"
         .to_owned();
-    let keys: [(&str, fn(&Command) -> Keys); 4] = [
+    type KeysOf = fn(&Command) -> Keys;
+    let keys: [(&str, KeysOf); 4] = [
         ("serve", keys_of::<Serve>),
         ("gateway", keys_of::<Gateway>),
         ("cache", keys_of::<Cache>),

@@ -9,10 +9,10 @@ use crate::tree;
 fn every_link_in_a_document_has_a_target() {
     let mut complaints = Vec::new();
     for document in tree::files("", &[".md"]) {
-        let folder = Path::new(&document).parent().unwrap_or(Path::new("")).to_owned();
+        let directory = Path::new(&document).parent().unwrap_or(Path::new("")).to_owned();
         for target in links(&tree::text(&document)) {
             let (path, anchor) = target.split_once('#').unwrap_or((&target, ""));
-            let place = if path.is_empty() { Path::new(&document).to_owned() } else { folder.join(path) };
+            let place = if path.is_empty() { Path::new(&document).to_owned() } else { directory.join(path) };
             if !tree::root().join(&place).exists() {
                 complaints.push(format!("{document}: {target}"));
             } else if !anchor.is_empty() && !headings(&tree::text(&place.to_string_lossy())).contains(anchor)
@@ -57,8 +57,8 @@ fn headings(text: &str) -> BTreeSet<String> {
         .filter(|line| line.starts_with('#'))
         .map(|line| {
             let title = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
-            kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+            let retained = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+            retained.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
         })
         .collect()
 }

@@ -10,9 +10,9 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// Every file below `folder` (relative to the root) with one of these extensions, as paths relative to the root.
-pub(crate) fn files(folder: &str, endings: &[&str]) -> Vec<String> {
+pub(crate) fn files(directory: &str, endings: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
-    walk(&root().join(folder), &mut |path| {
+    walk(&root().join(directory), &mut |path| {
         let relative = path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
         if endings.iter().any(|ending| relative.ends_with(ending)) {
             found.push(relative);
@@ -33,8 +33,8 @@ pub(crate) fn expect_none(rule: &str, complaints: &[String]) {
     assert!(complaints.is_empty(), "{rule}\n  {}\n", complaints.join("\n  "));
 }
 
-fn walk(folder: &Path, found: &mut dyn FnMut(&Path)) {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+fn walk(directory: &Path, found: &mut dyn FnMut(&Path)) {
+    let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     for entry in entries {
         let path = entry.expect("a readable entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use quantity::ValueError;
-use quantity::names::Unknown;
+use quantity::names::UnknownName;
 use toml::Spanned;
 use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
@@ -12,10 +12,10 @@ use super::{FileError, Problem, tables};
 use crate::spec::{Key, Spec};
 
 /// Result with the problem, and its bytes in the text.
-pub(super) type Found<T> = Result<T, (Range<usize>, Problem)>;
+pub(super) type ReadResult<T> = Result<T, (Range<usize>, Problem)>;
 
 /// Maximum size of a file, in bytes.
-const LARGEST: usize = 1 << 20;
+const MAX_FILE_BYTES: usize = 1 << 20;
 
 impl Spec {
     /// Parses `text`, the content of `file`.
@@ -32,8 +32,8 @@ impl Spec {
     }
 }
 
-fn read(text: &str) -> Found<Spec> {
-    if text.len() > LARGEST {
+fn read(text: &str) -> ReadResult<Spec> {
+    if text.len() > MAX_FILE_BYTES {
         return Err((0..0, Problem::TooLarge));
     }
     let table = DeTable::parse(text).map_err(|error| {
@@ -71,7 +71,7 @@ fn each<'a, 'i>(key: Key, value: &'a Spanned<DeValue<'i>>) -> Vec<&'a Spanned<De
     }
 }
 
-pub(super) fn unknown_key(name: &Spanned<DeString<'_>>, unknown: Unknown) -> (Range<usize>, Problem) {
+pub(super) fn unknown_key(name: &Spanned<DeString<'_>>, unknown: UnknownName) -> (Range<usize>, Problem) {
     (name.span(), Problem::UnknownKey(unknown))
 }
 
@@ -81,7 +81,7 @@ pub(super) fn scalar<T>(
     example: impl Into<String>,
     value: &Spanned<DeValue<'_>>,
     read: impl FnOnce(&str) -> Result<T, ValueError>,
-) -> Found<T> {
+) -> ReadResult<T> {
     let found = match value.get_ref() {
         DeValue::String(text) => Ok(text.clone()),
         DeValue::Integer(integer) => Ok(decimal(integer)),

@@ -3,34 +3,34 @@
 use std::ops::Range;
 
 use quantity::ValueError;
-use quantity::names::{self, Unknown};
+use quantity::names::{self, UnknownName};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Problem;
-use super::read::{Found, in_order, scalar, unknown_key};
+use super::read::{ReadResult, in_order, scalar, unknown_key};
 use crate::network::Changes;
 use crate::spec::key::PathKey;
 use crate::spec::{PlanError, Spec};
 use crate::{Network, Page};
 
 /// Adds the network that `table` describes.
-pub(super) fn network(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> Found<()> {
-    let mut said = Said::default();
+pub(super) fn network(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> ReadResult<()> {
+    let mut reported = NetworkTable::default();
     for (key, value) in in_order(table) {
         let known = NetworkKey::named(key.get_ref()).map_err(|unknown| unknown_key(key, unknown))?;
         match known {
-            NetworkKey::Name => said.name = Some(name(value, |name| !name.contains('+'))?),
+            NetworkKey::Name => reported.name = Some(name(value, |name| !name.contains('+'))?),
             NetworkKey::Like => {
                 let example = "like = \"fast-internet\"";
-                said.like = Some(scalar("like", example, value, |text| Ok(Network::named(text)?))?);
+                reported.like = Some(scalar("like", example, value, |text| Ok(Network::named(text)?))?);
             }
             NetworkKey::Path(key) => {
-                scalar(key.name(), key.example(), value, |text| said.changes.set(key, text))?;
+                scalar(key.name(), key.example(), value, |text| reported.changes.set(key, text))?;
             }
         }
     }
-    let network = said.network().map_err(|problem| (span.clone(), problem))?;
+    let network = reported.network().map_err(|problem| (span.clone(), problem))?;
     network.check().map_err(|error| (span.clone(), Problem::Network(error)))?;
     if spec.networks.iter().any(|other| other.name == network.name) {
         return Err((span, Problem::NameTaken(network.name)));
@@ -41,13 +41,13 @@ pub(super) fn network(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) 
 
 /// Contents of a network's table.
 #[derive(Default)]
-struct Said {
+struct NetworkTable {
     name: Option<String>,
     like: Option<Network>,
     changes: Changes,
 }
 
-impl Said {
+impl NetworkTable {
     fn network(self) -> Result<Network, Problem> {
         let Self { name, like, changes } = self;
         if let Some(name) = name.as_ref().filter(|name| Network::named(name).is_ok()) {
@@ -75,7 +75,7 @@ enum NetworkKey {
 }
 
 impl NetworkKey {
-    fn named(name: &str) -> Result<Self, Unknown> {
+    fn named(name: &str) -> Result<Self, UnknownName> {
         let own = [Self::Name, Self::Like].into_iter();
         let all: Vec<Self> = own.chain(PathKey::ALL.map(Self::Path)).collect();
         names::find("key of a network", name, &all, Self::name)
@@ -91,7 +91,7 @@ impl NetworkKey {
 }
 
 /// Adds the page that `table` describes.
-pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> Found<()> {
+pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> ReadResult<()> {
     let mut given: Option<String> = None;
     let mut page: Option<Page> = None;
     for (key, value) in in_order(table) {
@@ -124,7 +124,7 @@ fn sizes(text: &str) -> Result<Page, ValueError> {
 }
 
 /// A printable name. (`+` in a network's name marks a change.)
-fn name(value: &Spanned<DeValue<'_>>, is_allowed: fn(&str) -> bool) -> Found<String> {
+fn name(value: &Spanned<DeValue<'_>>, is_allowed: fn(&str) -> bool) -> ReadResult<String> {
     let name = scalar("name", "name = \"my-own\"", value, |text| Ok(text.to_owned()))?;
     let is_name = (1..=200).contains(&name.chars().count()) && !name.contains(char::is_control);
     if is_name && is_allowed(&name) { Ok(name) } else { Err((value.span(), Problem::Name(name))) }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use quantity::print;
 
 use crate::network::changes::{Changes, DirectionChanges};
-use crate::spec::key::{DirectionKey, PathKey, Way};
+use crate::spec::key::{DirectionKey, PathDirection, PathKey};
 use crate::{Network, Page, Spec};
 
 impl Spec {
@@ -44,7 +44,7 @@ impl Spec {
         lines.one("parallel", parallel.map(|parallel| parallel.to_string()));
         lines.one("connection", connection.map(|connection| quoted(connection.name())));
         lines.one("processing", processing.map(|processing| quoted(&processing.to_string())));
-        for (key, value) in programs.said() {
+        for (key, value) in programs.reported() {
             lines.one(key.name(), Some(quoted(&value)));
         }
         lines.one("sharing", sharing.map(|sharing| quoted(sharing.name())));
@@ -127,7 +127,7 @@ fn changes(changes: &Changes) -> Vec<(PathKey, String)> {
         (PathKey::Mtu, mtu.map(|mtu| mtu.get().to_string())),
         (PathKey::Modem, modem.map(print::modem)),
     ];
-    let packets = [(Way::Both, both), (Way::Up, up), (Way::Down, down)];
+    let packets = [(PathDirection::Both, both), (PathDirection::Up, up), (PathDirection::Down, down)];
     let packets = packets.into_iter().flat_map(|(way, changes)| {
         direction(changes).map(|(key, value)| (PathKey::Packets(way, key), value))
     });

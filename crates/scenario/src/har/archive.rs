@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::entry::Entry;
-use super::left_out::Odd;
-use super::{ENTRIES_MOST, HarError};
+use super::left_out::UnparsedEntries;
+use super::{HarError, MAX_ENTRIES};
 
 /// Whether bodies are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,17 +26,17 @@ pub(super) struct Archive {
     /// Id of the first page.
     pub(super) first_page: Option<String>,
     pub(super) entries: Vec<Entry>,
-    pub(super) odd: Odd,
+    pub(super) odd: UnparsedEntries,
 }
 
 pub(super) fn read(from: impl Read, bodies: Bodies) -> Result<Archive, HarError> {
     let malformed = |error: String| HarError::Malformed(error.replace(char::is_control, "?"));
     let from = without_mark(from).map_err(|error| malformed(error.to_string()))?;
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(from));
-    let found = Named { name: "log", inner: Log(bodies) }.deserialize(&mut json);
+    let found = NamedMember { name: "log", inner: Log(bodies) }.deserialize(&mut json);
     found.and_then(|archive| json.end().map(|()| archive)).map_err(|error| {
         let error = error.to_string();
-        if error.contains(TOO_MANY) { HarError::TooMany { most: ENTRIES_MOST } } else { malformed(error) }
+        if error.contains(TOO_MANY) { HarError::TooMany { most: MAX_ENTRIES } } else { malformed(error) }
     })
 }
 
@@ -54,19 +54,19 @@ const MARK: &[u8] = "\u{feff}".as_bytes();
 const TOO_MANY: &str = "too many entries";
 
 /// The value of one name in an object; the last one if it is repeated.
-struct Named<S> {
+struct NamedMember<S> {
     name: &'static str,
     inner: S,
 }
 
-impl<'de, S: DeserializeSeed<'de> + Copy> DeserializeSeed<'de> for Named<S> {
+impl<'de, S: DeserializeSeed<'de> + Copy> DeserializeSeed<'de> for NamedMember<S> {
     type Value = S::Value;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for Named<S> {
+impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for NamedMember<S> {
     type Value = S::Value;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an object with a {}", self.name)
@@ -132,7 +132,7 @@ impl<'de> Visitor<'de> for Entries {
         let mut archive = Archive::default();
         while let Some(json) = list.next_element::<Box<RawValue>>()? {
             let number = archive.entries.len() + archive.odd.count + 1;
-            if number > ENTRIES_MOST {
+            if number > MAX_ENTRIES {
                 return Err(serde::de::Error::custom(TOO_MANY));
             }
             let entry = match self.0 {
@@ -148,7 +148,7 @@ impl<'de> Visitor<'de> for Entries {
     }
 }
 
-impl Odd {
+impl UnparsedEntries {
     fn add(&mut self, number: usize, error: &serde_json::Error) {
         self.count += 1;
         if self.count == 1 {

@@ -94,8 +94,8 @@ pub(super) fn address(url: &str) -> Option<(&str, String)> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let is_folder = path.is_empty() || path.ends_with('/');
-    Some((host, format!("{path}{}", if is_folder { "index.html" } else { "" })))
+    let is_directory = path.is_empty() || path.ends_with('/');
+    Some((host, format!("{path}{}", if is_directory { "index.html" } else { "" })))
 }
 
 #[derive(Deserialize)]

@@ -28,14 +28,14 @@ pub struct LeftOut {
     /// Responses without a body.
     pub empty: usize,
     /// Invalid entries.
-    pub odd: Odd,
+    pub odd: UnparsedEntries,
     /// Size on the wire of all their bodies.
     pub bytes: u64,
 }
 
 /// Entries that cannot be parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Odd {
+pub struct UnparsedEntries {
     /// Their number.
     pub count: usize,
     /// The first of them, and what is wrong with it.

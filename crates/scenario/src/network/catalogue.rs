@@ -1,21 +1,21 @@
-//! Named networks: the thirteen of `papers/heidemann-model#table-2`, and today's ([`super::today`]).
+//! Named networks: the thirteen of `papers/heidemann-model#table-2`, and today's ([`super::modern`]).
 //!
 //! The printed bandwidths are rounded. These are the exact ones that reproduce the papers' tables as
 //! printed; Mb is 2^20 bits and kB is 1024 bytes there.
 
-use quantity::names::{Listing, Unknown};
+use quantity::names::{Listing, UnknownName};
 use wire::{Bytes, Duration, Rate};
 
-use super::{Network, today};
+use super::{Network, modern};
 
 impl Network {
     /// The network of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name, with the nearest and all the others.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name, with the nearest and all the others.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         let find = || Self::all().into_iter().find(|network| network.name == name);
-        find().ok_or_else(|| Unknown::new("network", name, Self::listings().map(|listing| listing.name)))
+        find().ok_or_else(|| UnknownName::new("network", name, Self::listings().map(|listing| listing.name)))
     }
 
     /// The ten networks of the papers' tables III, IV and VI, in their order; `--network all`.
@@ -25,7 +25,7 @@ impl Network {
 
     /// Every named network: the ten, the three that the model was compared with in Table VIII, then today's.
     pub fn all() -> Vec<Self> {
-        let today = today::CATALOGUE.iter().map(today::Today::network);
+        let today = modern::CATALOGUE.iter().map(modern::ModernNetwork::network);
         CATALOGUE.iter().map(Entry::network).chain(today).collect()
     }
 
@@ -36,7 +36,7 @@ impl Network {
 
     /// Descriptions of the names, in the order of [`Network::all`].
     pub fn listings() -> impl Iterator<Item = Listing> {
-        let today = today::CATALOGUE.iter().map(|today| today.listing);
+        let today = modern::CATALOGUE.iter().map(|today| today.listing);
         CATALOGUE.iter().map(|entry| entry.listing).chain(today)
     }
 }

@@ -8,7 +8,7 @@ use wire::link::{Jitter, Loss, QueueLimit, Reordering};
 use wire::{Bytes, Duration, Probability, Rate, modem};
 
 use super::{Direction, HEADERS, Network};
-use crate::spec::key::{DirectionKey, PathKey, Way};
+use crate::spec::key::{DirectionKey, PathDirection, PathKey};
 
 /// Changes to a path; `None` leaves a value unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,14 +55,14 @@ const SHOWN_OF_A_VALUE: usize = 40;
 
 /// The two required values of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needed {
+pub enum RequiredValue {
     /// The round trip.
     Rtt,
     /// The rate.
     Rate,
 }
 
-impl Needed {
+impl RequiredValue {
     /// Both values.
     pub const ALL: [Self; 2] = [Self::Rtt, Self::Rate];
 
@@ -99,12 +99,12 @@ impl Changes {
     }
 
     /// Required values that are missing for a custom path.
-    pub fn missing(&self) -> Vec<Needed> {
-        let is_missing = |needed: &Needed| match needed {
-            Needed::Rtt => self.rtt.is_none(),
-            Needed::Rate => self.rate.is_none(),
+    pub fn missing(&self) -> Vec<RequiredValue> {
+        let is_missing = |needed: &RequiredValue| match needed {
+            RequiredValue::Rtt => self.rtt.is_none(),
+            RequiredValue::Rate => self.rate.is_none(),
         };
-        Needed::ALL.into_iter().filter(is_missing).collect()
+        RequiredValue::ALL.into_iter().filter(is_missing).collect()
     }
 
     /// A custom path with these values; `None` without round trip or rate. Its segments fill its packets.
@@ -197,9 +197,11 @@ impl Network {
         let (up, down) = (up.differences(&other.up), down.differences(&other.down));
         let way = |way| move |(key, value)| (PathKey::Packets(way, key), value);
         if up == down {
-            return path.chain(up.into_iter().map(way(Way::Both))).collect();
+            return path.chain(up.into_iter().map(way(PathDirection::Both))).collect();
         }
-        path.chain(up.into_iter().map(way(Way::Up))).chain(down.into_iter().map(way(Way::Down))).collect()
+        path.chain(up.into_iter().map(way(PathDirection::Up)))
+            .chain(down.into_iter().map(way(PathDirection::Down)))
+            .collect()
     }
 }
 
@@ -224,7 +226,7 @@ mod tests {
     #[test]
     fn custom_path_needs_round_trip_and_rate() {
         let changes = Changes { rtt: Some(Duration::from_millis(89)), ..Changes::default() };
-        assert_eq!(changes.missing(), [Needed::Rate]);
+        assert_eq!(changes.missing(), [RequiredValue::Rate]);
         assert_eq!(changes.network("custom"), None);
         let modem = Network::named("modem").unwrap();
         let whole = Changes { rate: Some(modem.rate), ..changes };

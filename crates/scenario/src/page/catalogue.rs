@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use quantity::names::{Listing, Unknown};
+use quantity::names::{Listing, UnknownName};
 use wire::{Bytes, Seed};
 
 use super::contents::file;
@@ -14,13 +14,13 @@ impl Page {
     /// The page of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name, with the nearest and all the others.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name, with the nearest and all the others.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         CATALOGUE
             .iter()
             .find(|entry| entry.listing.name == name)
             .map(Entry::page)
-            .ok_or_else(|| Unknown::new("page", name, CATALOGUE.iter().map(|entry| entry.listing.name)))
+            .ok_or_else(|| UnknownName::new("page", name, CATALOGUE.iter().map(|entry| entry.listing.name)))
     }
 
     /// The six workloads of the papers' tables III, IV and VI, in their order; `--page all`.
@@ -41,11 +41,11 @@ impl Page {
 
 struct Entry {
     listing: Listing,
-    what: What,
+    what: PageDefinition,
 }
 
 /// Definition of a page.
-enum What {
+enum PageDefinition {
     /// Objects of these sizes; the first has another after deflate.
     Sizes(&'static [u64], Option<Bytes>),
     /// The files of a site.
@@ -56,14 +56,14 @@ impl Entry {
     fn page(&self) -> Page {
         let name = self.listing.name;
         match self.what {
-            What::Sizes(sizes, deflated) => {
+            PageDefinition::Sizes(sizes, deflated) => {
                 let mut objects: Vec<_> = sizes.iter().map(|size| Object::sized(Bytes::new(*size))).collect();
                 if let Some(document) = objects.first_mut() {
                     document.deflated = deflated;
                 }
                 Page { name: name.to_owned(), objects, contents: None, notes: Vec::new() }
             }
-            What::Made(Site::Microscape) => {
+            PageDefinition::Made(Site::Microscape) => {
                 static MICROSCAPE: LazyLock<Page> = LazyLock::new(|| {
                     let files = Site::Microscape.files(Seed::default());
                     let files = files.into_iter().map(|made| file(&made.path, made.contents)).collect();
@@ -77,7 +77,7 @@ impl Entry {
 
 const fn workload(name: &'static str, description: &'static str, sizes: &'static [u64]) -> Entry {
     let listing = Listing { name, description, source: "papers/heidemann-model#workloads" };
-    Entry { listing, what: What::Sizes(sizes, None) }
+    Entry { listing, what: PageDefinition::Sizes(sizes, None) }
 }
 
 const KB: u64 = 1024;
@@ -99,7 +99,7 @@ const CATALOGUE: [Entry; 8] = [
             description: "the W3C note's page as the model has it: 42 kB and 41 images, 125 kB together",
             source: "papers/heidemann-model#table-8, papers/w3c#microscape",
         },
-        what: What::Sizes(&W3C_PAGE, Some(Bytes::new(11 * KB))),
+        what: PageDefinition::Sizes(&W3C_PAGE, Some(Bytes::new(11 * KB))),
     },
     Entry {
         listing: Listing {
@@ -107,7 +107,7 @@ const CATALOGUE: [Entry; 8] = [
             description: "the W3C note's page itself: 42 kB and 42 images of 128,287 B together",
             source: "papers/w3c#microscape",
         },
-        what: What::Made(Site::Microscape),
+        what: PageDefinition::Made(Site::Microscape),
     },
 ];
 

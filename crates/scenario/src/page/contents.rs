@@ -58,7 +58,7 @@ pub fn file(place: &str, body: Vec<u8>) -> File {
 
 /// Files that a document references.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct ReferencedFiles {
     /// Existing files, in order: the requested path, and the file's path. A file may have several URLs.
     pub files: Vec<(String, String)>,
     /// Requested paths without a file.
@@ -68,15 +68,15 @@ pub struct Named {
 }
 
 /// Resolves the references of the document at `document` against the files at these paths.
-pub fn named(document: &str, html: &[u8], places: &BTreeSet<String>) -> Named {
+pub fn named(document: &str, html: &[u8], places: &BTreeSet<String>) -> ReferencedFiles {
     let mut discovery = Discovery::new(HOST, &path_of(document));
     let mut known = BTreeSet::from([path_of(document)]);
-    let mut named = Named::default();
+    let mut named = ReferencedFiles::default();
     discovery.take(html, |path| {
         if known.contains(&path) {
             return;
         }
-        if known.len() >= Page::OBJECTS_MOST {
+        if known.len() >= Page::MAX_OBJECTS {
             named.is_cut = true;
             return;
         }
@@ -96,7 +96,7 @@ pub fn named(document: &str, html: &[u8], places: &BTreeSet<String>) -> Named {
 pub fn page(
     name: &str,
     document: File,
-    named: Named,
+    named: ReferencedFiles,
     bodies: &BTreeMap<String, Arc<[u8]>>,
 ) -> Result<Page, PageError> {
     let others = named.files.into_iter().filter_map(|(path, place)| {
@@ -133,7 +133,7 @@ mod tests {
     fn references_beyond_the_maximum_of_a_page_are_ignored() {
         let html: String = (0..12_000).map(|index| format!("<img src={index}>")).collect();
         let found = named("index.html", html.as_bytes(), &BTreeSet::new());
-        assert_eq!((found.missing.len(), found.is_cut), (Page::OBJECTS_MOST - 1, true));
+        assert_eq!((found.missing.len(), found.is_cut), (Page::MAX_OBJECTS - 1, true));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::page::{Object, Page};
 /// The page with this name or these sizes.
 ///
 /// # Errors
-/// An unknown name, with the nearest one; invalid sizes; more than [`Page::OBJECTS_MOST`] of them.
+/// An unknown name, with the nearest one; invalid sizes; more than [`Page::MAX_OBJECTS`] of them.
 pub fn page(text: &str) -> Result<Page, ValueError> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return if text.contains(['/', '\\', '.']) {
@@ -24,7 +24,7 @@ pub fn page(text: &str) -> Result<Page, ValueError> {
         return Err(not_a_page());
     }
     let objects: Vec<Object> =
-        text.split('+').take(Page::OBJECTS_MOST + 1).map(object).collect::<Result<_, _>>()?;
+        text.split('+').take(Page::MAX_OBJECTS + 1).map(object).collect::<Result<_, _>>()?;
     let unnamed = Page { name: String::new(), objects, contents: None, notes: Vec::new() };
     Page::new(&name(text, &unnamed), unnamed.objects).map_err(|_| not_a_page())
 }
@@ -41,8 +41,8 @@ fn object(text: &str) -> Result<Object, ValueError> {
 
 /// The sizes as given, unless they would fill a table's column or disturb its layout.
 fn name(text: &str, page: &Page) -> String {
-    const LONGEST: usize = 40;
-    if text.len() <= LONGEST && !text.contains(char::is_control) {
+    const MAX_NAME_CHARS: usize = 40;
+    if text.len() <= MAX_NAME_CHARS && !text.contains(char::is_control) {
         text.to_owned()
     } else {
         format!("{}-objects-{}", page.objects.len(), page.size().get())

@@ -7,18 +7,18 @@ use std::fmt;
 use http1::content::Coding;
 
 use quantity::ValueError;
-use quantity::names::Unknown;
+use quantity::names::UnknownName;
 
 /// Content codings, without repetition, in the client's order; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codings {
-    said: [Option<Coding>; 4],
+    listed: [Option<Coding>; 4],
 }
 
 impl Codings {
     /// In the client's order.
     pub fn iter(&self) -> impl Iterator<Item = Coding> {
-        self.said.into_iter().flatten()
+        self.listed.into_iter().flatten()
     }
 
     /// Parses `gzip+br`; repetitions are dropped.
@@ -26,15 +26,15 @@ impl Codings {
     /// # Errors
     /// An unknown coding.
     pub(super) fn read(text: &str) -> Result<Self, ValueError> {
-        let mut codings = Self { said: [None; 4] };
+        let mut codings = Self { listed: [None; 4] };
         for name in text.split('+').map(str::trim) {
             let coding = Coding::named(name.as_bytes()).filter(|coding| *coding != Coding::Identity);
             let coding = coding.ok_or_else(|| {
                 let all = Coding::ALL.into_iter().filter(|coding| *coding != Coding::Identity);
-                Unknown::new("coding", name, all.map(Coding::name))
+                UnknownName::new("coding", name, all.map(Coding::name))
             })?;
-            let is_new = codings.iter().all(|said| said != coding);
-            if let Some(place) = codings.said.iter_mut().find(|place| place.is_none() && is_new) {
+            let is_new = codings.iter().all(|listed| listed != coding);
+            if let Some(place) = codings.listed.iter_mut().find(|place| place.is_none() && is_new) {
                 *place = Some(coding);
             }
         }

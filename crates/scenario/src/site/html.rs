@@ -53,9 +53,9 @@ fn item(image: &Image<'_>, prose: &mut Prose) -> String {
 }
 
 fn link(prose: &mut Prose) -> String {
-    let (folder, file, text) = (prose.word(), prose.word(), prose.words(3));
+    let (directory, file, text) = (prose.word(), prose.word(), prose.words(3));
     let (number, sentence) = (prose.random.up_to(999), prose.words(6));
-    format!("<a href=\"/{folder}/{file}{number}.htm\">{text}</a> {sentence}.<br>\n")
+    format!("<a href=\"/{directory}/{file}{number}.htm\">{text}</a> {sentence}.<br>\n")
 }
 
 /// Random words.

@@ -95,7 +95,7 @@ impl Defaults {
     }
 }
 
-fn named<T>(found: Result<T, quantity::names::Unknown>) -> T {
+fn named<T>(found: Result<T, quantity::names::UnknownName>) -> T {
     found.expect("the defaults are in the catalogues, which a test proves")
 }
 

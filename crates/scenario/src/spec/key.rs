@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use quantity::names::{self, Unknown};
+use quantity::names::{self, UnknownName};
 use quantity::{ValueError, path};
 use tcp::stack::Acks;
 use tcp::stack::packets::Sharing;
@@ -71,12 +71,12 @@ pub enum PathKey {
     /// A modem that compresses.
     Modem,
     /// Impairment of packets.
-    Packets(Way, DirectionKey),
+    Packets(PathDirection, DirectionKey),
 }
 
 /// Direction of packets: both, towards the server, towards the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum PathDirection {
     /// Both directions.
     Both,
     /// Towards the server; overrides both.
@@ -139,8 +139,8 @@ impl Key {
     /// The key of that name, without dashes.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name, with the nearest and all the others.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name, with the nearest and all the others.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("key", name, &Self::ALL, Self::name)
     }
 
@@ -234,7 +234,10 @@ impl PathKey {
                 own[at]
             } else {
                 let at = at - own.len();
-                Self::Packets([Way::Both, Way::Up, Way::Down][at / kinds.len()], kinds[at % kinds.len()])
+                Self::Packets(
+                    [PathDirection::Both, PathDirection::Up, PathDirection::Down][at / kinds.len()],
+                    kinds[at % kinds.len()],
+                )
             };
             at += 1;
         }
@@ -279,7 +282,7 @@ impl DirectionKey {
     pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Jitter, Self::Reordering, Self::Duplication];
 
     /// Name in a file.
-    pub const fn name(self, way: Way) -> &'static str {
+    pub const fn name(self, way: PathDirection) -> &'static str {
         let [both, up, down] = match self {
             Self::Queue => ["queue", "queue-up", "queue-down"],
             Self::Loss => ["loss", "loss-up", "loss-down"],
@@ -288,9 +291,9 @@ impl DirectionKey {
             Self::Duplication => ["duplication", "duplication-up", "duplication-down"],
         };
         match way {
-            Way::Both => both,
-            Way::Up => up,
-            Way::Down => down,
+            PathDirection::Both => both,
+            PathDirection::Up => up,
+            PathDirection::Down => down,
         }
     }
 }
@@ -345,9 +348,9 @@ impl Changes {
             PathKey::Mss => self.mss = Some(quantity::mss(text)?),
             PathKey::Mtu => self.mtu = Some(quantity::mtu(text)?),
             PathKey::Modem => self.modem = Some(path::modem(text)?),
-            PathKey::Packets(Way::Both, key) => self.both.set(key, text)?,
-            PathKey::Packets(Way::Up, key) => self.up.set(key, text)?,
-            PathKey::Packets(Way::Down, key) => self.down.set(key, text)?,
+            PathKey::Packets(PathDirection::Both, key) => self.both.set(key, text)?,
+            PathKey::Packets(PathDirection::Up, key) => self.up.set(key, text)?,
+            PathKey::Packets(PathDirection::Down, key) => self.down.set(key, text)?,
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tcp::stack::Acks;
 
-use crate::network::changes::Needed;
+use crate::network::changes::RequiredValue;
 use crate::network::{Changes, Network, NetworkError};
 use crate::page::PageError;
 use crate::{Client, Defaults, Engine, Protocol, Requests, Scenario, Server, Spec, Stack};
@@ -42,11 +42,11 @@ impl Spec {
         let stacks_of_all: usize = networks.iter().map(|network| stacks(network).len()).sum();
         let per_page = stacks_of_all.saturating_mul(protocols.len());
         let count = per_page.saturating_mul(pages.len());
-        if count > SCENARIOS_MOST {
+        if count > MAX_SCENARIOS {
             return Err(PlanError::TooMany(count));
         }
         let objects = pages.iter().map(|page| page.objects.len()).sum::<usize>().saturating_mul(per_page);
-        if objects > OBJECTS_MOST {
+        if objects > MAX_TOTAL_OBJECTS {
             return Err(PlanError::TooManyObjects(objects));
         }
         let mut scenarios = Vec::with_capacity(count);
@@ -100,7 +100,7 @@ impl Spec {
     fn all_networks(&self, defaults: &[Network]) -> Result<Vec<Network>, PlanError> {
         let per_network = self.rtts.len().max(1).saturating_mul(self.rates.len().max(1));
         let count = self.networks.len().max(1).saturating_mul(per_network);
-        if count > SCENARIOS_MOST {
+        if count > MAX_SCENARIOS {
             return Err(PlanError::TooMany(count));
         }
         let own = self.own_networks();
@@ -142,12 +142,12 @@ fn each<T: Copy>(values: &[T]) -> impl Iterator<Item = Option<T>> {
 }
 
 /// Maximum number of scenarios; catches typing errors.
-const SCENARIOS_MOST: usize = 10_000;
+const MAX_SCENARIOS: usize = 10_000;
 /// Maximum number of objects: each scenario has its own copy of its page, 50 MB in all.
-const OBJECTS_MOST: usize = 2_000_000;
+const MAX_TOTAL_OBJECTS: usize = 2_000_000;
 
-fn or<'a, T>(said: &'a [T], default: &'a [T]) -> &'a [T] {
-    if said.is_empty() { default } else { said }
+fn or<'a, T>(given: &'a [T], default: &'a [T]) -> &'a [T] {
+    if given.is_empty() { default } else { given }
 }
 
 fn check(networks: &[Network], pages: &[crate::Page]) -> Result<(), PlanError> {
@@ -164,7 +164,7 @@ fn check(networks: &[Network], pages: &[crate::Page]) -> Result<(), PlanError> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
     /// Either round trip or rate, and no network that it would change.
-    HalfANetwork(Vec<Needed>),
+    HalfANetwork(Vec<RequiredValue>),
     /// An invalid network.
     Network {
         /// Name of the network.
@@ -201,12 +201,12 @@ impl fmt::Display for PlanError {
             Self::Network { name, error } => write!(f, "network {}: {error}", quantity::names::Quoted(name)),
             Self::Page { name, error } => write!(f, "page {}: {error}", quantity::names::Quoted(name)),
             Self::TooMany(count) => {
-                write!(f, "{count} scenarios are too many; give fewer names, for at most {SCENARIOS_MOST}")
+                write!(f, "{count} scenarios are too many; give fewer names, for at most {MAX_SCENARIOS}")
             }
             Self::TooManyObjects(count) => write!(
                 f,
                 "{count} objects in all scenarios are too many; give smaller pages or fewer names, for at most \
-                 {OBJECTS_MOST}"
+                 {MAX_TOTAL_OBJECTS}"
             ),
         }
     }
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use crate::spec::Key;
 
-    fn said(pieces: &[(&str, &str)]) -> Spec {
+    fn given(pieces: &[(&str, &str)]) -> Spec {
         let mut spec = Spec::default();
         for (key, value) in pieces {
             spec.set(Key::named(key).unwrap(), value).unwrap();
@@ -228,14 +228,14 @@ mod tests {
     }
 
     fn networks(pieces: &[(&str, &str)]) -> Result<Vec<String>, PlanError> {
-        let plan = said(pieces)
+        let plan = given(pieces)
             .plan(&Defaults { protocols: vec![crate::Protocol::Http11], ..Defaults::predict() })?;
         Ok(plan.scenarios.into_iter().map(|scenario| scenario.network.name).collect())
     }
 
     #[test]
     fn scenarios_come_in_the_order_of_their_lists_the_last_fastest() {
-        let all = said(&[
+        let all = given(&[
             ("network", "all"),
             ("page", "all"),
             ("protocol", "all"),
@@ -257,8 +257,8 @@ mod tests {
         let own = [("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")];
         assert_eq!(networks(&own), Ok(vec!["custom".to_owned()]));
         assert_eq!(networks(&own[..2]), Ok(vec!["custom".to_owned()]));
-        assert_eq!(networks(&own[..1]), Err(PlanError::HalfANetwork(vec![Needed::Rate])));
-        assert_eq!(networks(&own[1..2]), Err(PlanError::HalfANetwork(vec![Needed::Rtt])));
+        assert_eq!(networks(&own[..1]), Err(PlanError::HalfANetwork(vec![RequiredValue::Rate])));
+        assert_eq!(networks(&own[1..2]), Err(PlanError::HalfANetwork(vec![RequiredValue::Rtt])));
         assert_eq!(networks(&own[2..]), Ok(vec!["fast-internet".to_owned()]));
         assert_eq!(networks(&[("loss", "1%")]), Ok(vec!["fast-internet+loss=1%".to_owned()]));
         assert_eq!(networks(&[("network", "modem"), ("rtt", "1s")]), Ok(vec!["modem+rtt=1s".to_owned()]));
@@ -273,7 +273,7 @@ mod tests {
         let changed = [("network", "modem"), ("network", "isdn"), ("rtt", "20ms"), ("rtt", "60ms")];
         let expected = ["modem+rtt=20ms", "modem+rtt=60ms", "isdn+rtt=20ms", "isdn+rtt=60ms"];
         assert_eq!(networks(&changed), Ok(expected.map(str::to_owned).into()));
-        let mut many = said(&[("network", "modem")]);
+        let mut many = given(&[("network", "modem")]);
         many.rtts = (0..200).map(wire::Duration::from_millis).collect();
         many.rates = (1..200).filter_map(wire::Rate::from_bits_per_second).collect();
         assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(200 * 199)));
@@ -283,7 +283,7 @@ mod tests {
     fn the_papers_networks_have_the_papers_stack_and_all_others_linux() {
         let stacks = |pieces: &[_]| -> Vec<&str> {
             let protocols = vec![crate::Protocol::Http11];
-            let plan = said(pieces).plan(&Defaults { protocols, ..Defaults::laboratory() }).unwrap();
+            let plan = given(pieces).plan(&Defaults { protocols, ..Defaults::laboratory() }).unwrap();
             plan.scenarios.iter().map(|scenario| scenario.stack.name).collect()
         };
         assert_eq!(stacks(&[]), ["period"]);
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn named_stack_determines_the_acknowledgement_policy() {
         let acks = |pieces: &[_]| {
-            let plan = said(pieces).plan(&Defaults::predict()).unwrap();
+            let plan = given(pieces).plan(&Defaults::predict()).unwrap();
             plan.acks(&plan.scenarios[0])
         };
         assert_eq!(acks(&[]), Some(Acks::EverySegment));
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn several_connections_are_used_concurrently_by_default() {
         let requests =
-            |pieces: &[_]| said(pieces).plan(&Defaults::laboratory()).unwrap().scenarios[0].client.requests;
+            |pieces: &[_]| given(pieces).plan(&Defaults::laboratory()).unwrap().scenarios[0].client.requests;
         assert_eq!(requests(&[]), Requests::Dependent);
         assert_eq!(requests(&[("parallel", "4")]), Requests::Independent);
         assert_eq!(requests(&[("parallel", "4"), ("requests", "dependent")]), Requests::Dependent);
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn browsers_open_six_connections_by_default_and_wait_for_the_document() {
         let client = |pieces: &[_]| {
-            let mut spec = said(pieces);
+            let mut spec = given(pieces);
             spec.set(Key::Protocol, "http11-parallel").unwrap();
             spec.plan(&Defaults::laboratory()).unwrap().scenarios[0].client
         };
@@ -336,14 +336,14 @@ mod tests {
     fn rejects_too_many_scenarios_and_objects() {
         let all = [("network", "all"), ("protocol", "all"), ("stack", "period"), ("stack", "linux")];
         let large = |objects: usize| {
-            let mut spec = said(&all);
+            let mut spec = given(&all);
             spec.set(Key::Page, &vec!["1"; objects].join("+")).unwrap();
             spec.plan(&Defaults::predict()).map(|plan| plan.scenarios.len())
         };
         assert_eq!(large(10_000), Ok(10 * PROTOCOLS * 2));
-        let many = Spec { pages: (1..=56).map(one_object).collect(), ..said(&all) };
+        let many = Spec { pages: (1..=56).map(one_object).collect(), ..given(&all) };
         assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(10 * PROTOCOLS * 2 * 56)));
-        let mut twice = said(&all);
+        let mut twice = given(&all);
         for document in ["1", "2"] {
             twice.set(Key::Page, &[document, &vec!["1"; 9_999].join("+")].join("+")).unwrap();
         }

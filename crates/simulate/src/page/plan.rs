@@ -49,7 +49,7 @@ pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> (Plan, V
         request_size: Some(*request),
         release: serving.release(release),
         begins_at: before.len(),
-        deadline: PATIENCE,
+        deadline: TIMEOUT,
         accepted: serving.accepted.clone(),
         embedded: serving.embedded,
         ..Plan::new(HOST, [before, serving.known()].concat(), shape)
@@ -83,4 +83,4 @@ pub(super) fn name(plan: &mut Plan, contents: Option<&Contents>) {
 }
 
 /// Timeout of a day: virtual time costs nothing, and whatever makes progress at all finishes within a day.
-const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
+const TIMEOUT: Duration = Duration::from_secs(24 * 3_600);

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dhttp_proto::client as dhttp;
-use pageload::robot::{self, Break, ConnectionId, Plan, PlanError, Report, What};
-use pageload::visitor::{self, Counts, Output};
+use pageload::page_loader::{self, Output, TransportCounts};
+use pageload::robot::{self, Break, ConnectionId, PageEvent, Plan, PlanError, Report};
 use tcp::{Failure, Payload};
 use wire::{Duration, Time};
 
@@ -62,9 +62,9 @@ pub struct Browser {
     completed: usize,
     /// Start of the page itself.
     began: Time,
-    steps: VecDeque<Step>,
+    steps: VecDeque<BrowserStep>,
     sockets: BTreeMap<ConnectionId, SocketId>,
-    connections: BTreeMap<SocketId, Line>,
+    connections: BTreeMap<SocketId, BrowserConnection>,
     /// Connections that the server opened.
     accepted: BTreeSet<SocketId>,
     reports: Vec<Report>,
@@ -74,7 +74,7 @@ pub struct Browser {
 
 /// One connection.
 #[derive(Debug)]
-struct Line {
+struct BrowserConnection {
     id: ConnectionId,
     /// Requests that wait until the one before is in the send buffer.
     writes: VecDeque<Vec<u8>>,
@@ -83,7 +83,7 @@ struct Line {
 
 /// Pending steps, in order.
 #[derive(Debug)]
-enum Step {
+enum BrowserStep {
     Work(Duration),
     Open(ConnectionId),
     Write(SocketId),
@@ -102,7 +102,8 @@ impl Browser {
     /// # Errors
     /// The fault of the plan.
     pub fn new(start: Time, plan: Plan, server: Address, config: BrowserConfig) -> Result<Self, PlanError> {
-        let steps = if config.dhttp.is_some() { vec![Step::Bind, Step::Listen] } else { Vec::new() };
+        let steps =
+            if config.dhttp.is_some() { vec![BrowserStep::Bind, BrowserStep::Listen] } else { Vec::new() };
         Ok(Self {
             fetcher: Fetcher::new(start, plan, server, config.dhttp)?,
             server,
@@ -124,7 +125,7 @@ impl Browser {
     }
 
     /// Transport of requests and responses, if by DHTTP.
-    pub fn counts(&self) -> Option<Counts> {
+    pub fn counts(&self) -> Option<TransportCounts> {
         self.fetcher.counts()
     }
 
@@ -136,16 +137,16 @@ impl Browser {
     /// Time at which the last object had arrived, if all have.
     pub fn finished(&self) -> Option<Time> {
         self.reports.iter().find_map(|report| match report.what {
-            What::Finished { failed: 0 } => Some(report.at),
-            What::Finished { failed: 1.. }
-            | What::RequestSent { .. }
-            | What::HeadReceived { .. }
-            | What::ObjectFound { .. }
-            | What::TooManyObjects { .. }
-            | What::FirstBytesReceived { .. }
-            | What::ObjectComplete { .. }
-            | What::ObjectFailed { .. }
-            | What::Fault { .. } => None,
+            PageEvent::Finished { failed: 0 } => Some(report.at),
+            PageEvent::Finished { failed: 1.. }
+            | PageEvent::RequestSent { .. }
+            | PageEvent::HeadReceived { .. }
+            | PageEvent::ObjectFound { .. }
+            | PageEvent::TooManyObjects { .. }
+            | PageEvent::FirstBytesReceived { .. }
+            | PageEvent::ObjectComplete { .. }
+            | PageEvent::ObjectFailed { .. }
+            | PageEvent::Fault { .. } => None,
         })
     }
 
@@ -154,24 +155,24 @@ impl Browser {
             Input::Accepted(socket, ..) => {
                 self.accepted.insert(socket);
                 let server = capture::socket(self.server);
-                self.told(now, dhttp::Input::Accepted(opened(socket), server));
+                self.reported(now, dhttp::Input::Accepted(opened(socket), server));
             }
             Input::Datagram(Datagram { peer, port: _, payload }) => {
-                self.told(now, dhttp::Input::Datagram(capture::socket(peer), &payload));
-                self.steps.push_front(Step::Work(self.config.times.reading(payload.len())));
+                self.reported(now, dhttp::Input::Datagram(capture::socket(peer), &payload));
+                self.steps.push_front(BrowserStep::Work(self.config.times.reading(payload.len())));
             }
             Input::Data(socket, bytes) => {
                 if self.accepted.contains(&socket) {
-                    self.told(now, dhttp::Input::Received(opened(socket), &bytes));
+                    self.reported(now, dhttp::Input::Received(opened(socket), &bytes));
                 } else {
                     self.tell(now, socket, |id| robot::Input::Received(id, &bytes));
                 }
-                self.steps.push_front(Step::Work(self.config.times.reading(bytes.len())));
+                self.steps.push_front(BrowserStep::Work(self.config.times.reading(bytes.len())));
             }
             Input::Connected(socket) => self.tell(now, socket, robot::Input::Connected),
             Input::Finished(socket) | Input::Closed(socket) if self.accepted.remove(&socket) => {
-                self.told(now, dhttp::Input::Ended(opened(socket)));
-                self.steps.push_back(Step::Close(socket));
+                self.reported(now, dhttp::Input::Ended(opened(socket)));
+                self.steps.push_back(BrowserStep::Close(socket));
             }
             Input::Finished(socket) => self.tell(now, socket, robot::Input::EndOfStream),
             Input::Written(socket) => {
@@ -181,7 +182,7 @@ impl Browser {
                 }
             }
             Input::Failed(socket, _) if self.accepted.remove(&socket) => {
-                self.told(now, dhttp::Input::Ended(opened(socket)));
+                self.reported(now, dhttp::Input::Ended(opened(socket)));
             }
             Input::Failed(socket, failure) => {
                 let why = match failure {
@@ -203,37 +204,38 @@ impl Browser {
         input: impl FnOnce(ConnectionId) -> robot::Input<'a>,
     ) {
         if let Some(line) = self.connections.get(&socket) {
-            self.fetcher.handle(now, visitor::Input::Plain(input(line.id)));
+            self.fetcher.handle(now, page_loader::Input::Plain(input(line.id)));
         }
     }
 
     /// Handles an event of DHTTP's channels.
-    fn told(&mut self, now: Time, input: dhttp::Input<'_>) {
-        self.fetcher.handle(now, visitor::Input::Dhttp(input));
+    fn reported(&mut self, now: Time, input: dhttp::Input<'_>) {
+        self.fetcher.handle(now, page_loader::Input::Dhttp(input));
     }
 
     pub(super) fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         loop {
             if let Some(id) = self.opening.take() {
                 self.sockets.insert(id, fresh);
-                self.connections.insert(fresh, Line { id, writes: VecDeque::new(), is_writing: false });
+                self.connections
+                    .insert(fresh, BrowserConnection { id, writes: VecDeque::new(), is_writing: false });
                 return Action::Connect(self.server);
             }
             match self.steps.pop_front() {
-                Some(Step::Work(Duration::ZERO)) => {}
-                Some(Step::Work(time)) => return Action::Work(time),
-                Some(Step::Open(id)) => self.opening = Some(id),
-                Some(Step::Write(socket)) => {
+                Some(BrowserStep::Work(Duration::ZERO)) => {}
+                Some(BrowserStep::Work(time)) => return Action::Work(time),
+                Some(BrowserStep::Open(id)) => self.opening = Some(id),
+                Some(BrowserStep::Write(socket)) => {
                     if let Some(action) = self.write(socket) {
                         return action;
                     }
                 }
-                Some(Step::Close(socket)) => return Action::Close(socket),
-                Some(Step::Abort(socket)) => return Action::Abort(socket),
-                Some(Step::Bind) => return Action::Bind(CLIENT_PORT),
-                Some(Step::Listen) => return Action::Listen(CLIENT_PORT),
-                Some(Step::Send(datagram)) => return Action::Send(datagram),
-                Some(Step::Begin) => {
+                Some(BrowserStep::Close(socket)) => return Action::Close(socket),
+                Some(BrowserStep::Abort(socket)) => return Action::Abort(socket),
+                Some(BrowserStep::Bind) => return Action::Bind(CLIENT_PORT),
+                Some(BrowserStep::Listen) => return Action::Listen(CLIENT_PORT),
+                Some(BrowserStep::Send(datagram)) => return Action::Send(datagram),
+                Some(BrowserStep::Begin) => {
                     self.began = now;
                     return Action::Finish;
                 }
@@ -253,19 +255,20 @@ impl Browser {
             Output::Send(_, bytes) => {
                 let (peer, payload) = (self.server, Payload::from(bytes));
                 let datagram = Datagram { peer, port: CLIENT_PORT, payload };
-                self.steps.extend([Step::Work(self.config.times.request), Step::Send(datagram)]);
+                self.steps
+                    .extend([BrowserStep::Work(self.config.times.request), BrowserStep::Send(datagram)]);
                 return None;
             }
             Output::Dismiss(connection) => {
                 let socket = SocketId(u32::try_from(connection.0).unwrap_or(u32::MAX));
                 self.accepted.remove(&socket);
-                self.steps.push_back(Step::Close(socket));
+                self.steps.push_back(BrowserStep::Close(socket));
                 return None;
             }
         };
         match output {
             robot::Output::Open(id) => {
-                self.steps.extend([Step::Work(self.config.times.connection), Step::Open(id)]);
+                self.steps.extend([BrowserStep::Work(self.config.times.connection), BrowserStep::Open(id)]);
             }
             robot::Output::Send(id, bytes) => {
                 if let Some(socket) = self.sockets.get(&id).copied()
@@ -275,8 +278,12 @@ impl Browser {
                     self.write_next(socket);
                 }
             }
-            robot::Output::Close(id) => self.steps.extend(self.sockets.get(&id).copied().map(Step::Close)),
-            robot::Output::Abort(id) => self.steps.extend(self.sockets.get(&id).copied().map(Step::Abort)),
+            robot::Output::Close(id) => {
+                self.steps.extend(self.sockets.get(&id).copied().map(BrowserStep::Close))
+            }
+            robot::Output::Abort(id) => {
+                self.steps.extend(self.sockets.get(&id).copied().map(BrowserStep::Abort))
+            }
             robot::Output::Report(report) => self.note(report),
             robot::Output::Timeout(until) => return Some(until),
         }
@@ -284,10 +291,10 @@ impl Browser {
     }
 
     fn note(&mut self, report: Report) {
-        if let What::ObjectComplete { .. } = report.what {
+        if let PageEvent::ObjectComplete { .. } = report.what {
             self.completed += 1;
             if self.completed == self.config.warm_up.objects {
-                self.steps.extend([Step::Work(self.config.warm_up.think), Step::Begin]);
+                self.steps.extend([BrowserStep::Work(self.config.warm_up.think), BrowserStep::Begin]);
             }
         }
         self.reports.push(report);
@@ -298,7 +305,7 @@ impl Browser {
         let Some(line) = self.connections.get_mut(&socket) else { return };
         if !line.is_writing && !line.writes.is_empty() {
             line.is_writing = true;
-            self.steps.extend([Step::Work(self.config.times.request), Step::Write(socket)]);
+            self.steps.extend([BrowserStep::Work(self.config.times.request), BrowserStep::Write(socket)]);
         }
     }
 

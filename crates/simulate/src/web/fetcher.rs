@@ -3,8 +3,8 @@
 //! The host is [`super::Browser`], which treats both alike.
 
 use dhttp_proto::ClientConfig;
+use pageload::page_loader::{Input, Output, PageLoader, TransportCounts};
 use pageload::robot::{Plan, PlanError, Robot};
-use pageload::visitor::{Counts, Input, Output, Visitor};
 use wire::{Seed, Time};
 
 use crate::capture;
@@ -25,7 +25,7 @@ pub struct DhttpClient {
 /// State machine that fetches the page.
 pub(super) enum Fetcher {
     Plain(Box<Robot>),
-    Dhttp(Box<Visitor>),
+    Dhttp(Box<PageLoader>),
 }
 
 impl Fetcher {
@@ -39,7 +39,7 @@ impl Fetcher {
             None => Self::Plain(Box::new(Robot::new(start, plan)?)),
             Some(DhttpClient { config, seed }) => {
                 let (server, ids) = (capture::socket(server), seed.stream("dhttp-client", 0));
-                Self::Dhttp(Box::new(Visitor::new(start, plan, config, server, CLIENT_PORT, ids)?))
+                Self::Dhttp(Box::new(PageLoader::new(start, plan, config, server, CLIENT_PORT, ids)?))
             }
         })
     }
@@ -61,7 +61,7 @@ impl Fetcher {
     }
 
     /// Transport of requests and responses, where there are several.
-    pub(super) fn counts(&self) -> Option<Counts> {
+    pub(super) fn counts(&self) -> Option<TransportCounts> {
         match self {
             Self::Plain(_) => None,
             Self::Dhttp(visitor) => Some(visitor.counts()),

@@ -10,7 +10,7 @@ use http1::site::Site;
 use tcp::Payload;
 use wire::{Duration, Time};
 
-use super::desk::{self, Desk, DhttpCounts, DhttpServer};
+use super::dhttp_service::{self, DhttpCounts, DhttpServer, DhttpService};
 use crate::world::{Action, Address, Input, SocketId};
 
 /// CPU time of a server's work.
@@ -33,9 +33,9 @@ pub struct WebServer {
     /// Each connection carries one response, and its last write shuts the connection down (T/TCP's
     /// `MSG_EOF`).
     is_transaction: bool,
-    desk: Option<Desk>,
-    steps: VecDeque<Step>,
-    connections: BTreeMap<SocketId, Line>,
+    desk: Option<DhttpService>,
+    steps: VecDeque<ServerStep>,
+    connections: BTreeMap<SocketId, HttpConnection>,
     faults: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct HeadSizes {
 }
 
 /// One connection.
-struct Line {
+struct HttpConnection {
     client: Address,
     connection: ServerConnection,
     /// The request in progress.
@@ -61,10 +61,10 @@ struct Line {
 }
 
 /// Pending steps, in order.
-enum Step {
+enum ServerStep {
     Listen,
     Bind,
-    Desk(desk::Step),
+    Desk(dhttp_service::DhttpStep),
     Work(Duration),
     Respond(SocketId, RequestId, Box<RequestHead>),
     Proceed(SocketId),
@@ -83,21 +83,21 @@ impl WebServer {
         heads: HeadSizes,
         is_transaction: bool,
     ) -> Self {
-        let (steps, connections) = ([Step::Listen].into(), BTreeMap::new());
+        let (steps, connections) = ([ServerStep::Listen].into(), BTreeMap::new());
         Self { site, config, times, heads, is_transaction, desk: None, steps, connections, faults: 0 }
     }
 
     /// The same server, which also speaks DHTTP.
     #[must_use]
     pub fn with_dhttp(mut self, dhttp: DhttpServer) -> Self {
-        self.desk = Some(Desk::new(dhttp));
-        self.steps.push_back(Step::Bind);
+        self.desk = Some(DhttpService::new(dhttp));
+        self.steps.push_back(ServerStep::Bind);
         self
     }
 
     /// Counters of DHTTP, if it speaks DHTTP.
     pub fn dhttp_counts(&self) -> Option<DhttpCounts> {
-        self.desk.as_ref().map(Desk::counts)
+        self.desk.as_ref().map(DhttpService::counts)
     }
 
     /// Number of clients' protocol errors.
@@ -110,7 +110,7 @@ impl WebServer {
             Input::Datagram(datagram) => {
                 let step = self.desk.as_mut().and_then(|desk| desk.receive(now, datagram));
                 if let Some(step) = step {
-                    self.steps.extend([Step::Work(self.times.request), Step::Desk(step)]);
+                    self.steps.extend([ServerStep::Work(self.times.request), ServerStep::Desk(step)]);
                 }
             }
             Input::Connected(socket)
@@ -122,10 +122,10 @@ impl WebServer {
                 if self.desk.as_ref().is_some_and(|desk| desk.owns(socket)) =>
             {
                 let step = self.desk.as_mut().and_then(|desk| desk.handle(now, &input));
-                self.steps.extend(step.map(Step::Desk));
+                self.steps.extend(step.map(ServerStep::Desk));
             }
             Input::Accepted(socket, _, client) => {
-                let line = Line {
+                let line = HttpConnection {
                     client,
                     connection: ServerConnection::new(now, self.config),
                     request: None,
@@ -134,7 +134,7 @@ impl WebServer {
                     deadline: None,
                 };
                 self.connections.insert(socket, line);
-                self.steps.push_back(Step::Work(self.times.connection));
+                self.steps.push_back(ServerStep::Work(self.times.connection));
                 self.drain(now, socket);
             }
             Input::Data(socket, bytes) => self.tell(now, socket, server::Input::Received(&bytes)),
@@ -146,7 +146,7 @@ impl WebServer {
             Input::Written(socket) => {
                 if let Some(line) = self.connections.get_mut(&socket) {
                     line.is_writing = false;
-                    self.steps.push_back(Step::Proceed(socket));
+                    self.steps.push_back(ServerStep::Proceed(socket));
                 }
             }
             Input::Connected(_) => {}
@@ -156,17 +156,17 @@ impl WebServer {
     pub(super) fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         loop {
             match self.steps.pop_front() {
-                Some(Step::Listen) => return Action::Listen(PORT),
-                Some(Step::Bind) => return Action::Bind(PORT),
-                Some(Step::Desk(step)) => {
+                Some(ServerStep::Listen) => return Action::Listen(PORT),
+                Some(ServerStep::Bind) => return Action::Bind(PORT),
+                Some(ServerStep::Desk(step)) => {
                     if let Some(action) = self.serve(now, step, fresh) {
                         return action;
                     }
                 }
-                Some(Step::Work(Duration::ZERO)) => {}
-                Some(Step::Work(time)) => return Action::Work(time),
-                Some(Step::Respond(socket, id, head)) => self.respond(now, socket, id, &head),
-                Some(Step::Proceed(socket)) => {
+                Some(ServerStep::Work(Duration::ZERO)) => {}
+                Some(ServerStep::Work(time)) => return Action::Work(time),
+                Some(ServerStep::Respond(socket, id, head)) => self.respond(now, socket, id, &head),
+                Some(ServerStep::Proceed(socket)) => {
                     if let Some(action) = self.proceed(socket) {
                         return action;
                     }
@@ -178,7 +178,7 @@ impl WebServer {
                         continue;
                     }
                     match self.desk.as_mut().map_or(Err(None), |desk| desk.expire(now)) {
-                        Ok(step) => self.steps.push_back(Step::Desk(step)),
+                        Ok(step) => self.steps.push_back(ServerStep::Desk(step)),
                         Err(until) => {
                             return Action::Wait([until, self.deadline()].into_iter().flatten().min());
                         }
@@ -189,20 +189,20 @@ impl WebServer {
     }
 
     /// Executes a step of the DHTTP part; steps that follow from a response come next.
-    fn serve(&mut self, now: Time, step: desk::Step, fresh: SocketId) -> Option<Action> {
+    fn serve(&mut self, now: Time, step: dhttp_service::DhttpStep, fresh: SocketId) -> Option<Action> {
         match step {
-            desk::Step::Answer(asked) => {
-                let mut response = self.site.respond(&asked.head);
-                self.pad(&asked.head, &mut response);
-                let steps = self.desk.as_mut()?.answer(now, *asked, &response);
-                steps.into_iter().rev().for_each(|step| self.steps.push_front(Step::Desk(step)));
+            dhttp_service::DhttpStep::Answer(requested) => {
+                let mut response = self.site.respond(&requested.head);
+                self.pad(&requested.head, &mut response);
+                let steps = self.desk.as_mut()?.respond(now, *requested, &response);
+                steps.into_iter().rev().for_each(|step| self.steps.push_front(ServerStep::Desk(step)));
                 None
             }
-            step @ (desk::Step::Send(_)
-            | desk::Step::Open(_)
-            | desk::Step::Proceed(_)
-            | desk::Step::Close(_)
-            | desk::Step::Abort(_)) => self.desk.as_mut()?.act(step, fresh),
+            step @ (dhttp_service::DhttpStep::Send(_)
+            | dhttp_service::DhttpStep::Open(_)
+            | dhttp_service::DhttpStep::Proceed(_)
+            | dhttp_service::DhttpStep::Close(_)
+            | dhttp_service::DhttpStep::Abort(_)) => self.desk.as_mut()?.act(step, fresh),
         }
     }
 
@@ -235,8 +235,8 @@ impl WebServer {
                 server::Output::RequestBody(..) => {}
                 server::Output::RequestEnd(id) => {
                     if let Some(head) = line.request.take() {
-                        self.steps.push_back(Step::Work(self.times.request));
-                        self.steps.push_back(Step::Respond(socket, id, Box::new(head)));
+                        self.steps.push_back(ServerStep::Work(self.times.request));
+                        self.steps.push_back(ServerStep::Respond(socket, id, Box::new(head)));
                     }
                 }
                 server::Output::RequestAborted(_) => line.request = None,
@@ -250,7 +250,7 @@ impl WebServer {
                 | server::Output::Close
                 | server::Output::Abort) => {
                     if line.outputs.is_empty() && !line.is_writing {
-                        self.steps.push_back(Step::Proceed(socket));
+                        self.steps.push_back(ServerStep::Proceed(socket));
                     }
                     line.outputs.push_back(output);
                 }
@@ -273,12 +273,12 @@ impl WebServer {
                     return Some(Action::WriteLast(socket, Payload::from(bytes)));
                 }
                 if !line.outputs.is_empty() && matches!(line.outputs.front(), Some(server::Output::Send(_))) {
-                    self.steps.push_front(Step::Work(self.times.write));
+                    self.steps.push_front(ServerStep::Work(self.times.write));
                 }
                 Some(Action::Write(socket, Payload::from(bytes)))
             }
             server::Output::HalfClose => {
-                self.steps.push_back(Step::Proceed(socket));
+                self.steps.push_back(ServerStep::Proceed(socket));
                 Some(Action::Shutdown(socket))
             }
             // TCP's remaining work is not the server's business.
@@ -344,7 +344,7 @@ fn head_bytes(request: &RequestHead, response: Response) -> usize {
     }
 }
 
-impl Line {
+impl HttpConnection {
     fn is_late(&self, now: Time) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)
     }

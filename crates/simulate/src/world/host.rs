@@ -15,7 +15,7 @@ use crate::world::{Action, Application, Datagram, HostId, Input, Probe, SocketId
 pub use config::{Address, Counters, HostConfig};
 
 /// Output of a host.
-pub(super) enum Step {
+pub(super) enum HostOutput {
     Transmit { from: Address, to: Address, segment: Segment },
     Schedule(Time, Wake),
     Finished,
@@ -175,7 +175,7 @@ impl<A: Application> Host<A> {
     }
 
     /// Next output of the host. Connections come before the application.
-    pub(super) fn step(&mut self, now: Time) -> Step {
+    pub(super) fn step(&mut self, now: Time) -> HostOutput {
         loop {
             if let Some((from, to, segment)) = self.strays.pop_front() {
                 if let Some(segment) = segment::reset_for(&segment) {
@@ -193,7 +193,7 @@ impl<A: Application> Host<A> {
                 }
             }
             if std::mem::take(&mut self.is_finished) {
-                return Step::Finished;
+                return HostOutput::Finished;
             }
             let has_nothing = !self.is_turn && self.inbox.is_empty();
             if self.busy_until > now || has_nothing {
@@ -209,7 +209,7 @@ impl<A: Application> Host<A> {
     }
 
     /// Polls a connection once. `None`: the output was no step, or there was none.
-    fn poll_socket(&mut self, now: Time, id: SocketId) -> Option<Step> {
+    fn poll_socket(&mut self, now: Time, id: SocketId) -> Option<HostOutput> {
         let Some(socket) = self.socket(id) else {
             self.restless.pop_front();
             return None;
@@ -239,7 +239,7 @@ impl<A: Application> Host<A> {
                     return None;
                 }
                 socket.scheduled = Some(next);
-                Some(Step::Schedule(next, Wake::Socket(self.id, id)))
+                Some(HostOutput::Schedule(next, Wake::Socket(self.id, id)))
             }
         }
     }
@@ -284,7 +284,7 @@ impl<A: Application> Host<A> {
     }
 
     /// Polls the application once, or delivers the next notification. `None`: continue.
-    fn poll_application(&mut self, now: Time) -> Option<Step> {
+    fn poll_application(&mut self, now: Time) -> Option<HostOutput> {
         (self.is_turn, self.is_asleep, self.awakes) = (true, false, None);
         let fresh = SocketId(u32::try_from(self.sockets.len()).unwrap_or(u32::MAX));
         match self.application.poll(now, fresh) {
@@ -372,35 +372,35 @@ impl<A: Application> Host<A> {
         None
     }
 
-    fn rest(&mut self, now: Time) -> Step {
+    fn rest(&mut self, now: Time) -> HostOutput {
         if self.busy_until > now {
             let until = self.busy_until;
             if self.application_wakes != Some(until) {
                 self.application_wakes = Some(until);
                 self.is_turn = false;
-                return Step::Schedule(until, Wake::Application(self.id));
+                return HostOutput::Schedule(until, Wake::Application(self.id));
             }
         }
-        Step::Rest
+        HostOutput::Rest
     }
 
     /// Wakes a sleeping application after an arrival: segments that arrive before it runs are handled first.
-    fn wake_up(&mut self, now: Time) -> Step {
+    fn wake_up(&mut self, now: Time) -> HostOutput {
         if self.awakes.is_some() {
-            return Step::Rest;
+            return HostOutput::Rest;
         }
         let at = now + self.config.wake_up;
         self.awakes = Some(at);
-        Step::Schedule(at, Wake::Application(self.id))
+        HostOutput::Schedule(at, Wake::Application(self.id))
     }
 
-    fn wake_application_at(&mut self, until: Option<Time>) -> Option<Step> {
+    fn wake_application_at(&mut self, until: Option<Time>) -> Option<HostOutput> {
         let until = until?;
         if self.application_wakes.is_some_and(|wakes| wakes == until) {
             return None;
         }
         self.application_wakes = Some(until);
-        Some(Step::Schedule(until, Wake::Application(self.id)))
+        Some(HostOutput::Schedule(until, Wake::Application(self.id)))
     }
 
     fn connect(&mut self, now: Time, peer: Address) {
@@ -467,10 +467,10 @@ impl<A: Application> Host<A> {
         }
     }
 
-    fn transmit(&mut self, from: Address, to: Address, segment: Segment) -> Step {
+    fn transmit(&mut self, from: Address, to: Address, segment: Segment) -> HostOutput {
         self.counters.packets += 1;
         self.counters.payload_bytes += segment.payload.len() as u64;
-        Step::Transmit { from, to, segment }
+        HostOutput::Transmit { from, to, segment }
     }
 
     fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {

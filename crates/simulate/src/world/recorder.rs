@@ -13,7 +13,7 @@ pub struct Record {
     /// Time of the observation.
     pub at: Time,
     /// Point of the observation.
-    pub seen: Seen,
+    pub seen: ObservationPoint,
     /// Sender.
     pub from: Address,
     /// Destination.
@@ -24,7 +24,7 @@ pub struct Record {
 
 /// Point at which a segment was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Seen {
+pub enum ObservationPoint {
     /// At the sender.
     Sent,
     /// At the receiver.
@@ -53,7 +53,14 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn note(&mut self, at: Time, seen: Seen, from: Address, to: Address, segment: &Segment) {
+    pub(super) fn note(
+        &mut self,
+        at: Time,
+        seen: ObservationPoint,
+        from: Address,
+        to: Address,
+        segment: &Segment,
+    ) {
         self.records.push(Record { at, seen, from, to, segment: segment.clone() });
     }
 

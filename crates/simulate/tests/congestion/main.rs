@@ -9,7 +9,7 @@ extern crate roundtrip_simulate as simulate;
 
 use std::process::ExitCode;
 
-use simulate::town::{Asks, Found, found};
+use simulate::dumbbell::{DumbbellResult, UserProtocol, found};
 use trace::Summary;
 use trace::statistics::interval95;
 use wire::Seed;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 /// `papers/dhttp#table-1`: clients move off UDP, and resends come late; competing flows share the rest
 /// fairly.
 fn sample() -> ExitCode {
-    let full = found(3, Asks::Dhttp, Seed::default()).expect("a town that can be");
+    let full = found(3, UserProtocol::Dhttp, Seed::default()).expect("a town that can be");
     let is_as_in_the_paper = full.udp_share() < 0.06 && full.resent() < 0.2 && full.ignored() > 0.2;
     if is_as_in_the_paper && full.fairness() > 0.9 {
         return ExitCode::SUCCESS;
@@ -39,21 +39,21 @@ fn table(seeds: u64) -> ExitCode {
     );
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     for machines in 1..=3 {
-        for asks in [Asks::Dhttp, Asks::Http] {
-            let all: Vec<Found> = (1..=seeds)
+        for asks in [UserProtocol::Dhttp, UserProtocol::Http] {
+            let all: Vec<DumbbellResult> = (1..=seeds)
                 .map(|seed| found(machines, asks, Seed::new(seed)).expect("a town that can be"))
                 .collect();
-            let both = |value: fn(&Found) -> f64, digits: usize| {
+            let both = |value: fn(&DumbbellResult) -> f64, digits: usize| {
                 let values: Vec<f64> = all.iter().map(value).collect();
                 let summary = Summary::of(&values).expect("at least one seed");
                 let interval = summary.deviation.map_or(0.0, |deviation| interval95(deviation, values.len()));
                 format!("{:.digits$} ± {interval:.digits$}", summary.mean)
             };
             let flows = both(|found| found.flows.iter().sum::<f64>() / 1e6, 2);
-            let fairness = both(Found::fairness, 3);
+            let fairness = both(DumbbellResult::fairness, 3);
             let dhttp = match asks {
-                Asks::Http => ["-".to_owned(), "-".to_owned(), "-".to_owned()],
-                Asks::Dhttp => [
+                UserProtocol::Http => ["-".to_owned(), "-".to_owned(), "-".to_owned()],
+                UserProtocol::Dhttp => [
                     both(|found| 100.0 * found.udp_share(), 1) + "%",
                     both(|found| 100.0 * found.resent(), 1) + "%",
                     both(|found| 100.0 * found.ignored(), 0) + "%",

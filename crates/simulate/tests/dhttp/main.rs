@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use dhttp_proto::Extension;
 use dhttp_proto::server::Validation;
-use pageload::visitor::Counts;
+use pageload::page_loader::TransportCounts;
 use scenario::dhttp::Dhttp;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
 use simulate::page::{CLIENT, Flow};
-use simulate::world::Seen;
-use simulate::{Experiment, Fetched, Hosts, capture};
+use simulate::world::ObservationPoint;
+use simulate::{Experiment, Hosts, PageResult, capture};
 use wire::link::{Loss, Reordering};
 use wire::{Bytes, Duration, Probability, Rate, Seed};
 
@@ -30,19 +30,19 @@ fn scenario(network: Network, sizes: &[u64]) -> Scenario {
     scenario
 }
 
-fn run(scenario: &Scenario, hosts: Hosts) -> Fetched {
+fn run(scenario: &Scenario, hosts: Hosts) -> PageResult {
     let experiment = Experiment::new(scenario, hosts).unwrap();
     let fetched = experiment.run(0, true).unwrap();
     assert!(fetched.elapsed.is_some(), "{:?}", fetched.reports);
     fetched
 }
 
-fn round_trips(fetched: &Fetched) -> f64 {
+fn round_trips(fetched: &PageResult) -> f64 {
     fetched.elapsed.unwrap().as_secs_f64() / 0.05
 }
 
-fn counts(fetched: &Fetched) -> [u64; 4] {
-    let Counts { by_datagram, by_connection, by_plain_http, resends } = fetched.channels.unwrap();
+fn counts(fetched: &PageResult) -> [u64; 4] {
+    let TransportCounts { by_datagram, by_connection, by_plain_http, resends } = fetched.channels.unwrap();
     [by_datagram, by_connection, by_plain_http, resends]
 }
 
@@ -110,7 +110,7 @@ fn a_first_contact_costs_a_large_response_three_round_trips_and_a_small_one_one(
 }
 
 /// One answer, in parts if that can be; what else goes beyond the paper.
-fn in_parts(network: Network, size: u64, more: &[Extension]) -> Fetched {
+fn in_parts(network: Network, size: u64, more: &[Extension]) -> PageResult {
     let scenario = scenario(network, &[size]);
     let dhttp = Dhttp::paper().with(Extension::Parts, true);
     let dhttp = more.iter().fold(dhttp, |dhttp, extension| dhttp.with(*extension, true));
@@ -234,7 +234,7 @@ fn each_connection_is_a_flow_and_datagrams_are_one() {
     let client = Client { requests: Requests::Independent, ..Client::default() };
     let scenario = Scenario { client, ..scenario(path(), &[300, 9_000, 9_000]) };
     let fetched = run(&scenario, Hosts::default());
-    let sent = || fetched.records.iter().filter(|record| record.seen == Seen::Sent);
+    let sent = || fetched.records.iter().filter(|record| record.seen == ObservationPoint::Sent);
     let flows: BTreeSet<Flow> = sent().map(Flow::of).collect();
     let connections = flows.iter().filter(|flow| flow.is_opened_by_server()).count() as u64;
     assert_eq!((connections, flows.len() as u64), (fetched.down.connections, connections + 1));
@@ -301,7 +301,7 @@ fn waiting_for_queued_responses_under_loss() {
                 let hosts = Hosts { dhttp: Some(known_client()), ..Hosts::default() };
                 Experiment::new(&scenario, hosts).unwrap().run(0, true).unwrap()
             });
-            let fetched: Vec<Fetched> = fetched.collect();
+            let fetched: Vec<PageResult> = fetched.collect();
             let mut seconds: Vec<f64> =
                 fetched.iter().filter_map(|one| Some(one.elapsed?.as_secs_f64())).collect();
             seconds.sort_by(f64::total_cmp);

@@ -16,11 +16,11 @@ use std::process::ExitCode;
 
 use dhttp_proto::Extension;
 use http1::message::{Limits, Method};
-use http1::server::{Patience, ServerConfig};
+use http1::server::{ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
-use node::{Node, Turn};
-use pageload::robot::{Failure, Plan, PlannedObject, Release, Report, Shape, What};
-use pageload::visitor::Counts;
+use node::{Node, ProgramFault};
+use pageload::page_loader::TransportCounts;
+use pageload::robot::{Failure, PageEvent, Plan, PlannedObject, Release, Report, Shape};
 use scenario::Stack;
 use scenario::dhttp::Dhttp;
 use simulate::page::Flow;
@@ -40,7 +40,7 @@ const CLIENTS: [HostId; 2] = [HostId(1), HostId(2)];
 fn main() -> ExitCode {
     let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse().ok());
     let (count, first): (u64, u64) = (numbers.next().unwrap_or(SAMPLE), numbers.next().unwrap_or(1));
-    let mut sum = Sum::default();
+    let mut sum = Totals::default();
     for seed in first..first.saturating_add(count) {
         let case = Case::of(seed);
         if let Err(what) = case.run(&mut sum) {
@@ -54,8 +54,8 @@ fn main() -> ExitCode {
 
 /// Totals over all seeds.
 #[derive(Debug, Default)]
-struct Sum {
-    asked: u64,
+struct Totals {
+    requested: u64,
     came: u64,
     failed: u64,
     by_datagram: u64,
@@ -81,7 +81,7 @@ struct Case {
     falls_behind: f64,
     flips: f64,
     client_dies: Option<Time>,
-    server_turns: Vec<(Time, Turn)>,
+    server_turns: Vec<(Time, ProgramFault)>,
     sizes: Vec<u64>,
     /// Every `posts`-th object is requested with POST.
     posts: usize,
@@ -102,8 +102,8 @@ impl Case {
         let mut server_turns = Vec::new();
         if random.unit() < 0.4 {
             let dies = moment(&mut random, 5_000);
-            server_turns = vec![(dies, Turn::Dies)];
-            server_turns.push((dies + Duration::from_millis(random.up_to(20_000)), Turn::Rises));
+            server_turns = vec![(dies, ProgramFault::Dies)];
+            server_turns.push((dies + Duration::from_millis(random.up_to(20_000)), ProgramFault::Rises));
         }
         let sizes = (0..=random.up_to(11)).map(|_| match random.up_to(2) {
             0 => random.up_to(1_200),
@@ -129,20 +129,20 @@ impl Case {
     }
 
     /// Runs it; the error says what is wrong.
-    fn run(&self, sum: &mut Sum) -> Result<(), String> {
+    fn run(&self, sum: &mut Totals) -> Result<(), String> {
         let mut world = self.world();
         world.record();
         let ended = world.run(Bounds { until: Time::MAX, events: 5_000_000 });
-        if ended != Ended::Quiet {
+        if ended != RunEnd::Quiet {
             return Err(format!("it ends {ended:?} at {:?}", world.now()));
         }
         for record in world.records() {
-            let is_request = record.from.host != SERVER && record.seen == Seen::Sent;
+            let is_request = record.from.host != SERVER && record.seen == ObservationPoint::Sent;
             let is_unsafe = record.segment.payload.windows(5).any(|bytes| bytes == b"POST ");
             if is_request && is_unsafe && Flow::of(record).is_datagrams() {
                 return Err("a POST left by UDP".to_owned());
             }
-            sum.lost_packets += u64::from(record.seen == Seen::Lost);
+            sum.lost_packets += u64::from(record.seen == ObservationPoint::Lost);
         }
         sum.clients_killed += u64::from(self.client_dies.is_some());
         sum.servers_killed += u64::from(!self.server_turns.is_empty());
@@ -153,7 +153,7 @@ impl Case {
             };
             let counts = browser.counts().unwrap_or_default();
             self.judge(browser.reports(), sum)?;
-            let Counts { by_datagram, by_connection, by_plain_http, resends } = counts;
+            let TransportCounts { by_datagram, by_connection, by_plain_http, resends } = counts;
             sum.by_datagram += by_datagram;
             sum.by_connection += by_connection;
             sum.by_plain_http += by_plain_http;
@@ -163,20 +163,22 @@ impl Case {
     }
 
     /// Whether the caller got exactly one result per object.
-    fn judge(&self, reports: &[Report], sum: &mut Sum) -> Result<(), String> {
-        let (mut asked, mut ended) = (BTreeMap::new(), BTreeMap::new());
+    fn judge(&self, reports: &[Report], sum: &mut Totals) -> Result<(), String> {
+        let (mut requested, mut ended) = (BTreeMap::new(), BTreeMap::new());
         let (mut finished, mut failed) = (0, 0);
         for report in reports {
             match &report.what {
-                What::RequestSent { object, connection: _ } => *asked.entry(*object).or_insert(0) += 1,
-                What::ObjectComplete { object, status: _, body } => {
+                PageEvent::RequestSent { object, connection: _ } => {
+                    *requested.entry(*object).or_insert(0) += 1
+                }
+                PageEvent::ObjectComplete { object, status: _, body } => {
                     *ended.entry(*object).or_insert(0) += 1;
                     sum.came += 1;
                     if body.get() != self.sizes[*object] {
                         return Err(format!("object {object} has {body}"));
                     }
                 }
-                What::ObjectFailed { object, failure } => {
+                PageEvent::ObjectFailed { object, failure } => {
                     if *failure == Failure::Deadline {
                         return Err(format!("nobody knew of object {object} until its page was given up"));
                     }
@@ -184,21 +186,21 @@ impl Case {
                     // The site rejects every POST.
                     failed += usize::from(!self.is_post(*object));
                 }
-                What::Finished { failed: _ } => finished += 1,
-                What::HeadReceived { .. }
-                | What::ObjectFound { .. }
-                | What::TooManyObjects { .. }
-                | What::FirstBytesReceived { .. }
-                | What::Fault { .. } => {}
+                PageEvent::Finished { failed: _ } => finished += 1,
+                PageEvent::HeadReceived { .. }
+                | PageEvent::ObjectFound { .. }
+                | PageEvent::TooManyObjects { .. }
+                | PageEvent::FirstBytesReceived { .. }
+                | PageEvent::Fault { .. } => {}
             }
         }
-        sum.asked += self.sizes.len() as u64;
+        sum.requested += self.sizes.len() as u64;
         sum.failed += failed as u64;
         if finished != 1 || ended.len() != self.sizes.len() || ended.values().any(|times| *times != 1) {
             return Err(format!("told of the end {finished} times, of objects {ended:?}"));
         }
-        if asked.iter().any(|(object, times)| self.is_post(*object) && *times > 1) {
-            return Err(format!("a POST was sent twice: {asked:?}"));
+        if requested.iter().any(|(object, times)| self.is_post(*object) && *times > 1) {
+            return Err(format!("a POST was sent twice: {requested:?}"));
         }
         let is_good = self.loss < 0.02 && self.flips == 0.0 && self.server_turns.is_empty();
         if is_good && failed > 0 {
@@ -227,7 +229,7 @@ impl Case {
         let server = Node::new(server, self.server_turns.clone(), chance(self.flips), random(0));
         world.add_host(HostConfig::immediate(tcp(0)), server).expect("a server");
         for (number, death) in [(1, self.client_dies), (2, None)] {
-            let turns = death.map(|at| (at, Turn::Dies)).into_iter().collect();
+            let turns = death.map(|at| (at, ProgramFault::Dies)).into_iter().collect();
             let client = Node::new(self.client(dhttp, number), turns, chance(self.flips), random(number));
             let client = world.add_host(HostConfig::immediate(tcp(number)), client).expect("a client");
             let link = link::Config {
@@ -251,10 +253,14 @@ impl Case {
         let (site, seed) = (Site::new(&sizes, self.seed).expect("a small site"), self.seed);
         let site = if self.goes_beyond { site.with_validators(seed) } else { site };
         Box::new(move || {
-            let patience = Duration::from_secs(60);
-            let patience =
-                Patience { idle: patience, request: patience, linger: patience, ..Patience::default() };
-            let config = ServerConfig { limits: Limits::default(), patience, ..ServerConfig::default() };
+            let timeout = Duration::from_secs(60);
+            let timeout = ConnectionTimeouts {
+                idle: timeout,
+                request: timeout,
+                linger: timeout,
+                ..ConnectionTimeouts::default()
+            };
+            let config = ServerConfig { limits: Limits::default(), timeout, ..ServerConfig::default() };
             let (times, heads) = (ServerTimes::default(), HeadSizes::default());
             let server = WebServer::new(site.clone(), config, times, heads, false);
             Web::Server(Box::new(server.with_dhttp(DhttpServer { config: dhttp.server, seed })))

@@ -12,7 +12,7 @@ use wire::{Probability, Time};
 
 /// Fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum ProgramFault {
     /// It is killed: the operating system resets its connections.
     Dies,
     /// It is restarted without state.
@@ -23,7 +23,7 @@ pub(crate) enum Turn {
 pub(crate) struct Node {
     web: Web,
     again: Box<dyn Fn() -> Web>,
-    turns: VecDeque<(Time, Turn)>,
+    turns: VecDeque<(Time, ProgramFault)>,
     is_alive: bool,
     sockets: BTreeSet<SocketId>,
     resets: VecDeque<SocketId>,
@@ -34,7 +34,7 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn new(
         again: Box<dyn Fn() -> Web>,
-        turns: Vec<(Time, Turn)>,
+        turns: Vec<(Time, ProgramFault)>,
         flips: Probability,
         random: Random,
     ) -> Self {
@@ -85,10 +85,10 @@ impl Application for Node {
 
     fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         while let Some((_, turn)) = self.turns.pop_front_if(|(at, _)| *at <= now) {
-            self.is_alive = turn == Turn::Rises;
+            self.is_alive = turn == ProgramFault::Rises;
             match turn {
-                Turn::Dies => self.resets.extend(std::mem::take(&mut self.sockets)),
-                Turn::Rises => self.web = (self.again)(),
+                ProgramFault::Dies => self.resets.extend(std::mem::take(&mut self.sockets)),
+                ProgramFault::Rises => self.web = (self.again)(),
             }
         }
         if let Some(socket) = self.resets.pop_front() {

@@ -83,7 +83,7 @@ pub(crate) fn period() -> Config {
         receive_buffer: ReceiveBuffer::Fixed(16_384),
         timestamps: false,
         window_scaling: false,
-        acks: Acks::ReadBytes { odd: Odd::OnTick(ticks(200, 50)) },
+        acks: Acks::ReadBytes { odd: OddSegmentAck::OnTick(ticks(200, 50)) },
         nagle: Nagle::OnEntry,
         congestion: Congestion {
             initial_window: 1,

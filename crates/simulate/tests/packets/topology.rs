@@ -1,7 +1,7 @@
 //! More than two hosts: many clients, one CPU, one heartbeat, links in a row.
 
 use simulate::world::*;
-use tcp::config::{Acks, Odd, Ticks};
+use tcp::config::{Acks, OddSegmentAck, Ticks};
 use tcp::{Config, Payload};
 use wire::{Duration, Rate, Seed, Time, link};
 
@@ -75,7 +75,7 @@ fn star(clients: u16, work: Duration) -> World<Node> {
     world
 }
 
-fn answers(world: &World<Node>, clients: u16) -> Vec<f64> {
+fn responses(world: &World<Node>, clients: u16) -> Vec<f64> {
     let answered = (1..=clients).map(|client| match world.application(HostId(client)) {
         Node::Client { answered, .. } => answered.unwrap().as_millis_f64(),
         Node::Server { .. } => panic!("the server is host 0"),
@@ -86,33 +86,33 @@ fn answers(world: &World<Node>, clients: u16) -> Vec<f64> {
 #[test]
 fn one_cpu_serves_many_clients_sequentially() {
     let mut world = star(5, Duration::from_millis(100));
-    assert_eq!(world.run(HOURS), Ended::Quiet);
-    let mut answers = answers(&world, 5);
-    answers.sort_by(f64::total_cmp);
-    for pair in answers.windows(2) {
-        assert!((pair[1] - pair[0] - 100.0).abs() < 0.001, "{answers:?}");
+    assert_eq!(world.run(HOURS), RunEnd::Quiet);
+    let mut responses = responses(&world, 5);
+    responses.sort_by(f64::total_cmp);
+    for pair in responses.windows(2) {
+        assert!((pair[1] - pair[0] - 100.0).abs() < 0.001, "{responses:?}");
     }
     // Two round trips of 42 ms, the work, and the transmission time.
-    assert!((184.0..200.0).contains(&answers[0]), "{answers:?}");
+    assert!((184.0..200.0).contains(&responses[0]), "{responses:?}");
     assert_eq!(world.counters(HostId(0)).connections, 5);
 }
 
 #[test]
 fn packets_pass_every_link_of_their_route_and_share_the_bottleneck() {
     let mut world = star(20, Duration::ZERO);
-    assert_eq!(world.run(HOURS), Ended::Quiet);
-    let answers = answers(&world, 20);
+    assert_eq!(world.run(HOURS), RunEnd::Quiet);
+    let responses = responses(&world, 20);
     // 1,040 bytes take 8.3 ms at a megabit: twenty responses are spread over 158 ms.
-    let spread = answers.iter().fold(0.0_f64, |most, at| most.max(*at))
-        - answers.iter().fold(f64::MAX, |least, at| least.min(*at));
-    assert!((150.0..170.0).contains(&spread), "{answers:?}");
+    let spread = responses.iter().fold(0.0_f64, |most, at| most.max(*at))
+        - responses.iter().fold(f64::MAX, |least, at| least.min(*at));
+    assert!((150.0..170.0).contains(&spread), "{responses:?}");
 }
 
 #[test]
 fn one_heartbeat_acknowledges_for_every_connection_of_a_host() {
     let mut world: World<Node> = World::new(Seed::default());
     let ticks = Ticks { period: Duration::from_millis(200), phase: Duration::from_millis(150) };
-    let beating = Config { acks: Acks::ReadBytes { odd: Odd::OnTick(ticks) }, ..period() };
+    let beating = Config { acks: Acks::ReadBytes { odd: OddSegmentAck::OnTick(ticks) }, ..period() };
     let work = Duration::from_millis(20);
     let server = world.add_host(HostConfig::immediate(period()), Node::server(work)).unwrap();
     let client = world.add_host(HostConfig::immediate(beating), Node::client(3, true)).unwrap();
@@ -126,7 +126,7 @@ fn one_heartbeat_acknowledges_for_every_connection_of_a_host() {
     world.run(soon);
     // The responses arrived at three times, 20 ms apart; each was acknowledged on the same tick.
     let acks = world.records().iter().filter(|record| {
-        record.seen == Seen::Sent
+        record.seen == ObservationPoint::Sent
             && record.from.host == client
             && record.segment.is_pure_ack()
             && record.segment.acknowledgement == 1001

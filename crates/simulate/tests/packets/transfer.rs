@@ -1,7 +1,7 @@
 //! No byte is lost, doubled or invented, whatever the link does; every connection ends.
 
 use proptest::prelude::*;
-use simulate::world::{Ended, Record, Seen};
+use simulate::world::{ObservationPoint, Record, RunEnd};
 use tcp::Config;
 use tcp::config::*;
 use wire::link::{self, Jitter, Loss, Order, QueueLimit, Reordering};
@@ -51,11 +51,11 @@ fn any_config() -> impl Strategy<Value = Config> {
     let acks = prop_oneof![
         Just(Acks::EverySegment),
         Just(Acks::Linux),
-        Just(Acks::Counted { segments: 2, odd: Odd::After(Duration::from_millis(50)) }),
+        Just(Acks::Counted { segments: 2, odd: OddSegmentAck::After(Duration::from_millis(50)) }),
         Just(Acks::ReadBytes {
-            odd: Odd::OnTick(Ticks { period: Duration::from_millis(200), phase: Duration::ZERO })
+            odd: OddSegmentAck::OnTick(Ticks { period: Duration::from_millis(200), phase: Duration::ZERO })
         }),
-        Just(Acks::Counted { segments: 2, odd: Odd::Never }),
+        Just(Acks::Counted { segments: 2, odd: OddSegmentAck::Never }),
     ];
     let idle = prop_oneof![
         Just(Idle::Kept),
@@ -110,7 +110,7 @@ proptest! {
         let mut world = world(sender, receiver, &up, &down, writes.collect(), seed);
         world.record();
         let ended = world.run(HOURS);
-        prop_assert_eq!(ended, Ended::Quiet, "at {:?}", world.now());
+        prop_assert_eq!(ended, RunEnd::Quiet, "at {:?}", world.now());
         if let Some(beyond) = beyond_window(world.records()) {
             prop_assert!(false, "{beyond:?}");
         }
@@ -131,21 +131,21 @@ fn beyond_window(records: &[Record]) -> Option<&Record> {
         let segment = &record.segment;
         let [from, to] = [record.from, record.to].map(|address| usize::from(address.host.0));
         match record.seen {
-            Seen::Received if segment.flags.rst => false,
-            Seen::Received => {
+            ObservationPoint::Received if segment.flags.rst => false,
+            ObservationPoint::Received => {
                 if let Some(options) = &segment.options.syn {
                     scales[from] = options.window_scale.unwrap_or(0);
                 }
                 let scale = if segment.flags.syn { 0 } else { scales[from] };
-                let told = segment.acknowledgement.max(1) + (u64::from(segment.window) << scale);
-                edges[to] = edges[to].max(told);
+                let reported = segment.acknowledgement.max(1) + (u64::from(segment.window) << scale);
+                edges[to] = edges[to].max(reported);
                 false
             }
-            Seen::Sent => {
+            ObservationPoint::Sent => {
                 let end = segment.sequence + segment.payload.len() as u64;
                 !segment.payload.is_empty() && !segment.flags.syn && end > edges[from]
             }
-            Seen::Lost => false,
+            ObservationPoint::Lost => false,
         }
     })
 }
@@ -162,7 +162,7 @@ fn the_same_seed_gives_the_same_packets_at_the_same_times() {
     let records = |seed| {
         let mut world = world(linux(), linux(), &link, &link, vec![bytes(200_000)], seed);
         world.record();
-        assert_eq!(world.run(HOURS), Ended::Quiet);
+        assert_eq!(world.run(HOURS), RunEnd::Quiet);
         world.records().to_vec()
     };
     assert_eq!(records(1), records(1));
@@ -175,7 +175,7 @@ fn connection_times_out_on_a_link_that_drops_everything() {
         let nothing =
             link::Config { loss: Loss::Independent(Probability::ALWAYS), ..link::Config::default() };
         let mut world = world(config.clone(), config, &nothing, &nothing, vec![bytes(1)], 1);
-        assert_eq!(world.run(HOURS), Ended::Quiet);
+        assert_eq!(world.run(HOURS), RunEnd::Quiet);
         assert_eq!(source(&world).end, Some(Err(tcp::Failure::TimedOut)));
     }
 }

@@ -3,11 +3,11 @@
 
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
-use simulate::world::Seen;
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::world::ObservationPoint;
+use simulate::{Experiment, Hosts, PageResult};
 use wire::Duration;
 
-fn fetched(network: &str, protocol: Protocol, wake_up: Duration) -> Fetched {
+fn fetched(network: &str, protocol: Protocol, wake_up: Duration) -> PageResult {
     let mut stack = Stack::named("linux").unwrap();
     stack.packets.wake_up = wake_up;
     let network = Network::named(network).unwrap();
@@ -17,9 +17,11 @@ fn fetched(network: &str, protocol: Protocol, wake_up: Duration) -> Fetched {
 }
 
 /// Number of segments shorter than those before them that the server sends while others follow.
-fn short_segments(fetched: &Fetched) -> usize {
+fn short_segments(fetched: &PageResult) -> usize {
     let sent = fetched.records.iter().filter(|record| {
-        record.seen == Seen::Sent && record.from.host == SERVER && !record.segment.payload.is_empty()
+        record.seen == ObservationPoint::Sent
+            && record.from.host == SERVER
+            && !record.segment.payload.is_empty()
     });
     let sizes: Vec<usize> = sent.map(|record| record.segment.payload.len()).collect();
     let largest = sizes.iter().max().copied().unwrap_or_default();

@@ -5,19 +5,19 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use http1::server::Closing;
-use pageload::robot::{Flush, Pipelining, What};
+use pageload::robot::{Flush, PageEvent, Pipelining};
 use scenario::programs::Validation;
 use scenario::{Client, Network, Page, Protocol, Scenario, Stack, Visit};
 use simulate::page::Contents;
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::{Experiment, Hosts, PageResult};
 use wire::{Bytes, Duration, Seed};
 
 /// The page of `papers/w3c#microscape` as the model paper has it, over its network most like the note's WAN.
-fn fetch(protocol: Protocol, hosts: Hosts) -> Fetched {
+fn fetch(protocol: Protocol, hosts: Hosts) -> PageResult {
     visit(Visit::First, protocol, hosts)
 }
 
-fn visit(visit: Visit, protocol: Protocol, hosts: Hosts) -> Fetched {
+fn visit(visit: Visit, protocol: Protocol, hosts: Hosts) -> PageResult {
     let scenario = Scenario {
         visit,
         client: Client { request: Bytes::new(190), ..Client::default() },
@@ -31,17 +31,17 @@ fn visit(visit: Visit, protocol: Protocol, hosts: Hosts) -> Fetched {
     Experiment::new(&scenario, hosts).unwrap().run(0, false).unwrap()
 }
 
-fn packets(fetched: &Fetched) -> u64 {
+fn packets(fetched: &PageResult) -> u64 {
     fetched.up.packets + fetched.down.packets
 }
 
 /// Requests sent, objects received, and objects failed.
-fn counts(fetched: &Fetched) -> [usize; 3] {
-    let count = |is: fn(&What) -> bool| fetched.reports.iter().filter(|report| is(&report.what)).count();
+fn counts(fetched: &PageResult) -> [usize; 3] {
+    let count = |is: fn(&PageEvent) -> bool| fetched.reports.iter().filter(|report| is(&report.what)).count();
     [
-        count(|what| matches!(what, What::RequestSent { .. })),
-        count(|what| matches!(what, What::ObjectComplete { .. })),
-        count(|what| matches!(what, What::ObjectFailed { .. })),
+        count(|what| matches!(what, PageEvent::RequestSent { .. })),
+        count(|what| matches!(what, PageEvent::ObjectComplete { .. })),
+        count(|what| matches!(what, PageEvent::ObjectFailed { .. })),
     ]
 }
 

@@ -1,14 +1,14 @@
 //! Congestion window during the user's think time (`papers/p-http`, section 2.4).
 
 use scenario::{Client, Connection, Network, Page, Protocol, Scenario, Stack};
-use simulate::world::{HostId, Seen};
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::world::{HostId, ObservationPoint};
+use simulate::{Experiment, Hosts, PageResult};
 use tcp::stack::Idle;
 use tcp::stack::packets::Restart;
 use wire::Duration;
 
 /// Fetches a page of 25 kB, after a similar one and ten seconds of think time.
-fn second_page(idle: Idle, restart: Restart) -> Fetched {
+fn second_page(idle: Idle, restart: Restart) -> PageResult {
     let mut stack = Stack::named("period").unwrap();
     stack.idle = idle;
     stack.packets.restart = restart;
@@ -26,9 +26,11 @@ fn second_page(idle: Idle, restart: Restart) -> Fetched {
 }
 
 /// Maximum number of segments that left the server at one time.
-fn burst(fetched: &Fetched) -> usize {
+fn burst(fetched: &PageResult) -> usize {
     let sent = fetched.records.iter().filter(|record| {
-        record.seen == Seen::Sent && record.from.host == HostId(1) && !record.segment.payload.is_empty()
+        record.seen == ObservationPoint::Sent
+            && record.from.host == HostId(1)
+            && !record.segment.payload.is_empty()
     });
     let times: Vec<_> = sent.map(|record| record.at).collect();
     times.chunk_by(|a, b| a == b).map(<[_]>::len).max().unwrap_or(0)
@@ -36,27 +38,27 @@ fn burst(fetched: &Fetched) -> usize {
 
 #[test]
 fn restarted_window_costs_round_trips_and_unchanged_window_bursts() {
-    let kept = second_page(Idle::Kept, Restart::AfterSending);
+    let retained = second_page(Idle::Kept, Restart::AfterSending);
     let restarted = second_page(Idle::Restarted, Restart::AfterSending);
     let decayed = second_page(Idle::Restarted, Restart::Decaying);
     let paced = second_page(Idle::Paced, Restart::AfterSending);
-    let millis = |fetched: &Fetched| fetched.elapsed.unwrap().as_millis_f64();
+    let millis = |fetched: &PageResult| fetched.elapsed.unwrap().as_millis_f64();
 
-    assert!(millis(&restarted) > millis(&kept) + 60.0, "{} {}", millis(&restarted), millis(&kept));
+    assert!(millis(&restarted) > millis(&retained) + 60.0, "{} {}", millis(&restarted), millis(&retained));
     // Ten timeouts reduce any window of that time to its initial size.
     assert!(millis(&decayed) <= millis(&restarted), "{} {}", millis(&decayed), millis(&restarted));
-    assert!(burst(&kept) >= 3 * burst(&restarted), "{} {}", burst(&kept), burst(&restarted));
+    assert!(burst(&retained) >= 3 * burst(&restarted), "{} {}", burst(&retained), burst(&restarted));
     // Nearly as fast as an unchanged window: at most one round trip more. Half its burst remains: at the
     // first acknowledgement, the rest of the window is sent immediately.
-    assert!(millis(&paced) < millis(&kept) + 31.0, "{} {}", millis(&paced), millis(&kept));
-    assert!(burst(&paced) * 3 < burst(&kept) * 2, "{} {}", burst(&paced), burst(&kept));
+    assert!(millis(&paced) < millis(&retained) + 31.0, "{} {}", millis(&paced), millis(&retained));
+    assert!(burst(&paced) * 3 < burst(&retained) * 2, "{} {}", burst(&paced), burst(&retained));
 }
 
 #[test]
 fn bsd_does_not_restart_after_idle_because_the_request_resets_its_timer() {
-    let kept = second_page(Idle::Kept, Restart::AfterSending);
+    let retained = second_page(Idle::Kept, Restart::AfterSending);
     let bsd = second_page(Idle::Restarted, Restart::AfterReceiving);
-    assert_eq!(bsd.elapsed, kept.elapsed);
+    assert_eq!(bsd.elapsed, retained.elapsed);
 }
 
 #[test]

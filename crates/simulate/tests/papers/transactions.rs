@@ -2,8 +2,8 @@
 //! IV).
 
 use scenario::{Network, Page, Protocol, Requests, Scenario, Stack};
-use simulate::world::{Record, Seen};
-use simulate::{Experiment, Fetched, Hosts};
+use simulate::world::{ObservationPoint, Record};
+use simulate::{Experiment, Hosts, PageResult};
 use tcp::stack::packets::Sharing;
 use wire::{Bytes, Duration};
 
@@ -16,11 +16,11 @@ fn scenario(protocol: Protocol, network: &str, sizes: &[u64]) -> Scenario {
     )
 }
 
-fn fetch(protocol: Protocol, network: &str, sizes: &[u64], hosts: Hosts) -> Fetched {
+fn fetch(protocol: Protocol, network: &str, sizes: &[u64], hosts: Hosts) -> PageResult {
     run(&scenario(protocol, network, sizes), hosts)
 }
 
-fn run(scenario: &Scenario, hosts: Hosts) -> Fetched {
+fn run(scenario: &Scenario, hosts: Hosts) -> PageResult {
     let fetched = Experiment::new(scenario, hosts).unwrap().run(0, true).unwrap();
     assert!(fetched.elapsed.is_some(), "{:?}", fetched.reports);
     fetched
@@ -30,7 +30,9 @@ fn run(scenario: &Scenario, hosts: Hosts) -> Fetched {
 fn dialogue(records: &[Record], port: u16) -> Vec<(u16, String, usize)> {
     records
         .iter()
-        .filter(|record| record.seen == Seen::Sent && [record.from.port, record.to.port].contains(&port))
+        .filter(|record| {
+            record.seen == ObservationPoint::Sent && [record.from.port, record.to.port].contains(&port)
+        })
         .map(|record| {
             let flags = record.segment.flags;
             let letters = [(flags.syn, 'S'), (flags.fin, 'F'), (flags.rst, 'R')];
@@ -127,8 +129,8 @@ fn connections_that_share_a_window_burst_no_more_than_one_does() {
 
 /// Data that the server sent in the first round trip after its first byte, before any of it can have been
 /// acknowledged.
-fn first_flight(fetched: &Fetched) -> usize {
-    let sent = |record: &&Record| record.from.host.0 == 1 && record.seen == Seen::Sent;
+fn first_flight(fetched: &PageResult) -> usize {
+    let sent = |record: &&Record| record.from.host.0 == 1 && record.seen == ObservationPoint::Sent;
     let data = fetched.records.iter().filter(sent).filter(|record| !record.segment.payload.is_empty());
     let first = data.clone().next().unwrap().at;
     let within = first + Network::named("adsl").unwrap().rtt;

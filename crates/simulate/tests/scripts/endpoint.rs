@@ -10,7 +10,7 @@ use tcp::stack::{Acks, Idle};
 use tcp::{Connection, Event, Failure, Input, Output, Payload, Segment};
 use wire::{Bytes, Duration, Time};
 
-use crate::script::{Numbers, Script, What};
+use crate::script::{Script, ScriptEvent, SegmentFields};
 
 /// The endpoint and its outputs.
 struct Endpoint {
@@ -18,7 +18,7 @@ struct Endpoint {
     now: Time,
     wakes: Option<Time>,
     sent: VecDeque<(Time, Segment)>,
-    told: Vec<&'static str>,
+    reported: Vec<&'static str>,
     reads_late: bool,
     mss: u16,
     /// The shift of the endpoint's windows, and whether it has sent a timestamp.
@@ -54,7 +54,7 @@ impl Endpoint {
             now: Time::ZERO,
             wakes: None,
             sent: VecDeque::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             reads_late: script.reads_late,
             mss,
             scale: 0,
@@ -90,43 +90,43 @@ impl Endpoint {
         let scale = self.sent.iter().find_map(|(_, segment)| segment.options.syn.as_ref()?.window_scale);
         self.scale = scale.unwrap_or(0);
         self.sent.clear();
-        let opened = std::mem::take(&mut self.told);
+        let opened = std::mem::take(&mut self.reported);
         if opened == ["connected"] { Ok(()) } else { Err(format!("0: the handshake told {opened:?}")) }
     }
 
-    fn line(&mut self, after: Duration, what: &What) -> Result<(), String> {
+    fn line(&mut self, after: Duration, what: &ScriptEvent) -> Result<(), String> {
         self.advance(self.now + after);
         match what {
-            What::Sends(expected) => return self.expect(expected),
-            What::Told(event) => {
-                let place = self.told.iter().position(|told| told == event);
-                self.told.remove(place.ok_or_else(|| format!("was told {:?}", self.told))?);
+            ScriptEvent::Sends(expected) => return self.expect(expected),
+            ScriptEvent::Told(event) => {
+                let place = self.reported.iter().position(|reported| reported == event);
+                self.reported.remove(place.ok_or_else(|| format!("was told {:?}", self.reported))?);
                 return Ok(());
             }
-            What::Quiet
-            | What::Write(_)
-            | What::Read
-            | What::Shutdown
-            | What::Close
-            | What::Abort
-            | What::Arrive(_) => {}
+            ScriptEvent::Quiet
+            | ScriptEvent::Write(_)
+            | ScriptEvent::Read
+            | ScriptEvent::Shutdown
+            | ScriptEvent::Close
+            | ScriptEvent::Abort
+            | ScriptEvent::Arrive(_) => {}
         }
         if let Some((at, segment)) = self.sent.front() {
             return Err(format!("unexpected at {}: {}", millis(*at), show(segment)));
         }
         match what {
-            What::Write(bytes) => self.tell(Input::Write(Payload::from(vec![7; *bytes]))),
-            What::Read => self.read(),
-            What::Shutdown => self.tell(Input::Shutdown),
-            What::Close => self.tell(Input::Close),
-            What::Abort => self.tell(Input::Abort),
-            What::Arrive(numbers) => self.tell(Input::Segment(&arriving(numbers))),
-            What::Sends(_) | What::Told(_) | What::Quiet => {}
+            ScriptEvent::Write(bytes) => self.tell(Input::Write(Payload::from(vec![7; *bytes]))),
+            ScriptEvent::Read => self.read(),
+            ScriptEvent::Shutdown => self.tell(Input::Shutdown),
+            ScriptEvent::Close => self.tell(Input::Close),
+            ScriptEvent::Abort => self.tell(Input::Abort),
+            ScriptEvent::Arrive(numbers) => self.tell(Input::Segment(&arriving(numbers))),
+            ScriptEvent::Sends(_) | ScriptEvent::Told(_) | ScriptEvent::Quiet => {}
         }
         Ok(())
     }
 
-    fn expect(&mut self, expected: &Numbers) -> Result<(), String> {
+    fn expect(&mut self, expected: &SegmentFields) -> Result<(), String> {
         let Some((at, segment)) = self.sent.pop_front() else { return Err("nothing was sent".to_owned()) };
         if at != self.now {
             return Err(format!("sent at {}, not at {}: {}", millis(at), millis(self.now), show(&segment)));
@@ -165,7 +165,7 @@ impl Endpoint {
         loop {
             match self.connection.poll(self.now) {
                 Output::Transmit(segment) => self.sent.push_back((self.now, segment)),
-                Output::Event(event) => self.told.push(name(event)),
+                Output::Event(event) => self.reported.push(name(event)),
                 Output::Timeout(wakes) => {
                     self.wakes = wakes;
                     break;
@@ -218,8 +218,8 @@ fn plain(sequence: u64, payload: Payload) -> Segment {
     }
 }
 
-fn arriving(numbers: &Numbers) -> Segment {
-    let Numbers { flags, start, end, ack, window, sack } = numbers;
+fn arriving(numbers: &SegmentFields) -> Segment {
+    let SegmentFields { flags, start, end, ack, window, sack } = numbers;
     let has = |letter| flags.contains(letter);
     let bytes = usize::try_from(end - start).unwrap() - usize::from(has('F')) - usize::from(has('S'));
     let acknowledgement = ack.unwrap_or(0);

@@ -8,7 +8,7 @@
 //! mss 1460                        of both ends; 1460 by default
 //! set nagle off                   overrides a knob of the stack: nagle, acks, idle, recovery, initial-window,
 //!                                 ssthresh, send-buffer, timestamps, sack
-//! reads late                      the application reads only when told to; else it reads immediately
+//! reads late                      the application reads only when reported to; else it reads immediately
 //!
 //! +20ms write 4109                20 ms after the line before, the application writes
 //! +0ms  > 1:1461 ack 101          now the endpoint must send this; `P`, `F`, `S`, `R` before the numbers
@@ -30,8 +30,9 @@ use scenario::Stack;
 
 #[test]
 fn every_script_holds_for_every_profile_that_it_names() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/scripts");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/scripts");
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let mut failures = Vec::new();
     for file in &files {

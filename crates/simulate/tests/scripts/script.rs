@@ -10,35 +10,35 @@ pub(crate) struct Script {
     pub(crate) mss: u64,
     pub(crate) overrides: Vec<(String, String)>,
     pub(crate) reads_late: bool,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<ScriptLine>,
 }
 
 /// One line of the timeline.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ScriptLine {
     pub(crate) number: usize,
     /// Time since the line before.
     pub(crate) after: Duration,
-    pub(crate) what: What,
+    pub(crate) what: ScriptEvent,
 }
 
 /// Event or expectation.
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum ScriptEvent {
     Write(usize),
     Read,
     Shutdown,
     Close,
     Abort,
-    Arrive(Numbers),
-    Sends(Numbers),
+    Arrive(SegmentFields),
+    Sends(SegmentFields),
     Told(String),
     Quiet,
 }
 
 /// A segment, with the fields that scripts use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Numbers {
+pub(crate) struct SegmentFields {
     pub(crate) flags: String,
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -69,30 +69,32 @@ fn parse_line(script: &mut Script, number: usize, words: &[&str]) -> Result<(), 
         ["set", knob, value] => script.overrides.push((knob.to_string(), value.to_string())),
         [after, what @ ..] if after.starts_with('+') => {
             let after = quantity::duration(&after[1..]).map_err(|error| error.to_string())?;
-            script.lines.push(Line { number, after, what: parse_what(what)? });
+            script.lines.push(ScriptLine { number, after, what: parse_what(what)? });
         }
         _ => return Err("this says nothing".to_owned()),
     }
     Ok(())
 }
 
-fn parse_what(words: &[&str]) -> Result<What, String> {
+fn parse_what(words: &[&str]) -> Result<ScriptEvent, String> {
     Ok(match words {
-        ["write", bytes] => What::Write(bytes.parse().map_err(|_| format!("{bytes} is not a number"))?),
-        ["read"] => What::Read,
-        ["shutdown"] => What::Shutdown,
-        ["close"] => What::Close,
-        ["abort"] => What::Abort,
-        ["quiet"] => What::Quiet,
-        ["told", event] => What::Told(event.to_string()),
-        ["<", numbers @ ..] => What::Arrive(parse_numbers(numbers)?),
-        [">", numbers @ ..] => What::Sends(parse_numbers(numbers)?),
+        ["write", bytes] => {
+            ScriptEvent::Write(bytes.parse().map_err(|_| format!("{bytes} is not a number"))?)
+        }
+        ["read"] => ScriptEvent::Read,
+        ["shutdown"] => ScriptEvent::Shutdown,
+        ["close"] => ScriptEvent::Close,
+        ["abort"] => ScriptEvent::Abort,
+        ["quiet"] => ScriptEvent::Quiet,
+        ["told", event] => ScriptEvent::Told(event.to_string()),
+        ["<", numbers @ ..] => ScriptEvent::Arrive(parse_numbers(numbers)?),
+        [">", numbers @ ..] => ScriptEvent::Sends(parse_numbers(numbers)?),
         _ => return Err("nothing to do".to_owned()),
     })
 }
 
-fn parse_numbers(mut words: &[&str]) -> Result<Numbers, String> {
-    let mut numbers = Numbers::default();
+fn parse_numbers(mut words: &[&str]) -> Result<SegmentFields, String> {
+    let mut numbers = SegmentFields::default();
     if let [flags, rest @ ..] = words
         && flags.chars().all(char::is_alphabetic)
     {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use wire::Duration;
 
-use super::{Acks, Config, Estimator, Idle, Odd, ReceiveBuffer, Rto, TIMESTAMP_BYTES, Ticks};
+use super::{Acks, Config, Estimator, Idle, OddSegmentAck, ReceiveBuffer, Rto, TIMESTAMP_BYTES, Ticks};
 
 /// An invalid configuration value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,10 +112,13 @@ impl Acks {
             Self::Counted { segments: _, odd } | Self::ReadBytes { odd } => odd,
         };
         match odd {
-            Odd::OnTick(Ticks { period: Duration::ZERO, phase: _ }) => {
+            OddSegmentAck::OnTick(Ticks { period: Duration::ZERO, phase: _ }) => {
                 Err(ConfigError::NoTime("the period of the delayed-ACK clock"))
             }
-            Odd::OnTick(_) | Odd::After(_) | Odd::Estimated | Odd::Never => Ok(()),
+            OddSegmentAck::OnTick(_)
+            | OddSegmentAck::After(_)
+            | OddSegmentAck::Estimated
+            | OddSegmentAck::Never => Ok(()),
         }
     }
 }

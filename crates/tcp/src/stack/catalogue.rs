@@ -1,6 +1,6 @@
 //! Named stack profiles, each value with its source.
 
-use quantity::names::{Listing, Unknown};
+use quantity::names::{Listing, UnknownName};
 use wire::{Bytes, Duration};
 
 use super::packets::{
@@ -18,12 +18,12 @@ impl Stack {
     /// The profile of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name, with the nearest and all the others.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name, with the nearest and all the others.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         Self::ALL
             .into_iter()
             .find(|stack| stack.name == name)
-            .ok_or_else(|| Unknown::new("stack", name, LISTINGS.map(|listing| listing.name)))
+            .ok_or_else(|| UnknownName::new("stack", name, LISTINGS.map(|listing| listing.name)))
     }
 
     /// Descriptions of the names, in the order of [`Stack::ALL`].

@@ -5,7 +5,7 @@
 
 use wire::{Bytes, Duration};
 
-use quantity::names::{self, Unknown};
+use quantity::names::{self, UnknownName};
 
 /// Knobs that take effect only on packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,8 +138,8 @@ impl Sharing {
     /// The value of that name.
     ///
     /// # Errors
-    /// [`Unknown`] for any other name.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    /// [`UnknownName`] for any other name.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         names::find("kind of sharing", name, &Self::ALL, Self::name)
     }
 }

@@ -7,7 +7,7 @@ use wire::packet::{Flags, TcpOption, TcpSegment};
 
 /// Treatment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum PacketAction {
     Pass,
     Hold,
 }
@@ -16,8 +16,8 @@ pub(super) enum Act {
 #[derive(Debug)]
 pub(super) struct Connection<P> {
     pub(super) last_heard: Time,
-    own: Offer,
-    peer: Offer,
+    own: SynOptions,
+    peer: SynOptions,
     /// Last acknowledgement forwarded to the peer.
     passed: Option<u32>,
     /// Last acknowledgement of the host, forwarded or not, and its window.
@@ -31,7 +31,7 @@ pub(super) struct Connection<P> {
 
 /// Options of a SYN.
 #[derive(Clone, Copy, Debug, Default)]
-struct Offer {
+struct SynOptions {
     mss: Option<u16>,
     timestamps: bool,
 }
@@ -40,8 +40,8 @@ impl<P> Connection<P> {
     pub(super) fn new() -> Self {
         Self {
             last_heard: Time::ZERO,
-            own: Offer::default(),
-            peer: Offer::default(),
+            own: SynOptions::default(),
+            peer: SynOptions::default(),
             passed: None,
             latest: None,
             has_hole: false,
@@ -51,19 +51,19 @@ impl<P> Connection<P> {
     }
 
     /// Whether BSD would send this segment immediately.
-    pub(super) fn judge(&mut self, segment: &TcpSegment<'_>) -> Act {
+    pub(super) fn judge(&mut self, segment: &TcpSegment<'_>) -> PacketAction {
         if segment.flags.contains(Flags::SYN) {
             *self = Self { last_heard: self.last_heard, held: self.held.take(), ..Self::new() };
-            self.own = Offer::of(segment);
+            self.own = SynOptions::of(segment);
             if segment.flags.contains(Flags::ACK) {
                 // Where the peer opened the connection, this is the handshake's final acknowledgement.
                 (self.latest, self.passed) = (Some((segment.ack, segment.window)), Some(segment.ack));
             }
-            return Act::Pass;
+            return PacketAction::Pass;
         }
-        let act = if self.may_wait(segment) { Act::Hold } else { Act::Pass };
+        let act = if self.may_wait(segment) { PacketAction::Hold } else { PacketAction::Pass };
         self.latest = Some((segment.ack, segment.window));
-        if act == Act::Pass {
+        if act == PacketAction::Pass {
             self.passed = Some(segment.ack);
         }
         act
@@ -85,7 +85,7 @@ impl<P> Connection<P> {
 
     pub(super) fn watch(&mut self, segment: &TcpSegment<'_>) {
         if segment.flags.contains(Flags::SYN) {
-            self.peer = Offer::of(segment);
+            self.peer = SynOptions::of(segment);
         }
         if segment.flags.contains(Flags::FIN) {
             // Modulo 2^32, as all sequence numbers are.
@@ -117,7 +117,7 @@ impl<P> Connection<P> {
     }
 }
 
-impl Offer {
+impl SynOptions {
     fn of(syn: &TcpSegment<'_>) -> Self {
         let timestamps = syn.options.iter().any(|option| matches!(option, TcpOption::Timestamps { .. }));
         Self { mss: syn.options.mss(), timestamps }

@@ -144,7 +144,7 @@ struct Budget {
 }
 
 const WINDOW: Duration = Duration::from_millis(100);
-const AWAKE_AT_MOST: Duration = Duration::from_millis(93);
+const MAX_AWAKE: Duration = Duration::from_millis(93);
 
 impl Budget {
     const fn from(began: Time) -> Self {
@@ -167,7 +167,7 @@ impl Budget {
         let fitting = if passed >= WINDOW {
             (self.began, self.slept) = (now, Duration::ZERO);
             Class::RealTime
-        } else if passed.saturating_sub(self.slept) >= AWAKE_AT_MOST {
+        } else if passed.saturating_sub(self.slept) >= MAX_AWAKE {
             Class::Ordinary
         } else {
             self.class
@@ -238,7 +238,10 @@ mod tests {
 
     #[test]
     fn refusal_is_reported_with_its_remedy() {
-        let told = Scheduling::Refused(Errno::EPERM).to_string();
-        assert!(told.contains("Operation not permitted") && told.contains("RLIMIT_RTPRIO"), "{told}");
+        let reported = Scheduling::Refused(Errno::EPERM).to_string();
+        assert!(
+            reported.contains("Operation not permitted") && reported.contains("RLIMIT_RTPRIO"),
+            "{reported}"
+        );
     }
 }

@@ -15,12 +15,12 @@ use wire::{Bytes, Duration, Time};
 use super::Stop;
 use super::priority::{Need, Priority};
 use super::report::{Report, Traffic};
-use super::tap::{Seen, Tap, Way};
+use super::tap::{Observation, PacketDirection, Tap};
 use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
 use crate::clock::Clock;
-use crate::ends::Ends;
+use crate::ends::PerEnd;
 use crate::lateness::Lateness;
 use crate::reactions::Reactions;
 use crate::tun::Tun;
@@ -33,7 +33,7 @@ pub(super) struct Shims {
     /// Before the link, on the client's side and on the server's.
     pub(super) heartbeats: Option<[AckHeartbeat<Packet>; 2]>,
     /// Behind the link, before the sender that each limits: lost packets open no window.
-    pub(super) windows: Ends<Option<AdvertisedWindow>>,
+    pub(super) windows: PerEnd<Option<AdvertisedWindow>>,
 }
 
 /// Two devices, two pipes, and the recordings.
@@ -45,18 +45,18 @@ pub(super) struct Relay {
     shims: Shims,
     clock: Clock,
     notes: Notes,
-    scratch: Box<[u8; LARGEST_PACKET]>,
+    scratch: Box<[u8; MAX_PACKET_BYTES]>,
     spare: Vec<Packet>,
 }
 
-const LARGEST_PACKET: usize = 65_535;
+const MAX_PACKET_BYTES: usize = 65_535;
 
 /// Maximum reads from one device before the other's turn: reading an empty device costs half as much as a
 /// packet.
 const READS_IN_A_ROW: usize = 4;
 
 /// Maximum number of spare buffers, that of packets in flight on most links: 6 MB of full packets.
-const SPARE_AT_MOST: usize = 4_096;
+const MAX_SPARE: usize = 4_096;
 
 impl Relay {
     pub(super) fn new(
@@ -74,7 +74,7 @@ impl Relay {
             reactions,
             tap,
         };
-        let scratch = Box::new([0; LARGEST_PACKET]);
+        let scratch = Box::new([0; MAX_PACKET_BYTES]);
         Self { client, server, up, down, shims, clock, notes, scratch, spare: Vec::new() }
     }
 
@@ -83,7 +83,7 @@ impl Relay {
         while !stop.is_set() {
             let mut next = self.deliver_what_is_due()?;
             let mut is_idle = true;
-            for way in [Way::Up, Way::Down] {
+            for way in [PacketDirection::Up, PacketDirection::Down] {
                 for _ in 0..READS_IN_A_ROW {
                     if !self.collect(way)? {
                         break;
@@ -124,8 +124,8 @@ impl Relay {
     /// Writes every packet that is due, both ways in turn; returns when the next one is due.
     fn deliver_what_is_due(&mut self) -> Result<Option<Time>, Error> {
         loop {
-            let up = self.deliver(Way::Up)?;
-            let down = self.deliver(Way::Down)?;
+            let up = self.deliver(PacketDirection::Up)?;
+            let down = self.deliver(PacketDirection::Down)?;
             let (Output::Timeout(up), Output::Timeout(down)) = (up, down) else { continue };
             match self.release_held_ack() {
                 Output::Deliver { packet: (), due: _ } => {}
@@ -135,10 +135,10 @@ impl Relay {
     }
 
     /// Writes at most one packet.
-    fn deliver(&mut self, way: Way) -> Result<Output<()>, Error> {
+    fn deliver(&mut self, way: PacketDirection) -> Result<Output<()>, Error> {
         let (pipe, to) = match way {
-            Way::Up => (&mut self.up, &self.server),
-            Way::Down => (&mut self.down, &self.client),
+            PacketDirection::Up => (&mut self.up, &self.server),
+            PacketDirection::Down => (&mut self.down, &self.client),
         };
         if pipe.in_transit() == 0 {
             return Ok(Output::Timeout(None));
@@ -147,10 +147,10 @@ impl Relay {
         match pipe.poll(now) {
             Output::Timeout(next) => Ok(Output::Timeout(next)),
             Output::Deliver { mut packet, due } => {
-                let Ends { client, server } = &mut self.shims.windows;
+                let PerEnd { client, server } = &mut self.shims.windows;
                 let window = match way {
-                    Way::Up => server,
-                    Way::Down => client,
+                    PacketDirection::Up => server,
+                    PacketDirection::Down => client,
                 };
                 if let Some(window) = window {
                     window.cut(&mut packet);
@@ -158,7 +158,7 @@ impl Relay {
                 to.write(&packet).map_err(|error| device_failed("write to", to, error))?;
                 self.notes.lateness.record(now.since(due));
                 self.notes.traffic(way).deliver(now);
-                self.notes.see(now, way, Seen::Delivered, &packet);
+                self.notes.see(now, way, Observation::Delivered, &packet);
                 self.recycle(packet);
                 Ok(Output::Deliver { packet: (), due })
             }
@@ -166,10 +166,10 @@ impl Relay {
     }
 
     /// Reads at most one packet and offers it to the link; returns whether there was one.
-    fn collect(&mut self, way: Way) -> Result<bool, Error> {
+    fn collect(&mut self, way: PacketDirection) -> Result<bool, Error> {
         let from = match way {
-            Way::Up => &self.client,
-            Way::Down => &self.server,
+            PacketDirection::Up => &self.client,
+            PacketDirection::Down => &self.server,
         };
         let read = from.read(&mut self.scratch[..]).map_err(|error| device_failed("read from", from, error));
         let Some(length) = read? else { return Ok(false) };
@@ -182,8 +182,8 @@ impl Relay {
             return Ok(true);
         };
         let (own, peer) = match way {
-            Way::Up => (client, server),
-            Way::Down => (server, client),
+            PacketDirection::Up => (client, server),
+            PacketDirection::Down => (server, client),
         };
         peer.watch(&packet);
         let superseded = own.handle(now, packet);
@@ -197,9 +197,9 @@ impl Relay {
         let now = self.clock.now();
         let [client, server] = heartbeats;
         let (way, packet, due) = match client.poll(now) {
-            Output::Deliver { packet, due } => (Way::Up, packet, due),
+            Output::Deliver { packet, due } => (PacketDirection::Up, packet, due),
             Output::Timeout(tick) => match server.poll(now) {
-                Output::Deliver { packet, due } => (Way::Down, packet, due),
+                Output::Deliver { packet, due } => (PacketDirection::Down, packet, due),
                 Output::Timeout(next) => return Output::Timeout([tick, next].into_iter().flatten().min()),
             },
         };
@@ -208,22 +208,22 @@ impl Relay {
         Output::Deliver { packet: (), due }
     }
 
-    fn offer(&mut self, now: Time, way: Way, packet: Packet) {
+    fn offer(&mut self, now: Time, way: PacketDirection, packet: Packet) {
         let pipe = match way {
-            Way::Up => &mut self.up,
-            Way::Down => &mut self.down,
+            PacketDirection::Up => &mut self.up,
+            PacketDirection::Down => &mut self.down,
         };
         self.notes.traffic(way).count(&packet);
-        self.notes.see(now, way, Seen::Sent, &packet);
+        self.notes.see(now, way, Observation::Sent, &packet);
         let size = Bytes::new(packet.len() as u64);
         match pipe.handle_with(now, packet, size, |packet, bytes| bytes.extend_from_slice(packet)) {
             Fate::Accepted => {}
-            Fate::Dropped(packet) => self.give_up(packet, Seen::Dropped),
-            Fate::Lost(packet) => self.give_up(packet, Seen::Lost),
+            Fate::Dropped(packet) => self.give_up(packet, Observation::Dropped),
+            Fate::Lost(packet) => self.give_up(packet, Observation::Lost),
         }
     }
 
-    fn give_up(&mut self, packet: Packet, seen: Seen) {
+    fn give_up(&mut self, packet: Packet, seen: Observation) {
         if let Some(tap) = &mut self.notes.tap {
             tap.amend(seen);
         }
@@ -231,20 +231,20 @@ impl Relay {
     }
 
     fn recycle(&mut self, packet: Packet) {
-        if self.spare.len() < SPARE_AT_MOST {
+        if self.spare.len() < MAX_SPARE {
             self.spare.push(packet);
         }
     }
 
     /// Sleeps until a packet arrives, the stop signal comes, or the nap is over.
-    fn sleep(&self, nap: Nap, stop: &Stop) -> Result<(), Error> {
+    fn sleep(&self, nap: IdlePeriod, stop: &Stop) -> Result<(), Error> {
         let readable = |device| PollFd::new(device, PollFlags::POLLIN);
         let mut watched = [self.client.as_fd(), self.server.as_fd(), stop.as_fd()].map(readable);
         let timeout = match nap {
-            Nap::Until(span) => {
+            IdlePeriod::Until(span) => {
                 Some(TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos())))
             }
-            Nap::UntilSomethingArrives => None,
+            IdlePeriod::UntilSomethingArrives => None,
         };
         match ppoll(&mut watched, timeout, None) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
@@ -263,18 +263,20 @@ struct Notes {
 }
 
 impl Notes {
-    fn traffic(&mut self, way: Way) -> &mut Traffic {
+    fn traffic(&mut self, way: PacketDirection) -> &mut Traffic {
         match way {
-            Way::Up => &mut self.up,
-            Way::Down => &mut self.down,
+            PacketDirection::Up => &mut self.up,
+            PacketDirection::Down => &mut self.down,
         }
     }
 
-    fn see(&mut self, now: Time, way: Way, seen: Seen, packet: &[u8]) {
+    fn see(&mut self, now: Time, way: PacketDirection, seen: Observation, packet: &[u8]) {
         if let Some(reactions) = &mut self.reactions {
             match seen {
-                Seen::Delivered => reactions.delivered(now, way, packet),
-                Seen::Sent | Seen::Dropped | Seen::Lost => reactions.sent(now, way, packet),
+                Observation::Delivered => reactions.delivered(now, way, packet),
+                Observation::Sent | Observation::Dropped | Observation::Lost => {
+                    reactions.sent(now, way, packet)
+                }
             }
         }
         if let Some(tap) = &mut self.tap {
@@ -285,7 +287,7 @@ impl Notes {
 
 /// Length of an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Nap {
+enum IdlePeriod {
     Until(Duration),
     UntilSomethingArrives,
 }
@@ -294,13 +296,13 @@ enum Nap {
 ///
 /// A thread that needs sleep takes the shortest one even then: waking from it takes 15 us at the median and
 /// 22 at the 99th percentile on a virtual machine, a third of a long sleep's wake-up time.
-fn nap(now: Time, next: Option<Time>, spin: Duration, need: Need) -> Option<Nap> {
-    const WINK: Nap = Nap::Until(Duration::from_micros(1));
+fn nap(now: Time, next: Option<Time>, spin: Duration, need: Need) -> Option<IdlePeriod> {
+    const WINK: IdlePeriod = IdlePeriod::Until(Duration::from_micros(1));
     const TIME_FOR_A_WINK: Duration = Duration::from_micros(40);
-    let Some(next) = next else { return Some(Nap::UntilSomethingArrives) };
+    let Some(next) = next else { return Some(IdlePeriod::UntilSomethingArrives) };
     let idle = next.since(now);
     if idle > spin {
-        return Some(Nap::Until(idle - spin));
+        return Some(IdlePeriod::Until(idle - spin));
     }
     match need {
         Need::None => None,
@@ -321,10 +323,13 @@ mod tests {
     fn sleeps_until_shortly_before_the_next_packet_is_due() {
         let (now, spin) = (Time::from_nanos(1_000_000), Duration::from_micros(60));
         let due_in = |micros| Some(now + Duration::from_micros(micros));
-        assert_eq!(nap(now, due_in(1_060), spin, Need::None), Some(Nap::Until(Duration::from_millis(1))));
+        assert_eq!(
+            nap(now, due_in(1_060), spin, Need::None),
+            Some(IdlePeriod::Until(Duration::from_millis(1)))
+        );
         assert_eq!(nap(now, due_in(60), spin, Need::None), None);
         assert_eq!(nap(now, Some(now), spin, Need::Soon), None);
-        assert_eq!(nap(now, None, spin, Need::None), Some(Nap::UntilSomethingArrives));
+        assert_eq!(nap(now, None, spin, Need::None), Some(IdlePeriod::UntilSomethingArrives));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use wire::packet::Packet;
 use wire::{Bytes, Duration, Time};
 
 use super::priority::Scheduling;
-use super::tap::{Capture, Way};
+use super::tap::{Capture, PacketDirection};
 use crate::lateness::Lateness;
 use crate::reactions::Reactions;
 
@@ -42,13 +42,16 @@ pub struct Report {
 
 impl Report {
     /// Reason why the run does not count; `None`: it counts.
-    pub fn void(&self) -> Option<Void> {
-        let lost = [(Way::Up, self.up.lost_in_device), (Way::Down, self.down.lost_in_device)];
+    pub fn void(&self) -> Option<VoidReason> {
+        let lost = [
+            (PacketDirection::Up, self.up.lost_in_device),
+            (PacketDirection::Down, self.down.lost_in_device),
+        ];
         if let Some((way, packets)) = lost.into_iter().find(|(_, packets)| *packets > 0) {
-            return Some(Void::LostInDevice { way, packets });
+            return Some(VoidReason::LostInDevice { way, packets });
         }
         let late = self.lateness.per_mille(999);
-        (late > self.late_limit).then_some(Void::Late { late, limit: self.late_limit })
+        (late > self.late_limit).then_some(VoidReason::Late { late, limit: self.late_limit })
     }
 }
 
@@ -81,7 +84,7 @@ impl Traffic {
 
 /// Reason why a run does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Void {
+pub enum VoidReason {
     /// The emulator was late.
     Late {
         /// Lateness that one packet in a thousand exceeded (or the worst of fewer).
@@ -92,13 +95,13 @@ pub enum Void {
     /// The emulator did not read fast enough, and packets were dropped that the link would have carried.
     LostInDevice {
         /// Direction of the packets.
-        way: Way,
+        way: PacketDirection,
         /// Number of packets.
         packets: u64,
     },
 }
 
-impl fmt::Display for Void {
+impl fmt::Display for VoidReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Late { late, limit } => write!(
@@ -109,8 +112,8 @@ impl fmt::Display for Void {
             ),
             Self::LostInDevice { way, packets } => {
                 let sender = match way {
-                    Way::Up => "client",
-                    Way::Down => "server",
+                    PacketDirection::Up => "client",
+                    PacketDirection::Down => "server",
                 };
                 write!(
                     f,
@@ -152,7 +155,10 @@ mod tests {
     #[test]
     fn one_late_packet_among_few_makes_a_run_void() {
         let void = report_of(&[1, 1, 1, 3_000], 0).void().unwrap();
-        assert_eq!(void, Void::Late { late: Duration::from_millis(3), limit: Duration::from_millis(2) });
+        assert_eq!(
+            void,
+            VoidReason::Late { late: Duration::from_millis(3), limit: Duration::from_millis(2) }
+        );
         assert!(void.to_string().contains("3.0 ms late and 2ms is allowed"), "{void}");
     }
 

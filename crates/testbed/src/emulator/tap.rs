@@ -16,7 +16,7 @@ use crate::Error;
 
 /// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum PacketDirection {
     /// From the client to the server.
     Up,
     /// From the server to the client.
@@ -25,7 +25,7 @@ pub enum Way {
 
 /// Observation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum Observation {
     /// Sent.
     Sent,
     /// Sent, and dropped because the link's queue was full.
@@ -46,8 +46,8 @@ pub(super) struct Tap {
 
 struct Sighting {
     at: Time,
-    way: Way,
-    seen: Seen,
+    way: PacketDirection,
+    seen: Observation,
     length: u16,
 }
 
@@ -62,15 +62,15 @@ impl Tap {
         packets.clear();
         sightings.resize_with(sightings.capacity(), || Sighting {
             at: Time::MAX,
-            way: Way::Up,
-            seen: Seen::Sent,
+            way: PacketDirection::Up,
+            seen: Observation::Sent,
             length: 0,
         });
         sightings.clear();
         Self { zero_since_1970, sightings, packets, missed: 0 }
     }
 
-    pub(super) fn record(&mut self, at: Time, way: Way, seen: Seen, packet: &[u8]) {
+    pub(super) fn record(&mut self, at: Time, way: PacketDirection, seen: Observation, packet: &[u8]) {
         let has_room = self.sightings.len() < self.sightings.capacity()
             && packet.len() <= self.packets.capacity() - self.packets.len();
         match u16::try_from(packet.len()) {
@@ -83,7 +83,7 @@ impl Tap {
     }
 
     /// Changes the observation of the packet recorded last, once its outcome is known.
-    pub(super) fn amend(&mut self, seen: Seen) {
+    pub(super) fn amend(&mut self, seen: Observation) {
         if self.missed == 0
             && let Some(last) = self.sightings.last_mut()
         {
@@ -123,7 +123,7 @@ impl Capture {
 
     /// Every observation in order: time by the emulator's clock, direction, kind, and the packet's bytes from
     /// the IP header on.
-    pub fn iter(&self) -> impl Iterator<Item = (Time, Way, Seen, &[u8])> {
+    pub fn iter(&self) -> impl Iterator<Item = (Time, PacketDirection, Observation, &[u8])> {
         let mut rest = self.packets.as_slice();
         self.sightings.iter().map(move |Sighting { at, way, seen, length }| {
             let (bytes, after) = rest.split_at(usize::from(*length));
@@ -161,12 +161,14 @@ impl Capture {
         let (client, server) = (writer.interface("client")?, writer.interface("server")?);
         for (at, way, seen, bytes) in self.iter() {
             let (interface, comment) = match (way, seen) {
-                (Way::Up, Seen::Sent) | (Way::Down, Seen::Delivered) => (client, None),
-                (Way::Down, Seen::Sent) | (Way::Up, Seen::Delivered) => (server, None),
-                (Way::Up, Seen::Dropped) => (client, Some(DROPPED)),
-                (Way::Down, Seen::Dropped) => (server, Some(DROPPED)),
-                (Way::Up, Seen::Lost) => (client, Some(LOST)),
-                (Way::Down, Seen::Lost) => (server, Some(LOST)),
+                (PacketDirection::Up, Observation::Sent)
+                | (PacketDirection::Down, Observation::Delivered) => (client, None),
+                (PacketDirection::Down, Observation::Sent)
+                | (PacketDirection::Up, Observation::Delivered) => (server, None),
+                (PacketDirection::Up, Observation::Dropped) => (client, Some(DROPPED)),
+                (PacketDirection::Down, Observation::Dropped) => (server, Some(DROPPED)),
+                (PacketDirection::Up, Observation::Lost) => (client, Some(LOST)),
+                (PacketDirection::Down, Observation::Lost) => (server, Some(LOST)),
             };
             let at = self.zero_since_1970 + at.since(Time::ZERO);
             writer.packet(&Packet { interface, at, bytes, original_length: bytes.len(), comment })?;
@@ -188,7 +190,7 @@ impl std::fmt::Debug for Capture {
 mod tests {
     use super::*;
 
-    fn tap_of(memory: u64, packets: &[(Way, Seen)]) -> Capture {
+    fn tap_of(memory: u64, packets: &[(PacketDirection, Observation)]) -> Capture {
         let mut tap = Tap::new(Bytes::new(memory), Duration::from_secs(1));
         for (way, seen) in packets {
             tap.record(Time::from_nanos(5), *way, *seen, &[0x45; 40]);
@@ -198,7 +200,10 @@ mod tests {
 
     #[test]
     fn a_packet_that_arrives_is_in_the_capture_at_both_ends() {
-        let capture = tap_of(10_000, &[(Way::Up, Seen::Sent), (Way::Up, Seen::Delivered)]);
+        let capture = tap_of(
+            10_000,
+            &[(PacketDirection::Up, Observation::Sent), (PacketDirection::Up, Observation::Delivered)],
+        );
         let mut written = Vec::new();
         capture.write(&mut written, "a test").unwrap();
         let packet_blocks = written.windows(8).filter(|bytes| bytes == &[6, 0, 0, 0, 72, 0, 0, 0]).count();
@@ -208,8 +213,8 @@ mod tests {
     #[test]
     fn outcome_of_a_packet_is_a_comment_on_it() {
         let mut tap = Tap::new(Bytes::new(10_000), Duration::ZERO);
-        tap.record(Time::ZERO, Way::Down, Seen::Sent, &[0x45; 40]);
-        tap.amend(Seen::Dropped);
+        tap.record(Time::ZERO, PacketDirection::Down, Observation::Sent, &[0x45; 40]);
+        tap.amend(Observation::Dropped);
         let mut written = Vec::new();
         tap.finish().write(&mut written, "a test").unwrap();
         let text = String::from_utf8_lossy(&written);
@@ -218,19 +223,19 @@ mod tests {
 
     #[test]
     fn a_full_tap_counts_what_it_misses() {
-        let capture = tap_of(400, &[(Way::Up, Seen::Sent); 10]);
+        let capture = tap_of(400, &[(PacketDirection::Up, Observation::Sent); 10]);
         assert!(capture.len() < 10 && capture.len() as u64 + capture.missed() == 10);
     }
 
     #[test]
     fn a_capture_that_cannot_be_written_is_an_error_that_names_its_file() {
-        let capture = tap_of(200_000, &[(Way::Up, Seen::Sent); 1_000]);
-        let told =
+        let capture = tap_of(200_000, &[(PacketDirection::Up, Observation::Sent); 1_000]);
+        let reported =
             capture.save(Path::new("/dev/full"), "").expect_err("the device is always full").to_string();
         assert!(Path::new("/dev/full").exists(), "a device was removed");
-        assert!(told.contains("/dev/full") && told.contains("No space left"), "{told}");
-        let told =
+        assert!(reported.contains("/dev/full") && reported.contains("No space left"), "{reported}");
+        let reported =
             capture.save(Path::new("/nonexistent/x.pcapng"), "").expect_err("no such folder").to_string();
-        assert!(told.contains("/nonexistent/x.pcapng"), "{told}");
+        assert!(reported.contains("/nonexistent/x.pcapng"), "{reported}");
     }
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 use wire::Time;
 
 use super::input::Input;
-use super::{LARGEST_PACKET, LinkType, Located, Unreadable};
+use super::{LinkType, MAX_PACKET_BYTES, PacketLocation, Unreadable};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
@@ -38,19 +38,19 @@ impl Header {
         &mut self,
         input: &mut Input<R>,
         frame: u64,
-    ) -> Result<Option<Located>, Unreadable> {
+    ) -> Result<Option<PacketLocation>, Unreadable> {
         if input.at_end()? {
             return Ok(None);
         }
         let place = input.take(PACKET)?.ok_or(Unreadable::CutShort { frame })?;
         let [seconds, fraction, captured, _original] = self.words(input.taken(place));
         let captured = captured as usize;
-        if captured > LARGEST_PACKET {
+        if captured > MAX_PACKET_BYTES {
             return Err(Unreadable::Damaged { frame, what: "a packet longer than any packet" });
         }
         let bytes = input.take(captured)?.ok_or(Unreadable::CutShort { frame })?;
         let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.nanoseconds;
-        Ok(Some(Located { at: Some(Time::from_nanos(nanos)), interface: 0, link: self.link, bytes }))
+        Ok(Some(PacketLocation { at: Some(Time::from_nanos(nanos)), interface: 0, link: self.link, bytes }))
     }
 
     /// Words of 32 bits in the capture's byte order; zeros for missing bytes.

@@ -8,7 +8,7 @@ use std::io::Read;
 use wire::Time;
 
 use super::input::Input;
-use super::{LARGEST_PACKET, LinkType, Located, Unreadable};
+use super::{LinkType, MAX_PACKET_BYTES, PacketLocation, Unreadable};
 
 /// A section: the byte order and the interfaces.
 #[derive(Debug, Default)]
@@ -36,9 +36,9 @@ const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
 /// Maximum length of a packet's block with its options, and of an interface's description.
-const LARGEST_BLOCK: usize = 4 * LARGEST_PACKET;
+const MAX_BLOCK_BYTES: usize = 4 * MAX_PACKET_BYTES;
 /// Maximum number of interfaces, above that of any real capture.
-const MOST_INTERFACES: usize = 1 << 16;
+const MAX_INTERFACES: usize = 1 << 16;
 /// A block's type and length; the length is repeated at its end.
 const BLOCK_HEADER: usize = 8;
 const BLOCK_FRAME: usize = 12;
@@ -48,7 +48,7 @@ impl Section {
         &mut self,
         input: &mut Input<R>,
         frame: u64,
-    ) -> Result<Option<Located>, Unreadable> {
+    ) -> Result<Option<PacketLocation>, Unreadable> {
         while !input.at_end()? {
             if let Some(located) = self.block(input, frame)? {
                 return Ok(Some(located));
@@ -58,7 +58,11 @@ impl Section {
     }
 
     /// Reads one block; returns the packet in it, if it holds one.
-    fn block<R: Read>(&mut self, input: &mut Input<R>, frame: u64) -> Result<Option<Located>, Unreadable> {
+    fn block<R: Read>(
+        &mut self,
+        input: &mut Input<R>,
+        frame: u64,
+    ) -> Result<Option<PacketLocation>, Unreadable> {
         let damaged = |what| Unreadable::Damaged { frame, what };
         let cut = || Unreadable::CutShort { frame };
         let header = input.peek(BLOCK_HEADER)?.ok_or_else(cut)?;
@@ -80,14 +84,14 @@ impl Section {
         if !is_read {
             return if input.skip(total as u64)? { Ok(None) } else { Err(cut()) };
         }
-        if total > LARGEST_BLOCK {
+        if total > MAX_BLOCK_BYTES {
             return Err(damaged("a block longer than any packet"));
         }
         let place = input.take(total)?.ok_or_else(cut)?;
         let body = place.start + BLOCK_HEADER..place.end - 4;
         let bytes = input.taken(body.clone());
         if kind == INTERFACE_DESCRIPTION {
-            if self.interfaces.len() >= MOST_INTERFACES {
+            if self.interfaces.len() >= MAX_INTERFACES {
                 return Err(damaged("too many interfaces"));
             }
             self.interfaces.push(self.interface(bytes));
@@ -98,16 +102,21 @@ impl Section {
             ENHANCED_PACKET => self.enhanced(bytes, self.word(bytes, 0)),
             _ => self.enhanced(bytes, u32::from(self.half(bytes, 0))),
         };
-        let Located { at, interface, link, bytes } =
+        let PacketLocation { at, interface, link, bytes } =
             packet.ok_or_else(|| damaged("a packet that does not fit its block"))?;
-        Ok(Some(Located { at, interface, link, bytes: body.start + bytes.start..body.start + bytes.end }))
+        Ok(Some(PacketLocation {
+            at,
+            interface,
+            link,
+            bytes: body.start + bytes.start..body.start + bytes.end,
+        }))
     }
 
     fn interface(&self, body: &[u8]) -> Interface {
         const RESOLUTION: u16 = 9;
         const OFFSET: u16 = 14;
         let snapshot = match self.word(body, 4) as usize {
-            0 => LARGEST_PACKET,
+            0 => MAX_PACKET_BYTES,
             some => some,
         };
         let link = LinkType::of(u32::from(self.half(body, 0)));
@@ -127,15 +136,15 @@ impl Section {
     }
 
     /// Also handles the obsolete packet block, whose interface is a half word.
-    fn enhanced(&self, body: &[u8], number: u32) -> Option<Located> {
+    fn enhanced(&self, body: &[u8], number: u32) -> Option<PacketLocation> {
         const DATA: usize = 20;
         let interface = self.interfaces.get(number as usize)?;
         let captured = self.word(body, 12) as usize;
-        if captured > LARGEST_PACKET || body.len() < DATA + captured {
+        if captured > MAX_PACKET_BYTES || body.len() < DATA + captured {
             return None;
         }
         let ticks = u64::from(self.word(body, 4)) << 32 | u64::from(self.word(body, 8));
-        Some(Located {
+        Some(PacketLocation {
             at: Some(interface.time(ticks)),
             interface: number,
             link: interface.link,
@@ -144,12 +153,12 @@ impl Section {
     }
 
     /// A packet without an interface and a timestamp.
-    fn simple(&self, body: &[u8]) -> Option<Located> {
+    fn simple(&self, body: &[u8]) -> Option<PacketLocation> {
         const DATA: usize = 4;
         let interface = self.interfaces.first()?;
         let captured =
             (self.word(body, 0) as usize).min(interface.snapshot).min(body.len().checked_sub(DATA)?);
-        Some(Located { at: None, interface: 0, link: interface.link, bytes: DATA..DATA + captured })
+        Some(PacketLocation { at: None, interface: 0, link: interface.link, bytes: DATA..DATA + captured })
     }
 
     /// A word in the section's byte order; zero for missing bytes.

@@ -100,7 +100,7 @@ pub enum Loss {
 }
 
 /// Maximum framing: the size of the largest IP packet.
-const FRAMING_MOST: u32 = 65_535;
+const MAX_FRAMING: u32 = 65_535;
 
 impl Config {
     /// Validates the configuration. [`super::Pipe::new`] does the same.
@@ -113,7 +113,7 @@ impl Config {
         if modem.and_then(|modem| modem.dictionary).is_some_and(|dictionary| !dictionary.is_possible()) {
             return Err(ConfigError::Dictionary);
         }
-        if framing.unsigned_abs() > FRAMING_MOST {
+        if framing.unsigned_abs() > MAX_FRAMING {
             return Err(ConfigError::Framing(*framing));
         }
         if let Loss::Exactly(packets) = loss
@@ -146,7 +146,7 @@ impl fmt::Display for ConfigError {
         match self {
             Self::Framing(bytes) => write!(
                 f,
-                "framing of {bytes} bytes per packet is out of range: give -{FRAMING_MOST} to {FRAMING_MOST} \
+                "framing of {bytes} bytes per packet is out of range: give -{MAX_FRAMING} to {MAX_FRAMING} \
                  (38 for Ethernet, -40 where the rate counts TCP payload only)"
             ),
             Self::LossOfPacketZero => f.write_str(

@@ -10,7 +10,7 @@ use crate::{Bytes, Time};
 
 /// A packet in flight.
 #[derive(Clone, Debug)]
-pub(super) struct Travelling<P> {
+pub(super) struct PacketInFlight<P> {
     pub(super) due: Time,
     /// Breaks ties: simultaneous arrivals are delivered in the order of sending.
     pub(super) sequence: u64,
@@ -21,7 +21,7 @@ pub(super) struct Travelling<P> {
 /// All packets in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Flight<P> {
-    in_order: VecDeque<Travelling<P>>,
+    in_order: VecDeque<PacketInFlight<P>>,
     strays: BinaryHeap<Stray<P>>,
     launched: u64,
 }
@@ -37,14 +37,14 @@ impl<P> Flight<P> {
         self.launched += 1;
         if keeps_order {
             let due = self.in_order.back().map_or(due, |last| due.max(last.due));
-            self.in_order.push_back(Travelling { due, sequence, size, packet });
+            self.in_order.push_back(PacketInFlight { due, sequence, size, packet });
         } else {
-            self.strays.push(Stray(Travelling { due, sequence, size, packet }));
+            self.strays.push(Stray(PacketInFlight { due, sequence, size, packet }));
         }
     }
 
     /// The next packet, if it is due by `now`; else the time when one will be.
-    pub(super) fn land(&mut self, now: Time) -> Result<Travelling<P>, Option<Time>> {
+    pub(super) fn land(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
         if self.strays.is_empty() {
             let due = self.in_order.front().map(|first| first.due);
             return self.in_order.pop_front_if(|first| first.due <= now).ok_or(due);
@@ -64,7 +64,7 @@ impl<P> Flight<P> {
         self.in_order.len() + self.strays.len()
     }
 
-    fn land_among_strays(&mut self, now: Time) -> Result<Travelling<P>, Option<Time>> {
+    fn land_among_strays(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
         let ordered = self.in_order.front().map(|first| (first.due, first.sequence));
         let stray = self.strays.peek().map(|Stray(first)| (first.due, first.sequence));
         let is_stray_first = stray.is_some_and(|stray| ordered.is_none_or(|ordered| stray < ordered));
@@ -84,7 +84,7 @@ impl<P> Flight<P> {
 /// A packet that may arrive out of order; the next arrival compares as the greatest, as a binary heap
 /// requires.
 #[derive(Clone, Debug)]
-struct Stray<P>(Travelling<P>);
+struct Stray<P>(PacketInFlight<P>);
 
 impl<P> Ord for Stray<P> {
     fn cmp(&self, other: &Self) -> Ordering {

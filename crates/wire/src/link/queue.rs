@@ -12,13 +12,13 @@ use crate::{Bytes, Time};
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     limit: QueueLimit,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedPacket>,
     bytes: Bytes,
     peak: Tally,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct QueuedPacket {
     starts: Time,
     size: Bytes,
 }
@@ -40,7 +40,7 @@ impl Queue {
         if bytes.is_some_and(|most| held.bytes > most) || packets.is_some_and(|most| held.packets > most) {
             return false;
         }
-        self.waiting.push_back(Waiting { starts, size });
+        self.waiting.push_back(QueuedPacket { starts, size });
         self.bytes = held.bytes;
         self.peak.packets = self.peak.packets.max(held.packets);
         self.peak.bytes = self.peak.bytes.max(held.bytes);

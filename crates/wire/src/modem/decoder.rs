@@ -1,8 +1,8 @@
 //! Decoder of V.42 bis, for tests: it decodes the encoder's output without further information.
 
 use super::v42bis::{
-    Dictionary, ENTER_COMPRESSED, ENTER_TRANSPARENT, ESCAPE_IN_DATA, ESCAPE_STEP, Ended, FIRST_BITS, FLUSH,
-    Matcher, Mode, STEP_UP,
+    Dictionary, ENTER_COMPRESSED, ENTER_TRANSPARENT, ESCAPE_IN_DATA, ESCAPE_STEP, FIRST_BITS, FLUSH,
+    MatchedString, Matcher, Mode, STEP_UP,
 };
 
 pub(super) struct Decoder {
@@ -93,7 +93,7 @@ impl Decoder {
             }
         }
         let length = u8::try_from(characters.len()).unwrap();
-        self.matcher.before = Some(Ended { number, length });
+        self.matcher.before = Some(MatchedString { number, length });
         out.extend(characters);
     }
 }

@@ -83,7 +83,7 @@ impl Encoder {
 
     /// Takes a byte; appends completed output.
     pub fn push(&mut self, byte: u8, out: &mut Vec<u8>) {
-        if let Some(Ended { number, length }) = self.matcher.push(byte) {
+        if let Some(MatchedString { number, length }) = self.matcher.push(byte) {
             if self.mode == Mode::Compressed {
                 self.codeword(number, out);
             }
@@ -105,7 +105,7 @@ impl Encoder {
         if self.mode == Mode::Transparent {
             return;
         }
-        if let Some(Ended { number, length }) = self.matcher.end() {
+        if let Some(MatchedString { number, length }) = self.matcher.end() {
             self.codeword(number, out);
             self.weigh(length);
         }
@@ -170,16 +170,16 @@ pub(super) struct Matcher {
     pub(super) strings: Strings,
     longest: u8,
     /// The string so far; length 0 if empty.
-    current: Ended,
+    current: MatchedString,
     /// The string before, if nothing has followed it yet.
-    pub(super) before: Option<Ended>,
+    pub(super) before: Option<MatchedString>,
     /// The string added last: the other end does not know it yet.
     newest: Option<u16>,
 }
 
 /// A string that was matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ended {
+pub(super) struct MatchedString {
     pub(super) number: u16,
     pub(super) length: u8,
 }
@@ -187,7 +187,7 @@ pub(super) struct Ended {
 impl Matcher {
     pub(super) fn new(dictionary: Dictionary) -> Self {
         let Dictionary { codewords, longest } = dictionary;
-        let current = Ended { number: 0, length: 0 };
+        let current = MatchedString { number: 0, length: 0 };
         Self {
             strings: Strings::new(codewords),
             longest: longest.max(1),
@@ -198,12 +198,12 @@ impl Matcher {
     }
 
     /// Takes a character; returns the string before it, if it ends there.
-    pub(super) fn push(&mut self, character: u8) -> Option<Ended> {
-        let Ended { number, length } = self.current;
+    pub(super) fn push(&mut self, character: u8) -> Option<MatchedString> {
+        let MatchedString { number, length } = self.current;
         if length > 0 {
             let longer = self.strings.find(number, character).filter(|longer| Some(*longer) != self.newest);
             if let Some(number) = longer.filter(|_| length < self.longest) {
-                self.current = Ended { number, length: length + 1 };
+                self.current = MatchedString { number, length: length + 1 };
                 return None;
             }
         }
@@ -211,12 +211,12 @@ impl Matcher {
         if let Some(before) = self.before.take() {
             self.learn(before, character);
         }
-        self.current = Ended { number: Strings::character(character), length: 1 };
+        self.current = MatchedString { number: Strings::character(character), length: 1 };
         ended
     }
 
     /// Ends the current string.
-    pub(super) fn end(&mut self) -> Option<Ended> {
+    pub(super) fn end(&mut self) -> Option<MatchedString> {
         let ended = Some(self.current).filter(|current| current.length > 0)?;
         self.before = Some(ended);
         self.current.length = 0;
@@ -224,8 +224,8 @@ impl Matcher {
     }
 
     /// Adds a string extended by the character that followed it.
-    pub(super) fn learn(&mut self, string: Ended, character: u8) {
-        let Ended { number, length } = string;
+    pub(super) fn learn(&mut self, string: MatchedString, character: u8) {
+        let MatchedString { number, length } = string;
         let is_new = length < self.longest && self.strings.find(number, character).is_none();
         self.newest = is_new.then(|| self.strings.add(number, character));
     }

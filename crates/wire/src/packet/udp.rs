@@ -25,8 +25,8 @@ impl<'a> UdpDatagram<'a> {
         let udp = UdpSlice::from_slice_lax(bytes)
             .map_err(|_| Unreadable::CutShort { header: "UDP", captured: bytes.len() })?;
         let header = udp.header_slice().len();
-        let said = usize::from(udp.length());
-        let whole = if (header..=length).contains(&said) { said } else { length };
+        let reported = usize::from(udp.length());
+        let whole = if (header..=length).contains(&reported) { reported } else { length };
         Ok(Self {
             source_port: udp.source_port(),
             destination_port: udp.destination_port(),

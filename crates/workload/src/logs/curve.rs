@@ -31,7 +31,7 @@ impl Curve {
     /// When it cannot be read, or a line of it (the first may be a heading) is not a time and a number.
     pub fn read(bytes: impl Read) -> Result<Self, CurveError> {
         let mut minutes = Vec::new();
-        for (number, line) in (1..).zip(BufReader::new(bytes.take(LARGEST)).lines()) {
+        for (number, line) in (1..).zip(BufReader::new(bytes.take(MAX_CURVE_BYTES)).lines()) {
             match minute(&line.map_err(CurveError::Unreadable)?) {
                 Some(minute) => minutes.push(minute),
                 None if number == 1 => {}
@@ -85,7 +85,7 @@ impl fmt::Display for CurveError {
 impl std::error::Error for CurveError {}
 
 /// No curve is longer: `/dev/zero` would not end.
-const LARGEST: u64 = 1 << 28;
+const MAX_CURVE_BYTES: u64 = 1 << 28;
 
 fn minute(line: &str) -> Option<(u64, u64)> {
     let mut fields = line.split(',');

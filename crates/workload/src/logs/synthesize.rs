@@ -6,13 +6,13 @@ use std::io::{self, Write};
 
 use wire::{Duration, Seed, calendar};
 
-use super::answer::Answers;
 use super::curve::Curve;
+use super::responses::ResponseGenerator;
 use super::visitor::Visitors;
 
 /// Options of a synthetic log.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct SynthesisOptions {
     /// Request rate over time.
     pub curve: Curve,
     /// Number of lines.
@@ -25,7 +25,7 @@ pub struct Wanted {
 
 /// A line of the log, before it is formatted.
 #[derive(Clone, Copy, Debug)]
-pub struct Line {
+pub struct LogLine {
     /// Seconds since 1970.
     pub second: u64,
     /// Index of the client, from 0.
@@ -40,10 +40,10 @@ pub struct Line {
 ///
 /// # Errors
 /// Those of `sink`.
-pub fn each<E>(wanted: &Wanted, mut sink: impl FnMut(Line) -> Result<(), E>) -> Result<(), E> {
-    let Wanted { curve, requests, clients, seed } = wanted;
+pub fn each<E>(wanted: &SynthesisOptions, mut sink: impl FnMut(LogLine) -> Result<(), E>) -> Result<(), E> {
+    let SynthesisOptions { curve, requests, clients, seed } = wanted;
     let mut visitors = Visitors::new(*clients, *seed);
-    let mut answers = Answers::new(*seed);
+    let mut responses = ResponseGenerator::new(*seed);
     let mut seconds = seed.stream("seconds", 0);
     for (minute, count) in curve.of(*requests) {
         let mut at = [0_u64; 60];
@@ -54,8 +54,8 @@ pub fn each<E>(wanted: &Wanted, mut sink: impl FnMut(Line) -> Result<(), E>) -> 
         for (second, count) in (minute..).zip(at) {
             for _ in 0..count {
                 let client = visitors.next(second);
-                let (status, size) = answers.draw();
-                sink(Line { second, client, status, size })?;
+                let (status, size) = responses.draw();
+                sink(LogLine { second, client, status, size })?;
             }
         }
     }
@@ -69,11 +69,11 @@ const BUFFER: usize = 1 << 20;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(wanted: &Wanted, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(wanted: &SynthesisOptions, out: &mut dyn Write) -> io::Result<()> {
     let mut pages = wanted.seed.stream("pages", 0);
     let mut text = Vec::with_capacity(BUFFER + 1_024);
     let mut stamped = (u64::MAX, String::new());
-    each(wanted, |Line { second, client, status, size }| {
+    each(wanted, |LogLine { second, client, status, size }| {
         if stamped.0 != second {
             stamped = (second, calendar::common_log(Duration::from_secs(second)));
         }
@@ -92,20 +92,21 @@ pub fn write(wanted: &Wanted, out: &mut dyn Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use accesslog::{Format, Reader, Who};
+    use accesslog::{ClientDefinition, Format, Reader};
 
     use super::*;
 
     #[test]
     fn every_line_can_be_parsed_and_times_ascend() {
-        let wanted = Wanted { curve: Curve::day(), requests: 20_000, clients: 500, seed: Seed::default() };
+        let wanted =
+            SynthesisOptions { curve: Curve::day(), requests: 20_000, clients: 500, seed: Seed::default() };
         let write = || {
             let mut text = Vec::new();
             write(&wanted, &mut text).unwrap();
             text
         };
         let text = write();
-        let tally = Reader::new(Format::Clf, Who::default()).read(&text, |_| {});
+        let tally = Reader::new(Format::Clf, ClientDefinition::default()).read(&text, |_| {});
         assert_eq!((tally.records, tally.bad(), tally.backwards), (20_000, 0, 0));
         assert!(text == write(), "the same seed gives other lines");
     }

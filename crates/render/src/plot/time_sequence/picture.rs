@@ -4,7 +4,7 @@ use wire::Time;
 
 use super::key::{self, Key, Meaning, STALL, bar, cross, triangle};
 use super::shade::{Label, labels};
-use super::track::{Connection, Kind, Mark, Segment, Sign, Track};
+use super::track::{Connection, Mark, Segment, SegmentKind, Sign, Track};
 use super::{End, Panel, Stall};
 use crate::output::number;
 use crate::plot::palette;
@@ -272,17 +272,17 @@ impl Frame {
     fn segment(&self, svg: &mut Svg, segment: &Segment, key: &mut Key) {
         let Segment { at, from, to, kind, sequence } = *segment;
         let (colour, meaning, words) = match kind {
-            Kind::First => (palette::BLUE, Meaning::Segment, ""),
-            Kind::Again => (palette::ACCENT, Meaning::Again, ", again"),
-            Kind::Lost => (palette::ACCENT, Meaning::Lost, ", lost"),
+            SegmentKind::First => (palette::BLUE, Meaning::Segment, ""),
+            SegmentKind::Again => (palette::ACCENT, Meaning::Again, ", again"),
+            SegmentKind::Lost => (palette::ACCENT, Meaning::Lost, ", lost"),
         };
         key.shows(meaning);
         let ((x, low), (_, high)) = (self.point(at, from), self.point(at, to));
         let bytes = to - from;
         let words = format!("{} {sequence}:{} ({bytes} bytes){words}", millis_exact(at), sequence + bytes);
         let draw = |svg: &mut Svg| match kind {
-            Kind::First | Kind::Again => bar(svg, x, (low, high), colour),
-            Kind::Lost => cross(svg, (x, f64::midpoint(low, high)), colour),
+            SegmentKind::First | SegmentKind::Again => bar(svg, x, (low, high), colour),
+            SegmentKind::Lost => cross(svg, (x, f64::midpoint(low, high)), colour),
         };
         if self.is_sparse { svg.named(&words, draw) } else { draw(svg) }
     }
@@ -290,7 +290,7 @@ impl Frame {
     /// A letter above each retransmission, where there is space.
     fn repeats(&self, svg: &mut Svg, segments: &[Segment]) {
         let mut free_from = f64::NEG_INFINITY;
-        for segment in segments.iter().filter(|segment| segment.kind == Kind::Again) {
+        for segment in segments.iter().filter(|segment| segment.kind == SegmentKind::Again) {
             let (x, high) = self.point(segment.at, segment.to);
             if x >= free_from {
                 let font = Font::new(10.0, palette::ACCENT, Anchor::Middle);

@@ -32,7 +32,7 @@ pub(super) fn labels(
         .iter()
         .filter(|stall| {
             let (from, to) = stretch(stall);
-            to - from >= LEAST_SHARE * (right - left)
+            to - from >= MIN_SHARE * (right - left)
         })
         .collect();
     // Where not all fit, the longest are labelled.
@@ -58,7 +58,7 @@ pub(super) fn labels(
 }
 
 /// Minimum share of the picture's width for a label.
-const LEAST_SHARE: f64 = 0.012;
+const MIN_SHARE: f64 = 0.012;
 /// Approximate width of a letter, then the space on either side of a label, in pixels.
 const LETTER: f64 = 5.9;
 const GAP: f64 = 5.0;

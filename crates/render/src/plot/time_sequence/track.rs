@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use wire::Time;
 use wire::packet::Flags;
 
-use super::{End, Packet, Panel, Seen};
+use super::{End, ObservationPoint, Packet, Panel};
 
 /// Everything to draw of a panel.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,14 +36,14 @@ pub struct Segment {
     /// Height of the byte after its last.
     pub to: u64,
     /// First transmission, retransmission or loss.
-    pub kind: Kind,
+    pub kind: SegmentKind,
     /// Sequence number in its connection.
     pub sequence: u64,
 }
 
 /// Kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SegmentKind {
     /// First transmission.
     First,
     /// Retransmission of at least a part of it.
@@ -95,12 +95,15 @@ impl Track {
     /// Derives the values of a panel.
     pub fn of(panel: &Panel) -> Self {
         let seen = || panel.packets.iter().filter(|packet| packet.is_seen_by(panel.seen_by));
-        let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
+        let mut lines: BTreeMap<u64, ConnectionState> = BTreeMap::new();
         for packet in seen() {
             let place = lines.len();
-            lines.entry(packet.connection).or_insert_with(|| Line::new(place)).measure(packet, panel.sender);
+            lines
+                .entry(packet.connection)
+                .or_insert_with(|| ConnectionState::new(place))
+                .measure(packet, panel.sender);
         }
-        let mut in_order: Vec<&Line> = lines.values().collect();
+        let mut in_order: Vec<&ConnectionState> = lines.values().collect();
         in_order.sort_by_key(|line| line.place);
         let mut track = Self::default();
         for line in in_order {
@@ -146,7 +149,7 @@ impl Track {
         }
     }
 
-    fn add(&mut self, packet: &Packet, sender: End, line: &mut Line) {
+    fn add(&mut self, packet: &Packet, sender: End, line: &mut ConnectionState) {
         let Some(connection) = self.connections.get_mut(line.place) else { return };
         if connection.acknowledged.is_empty() {
             connection.began = packet.at;
@@ -170,7 +173,7 @@ impl Track {
             }
             false => {
                 let acknowledged = packet.acknowledged.map_or(base, height);
-                if packet.seen != Seen::Lost && packet.acknowledged.is_some() {
+                if packet.seen != ObservationPoint::Lost && packet.acknowledged.is_some() {
                     connection.acknowledged.push((packet.at, acknowledged));
                     let allowed = packet.window.map(|window| acknowledged + window);
                     connection.allowed.extend(allowed.map(|allowed| (packet.at, allowed)));
@@ -194,7 +197,7 @@ impl Track {
 const IDLE: f64 = 0.7;
 
 /// State of a connection while its packets are processed.
-struct Line {
+struct ConnectionState {
     /// Index, in the order in which connections appear.
     place: usize,
     /// Lowest known sequence number, then the one after the highest.
@@ -206,7 +209,7 @@ struct Line {
     windows: Vec<(Time, u64)>,
 }
 
-impl Line {
+impl ConnectionState {
     const fn new(place: usize) -> Self {
         Self { place, lowest: u64::MAX, highest: 0, next: 0, windows: Vec::new() }
     }
@@ -227,13 +230,13 @@ impl Line {
         self.highest = if is_own { self.highest.max(high) } else { self.highest };
     }
 
-    fn kind(&mut self, packet: &Packet) -> Kind {
+    fn kind(&mut self, packet: &Packet) -> SegmentKind {
         let is_again = packet.sequence < self.next;
         self.next = self.next.max(packet.end());
         match packet.seen {
-            Seen::Lost => Kind::Lost,
-            Seen::Sent | Seen::Received if is_again => Kind::Again,
-            Seen::Sent | Seen::Received => Kind::First,
+            ObservationPoint::Lost => SegmentKind::Lost,
+            ObservationPoint::Sent | ObservationPoint::Received if is_again => SegmentKind::Again,
+            ObservationPoint::Sent | ObservationPoint::Received => SegmentKind::First,
         }
     }
 }
@@ -263,7 +266,7 @@ mod tests {
     use super::super::CongestionWindow;
     use super::*;
 
-    fn packet(at: u64, sender: End, seen: Seen, sequence: u64, bytes: u64) -> Packet {
+    fn packet(at: u64, sender: End, seen: ObservationPoint, sequence: u64, bytes: u64) -> Packet {
         let flags = if sequence == 0 { Flags::SYN } else { Flags::ACK };
         let acknowledged = (sequence > 0).then_some(1);
         let window = Some(100);
@@ -291,18 +294,18 @@ mod tests {
     fn retransmissions_are_recognised_and_connections_are_stacked() {
         use End::{Client, Server};
         let first = [
-            packet(0, Client, Seen::Sent, 0, 0),
-            packet(1, Client, Seen::Received, 0, 0),
-            packet(2, Server, Seen::Sent, 1, 50),
-            packet(2, Server, Seen::Lost, 1, 50),
-            packet(9, Server, Seen::Sent, 1, 50),
-            packet(10, Server, Seen::Received, 1, 50),
-            packet(12, Client, Seen::Received, 1, 0),
+            packet(0, Client, ObservationPoint::Sent, 0, 0),
+            packet(1, Client, ObservationPoint::Received, 0, 0),
+            packet(2, Server, ObservationPoint::Sent, 1, 50),
+            packet(2, Server, ObservationPoint::Lost, 1, 50),
+            packet(9, Server, ObservationPoint::Sent, 1, 50),
+            packet(10, Server, ObservationPoint::Received, 1, 50),
+            packet(12, Client, ObservationPoint::Received, 1, 0),
         ];
         let second = first.map(|packet| Packet { connection: 3, ..packet });
         let track = track(&[first, second].concat(), Server);
-        let kinds: Vec<Kind> = track.segments.iter().map(|segment| segment.kind).collect();
-        assert_eq!(kinds[..3], [Kind::First, Kind::Lost, Kind::Again]);
+        let kinds: Vec<SegmentKind> = track.segments.iter().map(|segment| segment.kind).collect();
+        assert_eq!(kinds[..3], [SegmentKind::First, SegmentKind::Lost, SegmentKind::Again]);
         assert_eq!((track.connections[1].base, track.height, track.end), (50, 100, Time::from_nanos(12)));
         assert_eq!((track.segments[3].from, track.segments[3].to), (50, 100));
         assert_eq!(track.connections[0].allowed, [(Time::from_nanos(12), 100)]);
@@ -313,11 +316,11 @@ mod tests {
     #[test]
     fn a_close_after_an_idle_time_does_not_stretch_the_picture() {
         use End::{Client, Server};
-        let fin = Packet { flags: Flags::FIN, ..packet(15_000, Server, Seen::Sent, 51, 0) };
+        let fin = Packet { flags: Flags::FIN, ..packet(15_000, Server, ObservationPoint::Sent, 51, 0) };
         let packets = [
-            packet(2, Server, Seen::Sent, 1, 50),
-            packet(100, Server, Seen::Sent, 1, 50),
-            packet(120, Client, Seen::Received, 1, 0),
+            packet(2, Server, ObservationPoint::Sent, 1, 50),
+            packet(100, Server, ObservationPoint::Sent, 1, 50),
+            packet(120, Client, ObservationPoint::Received, 1, 0),
             fin,
         ];
         let at = Time::from_nanos;
@@ -340,9 +343,9 @@ mod tests {
     fn the_client_sees_what_arrives_at_the_client() {
         use End::{Client, Server};
         let packets = [
-            packet(2, Server, Seen::Sent, 1, 50),
-            packet(5, Server, Seen::Received, 1, 50),
-            packet(6, Client, Seen::Sent, 1, 9),
+            packet(2, Server, ObservationPoint::Sent, 1, 50),
+            packet(5, Server, ObservationPoint::Received, 1, 50),
+            packet(6, Client, ObservationPoint::Sent, 1, 9),
         ];
         let track = track(&packets, Client);
         assert_eq!((track.segments.len(), track.segments[0].at), (1, Time::from_nanos(5)));

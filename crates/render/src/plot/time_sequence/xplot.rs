@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use wire::Time;
 
-use super::track::{Connection, Kind, Sign, Track};
+use super::track::{Connection, SegmentKind, Sign, Track};
 use super::{Panel, Stall};
 
 /// The file.
@@ -25,9 +25,9 @@ pub fn file(panel: &Panel) -> String {
     }
     for segment in &track.segments {
         let (colour, letter) = match segment.kind {
-            Kind::First => ("white", None),
-            Kind::Again => ("red", Some("R")),
-            Kind::Lost => ("red", Some("lost")),
+            SegmentKind::First => ("white", None),
+            SegmentKind::Again => ("red", Some("R")),
+            SegmentKind::Lost => ("red", Some("lost")),
         };
         let (at, from, to) = (seconds(segment.at), segment.from, segment.to);
         line(
@@ -92,7 +92,7 @@ mod tests {
     use wire::Duration;
     use wire::packet::Flags;
 
-    use super::super::{End, Packet, Seen};
+    use super::super::{End, ObservationPoint, Packet};
     use super::*;
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
             at: Time::from_nanos(2_000_000),
             connection: 1,
             sender: End::Client,
-            seen: Seen::Received,
+            seen: ObservationPoint::Received,
             sequence: 1,
             bytes: 0,
             acknowledged: Some(101),
@@ -111,7 +111,7 @@ mod tests {
         let data = Packet {
             at: Time::ZERO,
             sender: End::Server,
-            seen: Seen::Sent,
+            seen: ObservationPoint::Sent,
             bytes: 100,
             acknowledged: Some(1),
             ..ack

@@ -1,18 +1,18 @@
 //! A simulated run as a time-sequence plot.
 
 use ::simulate::page::{CLIENT, Flow, SERVER};
-use ::simulate::world::{Probe, Record, Seen as SeenAt};
-use ::simulate::{Experiment, Fetched};
+use ::simulate::world::{ObservationPoint as SeenAt, Probe, Record};
+use ::simulate::{Experiment, PageResult};
 use std::collections::BTreeMap;
 use tcp::Payload;
 use trace::Stall as Named;
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use render::plot::time_sequence::{CongestionWindow, End, Packet, Panel, Seen, Stall};
+use render::plot::time_sequence::{CongestionWindow, End, ObservationPoint, Packet, Panel, Stall};
 
 /// The panel of one run that captured its packets.
-pub fn panel(title: String, experiment: &Experiment, fetched: &Fetched) -> Panel {
+pub fn panel(title: String, experiment: &Experiment, fetched: &PageResult) -> Panel {
     let mut scales: BTreeMap<Flow, Scales> = BTreeMap::new();
     let mut datagrams = Datagrams::default();
     let packet = |record: &Record| match Flow::of(record).is_datagrams() {
@@ -77,11 +77,11 @@ impl Datagrams {
     }
 }
 
-const fn sighting(seen: SeenAt) -> Seen {
+const fn sighting(seen: SeenAt) -> ObservationPoint {
     match seen {
-        SeenAt::Sent => Seen::Sent,
-        SeenAt::Received => Seen::Received,
-        SeenAt::Lost => Seen::Lost,
+        SeenAt::Sent => ObservationPoint::Sent,
+        SeenAt::Received => ObservationPoint::Received,
+        SeenAt::Lost => ObservationPoint::Lost,
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Not the exchanges, which [`crate::engine::visits`] derives for every engine.
 
-use ::simulate::Fetched;
+use ::simulate::PageResult;
 use ::simulate::page::CLIENT;
-use ::simulate::world::Seen;
+use ::simulate::world::ObservationPoint;
 use render::output::{Outcome, table};
 use scenario::spec::Plan;
 use scenario::{Protocol, Scenario};
@@ -34,14 +34,17 @@ const DAY: Duration = Duration::from_secs(867_110_400);
 
 /// Time at which each connection was requested: the first packet from each of the client's ports. Under DHTTP a
 /// connection is never waited for before its request.
-fn connects(scenario: &Scenario, fetched: &Fetched) -> Vec<Time> {
+fn connects(scenario: &Scenario, fetched: &PageResult) -> Vec<Time> {
     if scenario.protocol == Protocol::Dhttp {
         return Vec::new();
     }
     let mut seen = Vec::new();
     let mut times = Vec::new();
     for record in &fetched.records {
-        if record.from.host == CLIENT && record.seen == Seen::Sent && !seen.contains(&record.from.port) {
+        if record.from.host == CLIENT
+            && record.seen == ObservationPoint::Sent
+            && !seen.contains(&record.from.port)
+        {
             seen.push(record.from.port);
             times.push(record.at);
         }

@@ -15,7 +15,7 @@ pub(crate) struct Case {
     /// Probability of loss of the server's packets.
     pub(crate) loss: Option<Probability>,
     pub(crate) tuning: Tuning,
-    pub(crate) play: Play,
+    pub(crate) play: ProgramBehaviour,
     pub(crate) seed: u64,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct Tuning {
 
 /// Behaviour of the programs.
 #[derive(Clone, Debug)]
-pub(crate) struct Play {
+pub(crate) struct ProgramBehaviour {
     /// Bytes of each response's body.
-    pub(crate) answers: Vec<usize>,
+    pub(crate) responses: Vec<usize>,
     /// Time before each request except the first, and before each response.
     pub(crate) client_think: Duration,
     pub(crate) server_think: Duration,
@@ -48,7 +48,7 @@ pub(crate) struct Play {
     pub(crate) send_buffer: Option<usize>,
     pub(crate) receive_buffer: Option<usize>,
     pub(crate) acks: Acks,
-    pub(crate) asking: Asking,
+    pub(crate) asking: RequestOrder,
     /// Whether requests have a body, which the client announces with `Expect: 100-continue`.
     pub(crate) uploads: bool,
     pub(crate) expects: bool,
@@ -68,7 +68,7 @@ pub(crate) enum Acks {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asking {
+pub(crate) enum RequestOrder {
     OneByOne,
     Pipelined,
     OnConnectionsOfTheirOwn,
@@ -124,7 +124,7 @@ pub(crate) fn all() -> Vec<Case> {
                             rate: Rate::from_bits_per_second(mbps * 1_000_000).expect("it is not zero"),
                             loss: None,
                             tuning,
-                            play: Play::default(),
+                            play: ProgramBehaviour::default(),
                             seed: number as u64 + 1,
                         };
                         provoke(family, &mut case);
@@ -154,10 +154,10 @@ pub(crate) fn sample() -> Vec<(usize, Case)> {
     all().into_iter().enumerate().filter(|(_, case)| is_short(case) && is_one(case)).collect()
 }
 
-impl Default for Play {
+impl Default for ProgramBehaviour {
     fn default() -> Self {
         Self {
-            answers: vec![60_000, 8_000, 30_000],
+            responses: vec![60_000, 8_000, 30_000],
             client_think: Duration::ZERO,
             server_think: Duration::ZERO,
             thinks_once: false,
@@ -166,7 +166,7 @@ impl Default for Play {
             send_buffer: None,
             receive_buffer: None,
             acks: Acks::Quick,
-            asking: Asking::OneByOne,
+            asking: RequestOrder::OneByOne,
             uploads: false,
             expects: false,
             rests: None,
@@ -190,41 +190,41 @@ fn provoke(family: &str, case: &mut Case) {
     let percent = |percent: f64| Probability::new(percent / 100.0);
     match family {
         "connection-per-request" => {
-            (play.asking, play.answers) = (Asking::OnConnectionsOfTheirOwn, vec![4_000; 4]);
+            (play.asking, play.responses) = (RequestOrder::OnConnectionsOfTheirOwn, vec![4_000; 4]);
         }
-        "server-thinks" => (play.server_think, play.answers) = (Duration::from_millis(60), vec![4_000; 4]),
-        "client-thinks" => (play.client_think, play.answers) = (Duration::from_millis(40), vec![4_000; 4]),
+        "server-thinks" => (play.server_think, play.responses) = (Duration::from_millis(60), vec![4_000; 4]),
+        "client-thinks" => (play.client_think, play.responses) = (Duration::from_millis(40), vec![4_000; 4]),
         "nagle" | "nagle-delayed-ack" => {
-            (play.head_apart, play.nagle, play.answers) = (true, true, vec![300; 4]);
+            (play.head_apart, play.nagle, play.responses) = (true, true, vec![300; 4]);
             play.acks = if family == "nagle" { Acks::Quick } else { Acks::Delayed };
         }
         // With two segments or more the head alone does not exhaust the window.
         "short-initial-segment" => {
-            (play.head_apart, play.acks, play.answers) = (true, Acks::Delayed, vec![10_000; 2]);
+            (play.head_apart, play.acks, play.responses) = (true, Acks::Delayed, vec![10_000; 2]);
             tuning.initial_window = 1;
         }
         "delayed-ack" => {
-            (play.acks, play.answers) = (Acks::Delayed, vec![10_000; 2]);
+            (play.acks, play.responses) = (Acks::Delayed, vec![10_000; 2]);
             tuning.initial_window = if tuning.initial_window == 2 { 1 } else { 3 };
         }
-        "send-buffer" => (play.send_buffer, play.answers) = (Some(8_192), vec![150_000]),
-        "receive-buffer" => (play.receive_buffer, play.answers) = (Some(8_192), vec![150_000]),
+        "send-buffer" => (play.send_buffer, play.responses) = (Some(8_192), vec![150_000]),
+        "receive-buffer" => (play.receive_buffer, play.responses) = (Some(8_192), vec![150_000]),
         "zero-window" => {
-            (play.receive_buffer, play.answers) = (Some(16_384), vec![100_000; 2]);
+            (play.receive_buffer, play.responses) = (Some(16_384), vec![100_000; 2]);
             play.rests = Some((20_000, Duration::from_millis(300)));
         }
-        "loss" => (*loss, play.answers) = (percent(2.0), vec![150_000; 2]),
-        "loss-of-short-answers" => (*loss, play.answers) = (percent(4.0), vec![6_000; 8]),
+        "loss" => (*loss, play.responses) = (percent(2.0), vec![150_000; 2]),
+        "loss-of-short-answers" => (*loss, play.responses) = (percent(4.0), vec![6_000; 8]),
         "after-idle" => {
-            (play.client_think, play.answers) = (*rtt * 3 + Duration::from_millis(900), vec![100_000; 2]);
+            (play.client_think, play.responses) = (*rtt * 3 + Duration::from_millis(900), vec![100_000; 2]);
         }
-        "expect-100" => (play.uploads, play.expects, play.answers) = (true, true, vec![300; 3]),
+        "expect-100" => (play.uploads, play.expects, play.responses) = (true, true, vec![300; 3]),
         "reset" => {
-            (play.asking, play.answers) = (Asking::Pipelined, vec![4_000; 10]);
+            (play.asking, play.responses) = (RequestOrder::Pipelined, vec![4_000; 10]);
             play.closes_after = Some(3);
         }
         "head-of-line" => {
-            (play.asking, play.answers) = (Asking::Pipelined, vec![4_000; 5]);
+            (play.asking, play.responses) = (RequestOrder::Pipelined, vec![4_000; 5]);
             (play.server_think, play.thinks_once) = (Duration::from_millis(200), true);
         }
         _ => {}

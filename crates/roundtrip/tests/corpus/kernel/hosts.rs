@@ -23,13 +23,13 @@ pub(crate) struct Hosts {
 }
 
 /// Converts an error to text.
-pub(crate) fn told(error: impl std::fmt::Display) -> String {
+pub(crate) fn reported(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 impl Hosts {
     pub(crate) fn build(case: &Case) -> Result<Self, String> {
-        Self::connect(case).map_err(told)
+        Self::connect(case).map_err(reported)
     }
 
     fn connect(case: &Case) -> Result<Self, testbed::Error> {

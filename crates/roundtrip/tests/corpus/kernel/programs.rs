@@ -15,7 +15,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, s
 use testbed::clock::Clock;
 use wire::{Duration, Time};
 
-use super::cases::{Acks, Asking, Play};
+use super::cases::{Acks, ProgramBehaviour, RequestOrder};
 use super::hosts::SERVER;
 
 pub(crate) const REQUEST: usize = 256;
@@ -26,19 +26,19 @@ pub(crate) const PERMISSION: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Log of the client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visit {
-    pub(crate) connections: Vec<Connected>,
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) connections: Vec<ConnectionLog>,
+    pub(crate) requested: Vec<RequestLog>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Connected {
+pub(crate) struct ConnectionLog {
     pub(crate) began: Time,
     pub(crate) opened: Time,
     pub(crate) port: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestLog {
     /// Index in `connections`.
     pub(crate) connection: usize,
     pub(crate) at: Time,
@@ -50,7 +50,7 @@ pub(crate) struct Asked {
 
 /// Log of the server for a response.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered {
+pub(crate) struct ResponseLog {
     pub(crate) began: Time,
     /// Time at which the kernel had accepted all of it.
     pub(crate) ended: Time,
@@ -67,12 +67,12 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 /// Responds to every request of a visit. `watched` gets each new connection.
 pub(crate) fn serve(
     listener: &TcpListener,
-    play: &Play,
+    play: &ProgramBehaviour,
     clock: Clock,
     watched: &Sender<(SocketAddr, SocketAddr)>,
-) -> io::Result<Vec<Answered>> {
+) -> io::Result<Vec<ResponseLog>> {
     let mut answered = Vec::new();
-    while answered.len() < play.answers.len() && play.closes_after != Some(answered.len()) {
+    while answered.len() < play.responses.len() && play.closes_after != Some(answered.len()) {
         let mut ready = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
         if poll(&mut ready, PollTimeout::from(30_000_u16))? == 0 {
             return Err(io::Error::other("nobody connects"));
@@ -86,9 +86,9 @@ pub(crate) fn serve(
         }
         // The receiver may be gone.
         let _ = watched.send((stream.local_addr()?, peer));
-        while answered.len() < play.answers.len() && play.closes_after != Some(answered.len()) {
-            answered.push(answer(&mut stream, play, answered.len(), clock)?);
-            if play.asking == Asking::OnConnectionsOfTheirOwn {
+        while answered.len() < play.responses.len() && play.closes_after != Some(answered.len()) {
+            answered.push(respond(&mut stream, play, answered.len(), clock)?);
+            if play.asking == RequestOrder::OnConnectionsOfTheirOwn {
                 break;
             }
         }
@@ -102,7 +102,12 @@ pub(crate) fn serve(
     Ok(answered)
 }
 
-fn answer(stream: &mut TcpStream, play: &Play, number: usize, clock: Clock) -> io::Result<Answered> {
+fn respond(
+    stream: &mut TcpStream,
+    play: &ProgramBehaviour,
+    number: usize,
+    clock: Clock,
+) -> io::Result<ResponseLog> {
     stream.read_exact(&mut [0; REQUEST])?;
     if play.expects {
         stream.write_all(PERMISSION)?;
@@ -113,7 +118,7 @@ fn answer(stream: &mut TcpStream, play: &Play, number: usize, clock: Clock) -> i
     if !play.thinks_once || number == 0 {
         wait(play.server_think);
     }
-    let size = play.answers.get(number).copied().unwrap_or_default();
+    let size = play.responses.get(number).copied().unwrap_or_default();
     let head = padded(&format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n"), HEAD);
     let body = vec![b'x'; size];
     let began = clock.now();
@@ -129,36 +134,36 @@ fn answer(stream: &mut TcpStream, play: &Play, number: usize, clock: Clock) -> i
             all.chunks(8_192).try_for_each(|part| stream.write_all(part))?;
         }
     }
-    Ok(Answered { began, ended: clock.now() })
+    Ok(ResponseLog { began, ended: clock.now() })
 }
 
 /// Sends all requests, and reads the responses. A reset by the server ends it, and is not an error.
-pub(crate) fn visit(play: &Play, clock: Clock) -> io::Result<Visit> {
+pub(crate) fn visit(play: &ProgramBehaviour, clock: Clock) -> io::Result<Visit> {
     let mut visit = Visit::default();
     match play.asking {
-        Asking::Pipelined => {
+        RequestOrder::Pipelined => {
             let mut stream = open(play, clock, &mut visit)?;
-            for _ in &play.answers {
+            for _ in &play.responses {
                 visit.ask(&mut stream, play, clock)?;
             }
-            for (number, size) in play.answers.iter().enumerate() {
+            for (number, size) in play.responses.iter().enumerate() {
                 if read(&mut stream, play, *size).is_err() {
                     break;
                 }
-                visit.asked[number].finished = Some(clock.now());
+                visit.requested[number].finished = Some(clock.now());
             }
         }
-        Asking::OneByOne => {
+        RequestOrder::OneByOne => {
             let mut stream = open(play, clock, &mut visit)?;
-            for (number, size) in play.answers.iter().enumerate() {
+            for (number, size) in play.responses.iter().enumerate() {
                 if number > 0 {
                     wait(play.client_think);
                 }
                 visit.exchange(&mut stream, play, *size, clock)?;
             }
         }
-        Asking::OnConnectionsOfTheirOwn => {
-            for size in &play.answers {
+        RequestOrder::OnConnectionsOfTheirOwn => {
+            for size in &play.responses {
                 let mut stream = open(play, clock, &mut visit)?;
                 visit.exchange(&mut stream, play, *size, clock)?;
                 // The server closes first.
@@ -170,7 +175,13 @@ pub(crate) fn visit(play: &Play, clock: Clock) -> io::Result<Visit> {
 }
 
 impl Visit {
-    fn exchange(&mut self, stream: &mut TcpStream, play: &Play, size: usize, clock: Clock) -> io::Result<()> {
+    fn exchange(
+        &mut self,
+        stream: &mut TcpStream,
+        play: &ProgramBehaviour,
+        size: usize,
+        clock: Clock,
+    ) -> io::Result<()> {
         self.ask(stream, play, clock)?;
         if play.expects {
             stream.read_exact(&mut vec![0; PERMISSION.len()])?;
@@ -184,7 +195,7 @@ impl Visit {
         Ok(())
     }
 
-    fn ask(&mut self, stream: &mut TcpStream, play: &Play, clock: Clock) -> io::Result<()> {
+    fn ask(&mut self, stream: &mut TcpStream, play: &ProgramBehaviour, clock: Clock) -> io::Result<()> {
         let expect = if play.expects { "Expect: 100-continue\r\n" } else { "" };
         let what = if play.uploads {
             format!("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: {UPLOAD}\r\n{expect}")
@@ -195,7 +206,7 @@ impl Visit {
             stream.set_quickack(false)?;
         }
         let connection = self.connections.len() - 1;
-        self.asked.push(Asked { connection, at: clock.now(), permitted: None, finished: None });
+        self.requested.push(RequestLog { connection, at: clock.now(), permitted: None, finished: None });
         match stream.write_all(&padded(&what, REQUEST)) {
             // A client learns of the reset when it reads.
             Err(error) if play.closes_after.is_none() => Err(error),
@@ -203,12 +214,12 @@ impl Visit {
         }
     }
 
-    fn last(&mut self) -> &mut Asked {
-        self.asked.last_mut().expect("it has just asked")
+    fn last(&mut self) -> &mut RequestLog {
+        self.requested.last_mut().expect("it has just asked")
     }
 }
 
-fn read(stream: &mut TcpStream, play: &Play, size: usize) -> io::Result<()> {
+fn read(stream: &mut TcpStream, play: &ProgramBehaviour, size: usize) -> io::Result<()> {
     stream.read_exact(&mut [0; HEAD])?;
     let (first, rest) = match play.rests {
         Some((after, span)) if after < size => (after, Some(span)),
@@ -222,7 +233,7 @@ fn read(stream: &mut TcpStream, play: &Play, size: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn open(play: &Play, clock: Clock, visit: &mut Visit) -> io::Result<TcpStream> {
+fn open(play: &ProgramBehaviour, clock: Clock, visit: &mut Visit) -> io::Result<TcpStream> {
     let server: SocketAddrV4 = SERVER.parse().expect("it is an address");
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     if let Some(size) = play.receive_buffer {
@@ -235,7 +246,7 @@ fn open(play: &Play, clock: Clock, visit: &mut Visit) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    visit.connections.push(Connected { began, opened, port: stream.local_addr()?.port() });
+    visit.connections.push(ConnectionLog { began, opened, port: stream.local_addr()?.port() });
     Ok(stream)
 }
 

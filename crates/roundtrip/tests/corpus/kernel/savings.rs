@@ -10,9 +10,9 @@ use std::sync::Mutex;
 use diagnose::Cause;
 use wire::Duration;
 
-use super::cases::{Acks, Asking, Case};
-use super::hosts::told;
-use super::kept::{Kept, is_cut};
+use super::cases::{Acks, Case, RequestOrder};
+use super::hosts::reported;
+use super::stored_run::{StoredRun, is_cut};
 use super::{AT_ONCE, in_turn, run};
 use crate::savings::Saving;
 use crate::vantage::Vantage;
@@ -56,7 +56,7 @@ fn moved(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> 
     let Case { rtt, play, seed, .. } = &mut case;
     *rtt = *rtt * path.0 / path.1;
     *seed += seeds;
-    play.answers
+    play.responses
         .iter_mut()
         .filter(|bytes| **bytes > 1_000)
         .for_each(|bytes| *bytes = *bytes * size.0 / size.1);
@@ -84,18 +84,18 @@ fn sorted(mut all: Vec<Saving>) -> Vec<Saving> {
 }
 
 /// Runs and stores all that are not stored yet.
-pub(crate) fn keep(cases: &[(usize, Case)], folder: &Path) -> Result<(), String> {
-    let folders = ["faulty", "mended"].map(|name| folder.join(name));
-    folders.iter().try_for_each(fs::create_dir_all).map_err(told)?;
+pub(crate) fn keep(cases: &[(usize, Case)], directory: &Path) -> Result<(), String> {
+    let folders = ["faulty", "mended"].map(|name| directory.join(name));
+    folders.iter().try_for_each(fs::create_dir_all).map_err(reported)?;
     let [_, last] = &folders;
     let missing: Vec<_> =
         cases.iter().filter(|(number, _)| !last.join(format!("{number}.csv")).exists()).collect();
     in_turn(AT_ONCE, &missing, |(number, case)| {
-        let kept = Pair::run(*number, case).and_then(|pair| {
+        let retained = Pair::run(*number, case).and_then(|pair| {
             let Pair { causes: _, runs } = pair;
-            runs.iter().zip(&folders).try_for_each(|(run, folder)| run.save(folder).map_err(told))
+            runs.iter().zip(&folders).try_for_each(|(run, directory)| run.save(directory).map_err(reported))
         });
-        if let Err(why) = kept {
+        if let Err(why) = retained {
             eprintln!("corpus: left out: {why}");
         }
     });
@@ -103,11 +103,12 @@ pub(crate) fn keep(cases: &[(usize, Case)], folder: &Path) -> Result<(), String>
 }
 
 /// Savings of stored runs.
-pub(crate) fn judge_kept(cases: &[(usize, Case)], folder: &Path) -> Result<Vec<Saving>, String> {
+pub(crate) fn judge_kept(cases: &[(usize, Case)], directory: &Path) -> Result<Vec<Saving>, String> {
     let mut all = Vec::new();
     for (number, case) in cases {
         let Some((causes, _)) = mended(case) else { continue };
-        let [faulty, mended] = ["faulty", "mended"].map(|name| Kept::load(&folder.join(name), *number));
+        let [faulty, mended] =
+            ["faulty", "mended"].map(|name| StoredRun::load(&directory.join(name), *number));
         if let (Some(faulty), Some(mended)) = (faulty?, mended?) {
             all.extend(Pair { causes, runs: [faulty, mended] }.savings());
         }
@@ -118,7 +119,7 @@ pub(crate) fn judge_kept(cases: &[(usize, Case)], folder: &Path) -> Result<Vec<S
 /// A visit with its fault, and without.
 struct Pair {
     causes: &'static [Cause],
-    runs: [Kept; 2],
+    runs: [StoredRun; 2],
 }
 
 impl Pair {
@@ -146,11 +147,11 @@ impl Pair {
     }
 }
 
-fn least_disturbed(number: usize, case: &Case) -> Result<Kept, String> {
+fn least_disturbed(number: usize, case: &Case) -> Result<StoredRun, String> {
     const RUNS: usize = 5;
-    let runs: Result<Vec<Kept>, String> =
-        (0..RUNS).map(|_| Ok(Kept::of(number, case, &run(case)?))).collect();
-    let least = |one: &Kept, other: &Kept| one.truth.elapsed_ms.total_cmp(&other.truth.elapsed_ms);
+    let runs: Result<Vec<StoredRun>, String> =
+        (0..RUNS).map(|_| Ok(StoredRun::of(number, case, &run(case)?))).collect();
+    let least = |one: &StoredRun, other: &StoredRun| one.truth.elapsed_ms.total_cmp(&other.truth.elapsed_ms);
     Ok(runs?.into_iter().min_by(least).expect("there are some"))
 }
 
@@ -160,7 +161,7 @@ fn mended(case: &Case) -> Option<(&'static [Cause], Case)> {
     let Case { name, tuning, play, loss, .. } = &mut case;
     let causes: &[Cause] = match name.split(' ').next()? {
         "connection-per-request" => {
-            play.asking = Asking::OneByOne;
+            play.asking = RequestOrder::OneByOne;
             &[Cause::ConnectionPerRequest]
         }
         "server-thinks" => {

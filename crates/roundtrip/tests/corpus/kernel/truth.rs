@@ -9,14 +9,14 @@
 
 use std::collections::BTreeMap;
 
-use capture::sockets::{Sending, Standing, TcpInfo};
-use testbed::emulator::{Capture, Seen, Way};
+use capture::sockets::{CongestionState, SenderState, TcpInfo};
+use testbed::emulator::{Capture, Observation, PacketDirection};
 use trace::{Cause, Stall};
 use wire::packet::{Flags, Packet, TcpSegment};
 use wire::{Duration, Time};
 
 use super::Run;
-use super::cases::{Asking, Case, Play};
+use super::cases::{Case, ProgramBehaviour, RequestOrder};
 use super::programs::{HEAD, PERMISSION, REQUEST, UPLOAD};
 use super::watch::Sample;
 use crate::judge::Pause;
@@ -45,12 +45,12 @@ const TICKS: Duration = Duration::from_millis(40);
 /// The payload of a full segment, with timestamps.
 const SEGMENT: u64 = 1_448;
 /// Shorter pauses are attributed to the machine.
-const LEAST: Duration = Duration::from_millis(3);
+const MIN_STALL: Duration = Duration::from_millis(3);
 
 pub(crate) fn of(case: &Case, run: &Run) -> Truth {
-    let lines = Lines::of(&run.capture);
+    let lines = PacketsByPort::of(&run.capture);
     let began = run.visit.connections.first().map_or(Time::ZERO, |first| first.began);
-    let finished = run.visit.asked.iter().filter_map(|asked| asked.finished);
+    let finished = run.visit.requested.iter().filter_map(|requested| requested.finished);
     let resets = lines.0.values().filter_map(|line| line.reset);
     let ended = finished.chain(resets).max().unwrap_or(began);
     let mut truth = Truth { began, elapsed_ms: ended.since(began).as_millis_f64(), ..Truth::default() };
@@ -63,7 +63,7 @@ pub(crate) fn of(case: &Case, run: &Run) -> Truth {
         truth.stall(Cause::ConnectionSetup, again, line.opened(connected.opened));
         let samples: Vec<Sample> =
             run.samples.iter().filter(|sample| sample.port == connected.port).copied().collect();
-        One { case, run, line, samples, connection: number }.tell(&mut truth);
+        ConnectionRun { case, run, line, samples, connection: number }.tell(&mut truth);
     }
     truth
 }
@@ -80,7 +80,7 @@ impl Truth {
     }
 
     fn stall(&mut self, cause: Cause, from: Time, until: Time) {
-        if until.since(from) > LEAST {
+        if until.since(from) > MIN_STALL {
             self.stalls.push(self.span(cause, from, until));
         }
     }
@@ -88,10 +88,10 @@ impl Truth {
 
 /// Packets on the link, by the client's port.
 #[derive(Debug, Default)]
-struct Lines(BTreeMap<u16, Line>);
+struct PacketsByPort(BTreeMap<u16, PortPackets>);
 
 #[derive(Debug, Default)]
-struct Line {
+struct PortPackets {
     /// Times at which SYNs and SYN-ACKs were sent.
     openings: [Vec<Time>; 2],
     /// Initial sequence numbers: of the client, of the server.
@@ -99,9 +99,9 @@ struct Line {
     /// Time at which the client received the SYN-ACK.
     answered: Option<Time>,
     /// Data segments of the server.
-    sent: Vec<Sent>,
+    sent: Vec<SentSegment>,
     /// Contiguous bytes received over time: at the server, at the client.
-    arrived: [Reach; 2],
+    arrived: [ReceivedRange; 2],
     /// Acknowledgements of the client: time sent, time received, acknowledged byte.
     acks: Vec<(Time, Option<Time>, u64)>,
     reset: Option<Time>,
@@ -109,7 +109,7 @@ struct Line {
 
 /// A segment of the server: its bytes, counted from 0.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentSegment {
     at: Time,
     from: u64,
     until: u64,
@@ -119,14 +119,14 @@ struct Sent {
 
 /// Contiguous bytes received.
 #[derive(Debug, Default)]
-struct Reach {
+struct ReceivedRange {
     steps: Vec<(Time, u64)>,
     /// Times at which anything arrived, in order or not.
     came: Vec<Time>,
     beyond: BTreeMap<u64, u64>,
 }
 
-impl Reach {
+impl ReceivedRange {
     fn add(&mut self, at: Time, from: u64, until: u64) {
         self.came.push(at);
         let mut reached = self.steps.last().map_or(0, |(_, reached)| *reached);
@@ -155,14 +155,14 @@ impl Reach {
     }
 }
 
-impl Lines {
+impl PacketsByPort {
     fn of(capture: &Capture) -> Self {
         let mut lines = Self::default();
         for (at, way, seen, bytes) in capture.iter() {
             if let Some(segment) = Packet::read(bytes).ok().and_then(|packet| packet.tcp()) {
                 let port = match way {
-                    Way::Up => segment.source_port,
-                    Way::Down => segment.destination_port,
+                    PacketDirection::Up => segment.source_port,
+                    PacketDirection::Down => segment.destination_port,
                 };
                 lines.0.entry(port).or_default().see(at, way, seen, &segment);
             }
@@ -171,45 +171,45 @@ impl Lines {
     }
 }
 
-impl Line {
+impl PortPackets {
     /// Time at which the client could use the connection: its program may have been notified later.
-    fn opened(&self, told: Time) -> Time {
-        self.answered.map_or(told, |answered| answered.min(told))
+    fn opened(&self, reported: Time) -> Time {
+        self.answered.map_or(reported, |answered| answered.min(reported))
     }
 
-    fn see(&mut self, at: Time, way: Way, seen: Seen, segment: &TcpSegment<'_>) {
-        let has_left = seen != Seen::Delivered;
+    fn see(&mut self, at: Time, way: PacketDirection, seen: Observation, segment: &TcpSegment<'_>) {
+        let has_left = seen != Observation::Delivered;
         let (own, peer) = match way {
-            Way::Up => (0, 1),
-            Way::Down => (1, 0),
+            PacketDirection::Up => (0, 1),
+            PacketDirection::Down => (1, 0),
         };
         if segment.flags.contains(Flags::SYN) {
             self.first[own] = Some(segment.seq.wrapping_add(1));
             if has_left {
                 self.openings[own].push(at);
-            } else if way == Way::Down {
+            } else if way == PacketDirection::Down {
                 self.answered.get_or_insert(at);
             }
             return;
         }
-        if segment.flags.contains(Flags::RST) && way == Way::Down {
+        if segment.flags.contains(Flags::RST) && way == PacketDirection::Down {
             self.reset.get_or_insert(at);
         }
         let (Some(first), length) = (self.first[own], segment.payload_length.get()) else { return };
         let from = u64::from(segment.seq.wrapping_sub(first));
         if length > 0 {
             match (way, has_left) {
-                (Way::Down, true) => {
+                (PacketDirection::Down, true) => {
                     let until = from + length;
                     let is_again = self.sent.iter().any(|sent| sent.until >= until);
-                    self.sent.push(Sent { at, from, until, is_again });
+                    self.sent.push(SentSegment { at, from, until, is_again });
                 }
-                (Way::Down, false) => self.arrived[1].add(at, from, from + length),
-                (Way::Up, true) => {}
-                (Way::Up, false) => self.arrived[0].add(at, from, from + length),
+                (PacketDirection::Down, false) => self.arrived[1].add(at, from, from + length),
+                (PacketDirection::Up, true) => {}
+                (PacketDirection::Up, false) => self.arrived[0].add(at, from, from + length),
             }
         }
-        if let (Way::Up, Some(first)) = (way, self.first[peer]) {
+        if let (PacketDirection::Up, Some(first)) = (way, self.first[peer]) {
             let number = u64::from(segment.ack.wrapping_sub(first));
             match self
                 .acks
@@ -226,33 +226,33 @@ impl Line {
 }
 
 /// One connection.
-struct One<'a> {
+struct ConnectionRun<'a> {
     case: &'a Case,
     run: &'a Run,
-    line: &'a Line,
+    line: &'a PortPackets,
     samples: Vec<Sample>,
     connection: usize,
 }
 
-impl One<'_> {
+impl ConnectionRun<'_> {
     fn tell(&self, truth: &mut Truth) {
         let Self { case, run, line, samples: _, connection } = self;
-        let Play { answers, asking, expects, closes_after, .. } = &case.play;
+        let ProgramBehaviour { responses, asking, expects, closes_after, .. } = &case.play;
         let (mut up, mut down) = (0, 0);
         let mut free = line.opened(run.visit.connections[*connection].opened);
         let mut busy_until = Time::ZERO;
         let mut has_lost = false;
-        for (number, asked) in run.visit.asked.iter().enumerate() {
-            if asked.connection != *connection {
+        for (number, requested) in run.visit.requested.iter().enumerate() {
+            if requested.connection != *connection {
                 continue;
             }
-            if *asking != Asking::Pipelined {
-                truth.stall(Cause::ClientThink, free, asked.at);
+            if *asking != RequestOrder::Pipelined {
+                truth.stall(Cause::ClientThink, free, requested.at);
             }
             up += REQUEST as u64;
             if *expects {
-                if let Some(permitted) = asked.permitted {
-                    truth.stall(Cause::ExpectContinue, asked.at, permitted);
+                if let Some(permitted) = requested.permitted {
+                    truth.stall(Cause::ExpectContinue, requested.at, permitted);
                 }
                 up += UPLOAD as u64;
                 down += PERMISSION.len() as u64;
@@ -263,11 +263,11 @@ impl One<'_> {
             let could = received.max(busy_until);
             if !*expects {
                 truth.stall(Cause::ServerThink, could, answered.began);
-                if *asking == Asking::Pipelined && number == 0 {
+                if *asking == RequestOrder::Pipelined && number == 0 {
                     truth.stall(Cause::HeadOfLine, could, answered.began);
                 }
             }
-            let size = HEAD + answers.get(number).copied().unwrap_or_default();
+            let size = HEAD + responses.get(number).copied().unwrap_or_default();
             let until = down + size as u64;
             let sent = line.sent.iter().filter(|sent| (down..until).contains(&sent.from));
             let mut last = answered.began.max(busy_until);
@@ -280,7 +280,7 @@ impl One<'_> {
             down = until;
             // Data that has arrived and is not read yet waits for the client.
             let arrived = line.arrived[1].when(until);
-            free = asked.finished.map_or(free, |read| arrived.map_or(read, |arrived| arrived.min(read)));
+            free = requested.finished.map_or(free, |read| arrived.map_or(read, |arrived| arrived.min(read)));
         }
         if let (Some(reset), Some(closes_after)) = (line.reset, closes_after) {
             let first_lost = line.arrived[0].when((REQUEST * (*closes_after + 1)) as u64).unwrap_or(reset);
@@ -289,12 +289,12 @@ impl One<'_> {
     }
 
     /// The pause before a segment of a response that the kernel had accepted completely at `written`.
-    fn pause(&self, from: Time, sent: &Sent, written: Time, has_lost: &mut bool, truth: &mut Truth) {
+    fn pause(&self, from: Time, sent: &SentSegment, written: Time, has_lost: &mut bool, truth: &mut Truth) {
         let until = sent.at;
         if sent.is_again {
             let was_repairing =
                 self.samples.iter().rev().find(|sample| sample.at < until).is_some_and(|sample| {
-                    matches!(sample.info.sending.standing, Standing::Recovery | Standing::Loss)
+                    matches!(sample.info.sending.standing, CongestionState::Recovery | CongestionState::Loss)
                 });
             let cause = self.repair(until);
             let first =
@@ -311,7 +311,7 @@ impl One<'_> {
             *has_lost = true;
             return;
         }
-        if until.since(from) <= LEAST {
+        if until.since(from) <= MIN_STALL {
             return;
         }
         match self.held_by(from, until, written, *has_lost) {
@@ -337,11 +337,12 @@ impl One<'_> {
         let soon = (self.case.rtt / 2).max(Duration::from_millis(4));
         let after = self.samples.iter().filter(|sample| sample.at >= at && sample.at.since(at) < soon);
         let mut standings = after.map(|sample| sample.info.sending.standing);
-        match standings.find(|standing| matches!(standing, Standing::Recovery | Standing::Loss)) {
-            Some(Standing::Recovery) => Cause::FastRetransmit,
-            Some(Standing::Loss) => Cause::RetransmissionTimeout,
+        match standings.find(|standing| matches!(standing, CongestionState::Recovery | CongestionState::Loss))
+        {
+            Some(CongestionState::Recovery) => Cause::FastRetransmit,
+            Some(CongestionState::Loss) => Cause::RetransmissionTimeout,
             // A tail loss probe does not change the state (RFC 8985, section 7.2); for the others the sample may be late.
-            Some(Standing::Open | Standing::Disorder | Standing::Reduced) | None => {
+            Some(CongestionState::Open | CongestionState::Disorder | CongestionState::Reduced) | None => {
                 if self.is_let_go(at) {
                     Cause::FastRetransmit
                 } else {
@@ -358,7 +359,7 @@ impl One<'_> {
 
     /// The reason why it sent nothing new.
     fn held_by(&self, from: Time, until: Time, written: Time, has_lost: bool) -> Option<Cause> {
-        let Play { nagle, head_apart, .. } = &self.case.play;
+        let ProgramBehaviour { nagle, head_apart, .. } = &self.case.play;
         let before = self.samples.iter().rev().find(|sample| sample.at <= from);
         let within: Vec<&Sample> =
             self.samples.iter().filter(|sample| sample.at > from && sample.at <= until).collect();
@@ -376,7 +377,7 @@ impl One<'_> {
         if of(|info| info.send_buffer_limited) {
             return Some(Cause::SendBufferLimited);
         }
-        let Sending {
+        let SenderState {
             standing,
             unacknowledged,
             congestion_window,
@@ -386,8 +387,8 @@ impl One<'_> {
         } = middle.info.sending;
         match standing {
             // The repair takes what the window allows.
-            Standing::Recovery | Standing::Loss => return Some(Cause::CongestionWindow),
-            Standing::Open | Standing::Disorder | Standing::Reduced => {}
+            CongestionState::Recovery | CongestionState::Loss => return Some(Cause::CongestionWindow),
+            CongestionState::Open | CongestionState::Disorder | CongestionState::Reduced => {}
         }
         // The clock does not run where the program found the buffer full only after the last segment had left.
         if not_sent.get() == 0 && middle.at < written {
@@ -417,7 +418,7 @@ impl One<'_> {
     fn leaves_no_room(&self, from: Time, until: Time) -> bool {
         let mut within = self.samples.iter().filter(|sample| sample.at > from && sample.at <= until);
         within.any(|sample| {
-            let Sending { unacknowledged, peer_window, not_sent, .. } = sample.info.sending;
+            let SenderState { unacknowledged, peer_window, not_sent, .. } = sample.info.sending;
             not_sent.get() > 0 && (u64::from(unacknowledged) + 1) * SEGMENT > peer_window.get()
         })
     }

@@ -13,7 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use testbed::clock::Clock;
 use wire::{Duration, Time};
 
-use super::hosts::told;
+use super::hosts::reported;
 use super::programs::wait;
 
 /// A packet as a host saw it, from its IP header on.
@@ -24,14 +24,14 @@ pub(crate) struct Frame {
 }
 
 /// Set when a run is over.
-pub(crate) type Over = Arc<AtomicBool>;
+pub(crate) type StopFlag = Arc<AtomicBool>;
 
 /// Starts a capture on the calling thread's interfaces.
-pub(crate) fn sniff(clock: Clock, over: Over) -> Result<JoinHandle<Vec<Frame>>, String> {
+pub(crate) fn sniff(clock: Clock, over: StopFlag) -> Result<JoinHandle<Vec<Frame>>, String> {
     let (begun, begins) = mpsc::channel();
     // A thread inherits the network namespace of its parent; the memory shared with the kernel stays with its thread.
     let thread = std::thread::spawn(move || {
-        let opened = Sniffer::open(None).map_err(told);
+        let opened = Sniffer::open(None).map_err(reported);
         let (mut sniffer, begun_with) = match opened {
             Ok(sniffer) => (Some(sniffer), Ok(())),
             Err(error) => (None, Err(error)),
@@ -40,11 +40,11 @@ pub(crate) fn sniff(clock: Clock, over: Over) -> Result<JoinHandle<Vec<Frame>>, 
         let _ = begun.send(begun_with);
         sniffer.as_mut().map_or_else(Vec::new, |sniffer| frames(sniffer, clock, &over))
     });
-    begins.recv().map_err(told)??;
+    begins.recv().map_err(reported)??;
     Ok(thread)
 }
 
-fn frames(sniffer: &mut Sniffer, clock: Clock, over: &Over) -> Vec<Frame> {
+fn frames(sniffer: &mut Sniffer, clock: Clock, over: &StopFlag) -> Vec<Frame> {
     let mut frames = Vec::new();
     // A packet becomes visible when its block is 20 ms old.
     let mut after_it = 4;
@@ -73,10 +73,10 @@ pub(crate) struct Sample {
 /// Samples the latest connection every millisecond, in the calling thread's network namespace.
 pub(crate) fn sample(
     clock: Clock,
-    over: Over,
+    over: StopFlag,
     connections: Receiver<(SocketAddr, SocketAddr)>,
 ) -> Result<JoinHandle<Vec<Sample>>, String> {
-    let mut sockets = Sockets::open().map_err(told)?;
+    let mut sockets = Sockets::open().map_err(reported)?;
     Ok(std::thread::spawn(move || {
         let mut samples = Vec::new();
         let mut current = None;

@@ -1,0 +1,128 @@
+//! Logs recognised by their beginnings, and sorted by their first requests: rotated logs are named newest first.
+//!
+//! Not the merge of logs that overlap in time: that is made as they are read.
+
+use std::io::{self, Read};
+
+use accesslog::{Format, Reader, recognise};
+use bytes::Bytes;
+use wire::Time;
+
+use crate::error::{Error, Part};
+
+use crate::blocks::{Blocks, OpenLog};
+use crate::input::Input;
+use crate::options::ConnectionsOptions;
+use crate::source::{Log, OpenTable, Table};
+use crate::table_file::batches;
+use crate::table_format::{TableFormat, TableSource};
+
+/// Logs ready to be read.
+pub struct OpenLogs {
+    /// The logs, sorted by their first requests, with the time of the earliest request seen.
+    pub logs: Vec<(Time, Log)>,
+    /// Their names.
+    pub names: Vec<String>,
+    /// Why others were passed over.
+    pub passed_over: Vec<Error>,
+}
+
+/// Bytes of a log that are examined before it is read.
+pub const BEGINNING: u64 = 64 << 10;
+
+/// Recognises and sorts logs. A file that is not a log is skipped, unless it is the only one.
+pub fn line_up(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<OpenLogs, Error> {
+    let alone = inputs.len() == 1;
+    let mut found = Vec::new();
+    let mut passed_over = Vec::new();
+    for input in inputs {
+        match begun(&input, options) {
+            Ok((first, log)) => found.push((first, input.name(), log)),
+            Err(error) if alone => return Err(error),
+            Err(error) => passed_over.push(error),
+        }
+    }
+    if found.is_empty() && !passed_over.is_empty() {
+        return Err(Error::NothingIsALog(Box::new(passed_over.swap_remove(0))));
+    }
+    // Logs that show no time at their beginning are read from the start.
+    for (first, _, _) in &mut found {
+        *first = Some(*first).filter(|first| *first < Time::MAX).unwrap_or_default();
+    }
+    found.sort_by_key(|(first, _, _)| *first);
+    let (logs, names) = found.into_iter().map(|(first, name, log)| ((first, log), name)).unzip();
+    Ok(OpenLogs { logs, names, passed_over })
+}
+
+/// Examines a log: the time of its first request, and all of its bytes.
+fn begun(input: &Input, options: &ConnectionsOptions) -> Result<(Time, Log), Error> {
+    let unreadable = |error: io::Error| match input {
+        Input::File(path) => Error::Unreadable { path: path.clone(), error },
+        Input::Stdin => Error::Stdin(error),
+        Input::Object(object) => Error::Store(format!("{}: {error}", object.name())),
+    };
+    let mut bytes = input.open().map_err(unreadable)?;
+    let mut beginning = Vec::new();
+    let looked_at = bytes.by_ref().take(BEGINNING).read_to_end(&mut beginning);
+    if let Err(error) = looked_at
+        && beginning.is_empty()
+    {
+        return Err(unreadable(error));
+    }
+    if let Some(kind) = TableFormat::of(&beginning) {
+        Part::Parquet.require(&input.name())?;
+        return table(input, kind, beginning, bytes, options);
+    }
+    let format = match &options.format {
+        Some(format) => format.clone(),
+        None => recognise(&beginning, &options.who).ok_or_else(|| match beginning.is_empty() {
+            true => Error::Empty(input.name()),
+            false => Error::UnknownFormat(input.name()),
+        })?,
+    };
+    no_names(&format, options)?;
+    let reader = Reader::new(format, options.who.clone());
+    let mut first = Time::MAX;
+    reader.clone().read(&beginning, |record| first = first.min(record.time));
+    // Files are opened when their turn comes: there may be more of them than a process may hold open.
+    let open: OpenLog = match input.is_there_again().then(|| input.clone()) {
+        Some(file) => Box::new(move || file.open()),
+        None => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
+    };
+    Ok((first, Log::Lines(Blocks::new(open, options.window.size), Box::new(reader))))
+}
+
+/// Examines a table. Piped input is stored in memory: a table is not read from its beginning.
+fn table(
+    input: &Input,
+    kind: TableFormat,
+    mut beginning: Vec<u8>,
+    mut rest: Box<dyn Read + Send>,
+    options: &ConnectionsOptions,
+) -> Result<(Time, Log), Error> {
+    let name = input.name();
+    let bad = |error: &dyn std::fmt::Display| Error::Table { name: name.clone(), reason: error.to_string() };
+    let place = match input {
+        Input::Object(object) => TableSource::Object(object.clone()),
+        Input::File(path) if input.is_there_again() => TableSource::File(path.clone()),
+        Input::File(_) | Input::Stdin => {
+            rest.read_to_end(&mut beginning).map_err(|error| bad(&error))?;
+            TableSource::Memory(Bytes::from(beginning))
+        }
+    };
+    let mut named = options.named.clone();
+    named.client = named.client.or_else(|| options.who.field.clone());
+    let mut opened = batches(kind, place.clone(), &named).map_err(|error| bad(&error))?;
+    let mut first = Time::MAX;
+    if let Some(Ok(batch)) = opened.batches.next() {
+        let read = opened.columns.read(&batch, &options.who, |record| first = first.min(record.time));
+        read.map_err(|error| bad(&error))?;
+    }
+    let open: OpenTable = Box::new(move || batches(kind, place, &named).map_err(|error| error.to_string()));
+    Ok((first, Log::Table(Table::Closed(Some(open)), options.who.clone())))
+}
+
+/// Refuses a client field for formats whose fields have no names.
+fn no_names(format: &Format, options: &ConnectionsOptions) -> Result<(), Error> {
+    format.can_name(&options.who).map_err(Error::ClientField)
+}

@@ -1,0 +1,215 @@
+//! Reference counter for every rule: each connection simulated, for each timeout. Slow, for rules without a
+//! fast method.
+//!
+//! It also counts what the single pass counts, and a test compares the two. A log cannot be split for it:
+//! the order in which connections were opened may have been decided long before the split.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use wire::{Bytes, Duration, Time};
+
+use crate::sizing::LARGE;
+use crate::{Client, Request};
+
+use super::amount_histogram::Load;
+use super::connection_loads::ConnectionLoads;
+use super::counts::{Counts, Peak};
+use super::query::{Query, Rule};
+
+/// Counter of requests in order of time, for any rule.
+#[derive(Clone, Debug)]
+pub struct RuleCounter {
+    question: Query,
+    counts: Counts,
+    /// One per threshold, limit and timeout, in that order.
+    servers: Vec<Server>,
+}
+
+/// A server under one threshold, one limit and one timeout.
+#[derive(Clone, Debug, Default)]
+struct Server {
+    clients: BTreeMap<Client, Vec<Connection>>,
+    /// Times at which connections close unless used before. Most entries are early, because the connection
+    /// was used again.
+    closings: BinaryHeap<Reverse<(u64, Client, u64)>>,
+    opened: u64,
+    open: u64,
+    /// Requests and bytes carried by closed connections.
+    load: Load,
+}
+
+/// An open connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Connection {
+    /// Number of the request that opened it.
+    opened: u64,
+    /// Number of the request that used it last.
+    used: u64,
+    /// Time at which it has sent all its responses, in milliseconds.
+    idle_from: u64,
+    /// Last time at which it is open unless used again, in milliseconds.
+    closes: u64,
+    /// Number of requests served.
+    requests: u64,
+    /// Bytes sent for them.
+    bytes: u64,
+}
+
+impl RuleCounter {
+    /// A counter before the first request.
+    pub fn new(question: &Query) -> Self {
+        let servers = question.thresholds().len() * question.limits().len() * question.timeouts().len();
+        Self {
+            counts: Counts::new(question),
+            question: question.clone(),
+            servers: vec![Server::default(); servers],
+        }
+    }
+
+    /// Counts requests, which must be in order of time.
+    pub fn count(&mut self, requests: &[Request]) {
+        for request in requests {
+            self.request(request);
+        }
+    }
+
+    /// Counts of all requests.
+    pub fn finish(self) -> Counts {
+        self.counts
+    }
+
+    /// Counts of all requests, and the load of each connection.
+    pub fn finish_with_loads(self) -> (Counts, ConnectionLoads) {
+        let Self { question, counts, servers } = self;
+        (counts, ConnectionLoads::new(&question, servers.into_iter().map(Server::finish).collect()))
+    }
+
+    fn request(&mut self, request: &Request) {
+        let Self { question, counts, servers } = self;
+        let Request { time, client, bytes, taken } = *request;
+        let sent = if bytes == LARGE { Bytes::ZERO } else { bytes };
+        let number = counts.requests;
+        counts.requests += 1;
+        counts.bytes += sent;
+        counts.span = Some((counts.span.map_or(time, |(first, _)| first), time));
+        let mut servers = servers.iter_mut();
+        for stream in &mut counts.streams {
+            let by_tcp = bytes >= stream.threshold;
+            if by_tcp {
+                stream.requests += 1;
+                stream.bytes += sent;
+            }
+            for line in &mut stream.lines {
+                for (place, opened) in line.opened.iter_mut().enumerate() {
+                    let Some(server) = servers.next().filter(|_| by_tcp) else { continue };
+                    let ask = TimedRequest {
+                        number,
+                        at: millis(time.since(Time::ZERO)),
+                        takes: if question.durations() { millis(taken) } else { 0 },
+                        timeout: millis(opened.timeout),
+                        limit: line.limit,
+                        rule: question.rule(),
+                        sent: sent.get(),
+                    };
+                    server.request(client, ask);
+                    opened.total = server.opened;
+                    let at = Time::ZERO + Duration::from_millis(ask.at);
+                    opened.peak.raise(Peak { connections: server.open, at });
+                    if place == question.curve() {
+                        line.curve.raise(ask.at / 60_000, server.open);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A request as the server sees it; times in milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct TimedRequest {
+    number: u64,
+    at: u64,
+    takes: u64,
+    timeout: u64,
+    limit: usize,
+    rule: Rule,
+    sent: u64,
+}
+
+impl Server {
+    fn request(&mut self, client: Client, ask: TimedRequest) {
+        self.close(ask.at);
+        let connections = self.clients.entry(client).or_default();
+        let place = match choose(connections, ask) {
+            Some(place) => place,
+            None => {
+                self.opened += 1;
+                self.open += 1;
+                connections.push(Connection { opened: ask.number, ..Connection::default() });
+                connections.len() - 1
+            }
+        };
+        let connection = &mut connections[place];
+        connection.used = ask.number;
+        connection.requests += 1;
+        connection.bytes += ask.sent;
+        // A busy connection serves its requests sequentially.
+        connection.idle_from = connection.idle_from.max(ask.at).saturating_add(ask.takes);
+        connection.closes = connection.idle_from.saturating_add(ask.timeout);
+        self.closings.push(Reverse((connection.closes, client, connection.opened)));
+    }
+
+    /// Closes every connection whose timeout has passed.
+    fn close(&mut self, now: u64) {
+        while let Some(Reverse((closes, client, opened))) = self.closings.peek().copied()
+            && closes < now
+        {
+            self.closings.pop();
+            let Some(connections) = self.clients.get_mut(&client) else { continue };
+            let place = connections
+                .iter()
+                .position(|connection| connection.opened == opened && connection.closes < now);
+            if let Some(place) = place {
+                let closed = connections.remove(place);
+                self.load.add(closed.requests, closed.bytes);
+                self.open -= 1;
+            }
+            if connections.is_empty() {
+                self.clients.remove(&client);
+            }
+        }
+    }
+}
+
+impl Server {
+    /// Load of all connections, including those still open.
+    fn finish(self) -> Load {
+        let mut load = self.load;
+        for open in self.clients.values().flatten() {
+            load.add(open.requests, open.bytes);
+        }
+        load
+    }
+}
+
+/// The connection that serves a request; `None` for a new one.
+fn choose(connections: &[Connection], ask: TimedRequest) -> Option<usize> {
+    let least = |key: fn(&Connection) -> u64| {
+        (0..connections.len())
+            .min_by_key(|place| key(&connections[*place]))
+            .filter(|_| connections.len() >= ask.limit)
+    };
+    match ask.rule {
+        Rule::LeastRecentlyUsed => least(|connection| connection.used),
+        Rule::FirstCreated => least(|connection| connection.opened),
+        Rule::IdleFirst => (0..connections.len())
+            .filter(|place| connections[*place].idle_from <= ask.at)
+            .max_by_key(|place| connections[*place].used)
+            .or_else(|| least(|connection| connection.used)),
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    span.as_nanos() / 1_000_000
+}

@@ -1,0 +1,186 @@
+//! The part of a client that looks after the connections servers open to it.
+//!
+//! An id that is not known ends a connection without a word: nothing behind it can be trusted. A head must come whole
+//! in its time; bytes of it are no progress. Not a listener: accepting is the driver's.
+
+use core::net::SocketAddr;
+
+use wire::Time;
+
+use super::phase::{Event, Phase};
+use super::stream::{Stream, StreamEvent};
+use super::timing::ReceivedTraffic;
+use super::{Client, ConnectionId, Discard, Failure, Key, Output, Source, TimerTarget, same_host};
+use crate::Id;
+
+/// A connection that is open.
+#[derive(Debug)]
+pub(super) struct Connection {
+    peer: SocketAddr,
+    stream: Stream,
+    due: Time,
+    /// When it was there, and what had come from the server by then, until the answer has begun that it was opened for.
+    opened: Option<(Time, ReceivedTraffic)>,
+}
+
+/// An answer that is coming in on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IncomingResponse {
+    pub(super) key: Key,
+    pub(super) id: Id,
+    pub(super) is_wanted: bool,
+}
+
+/// A SYN, as it comes without options (RFC 9293, section 3.1).
+const SYN_BYTES: usize = 40;
+
+impl Client {
+    pub(super) fn accept(&mut self, now: Time, id: ConnectionId, peer: SocketAddr) {
+        let why = if !self.may_respond(peer.ip(), None) {
+            Discard::Stranger
+        } else if self.connections.len() >= self.config.connections {
+            Discard::Crowded
+        } else {
+            // Whoever opens a connection has something to say.
+            let (due, stream) = (now + self.config.stall, Stream::new(self.config.limits));
+            // As much as that is under way, and the answer may be behind it.
+            self.servers.hear(now, peer.ip(), SYN_BYTES, true);
+            let opened = Some((now, self.servers.heard_from(peer.ip())));
+            self.connections.insert(id, Connection { peer, stream, due, opened });
+            self.agenda.insert((due, TimerTarget::Connection(id)));
+            return;
+        };
+        self.outputs.extend([Output::Discarded(peer, why), Output::Close(id)]);
+    }
+
+    pub(super) fn received(&mut self, now: Time, id: ConnectionId, mut bytes: &[u8]) {
+        let Some(mut connection) = self.connections.remove(&id) else { return };
+        self.agenda.remove(&(connection.due, TimerTarget::Connection(id)));
+        self.servers.hear(now, connection.peer.ip(), bytes.len(), true);
+        let mut has_progressed = false;
+        loop {
+            match connection.stream.read(&mut bytes) {
+                Ok(Some(step)) => match self.stream_step(now, &mut connection, step) {
+                    Ok(()) => has_progressed = true,
+                    Err(why) => {
+                        self.outputs.extend([Output::Discarded(connection.peer, why), Output::Close(id)]);
+                        return;
+                    }
+                },
+                Ok(None) => break,
+                Err(why) => {
+                    self.break_off(now, &connection, Failure::Malformed(why));
+                    self.outputs.extend([
+                        Output::Discarded(connection.peer, Discard::Malformed(why)),
+                        Output::Close(id),
+                    ]);
+                    return;
+                }
+            }
+        }
+        if connection.stream.is_between_responses() {
+            connection.due = now + self.config.idle;
+        } else if has_progressed {
+            connection.due = now + self.config.stall;
+        }
+        self.agenda.insert((connection.due, TimerTarget::Connection(id)));
+        self.connections.insert(id, connection);
+    }
+
+    fn stream_step(
+        &mut self,
+        now: Time,
+        connection: &mut Connection,
+        step: StreamEvent<'_>,
+    ) -> Result<(), Discard> {
+        match step {
+            StreamEvent::Id(id) => {
+                let key = self.find(id).ok_or(Discard::Unknown)?;
+                let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
+                if !self.may_respond(connection.peer.ip(), Some(request)) {
+                    return Err(Discard::Stranger);
+                }
+                let method = request.method.clone();
+                if same_host(request.server.ip(), connection.peer.ip()) {
+                    let (vigil, was_sent_once) = (request.vigil, request.resends == 0);
+                    let server = self.servers.learn(request.server);
+                    server.heard.by_connection = server.heard.by_connection.max(vigil.began);
+                    // It is there a round trip after the request, if that was sent once, or two where an acknowledgement
+                    // must come first; never less.
+                    if let Some((at, heard)) = connection.opened.take()
+                        && was_sent_once
+                        && vigil.was_quiet(heard, 0)
+                    {
+                        server.round_trips.measured(at.since(vigil.began));
+                    }
+                }
+                let is_wanted = self.step(key, Event::Claim);
+                connection.stream.expect(IncomingResponse { key, id, is_wanted }, method);
+            }
+            StreamEvent::Head(response, head) => {
+                if response.is_wanted && self.takes_aside(now, response, &head) {
+                    return Ok(());
+                }
+                if response.is_wanted && self.step(response.key, Event::Head) {
+                    if let Some(server) = self.requests.get(&response.key).map(|request| request.server) {
+                        let known = self.servers.learn(server);
+                        if same_host(server.ip(), connection.peer.ip()) {
+                            known.learn_token(&head);
+                        } else {
+                            known.learn_cache(&head);
+                        }
+                    }
+                    self.outputs.push_back(Output::Head(
+                        response.id,
+                        Source::Connection(connection.peer),
+                        head,
+                    ));
+                }
+            }
+            StreamEvent::Body(response, part) => {
+                if response.is_wanted {
+                    self.put_aside(response.key, part);
+                }
+                if response.is_wanted && self.phase(response.key) == Some(Phase::Arriving) {
+                    self.outputs.push_back(Output::Body(response.id, part.to_vec()));
+                }
+            }
+            StreamEvent::End(response) => {
+                if response.is_wanted && self.end_aside(now, response, connection.peer) {
+                    return Ok(());
+                }
+                if response.is_wanted && self.step(response.key, Event::Complete) {
+                    self.outputs.push_back(Output::End(response.id));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A connection is no more.
+    pub(super) fn lose(&mut self, now: Time, id: ConnectionId, why: Failure) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        self.agenda.remove(&(connection.due, TimerTarget::Connection(id)));
+        self.break_off(now, &connection, why);
+    }
+
+    /// Resends the request of a response that broke off if nothing of it was passed on; it has failed otherwise.
+    fn break_off(&mut self, now: Time, connection: &Connection, why: Failure) {
+        let Some(IncomingResponse { key, id, is_wanted: true }) = connection.stream.respond() else { return };
+        if !self.step(key, Event::Broken) {
+            return;
+        }
+        match self.phase(key) {
+            Some(Phase::Waiting | Phase::Gathering) => {
+                if let Some(request) = self.requests.get_mut(&key) {
+                    request.vigil.end();
+                    request.due = Some(now);
+                    self.agenda.insert((now, TimerTarget::Request(key)));
+                }
+            }
+            Some(Phase::Claimed | Phase::Arriving | Phase::Over) | None => {
+                self.outputs.push_back(Output::Failed(id, why));
+            }
+        }
+    }
+}

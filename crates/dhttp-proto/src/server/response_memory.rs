@@ -1,0 +1,118 @@
+//! The requests that were answered by TCP, and those that are being worked on: a resend of one is not answered twice.
+//!
+//! A ring, as in the paper (`papers/dhttp#section-iii-c`, 10,000 "global request IDs": address and id). Beyond the
+//! paper, what was not delivered is forgotten again, or its resend would never be answered. Not a cache of answers.
+
+use core::net::IpAddr;
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::Id;
+
+/// A request of anybody's.
+pub(super) type GlobalId = (IpAddr, Id);
+
+/// Memory of recent responses by TCP.
+#[derive(Debug)]
+pub(super) struct ResponseMemory {
+    capacity: usize,
+    ring: VecDeque<(GlobalId, u64)>,
+    /// When each was last put in the ring, in order of arrival; what the ring holds from before does not count.
+    latest: BTreeMap<GlobalId, u64>,
+    serial: u64,
+    /// Being worked on, and whether it was asked for again since.
+    in_progress: BTreeMap<GlobalId, bool>,
+}
+
+impl ResponseMemory {
+    pub(super) const fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            ring: VecDeque::new(),
+            latest: BTreeMap::new(),
+            serial: 0,
+            in_progress: BTreeMap::new(),
+        }
+    }
+
+    /// The answer to this goes by TCP.
+    pub(super) fn remember(&mut self, id: GlobalId) {
+        if self.ring.len() >= self.capacity
+            && let Some((oldest, serial)) = self.ring.pop_front()
+            && self.latest.get(&oldest) == Some(&serial)
+        {
+            self.latest.remove(&oldest);
+        }
+        if self.capacity > 0 {
+            self.serial += 1;
+            self.ring.push_back((id, self.serial));
+            self.latest.insert(id, self.serial);
+        }
+    }
+
+    /// The answer to this did not arrive.
+    pub(super) fn forget(&mut self, id: GlobalId) {
+        self.latest.remove(&id);
+    }
+
+    pub(super) fn contains(&self, id: GlobalId) -> bool {
+        self.latest.contains_key(&id)
+    }
+
+    /// The answer to this will take a while.
+    pub(super) fn begin(&mut self, id: GlobalId) {
+        self.in_progress.insert(id, false);
+    }
+
+    /// This was asked for again; whether it is being worked on.
+    pub(super) fn is_in_progress(&mut self, id: GlobalId) -> bool {
+        self.in_progress.get_mut(&id).map(|again| *again = true).is_some()
+    }
+
+    /// This is no longer worked on; whether it was asked for again meanwhile.
+    pub(super) fn end(&mut self, id: GlobalId) -> bool {
+        // The usual case is that nothing takes a while, and then there is nothing to look up.
+        !self.in_progress.is_empty() && self.in_progress.remove(&id).unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+
+    fn id(number: u64) -> GlobalId {
+        (IpAddr::V4(Ipv4Addr::LOCALHOST), Id(number))
+    }
+
+    #[test]
+    fn paper_the_last_n_are_remembered() {
+        let mut answered = ResponseMemory::new(10_000);
+        (0..10_001).for_each(|number| answered.remember(id(number)));
+        assert_eq!([0, 1, 10_000].map(|number| answered.contains(id(number))), [false, true, true]);
+        assert_eq!((answered.ring.len(), answered.latest.len()), (10_000, 10_000));
+        assert!(!answered.contains((IpAddr::V4(Ipv4Addr::BROADCAST), Id(1))), "another client's");
+    }
+
+    #[test]
+    fn reinserted_entry_outlives_its_first_slot_in_the_ring() {
+        let mut answered = ResponseMemory::new(2);
+        answered.remember(id(1));
+        answered.forget(id(1));
+        assert!(!answered.contains(id(1)));
+        answered.remember(id(1));
+        answered.remember(id(2));
+        assert!(answered.contains(id(1)) && answered.contains(id(2)));
+        answered.remember(id(3));
+        assert_eq!([1, 2, 3].map(|number| answered.contains(id(number))), [false, true, true]);
+    }
+
+    #[test]
+    fn resend_of_a_pending_request_is_detected() {
+        let mut answered = ResponseMemory::new(2);
+        assert!(!answered.is_in_progress(id(1)));
+        answered.begin(id(1));
+        assert!(answered.is_in_progress(id(1)));
+        assert!(answered.end(id(1)));
+        assert!(!answered.end(id(1)));
+    }
+}

@@ -1,0 +1,92 @@
+//! The servers to which requests were on their way, as what a cache asks: by DHTTP, and where they do not answer that, by
+//! HTTP (`papers/dhttp#section-iv-a`).
+//!
+//! Its requests have this host's own source address. Not the interception: that is for rules, and for the server's sockets.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http1::gateway::{self, Plan};
+use http1::message::{Fields, Framing, Method, RequestHead};
+
+use super::upstream::{Upstream, UpstreamFailure, UpstreamResponse};
+use dhttp::client::{Event, KnownServers, Observer};
+use dhttp::deferred::Interims;
+use dhttp::handler::Body;
+use dhttp::{Client, ClientConfig, random};
+
+/// Upstream that forwards to the requested server. Its clones share their ports.
+#[derive(Clone)]
+pub struct ForwardUpstream {
+    client: Arc<Client>,
+    /// This cache's own in `Via`.
+    name: Arc<str>,
+}
+
+impl ForwardUpstream {
+    /// Binds its ports; `watch` is told what is sent and received.
+    ///
+    /// # Errors
+    /// The system's error for a socket.
+    pub fn start(config: ClientConfig, watch: Option<Observer>) -> std::io::Result<Self> {
+        let number = u32::from_be_bytes(random::bytes()?);
+        let client = Arc::new(Client::start(config, KnownServers::default(), watch)?);
+        Ok(Self { client, name: format!("roundtrip-{number:08x}").into() })
+    }
+}
+
+impl Upstream for ForwardUpstream {
+    async fn ask(
+        &self,
+        to: Option<SocketAddr>,
+        head: RequestHead,
+        _body: Vec<u8>,
+        most: u64,
+        _interims: Option<Interims>,
+    ) -> Result<UpstreamResponse, UpstreamFailure> {
+        Ok(self.fetch(to, head, most).await?)
+    }
+}
+
+impl ForwardUpstream {
+    /// Its errors are sentences.
+    async fn fetch(
+        &self,
+        to: Option<SocketAddr>,
+        head: RequestHead,
+        most: u64,
+    ) -> Result<UpstreamResponse, String> {
+        let Some(to) = to else {
+            return Err("this is an intercepting cache; send requests to the origin servers".to_owned());
+        };
+        let host =
+            head.fields.get("Host").and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
+        let target = format!("http://{host}{}", head.target);
+        let whole = RequestHead { target, ..head };
+        let forward = match gateway::plan(&whole, Framing::Length(0), &self.name) {
+            Ok(Plan::Forward(forward)) => forward,
+            Ok(Plan::Tunnel(..) | Plan::Own(_)) => return Err("this request cannot be forwarded".to_owned()),
+            Err(refusal) => return Err(refusal.sentence),
+        };
+        let is_head = forward.head.method == Method::Head;
+        let mut exchange = self.client.request_at(to, forward.head).map_err(|error| error.to_string())?;
+        let (mut head, mut body) = (None, Vec::new());
+        while let Some(event) = exchange.wait().await {
+            match event {
+                Event::Head(_, found) => head = Some(found),
+                Event::Body(part) if (body.len() + part.len()) as u64 > most => {
+                    return Err(format!("{to}: the response is longer than {most} bytes"));
+                }
+                Event::Body(part) => body.extend_from_slice(&part),
+                Event::End => {}
+                Event::Failed(why) => return Err(why),
+            }
+        }
+        let head = head.ok_or("the cache is being stopped")?;
+        let digits = head.fields.get("Content-Length").and_then(|digits| std::str::from_utf8(digits).ok());
+        let length = digits.and_then(|digits| digits.parse().ok());
+        let body = if is_head { Body::Described(length) } else { Body::Whole(body.into()) };
+        // They were asked for in datagrams, which have room for an answer alone.
+        Ok(UpstreamResponse { head: gateway::response(&head, &self.name), body, trailers: Fields::new() })
+    }
+}

@@ -1,0 +1,61 @@
+//! Answers that are ready to be sent: of what is asked for again and again, as it is given in this second.
+//!
+//! Each thread has its own. What is kept is looked up every time all the same: nothing is given that has been dropped.
+
+use http1::cache::ParsedRequest;
+use wire::Time;
+
+use super::memory::CacheEntry;
+use super::record::Record;
+use super::store::Store;
+use super::{given, seconds, since_1970};
+use dhttp::counters::count_shared;
+use dhttp::handler::Response;
+
+/// As many as there are places.
+#[derive(Debug)]
+pub(super) struct HotResponses {
+    places: Vec<Option<HotSlot>>,
+}
+
+#[derive(Debug)]
+struct HotSlot {
+    record: Record,
+    second: u64,
+    response: Response,
+}
+
+/// A power of two.
+const SLOTS: usize = 512;
+
+impl Default for HotResponses {
+    fn default() -> Self {
+        Self { places: (0..SLOTS).map(|_| None).collect() }
+    }
+}
+
+impl HotResponses {
+    /// Returns the fresh response in memory under this key, for a GET without cache directives; counted as a hit.
+    pub(super) fn at_once(&mut self, store: &Store, key: &[u8]) -> Option<&Response> {
+        let (hash, found) = store.memory.find_plain(key)?;
+        let now = since_1970();
+        if !found.record.policy().is_fresh(now) {
+            return None;
+        }
+        count_shared(&store.counters.hits);
+        self.respond(hash, &found, now)
+    }
+
+    /// The answer that is made of what was found, for a GET that says nothing about caches.
+    fn respond(&mut self, hash: u64, found: &CacheEntry, now: Time) -> Option<&Response> {
+        let place = self.places.get_mut(usize::try_from(hash).unwrap_or(0) % SLOTS)?;
+        let second = seconds(now);
+        let is_there =
+            place.as_ref().is_some_and(|place| place.second == second && place.record.is(&found.record));
+        if !is_there {
+            let response = given(found, &ParsedRequest::new("GET", []), now, "hit");
+            *place = Some(HotSlot { record: found.record.clone(), second, response });
+        }
+        place.as_ref().map(|place| &place.response)
+    }
+}

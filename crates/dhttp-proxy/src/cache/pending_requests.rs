@@ -1,0 +1,140 @@
+//! Those who want the same while it is being asked for: one asks, the others wait, and get what may be shared
+//! (RFC 9111, section 4: collapsed requests).
+//!
+//! Not the asking: that is `exchange`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use http1::cache::Verdict;
+
+use super::exchange::{OwnedRequest, exchange};
+use super::memory::CacheEntry;
+use super::{Shared, Upstream, given, since_1970};
+use crate::fetches::Fetch;
+use crate::service_handler::busy;
+use dhttp::counters::count_shared;
+use dhttp::deferred::ResponseSender;
+
+/// Waiting requests, by key.
+#[derive(Debug, Default)]
+pub(super) struct PendingRequests {
+    keys: Mutex<BTreeMap<Vec<u8>, Queue>>,
+}
+
+/// Those who came later.
+type Queue = Vec<(OwnedRequest, ResponseSender)>;
+
+/// Place of a request among those for the same key.
+enum QueuePosition {
+    /// The first: it asks.
+    First(Box<OwnedRequest>, Option<ResponseSender>),
+    /// It waits with others, or nobody wants the answer.
+    Behind,
+}
+
+impl PendingRequests {
+    fn enter(&self, owned: OwnedRequest, promise: Option<ResponseSender>) -> QueuePosition {
+        let Ok(mut keys) = self.keys.lock() else { return QueuePosition::First(Box::new(owned), promise) };
+        match (keys.get_mut(&owned.wanted.key), promise) {
+            (Some(queue), Some(promise)) => queue.push((owned, promise)),
+            (Some(_), None) => {}
+            (None, promise) => {
+                keys.insert(owned.wanted.key.clone(), Queue::new());
+                return QueuePosition::First(Box::new(owned), promise);
+            }
+        }
+        QueuePosition::Behind
+    }
+
+    fn leave(&self, key: &[u8]) -> Queue {
+        self.keys.lock().ok().and_then(|mut keys| keys.remove(key)).unwrap_or_default()
+    }
+}
+
+/// Asks the upstream, and gives the answer to whoever it was promised to.
+pub(super) fn begin<U: Upstream>(
+    shared: &Arc<Shared<U>>,
+    owned: OwnedRequest,
+    found: Option<CacheEntry>,
+    promise: Option<ResponseSender>,
+) {
+    if shared.store.is_sparing || !owned.wanted.is_shareable() {
+        return run(shared, owned, found, promise);
+    }
+    match shared.waiting.enter(owned, promise) {
+        QueuePosition::Behind => count_shared(&shared.store.counters.collapsed),
+        QueuePosition::First(owned, promise) => {
+            let shared = Arc::clone(shared);
+            let runtime = shared.runtime.clone();
+            let Some(fetch) = begun(&owned, promise.is_some()) else {
+                // Who waits behind looks again, each for itself.
+                drop(PendingGuard { shared: &shared, key: &owned.wanted.key });
+                return refuse(promise);
+            };
+            // If the runtime is gone, so are the promises, and clients are told.
+            drop(runtime.spawn(async move {
+                let key = owned.wanted.key.clone();
+                let left = PendingGuard { shared: &shared, key: &key };
+                fetch.run(exchange(&shared, &owned, found, promise)).await;
+                drop(left);
+            }));
+        }
+    }
+}
+
+/// However asking ends, those who wait go on.
+struct PendingGuard<'a, U: Upstream> {
+    shared: &'a Arc<Shared<U>>,
+    key: &'a [u8],
+}
+
+impl<U: Upstream> Drop for PendingGuard<'_, U> {
+    fn drop(&mut self) {
+        for (owned, promise) in self.shared.waiting.leave(self.key) {
+            again(self.shared, owned, promise);
+        }
+    }
+}
+
+/// One who waited looks again, and asks by himself if what came is not for him.
+fn again<U: Upstream>(shared: &Arc<Shared<U>>, owned: OwnedRequest, promise: ResponseSender) {
+    let requested = owned.wanted.requested();
+    let found = shared.store.memory.find(&owned.wanted.key, &requested);
+    let now = since_1970();
+    match found {
+        Some(found) if found.record.policy().verdict(now, &requested) == Verdict::Fresh => {
+            promise.give(given(&found, &requested, now, "fwd=miss; collapsed"));
+        }
+        found => {
+            drop(requested);
+            run(shared, owned, found, Some(promise));
+        }
+    }
+}
+
+/// Asks alone.
+fn run<U: Upstream>(
+    shared: &Arc<Shared<U>>,
+    owned: OwnedRequest,
+    found: Option<CacheEntry>,
+    promise: Option<ResponseSender>,
+) {
+    let (shared, runtime) = (Arc::clone(shared), shared.runtime.clone());
+    let Some(fetch) = begun(&owned, promise.is_some()) else { return refuse(promise) };
+    drop(runtime.spawn(async move {
+        fetch.run(exchange(&shared, &owned, found, promise)).await;
+    }));
+}
+
+/// Counts a fetch, if there may be another. What nobody waits for is the cache's own.
+fn begun(owned: &OwnedRequest, is_awaited: bool) -> Option<Fetch> {
+    Fetch::begin(owned.client.filter(|_| is_awaited))
+}
+
+/// There may be no more fetches.
+fn refuse(promise: Option<ResponseSender>) {
+    if let Some(promise) = promise {
+        promise.give(busy());
+    }
+}

@@ -1,0 +1,117 @@
+//! Threads for what must be waited for: as many as there is to do at once, and kept for a moment when it is done.
+//!
+//! Not what they do: that is handed to them.
+
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use super::incoming::ReadBuffer;
+
+/// Something to do, with room for what comes in meanwhile.
+pub(super) type Job = Box<dyn FnOnce(&mut ReadBuffer) + Send>;
+
+/// The threads.
+#[derive(Debug)]
+pub(super) struct ThreadPool {
+    /// Those that rest, the last one first: the others may end. `None`: nobody is to rest any more.
+    resting: Mutex<Option<Vec<IdleThread>>>,
+}
+
+/// One that rests, found again by its name.
+#[derive(Debug)]
+struct IdleThread {
+    name: thread::ThreadId,
+    take: SyncSender<Job>,
+}
+
+/// Idle time after which a thread ends.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Default for ThreadPool {
+    fn default() -> Self {
+        Self { resting: Mutex::new(Some(Vec::new())) }
+    }
+}
+
+impl ThreadPool {
+    /// Has something done.
+    ///
+    /// # Errors
+    /// That there can be no more threads; then it has been dropped.
+    pub(super) fn do_it(self: &Arc<Self>, mut job: Job) -> io::Result<()> {
+        while let Some(resting) = self.wake_one() {
+            match resting.take.send(job) {
+                Ok(()) => return Ok(()),
+                // It has just ended.
+                Err(mpsc::SendError(back)) => job = back,
+            }
+        }
+        let hands = Arc::clone(self);
+        let thread = thread::Builder::new().name("gateway-exchange".to_owned());
+        thread.spawn(move || hands.work(job)).map(drop)
+    }
+
+    /// Those who rest end now, and the others when they are done.
+    pub(super) fn end(&self) {
+        if let Ok(mut resting) = self.resting.lock() {
+            *resting = None;
+        }
+    }
+
+    fn wake_one(&self) -> Option<IdleThread> {
+        self.resting.lock().ok()?.as_mut()?.pop()
+    }
+
+    fn work(&self, mut job: Job) {
+        let (name, mut buffer) = (thread::current().id(), ReadBuffer::default());
+        loop {
+            job(&mut buffer);
+            let (take, work) = mpsc::sync_channel(1);
+            match self.resting.lock().as_deref_mut() {
+                Ok(Some(resting)) => resting.push(IdleThread { name, take }),
+                Ok(None) | Err(_) => return,
+            }
+            job = match work.recv_timeout(IDLE_TIMEOUT) {
+                Ok(job) => job,
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Ok(mut resting) = self.resting.lock()
+                        && let Some(resting) = resting.as_mut()
+                    {
+                        resting.retain(|one| one.name != name);
+                    }
+                    // Whoever took it off the list before has something for it.
+                    let Ok(job) = work.recv() else { return };
+                    job
+                }
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_threads_are_reused() {
+        let hands = Arc::new(ThreadPool::default());
+        let (tell, reported) = mpsc::channel();
+        let mut names = Vec::new();
+        for _ in 0..3 {
+            let tell = tell.clone();
+            hands.do_it(Box::new(move |_| tell.send(thread::current().id()).unwrap())).unwrap();
+            names.push(reported.recv().unwrap());
+            while hands.resting.lock().unwrap().as_ref().is_some_and(Vec::is_empty) {
+                thread::yield_now();
+            }
+        }
+        assert_eq!((names[0], names[0]), (names[1], names[2]));
+        hands.end();
+        hands.do_it(Box::new(move |_| tell.send(thread::current().id()).unwrap())).unwrap();
+        assert_ne!(reported.recv().unwrap(), names[0]);
+    }
+}

@@ -1,0 +1,61 @@
+//! A body that must go on: one whose sender is silent for too long in the middle of it ends as broken.
+//!
+//! The caller watches the time until a response begins.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::OriginError;
+use super::client::ResponseBody;
+
+/// A body, and how long its sender may be silent.
+pub(super) struct TimeoutBody {
+    body: ResponseBody,
+    timeout: Duration,
+    silence: Pin<Box<Sleep>>,
+    authority: String,
+}
+
+impl TimeoutBody {
+    /// Call it inside a runtime.
+    pub(super) fn new(body: ResponseBody, timeout: Duration, authority: &str) -> Self {
+        Self { body, timeout, silence: Box::pin(sleep(timeout)), authority: authority.to_owned() }
+    }
+}
+
+impl Body for TimeoutBody {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            let until = Instant::now() + self.timeout;
+            self.silence.as_mut().reset(until);
+            return Poll::Ready(frame);
+        }
+        ready!(self.silence.as_mut().poll(context));
+        let why = format!(
+            "{} has sent nothing for {} s in the middle of a response",
+            self.authority,
+            self.timeout.as_secs_f32()
+        );
+        Poll::Ready(Some(Err(OriginError::Silent(why))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

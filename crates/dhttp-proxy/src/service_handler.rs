@@ -1,0 +1,242 @@
+//! Any `tower` service, an axum application among them, as what answers (`roundtrip_dhttp_proxy::service_handler(app, runtime)`).
+//!
+//! Requests flow in from the threads that serve and out to the runtime's; answers come back when they are whole. Bodies
+//! that are larger wait in an unnamed file, so that their number costs disk and not memory.
+//!
+//! Not for endless responses (events, long polls): DHTTP sends messages whose length is known.
+
+use std::error::Error;
+use std::fmt;
+use std::future::poll_fn;
+use std::io::Write;
+use std::marker::PhantomData;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use http::Uri;
+use http_body::Body as HttpBody;
+use http_body_util::Full;
+use http1::gateway::is_dhttp_field;
+use http1::message::Fields;
+use tokio::runtime::Handle;
+use tower_service::Service;
+use wire::Time;
+
+use crate::fetches::{Fetch, Spill};
+use crate::origin::fields_from;
+use dhttp::deferred::{Reply, promise};
+use dhttp::fields::copy;
+use dhttp::handler::{Body, Handler, Request, Response};
+
+/// A service that answers for a server.
+pub struct ServiceHandler<S, B> {
+    service: S,
+    runtime: Handle,
+    /// The longest body that is taken, in bytes.
+    most: u64,
+    body: PhantomData<fn() -> B>,
+}
+
+/// Where the client is, among a request's extensions; `None` where it is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub Option<IpAddr>);
+
+/// As a cause in a sentence.
+pub(crate) type Cause = Box<dyn Error + Send + Sync>;
+
+/// More of a body waits in a file.
+const IN_MEMORY: usize = 256 << 10;
+/// A body is not longer, unless [`ServiceHandler::with_longest_body`] says so.
+const MAX_BODY_BYTES: u64 = 1 << 30;
+
+/// Lets a service answer. Its futures run on that runtime.
+pub const fn service_handler<S, B>(service: S, runtime: Handle) -> ServiceHandler<S, B> {
+    ServiceHandler { service, runtime, most: MAX_BODY_BYTES, body: PhantomData }
+}
+
+impl<S, B> ServiceHandler<S, B> {
+    /// The same with another limit to a body, in bytes; what is longer gets 502.
+    #[must_use]
+    pub fn with_longest_body(self, most: u64) -> Self {
+        Self { most, ..self }
+    }
+}
+
+impl<S: Clone, B> Clone for ServiceHandler<S, B> {
+    fn clone(&self) -> Self {
+        let Self { service, runtime, most, body } = self;
+        Self { service: service.clone(), runtime: runtime.clone(), most: *most, body: *body }
+    }
+}
+
+impl<S: fmt::Debug, B> fmt::Debug for ServiceHandler<S, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Hosted").field(&self.service).finish()
+    }
+}
+
+impl<S, B> Handler for ServiceHandler<S, B>
+where
+    S: Service<http::Request<Full<Bytes>>, Response = http::Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<Cause>,
+    B: HttpBody + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Cause>,
+{
+    fn respond(&mut self, _now: Time, request: &Request<'_>) -> Reply {
+        if request.client.is_none() {
+            // Nothing is done for whoever may be anybody.
+            return Reply::PlainHttp;
+        }
+        let Some(fetch) = Fetch::begin(request.client) else { return busy().into() };
+        let Some(request) = to_http(request) else {
+            return Response::text(400, "400 Bad Request").into();
+        };
+        let (promise, later) = promise();
+        let (mut service, most) = (self.service.clone(), self.most);
+        let is_head = request.method() == http::Method::HEAD;
+        // If the runtime is gone, so is the promise, and the client is told.
+        drop(self.runtime.spawn(async move {
+            let reply = async {
+                poll_fn(|context| service.poll_ready(context)).await.map_err(Into::into)?;
+                let response = service.call(request).await.map_err(Into::into)?;
+                collect(response, is_head, most).await
+            };
+            let reply: Result<Response, Cause> = fetch.run(reply).await;
+            promise.give(reply.unwrap_or_else(|why| Response::text(502, &format!("502 Bad Gateway: {why}"))));
+        }));
+        Reply::Later(later)
+    }
+}
+
+/// The response to a client that has as many fetches in progress as it may.
+pub(crate) fn busy() -> Response {
+    let mut response =
+        Response::text(503, "503 Service Unavailable: too many requests in progress; retry later");
+    copy(Arc::make_mut(&mut response.fields), b"Retry-After", b"1");
+    response
+}
+
+/// A request as the ecosystem has it.
+fn to_http(request: &Request<'_>) -> Option<http::Request<Full<Bytes>>> {
+    let uri: Uri = request.target.parse().ok()?;
+    let mut builder = http::Request::builder().method(request.method).uri(uri);
+    builder = builder.extension(ClientAddress(request.client));
+    request.each_field(|name, value| {
+        // How the body came is over: it is whole.
+        if !name.eq_ignore_ascii_case(b"Transfer-Encoding") && !is_dhttp_field(name) {
+            builder = std::mem::take(&mut builder).header(name, value);
+        }
+    });
+    builder.body(Full::new(Bytes::copy_from_slice(request.body))).ok()
+}
+
+/// An answer, once all of it has come.
+async fn collect<B>(response: http::Response<B>, is_head: bool, most: u64) -> Result<Response, Cause>
+where
+    B: HttpBody,
+    B::Error: Into<Cause>,
+{
+    let (head, body) = response.into_parts();
+    let mut fields = Fields::new();
+    for (name, value) in &head.headers {
+        let is_by_us = BY_US.iter().any(|by_us| name.as_str().eq_ignore_ascii_case(by_us));
+        if !is_by_us && !is_dhttp_field(name.as_str().as_bytes()) {
+            copy(&mut fields, name.as_str().as_bytes(), value.as_bytes());
+        }
+    }
+    let body = if is_head {
+        // The body that it describes is elsewhere, and so is its length, unless it says it.
+        let reported = head.headers.get(http::header::CONTENT_LENGTH).and_then(|digits| digits.to_str().ok());
+        Body::Described(reported.and_then(|digits| digits.parse().ok()))
+    } else {
+        CollectedBody::of(body, most).await?.into_body()?
+    };
+    Ok(Response { status: head.status.as_u16(), fields: Arc::new(fields), body })
+}
+
+/// Fields that the server sets itself.
+const BY_US: [&str; 6] =
+    ["Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding", "Upgrade"];
+
+/// A body that has come, in memory or in a file that has no name.
+#[derive(Debug, Default)]
+pub(crate) struct CollectedBody {
+    memory: Vec<u8>,
+    file: Option<Spill>,
+    length: u64,
+    trailers: Fields,
+}
+
+impl CollectedBody {
+    pub(crate) async fn of<B>(body: B, most: u64) -> Result<Self, Cause>
+    where
+        B: HttpBody,
+        B::Error: Into<Cause>,
+    {
+        let mut body = pin!(body);
+        let mut collected = Self::default();
+        while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+            let mut data = match frame.map_err(Into::into)?.into_data() {
+                Ok(data) => data,
+                Err(other) => {
+                    if let Ok(trailers) = other.into_trailers() {
+                        collected.trailers = fields_from(&trailers);
+                    }
+                    continue;
+                }
+            };
+            if collected.length + data.remaining() as u64 > most {
+                return Err(format!("the body is longer than {most} bytes").into());
+            }
+            while data.has_remaining() {
+                let chunk = data.chunk();
+                collected.push(chunk)?;
+                let length = chunk.len();
+                data.advance(length);
+            }
+        }
+        Ok(collected)
+    }
+
+    /// A part of it.
+    pub(crate) fn push(&mut self, part: &[u8]) -> std::io::Result<()> {
+        self.length += part.len() as u64;
+        self.memory.extend_from_slice(part);
+        if self.memory.len() > IN_MEMORY { self.spill() } else { Ok(()) }
+    }
+
+    /// Takes the trailers.
+    pub(crate) fn take_trailers(&mut self) -> Fields {
+        std::mem::take(&mut self.trailers)
+    }
+
+    /// Returns the number of bytes.
+    pub(crate) const fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn spill(&mut self) -> std::io::Result<()> {
+        let spill = match &mut self.file {
+            Some(spill) => spill,
+            none => none.insert(Spill::new()?),
+        };
+        spill.grow(self.memory.len() as u64)?;
+        (&*spill.file).write_all(&self.memory)?;
+        self.memory.clear();
+        Ok(())
+    }
+
+    pub(crate) fn into_body(mut self) -> std::io::Result<Body> {
+        if self.file.is_some() {
+            self.spill()?;
+        }
+        Ok(match self.file {
+            Some(spill) => Body::File { file: spill.file, offset: 0, length: self.length },
+            None => Body::Whole(self.memory.into()),
+        })
+    }
+}

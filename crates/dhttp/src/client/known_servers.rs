@@ -1,0 +1,76 @@
+//! Which servers are known to speak DHTTP, by `HOST` or `HOST:PORT`, and on which port.
+//!
+//! As text it is a line for each: server, port. Not proof: a server that does not speak it any more is found out by the
+//! first request, which then goes over plain HTTP.
+
+use std::collections::BTreeMap;
+
+/// The servers that are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownServers {
+    ports: BTreeMap<String, u16>,
+}
+
+/// More are not remembered.
+const MAX_SERVERS: usize = 10_000;
+
+impl KnownServers {
+    /// Reads what [`KnownServers::text`] wrote; lines that are none are left out.
+    pub fn from_text(text: &str) -> Self {
+        let lines = text.lines().filter_map(|line| {
+            let (server, port) = line.split_once(' ')?;
+            Some((server.to_owned(), port.parse().ok()?))
+        });
+        Self { ports: lines.take(MAX_SERVERS).collect() }
+    }
+
+    /// A line for each.
+    pub fn text(&self) -> String {
+        self.ports.iter().map(|(server, port)| format!("{server} {port}\n")).collect()
+    }
+
+    /// The port on which this server speaks DHTTP.
+    pub fn port(&self, server: &str) -> Option<u16> {
+        self.ports.get(server).copied()
+    }
+
+    /// Takes what a server says in its field `Alt-Svc` (RFC 7838): `dhttp=":PORT"` on its own host, or `clear`.
+    pub fn hear(&mut self, server: &str, field: &[u8]) {
+        let Ok(field) = std::str::from_utf8(field) else { return };
+        if field.trim() == "clear" {
+            self.ports.remove(server);
+        }
+        for entry in field.split(',') {
+            let entry = entry.split(';').next().unwrap_or_default().trim();
+            let port = entry.strip_prefix("dhttp=\":").and_then(|rest| rest.strip_suffix('"'));
+            if let Some(port) = port.and_then(|port| port.parse().ok())
+                && (self.ports.len() < MAX_SERVERS || self.ports.contains_key(server))
+            {
+                self.ports.insert(server.to_owned(), port);
+            }
+        }
+    }
+
+    /// Forgets a server: nothing listens there.
+    pub(super) fn forget(&mut self, server: &str) {
+        self.ports.remove(server);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_support_is_stored_as_text() {
+        let mut known = KnownServers::default();
+        known.hear("h", b"h2=\":443\", dhttp=\":8080\"; ma=60");
+        known.hear("i:81", b"dhttp=\":81\"");
+        known.hear("other", b"dhttp=\"elsewhere:80\"");
+        assert_eq!(known.text(), "h 8080\ni:81 81\n");
+        assert_eq!(KnownServers::from_text(&known.text()), known);
+        assert_eq!(KnownServers::from_text("nonsense\nx y\n").text(), "");
+        known.hear("h", b"clear");
+        assert_eq!(known.port("h"), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! Requests whose answers a handler has promised for later.
+//!
+//! Not the promise: that is [`crate::deferred`].
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use dhttp_proto::server::Ticket;
+use http1::message::{Fields, RequestHead};
+use wire::Time;
+
+use crate::batch::Endpoints;
+use crate::deferred::{DeferredResponse, Mailbox, ResponseEvent};
+use crate::handler::Response;
+
+/// Those of one thread.
+#[derive(Debug)]
+pub(super) struct DeferredRequests {
+    mailbox: Arc<Mailbox>,
+    waiting: BTreeMap<u64, DeferredRequest>,
+    /// Number of them per client; unknown clients count as one.
+    clients: BTreeMap<Option<IpAddr>, usize>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct DeferredRequest {
+    since: Time,
+    client: Option<IpAddr>,
+    requested: RequestChannel,
+}
+
+/// Channel of a request.
+#[derive(Debug)]
+pub(super) enum RequestChannel {
+    /// In a datagram, by this request.
+    Datagram(Box<(Endpoints, Ticket, RequestHead)>),
+    /// On the connection with this number.
+    Connection(u64),
+}
+
+/// No more wait in one thread.
+const MAX_DEFERRED: usize = 16_384;
+/// Nor more of one client: an address, or a /64 of IPv6.
+const MAX_DEFERRED_PER_CLIENT: usize = 1_024;
+/// Nobody waits longer: whoever asked has given up by then.
+const DEFERRED_TIMEOUT: wire::Duration = wire::Duration::from_secs(60);
+
+impl DeferredRequests {
+    /// # Errors
+    /// If the system has no descriptor left.
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            mailbox: Arc::new(Mailbox::new()?),
+            waiting: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            next: 0,
+        })
+    }
+
+    /// Readable when an answer has come.
+    pub(super) fn waker(&self) -> &OwnedFd {
+        self.mailbox.waker()
+    }
+
+    /// Whether no more can wait, or no more of this client's.
+    pub(super) fn is_full(&self, client: Option<IpAddr>) -> bool {
+        let its = self.clients.get(&client.map(site)).copied().unwrap_or(0);
+        self.waiting.len() >= MAX_DEFERRED || its >= MAX_DEFERRED_PER_CLIENT
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn wait(
+        &mut self,
+        now: Time,
+        later: DeferredResponse,
+        client: Option<IpAddr>,
+        requested: RequestChannel,
+    ) {
+        let (number, client) = (self.next, client.map(site));
+        self.next += 1;
+        *self.clients.entry(client).or_default() += 1;
+        self.waiting.insert(number, DeferredRequest { since: now, client, requested });
+        later.await_in(&self.mailbox, number);
+    }
+
+    /// Takes the messages that have come, with their requests.
+    pub(super) fn take(&mut self) -> Vec<(RequestChannel, ResponseEvent)> {
+        let come = self.mailbox.take().into_iter();
+        come.filter_map(|(number, word)| Some((self.of(number, &word)?, word))).collect()
+    }
+
+    /// Returns the request that this message is for, if it gets it.
+    fn of(&mut self, number: u64, word: &ResponseEvent) -> Option<RequestChannel> {
+        match (word, &self.waiting.get(&number)?.requested) {
+            (ResponseEvent::Answer(..) | ResponseEvent::PlainHttp, _) => self.leave(number),
+            (ResponseEvent::Interim(..), RequestChannel::Connection(id)) => {
+                Some(RequestChannel::Connection(*id))
+            }
+            // One datagram is one message, and that is the answer.
+            (ResponseEvent::Interim(..), RequestChannel::Datagram(_)) => None,
+        }
+    }
+
+    /// Those who have waited for too long, and what they are told.
+    pub(super) fn expired(&mut self, now: Time) -> Vec<(RequestChannel, ResponseEvent)> {
+        let mut expired = Vec::new();
+        // Numbers are given in the order of time.
+        while let Some((number, first)) = self.waiting.first_key_value()
+            && now.since(first.since) > DEFERRED_TIMEOUT
+            && let Some(requested) = self.leave(*number)
+        {
+            let response = Response::text(504, "504 Gateway Timeout");
+            expired.push((requested, ResponseEvent::Answer(response, Fields::new())));
+        }
+        expired
+    }
+
+    /// One waits no longer.
+    fn leave(&mut self, number: u64) -> Option<RequestChannel> {
+        let DeferredRequest { since: _, client, requested } = self.waiting.remove(&number)?;
+        if let Some(its) = self.clients.get_mut(&client) {
+            *its -= 1;
+            if *its == 0 {
+                self.clients.remove(&client);
+            }
+        }
+        Some(requested)
+    }
+}
+
+/// The addresses that are one client: /32, or /64 of IPv6.
+fn site(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+        address @ IpAddr::V4(_) => address,
+    }
+}

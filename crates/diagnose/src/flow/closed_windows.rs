@@ -1,0 +1,203 @@
+//! Windows that a receiver closes because its program does not read: from when to when a sender may not send, and what of
+//! that would not have been.
+//!
+//! A window below a segment and below half of the largest window is closed, too, when its edge stands still: a sender keeps
+//! what it has until there is room, or its timer runs out (RFC 9293, section 3.8.6.2.1). Not windows that are small and move:
+//! those are `receive_window_limited`.
+//!
+//! A closed window is a finding only if its sender was held: it probed, or it sent as soon as the window opened.
+
+use wire::{Duration, Time};
+
+use crate::account::Share;
+use crate::cause::{Cause, Describe as _};
+use crate::doubt::Doubt;
+use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::{Gap, GapStart, Mark, millis};
+use crate::side::{Both, Side};
+
+use super::Flow;
+
+impl Flow {
+    /// An acknowledgement for `sender` passes, up to `to`: its window closes, stays closed, or opens. `None` where the window
+    /// cannot be read, though it is not zero.
+    pub(super) fn closes_window(&mut self, sender: Side, to: u64, window: Option<u32>, mark: Mark) {
+        let sent = (self.before == GapStart::Data(sender)).then_some(self.last.at);
+        let end = self.ends.of_mut(sender);
+        let is_still = window.is_some_and(|window| end.sender.stands_still(to, window));
+        let covers_more = to > end.sender.acknowledged;
+        end.offered.passed(mark.at, window, end.sender.mss.get(), is_still, covers_more);
+        let shrunk_since = end.offered.shrunk_since;
+        // Half of the largest window is room enough, however large a segment may be (a loopback's is 64 kB).
+        let headroom = end.sender.mss.get().min(u64::from(end.offered.largest / 2));
+        let has_no_room = end.offered.is_still && window.is_some_and(|window| u64::from(window) < headroom);
+        // A program with nothing more to send needs no room, but a window of zero is deliberate.
+        let is_closed = window == Some(0) || (has_no_room && self.has_more_to_send(sender));
+        let end = self.ends.of_mut(sender);
+        let since = end.closed.as_ref().and_then(|closed| closed.since);
+        match (is_closed, since) {
+            (true, None) => {
+                let closed = end.closed.get_or_insert_default();
+                (closed.since, closed.window) = (Some(mark), window.unwrap_or_default());
+                (closed.shrunk_since, closed.sent) = (shrunk_since.unwrap_or(mark.at), sent);
+                (closed.probes, closed.reopened) = (0, None);
+            }
+            (true, Some(_)) | (false, None) => {}
+            (false, Some(since)) => {
+                let closed = end.closed.get_or_insert_default();
+                closed.since = None;
+                closed.over.push((since, mark));
+                closed.reopened = Some((since, mark));
+            }
+        }
+    }
+
+    /// `sender` probes a window, or its peer's life.
+    pub(super) fn probes_window(&mut self, sender: Side) {
+        if let Some(closed) =
+            self.ends.of_mut(sender).closed.as_deref_mut().filter(|closed| closed.since.is_some())
+        {
+            closed.probes += 1;
+        }
+    }
+
+    /// `sender` sends data, up to `stop`, after the gap before it was judged: whether a window had held it until now.
+    pub(super) fn sends_into_window(&mut self, sender: Side, length: u64, at: Time) {
+        /// No persist timer is shorter.
+        const TIMER: Duration = Duration::from_millis(200);
+        /// Maximum time after the window update's arrival in which a held sender sends.
+        const PROMPT: Duration = Duration::from_millis(10);
+        let away = self.path.to(sender).unwrap_or_default();
+        let Some(closed) = self.ends.of_mut(sender).closed.as_deref_mut() else { return };
+        if let Some(since) = closed.since {
+            // What fits and does not wait for a timer is not held.
+            if closed.window > 0 && length <= u64::from(closed.window) && at.since(since.at) < away + TIMER {
+                closed.since = None;
+            } else {
+                closed.probes += 1;
+            }
+        }
+        let Some((since, until)) = closed.reopened.take() else { return };
+        let is_held = closed.probes > 0 || at.since(until.at) <= away + away / 10 + PROMPT;
+        let (window, shrunk_since, sent, probes) =
+            (closed.window, closed.shrunk_since, closed.sent, closed.probes);
+        if is_held {
+            let halted = self.halted(sender, shrunk_since, sent, until);
+            self.find_closed(sender, (window, probes), since, until, halted);
+        } else {
+            let lost = until.at.since(since.at);
+            self.account.transfer(Share::Stall(Cause::ZeroWindow), Share::Idle, lost);
+        }
+    }
+
+    /// Nothing more comes: windows that held their sender until then.
+    pub(super) fn ends_closed(&mut self, sender: Side) {
+        let until = Mark { at: self.last_at, frame: self.last_frame };
+        let Some(closed) = self.ends.of_mut(sender).closed.take().filter(|closed| closed.probes > 0) else {
+            return;
+        };
+        if let Some((since, until)) = closed.reopened {
+            let halted = self.halted(sender, closed.shrunk_since, closed.sent, until);
+            self.find_closed(sender, (closed.window, closed.probes), since, until, halted);
+        }
+        let Some(since) = closed.since else { return };
+        let lost = until.at.since(since.at);
+        let probes = closed.probes;
+        let (times, receiver) =
+            (if probes == 1 { "once".to_owned() } else { format!("{probes} times") }, sender.other());
+        self.add(Finding {
+            cause: Cause::ZeroWindow,
+            severity: Severity::of(Cause::ZeroWindow, lost),
+            confidence: Confidence::High,
+            side: sender,
+            at: since.at,
+            lost,
+            saving: Some(lost),
+            packets: vec![since.frame, until.frame],
+            evidence: format!(
+                "the {receiver} offered a window of {} (packet {}) and never opened it again, until its last packet {} \
+                 later; the {sender} probed it {times}",
+                closed.window,
+                since.frame,
+                millis(lost)
+            ),
+        });
+    }
+
+    /// As far as its messages show.
+    fn has_more_to_send(&self, sender: Side) -> bool {
+        self.conversation.talk(sender, &[]).is_within != Some(false)
+    }
+
+    fn find_closed(&mut self, sender: Side, closed: (u32, u32), since: Mark, until: Mark, halted: Duration) {
+        let (window, probes) = closed;
+        let lost = until.at.since(since.at);
+        if lost < Cause::ZeroWindow.about().least {
+            return;
+        }
+        // A window that is small and was opened without a probe was too small, but not shut.
+        let cause = if window == 0 || probes > 0 { Cause::ZeroWindow } else { Cause::ReceiveWindowLimited };
+        self.account.transfer(Share::Stall(Cause::ZeroWindow), Share::Stall(cause), lost);
+        self.add(Finding {
+            cause,
+            severity: Severity::of(cause, lost),
+            confidence: Confidence::High,
+            side: sender,
+            at: since.at,
+            lost,
+            saving: Some(halted),
+            packets: vec![since.frame, until.frame],
+            evidence: format!(
+                "the {} offered a window of {window} (packet {}) and opened it again (packet {}) {} later",
+                sender.other(),
+                since.frame,
+                until.frame,
+                millis(lost)
+            ),
+        });
+    }
+
+    /// For how long a sender could not go on: from the first acknowledgement that would have let it go on behind what it sent
+    /// last, had the window moved with it, to the one that did.
+    fn halted(&self, sender: Side, shrunk_since: Time, sent: Option<Time>, until: Mark) -> Duration {
+        let away = self.path.to(sender).unwrap_or_default();
+        // What it would have sent on either passes so much later.
+        let could = shrunk_since + away;
+        (until.at + away).since(sent.map_or(could, |sent| sent.max(could)))
+    }
+
+    /// Returns the part of the gap that ends at `to` in which some side was forbidden to send.
+    pub(super) fn forbidden(&mut self, to: Mark) -> Duration {
+        let from = self.last.at;
+        let mut all: Vec<(Time, Time)> = Vec::new();
+        let Both { client, server } = &mut self.ends;
+        for closed in [&mut client.closed, &mut server.closed].into_iter().flatten() {
+            let open = closed.since.map(|since| (since.at, to.at));
+            all.extend(closed.over.drain(..).map(|(since, until)| (since.at, until.at)).chain(open));
+        }
+        if all.is_empty() {
+            return Duration::ZERO;
+        }
+        all.sort_unstable();
+        let mut reached = from;
+        let mut total = Duration::ZERO;
+        for (since, until) in all {
+            let since = since.max(reached);
+            let until = until.min(to.at);
+            if until > since {
+                total += until.since(since);
+                reached = until;
+            }
+        }
+        total
+    }
+
+    /// A gap in which the window was closed: the rest of it is the path's, as far as that explains it.
+    pub(super) fn spend_around(&mut self, gap: &Gap, closed: Duration) {
+        let rest = gap.duration() - closed;
+        let way = self.path.round_trip_at_least() + Duration::from_millis(10);
+        self.spend(Share::Stall(Cause::ZeroWindow), closed);
+        self.spend(Share::RoundTrip, rest.min(way));
+        self.spend_unknown(Doubt::of(gap), rest - way);
+    }
+}

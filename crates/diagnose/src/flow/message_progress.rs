@@ -1,0 +1,72 @@
+//! A message against time, as it goes on: where its sender stopped, the savings already counted for that, and those
+//! left to count when the next begins. `causes/opening.rs` computes the time it would have taken.
+
+use wire::Duration;
+
+use crate::cause::Cause;
+use crate::causes::opening::{self, CountedSavings};
+use crate::gap::{Gap, GapEnd};
+use crate::side::Side;
+
+use super::Flow;
+
+impl Flow {
+    /// Counts a stop of the sender's, for this cause.
+    pub(super) fn stops(&mut self, gap: &Gap, cause: Option<Cause>) {
+        let burst = &mut self.ends.of_mut(gap.side).burst;
+        let is_repair = matches!(gap.end, GapEnd::Repair(_));
+        let is_stop = gap.awaited().is_some() && !gap.is_flowing();
+        if is_repair || is_stop {
+            // Up to its first repair it had not stopped.
+            let flight = if is_repair { gap.sent_in_burst() } else { gap.flight.bytes };
+            if burst.course.first.is_none() {
+                let is_held = matches!(cause, Some(Cause::SendBufferLimited | Cause::ReceiveWindowLimited));
+                (burst.course.first, burst.course.is_held) = (Some(flight), is_held);
+            }
+        }
+        if is_repair {
+            burst.since_loss = None;
+        } else if is_stop {
+            burst.rounds.push(gap.flight.bytes);
+            let is_least = burst.since_loss.is_none_or(|(_, least)| gap.flight.bytes < least);
+            burst.since_loss = if is_least { Some((gap.to.at, gap.flight.bytes)) } else { burst.since_loss };
+        }
+    }
+
+    /// So much of the gap is accounted for: some fix saves it, or no window could.
+    pub(super) fn tells(&mut self, gap: &Gap, time: Duration) {
+        let course = &mut self.ends.of_mut(gap.side).burst.course;
+        if gap.from.at >= course.began {
+            course.reported += time;
+        }
+    }
+
+    /// Attributes the message's savings by a wider window to `cause` from here on; without one, as it is.
+    pub(super) fn says(&mut self, gap: &Gap, cause: Option<Cause>) {
+        let counted = &mut self.ends.of_mut(gap.side).counted;
+        let now = match (cause, counted.as_deref()) {
+            (Some(Cause::CongestionWindow), _) => {
+                CountedSavings::at(gap, Cause::CongestionWindow, opening::without_loss(gap))
+            }
+            (Some(cause), _) => CountedSavings::at(gap, cause, opening::with_room(gap)),
+            (None, Some(counted)) if gap.awaited().is_some() || matches!(gap.end, GapEnd::Repair(_)) => {
+                CountedSavings::at(gap, counted.cause, counted.opening)
+            }
+            (None, Some(_) | None) => return,
+        };
+        *counted = Some(Box::new(now));
+    }
+
+    /// Settles a message that is over: counts savings not counted yet, and takes back those of waits that it did not have.
+    pub(super) fn settle_course(&mut self, side: Side) {
+        let end = self.ends.of_mut(side);
+        let sent = end.sender.next.saturating_sub(end.burst.start);
+        if let Some(spared) = end.spared.take() {
+            self.findings.correct(Cause::ShortInitialSegment, Duration::ZERO, spared.too_much(sent));
+        }
+        let end = self.ends.of_mut(side);
+        let Some(counted) = end.counted.take() else { return };
+        let (saved, reported) = (counted.in_the_end(sent), end.burst.course.reported);
+        self.findings.correct(counted.cause, saved.saturating_sub(reported), reported.saturating_sub(saved));
+    }
+}

@@ -1,0 +1,229 @@
+//! A DHTTP user: the client state machine, and the port that the server connects to. Datagrams use [`Ports`], which
+//! users share.
+//!
+//! Not the protocol: that is [`dhttp_proto::client`]. Requests that it cannot carry go back to the user, for plain HTTP.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use dhttp_proto::client::{ConnectionId, Failure, Input, Output, Source};
+use dhttp_proto::{Client, ClientConfig, Id};
+use http1::message::RequestHead;
+use wire::Time;
+
+use crate::gauge::{Gauge, GaugeGuard};
+use crate::http1_connection::{Outcome, Pending, Response};
+use crate::ports::Ports;
+use crate::record::{Channel, FailureReason};
+
+/// A user's state machine and port.
+#[derive(Debug)]
+pub(crate) struct DhttpUser {
+    user: u32,
+    server: SocketAddr,
+    listener: TcpListener,
+    machine: Client,
+    connections: BTreeMap<ConnectionId, (TcpStream, GaugeGuard)>,
+    /// Whether a connection waits in the backlog for which this machine has no socket.
+    is_short: bool,
+    next: u64,
+    requested: BTreeMap<Id, PendingExchange>,
+}
+
+/// Number of finished requests to remember: a late copy of a response is dropped, whether it is known or not, and
+/// thousands of users each have this many.
+const REMEMBERED: usize = 32;
+
+#[derive(Debug)]
+struct PendingExchange {
+    pending: Pending,
+    status: u16,
+    received: u64,
+    way: Channel,
+}
+
+/// Results of a turn of the state machine.
+pub(crate) struct TurnResults<'a> {
+    /// Ports for outgoing datagrams.
+    pub(crate) ports: &'a mut Ports,
+    pub(crate) outcomes: Vec<(Outcome, Channel)>,
+    /// Requests that fall back to plain HTTP.
+    pub(crate) plain: Vec<Pending>,
+}
+
+impl DhttpUser {
+    /// Binds its port; `secret` and the ids come from unpredictable generators.
+    pub(crate) fn bind(
+        user: u32,
+        server: SocketAddr,
+        config: ClientConfig,
+        secret: [u8; 16],
+    ) -> io::Result<Self> {
+        let any: IpAddr = match server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let listener = TcpListener::bind((any, 0))?;
+        listener.set_nonblocking(true)?;
+        let config = ClientConfig { remembered: REMEMBERED, ..config };
+        let machine = Client::new(config, listener.local_addr()?.port(), secret);
+        let (connections, requested) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { user, server, listener, machine, connections, is_short: false, next: 0, requested })
+    }
+
+    pub(crate) fn listener(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Takes what a response over plain HTTP says: the token, if there is one.
+    pub(crate) fn learn_token(&mut self, now: Time, token: &[u8]) {
+        self.machine.learn_token(now, self.server, token);
+    }
+
+    /// The port to name in requests over plain HTTP.
+    pub(crate) const fn named_port(&self) -> Option<u16> {
+        self.machine.named_port()
+    }
+
+    /// Asks; `false` if this must go over plain HTTP.
+    pub(crate) fn ask(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
+        let is_asked = self.machine.request(now, id, self.server, head).is_ok();
+        if is_asked {
+            self.requested.insert(id, PendingExchange { pending, status: 0, received: 0, way: Channel::Udp });
+        }
+        is_asked
+    }
+
+    /// Performs the state machine's output; returns its next timeout.
+    pub(crate) fn poll(&mut self, now: Time, turn: &mut TurnResults<'_>) -> Option<Time> {
+        loop {
+            match self.machine.poll(now) {
+                Output::Send(_, bytes) => turn.ports.put(self.user, &bytes),
+                Output::Head(id, source, head) => {
+                    if let Some(requested) = self.requested.get_mut(&id) {
+                        requested.status = head.status;
+                        requested.way = match source {
+                            Source::Datagram(_) => Channel::Udp,
+                            Source::Connection(_) => Channel::TcpOpened,
+                        };
+                    }
+                }
+                Output::Body(id, bytes) => {
+                    if let Some(requested) = self.requested.get_mut(&id) {
+                        requested.received += bytes.len() as u64;
+                    }
+                }
+                Output::End(id) => {
+                    let Some(PendingExchange { pending, status, received, way }) = self.requested.remove(&id)
+                    else {
+                        continue;
+                    };
+                    let response = Response { status, bytes: received };
+                    turn.outcomes.push((Outcome::Done(pending, Ok(response)), way));
+                }
+                Output::Fallback(id, _) => {
+                    turn.plain.extend(self.requested.remove(&id).map(|requested| requested.pending));
+                }
+                Output::Failed(id, failure) => {
+                    let Some(PendingExchange { pending, way, .. }) = self.requested.remove(&id) else {
+                        continue;
+                    };
+                    let trouble = match failure {
+                        Failure::Ended => FailureReason::Closed,
+                        Failure::Stalled => FailureReason::Timeout,
+                        Failure::Malformed(_) => FailureReason::Garbage,
+                    };
+                    turn.outcomes.push((Outcome::Done(pending, Err(trouble)), way));
+                }
+                Output::Close(id) => {
+                    self.connections.remove(&id);
+                }
+                Output::Discarded(..) => {}
+                Output::Timeout(next) => return next,
+            }
+        }
+    }
+
+    /// Handles a datagram from this address.
+    pub(crate) fn datagram(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &[u8],
+        turn: &mut TurnResults<'_>,
+    ) -> Option<Time> {
+        self.machine.handle(now, Input::Datagram(from, datagram));
+        self.poll(now, turn)
+    }
+
+    /// Handles ICMP's report that nothing listens there.
+    pub(crate) fn refused(&mut self, now: Time, turn: &mut TurnResults<'_>) -> Option<Time> {
+        self.machine.handle(now, Input::Unreachable(self.server));
+        self.poll(now, turn)
+    }
+
+    /// Accepts a connection that the server opened, and returns its number; `None` when there is none.
+    pub(crate) fn accept(
+        &mut self,
+        now: Time,
+        open: &Gauge,
+        turn: &mut TurnResults<'_>,
+    ) -> Option<(u64, BorrowedFd<'_>)> {
+        let accepted = self.listener.accept().inspect_err(|error| {
+            let passes = [ErrorKind::WouldBlock, ErrorKind::Interrupted, ErrorKind::ConnectionAborted];
+            self.is_short = !passes.contains(&error.kind());
+        });
+        let (stream, from) = accepted.ok()?;
+        stream.set_nonblocking(true).ok()?;
+        let id = ConnectionId(self.next);
+        self.next += 1;
+        self.machine.handle(now, Input::Accepted(id, SocketAddr::new(from.ip().to_canonical(), from.port())));
+        self.connections.insert(id, (stream, open.open()));
+        self.poll(now, turn);
+        self.connections.get(&id).map(|(stream, _)| (id.0, stream.as_fd()))
+    }
+
+    /// Whether a connection waits for which this machine had no socket: epoll would report it forever.
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
+    /// Accepts again: there may be a free socket now.
+    pub(crate) fn try_again(&mut self) {
+        self.is_short = false;
+    }
+
+    /// Reads from a connection.
+    pub(crate) fn read(&mut self, now: Time, number: u64, buffer: &mut [u8], turn: &mut TurnResults<'_>) {
+        let id = ConnectionId(number);
+        let Some((stream, _)) = self.connections.get_mut(&id) else { return };
+        match stream.read(buffer) {
+            Ok(length) if length > 0 => {
+                let bytes = buffer.get(..length).unwrap_or_default();
+                self.machine.handle(now, Input::Received(id, bytes));
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+            Ok(_) | Err(_) => {
+                self.connections.remove(&id);
+                self.machine.handle(now, Input::Ended(id));
+            }
+        }
+        self.poll(now, turn);
+    }
+
+    /// Times out requests sent before `long_ago`.
+    pub(crate) fn give_up(&mut self, long_ago: Time, turn: &mut TurnResults<'_>) {
+        let late = self.requested.iter().filter(|(_, requested)| requested.pending.sent < long_ago);
+        let late: Vec<Id> = late.map(|(id, _)| *id).collect();
+        for id in late {
+            self.machine.cancel(id);
+            let requested = self.requested.remove(&id);
+            let failed = |PendingExchange { pending, way, .. }: PendingExchange| {
+                (Outcome::Done(pending, Err(FailureReason::Timeout)), way)
+            };
+            turn.outcomes.extend(requested.map(failed));
+        }
+    }
+}

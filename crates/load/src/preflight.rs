@@ -1,0 +1,300 @@
+//! A preflight request: whether the server responds by the protocol, whether it can be trusted, and with which status.
+//!
+//! Not a measurement. Errors name the remedy, before minutes of failures.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::pin::pin;
+
+use bytes::Bytes;
+use http::Request;
+use http1::message::{Event, Limits, Method, ResponseReader};
+use quinn::ConnectionError;
+use rustls::{AlertDescription, CertificateError, ClientConnection, StreamOwned};
+use tokio::runtime::Builder;
+use tokio::time::timeout;
+use workload::plan::path;
+
+use crate::config::{Config, Protocol, Target};
+use crate::http1_connection::transport::Connector;
+use crate::job::{Job, Prepared, Requests};
+use crate::streams::connection_task::{Fetch, StreamOutcome};
+use crate::streams::streams_config::{StreamsConfig, UserStreamsConfig};
+use crate::streams::{http2, http3};
+use crate::tls::TrustError;
+
+/// Reason to refuse a server.
+#[derive(Debug)]
+pub enum Refusal {
+    /// No response, or an incomplete one.
+    NoAnswer(String),
+    /// Its certificate cannot be verified.
+    Certificate(String),
+    /// It speaks TLS, but offers another protocol in it than the one with this name.
+    Another(&'static str),
+    /// Its response is not in the protocol with this name.
+    NotThis(&'static str),
+    /// Its response is not HTTP/1; these are its first bytes.
+    NotHttp1(String),
+    /// The given certificates are not valid.
+    Mistrust(TrustError),
+    /// The system has no resources for the runtime.
+    System(io::Error),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer(why) => write!(f, "does not respond: {why}"),
+            Self::Certificate(why) => write!(
+                f,
+                "has an untrusted certificate ({why}); name its authority with --ca FILE, or say --insecure if you know the \
+                 server"
+            ),
+            Self::Another(name) => write!(
+                f,
+                "does not offer {name} in its handshake (ALPN); switch it on there, or choose another --protocol (http11, http2)"
+            ),
+            Self::NotThis(name) => write!(
+                f,
+                "does not speak {name} here; switch it on there (without TLS it must be spoken from the first byte: in nginx \
+                 `listen ... http2`), or choose another --protocol"
+            ),
+            Self::NotHttp1(first) => write!(
+                f,
+                "does not speak HTTP/1 here: its response begins with `{first}`; give the port of a server that does, or choose \
+                 another --protocol"
+            ),
+            Self::Mistrust(mistrust) => mistrust.fmt(f),
+            Self::System(error) => write!(f, "could not be probed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Timeout of a preflight request.
+const PREFLIGHT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// The response to a preflight request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreflightResponse {
+    /// Its status.
+    pub status: u16,
+    /// Its redirection target, over HTTP/1.
+    pub location: Option<String>,
+}
+
+/// Sends the first request of the job; where users speak DHTTP, over HTTP/1.
+///
+/// # Errors
+/// The reason why there is no response, or why its sender cannot be trusted.
+pub fn look(job: &Job<'_>, target: &Target, config: &Config) -> Result<PreflightResponse, Refusal> {
+    match StreamsConfig::new(target, config, UNCHANGED_SINCE, &job.requests).map_err(Refusal::Mistrust)? {
+        Some(means) => by_streams(&means, config.protocol),
+        None => by_http1(job, target, config),
+    }
+}
+
+fn by_streams(means: &StreamsConfig, protocol: Protocol) -> Result<PreflightResponse, Refusal> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(Refusal::System)?;
+    let request = means.first();
+    let came = runtime.block_on(async {
+        let seen = async {
+            match means.own() {
+                UserStreamsConfig::Http2(address, tls) => {
+                    let (sender, driver) = http2::open(address, tls).await.map_err(of_http2)?;
+                    Ok(once(sender, driver, request).await)
+                }
+                UserStreamsConfig::Http3(mut quic) => {
+                    let endpoint = quic.endpoint().map_err(Refusal::System)?;
+                    let opened = http3::open(endpoint, quic.config, quic.address, &quic.name).await;
+                    let (sender, driver) = opened.map_err(of_http3)?;
+                    Ok(once(sender, driver, request).await)
+                }
+            }
+        };
+        let late = || Refusal::NoAnswer(silence(protocol));
+        timeout(PREFLIGHT_TIMEOUT, seen).await.unwrap_or_else(|_| Err(late()))
+    })?;
+    match came {
+        StreamOutcome::Answer(status, ..) => Ok(PreflightResponse { status, location: None }),
+        StreamOutcome::Broken(_) | StreamOutcome::Unseen | StreamOutcome::Trouble(_) => {
+            Err(Refusal::NotThis(protocol.spoken()))
+        }
+    }
+}
+
+fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<PreflightResponse, Refusal> {
+    let mut bytes = Vec::new();
+    let method = match &job.requests {
+        Requests::List(list, _) => {
+            let first = list.first().ok_or_else(|| Refusal::NoAnswer("there is no request".to_owned()))?;
+            Prepared::new(first, target, config).encode(&mut bytes);
+            first.method.clone()
+        }
+        Requests::Site(_) => {
+            let Target { address: _, host, directory, security: _ } = target;
+            let line = format!("GET {directory}{} HTTP/1.0\r\nHost: {host}\r\n\r\n", path(0));
+            bytes.extend_from_slice(line.as_bytes());
+            Method::Get
+        }
+    };
+    let no_response = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Refusal::NoAnswer(silence(config.protocol)),
+        io::ErrorKind::UnexpectedEof => {
+            Refusal::NoAnswer("it closed the connection without a response".to_owned())
+        }
+        _ => Refusal::NoAnswer(error.to_string()),
+    };
+    let socket = TcpStream::connect_timeout(&target.address, PREFLIGHT_TIMEOUT).map_err(no_response)?;
+    socket.set_read_timeout(Some(PREFLIGHT_TIMEOUT)).map_err(no_response)?;
+    let mut stream = secured(socket, target)?;
+    stream
+        .write_all(&bytes)
+        .map_err(|error| of_tls(&error, "HTTP/1.1").unwrap_or_else(|| no_response(error)))?;
+    let mut reader = ResponseReader::new(Limits::default());
+    let (mut buffer, mut first) = ([0; 4_096], Vec::new());
+    loop {
+        let length = stream.read(&mut buffer).map_err(no_response)?;
+        let Some(mut bytes) = buffer.get(..length).filter(|bytes| !bytes.is_empty()) else {
+            // It sent an incomplete header section.
+            return Err(match first.as_slice() {
+                [] => no_response(io::ErrorKind::UnexpectedEof.into()),
+                first => Refusal::NotHttp1(plainly(first)),
+            });
+        };
+        first.extend(bytes.iter().take(SHOWN.saturating_sub(first.len())));
+        loop {
+            match reader.read(&mut bytes, &method) {
+                Ok(None) => break,
+                // Interim responses (1xx) come before it.
+                Ok(Some(Event::Head(head, _))) if head.status >= 200 => {
+                    let location = head.fields.get("Location").map(plainly);
+                    return Ok(PreflightResponse { status: head.status, location });
+                }
+                Ok(Some(Event::Head(..) | Event::Body(_) | Event::End)) => {}
+                Err(_) => return Err(Refusal::NotHttp1(plainly(&first))),
+            }
+        }
+    }
+}
+
+/// The connection, with TLS where configured.
+fn secured(socket: TcpStream, target: &Target) -> Result<Box<dyn Stream>, Refusal> {
+    let Connector { tls, .. } = Connector::new(target, false).map_err(Refusal::Mistrust)?;
+    let Some((config, name)) = tls else { return Ok(Box::new(socket)) };
+    let session = ClientConnection::new(config, name);
+    let session = session.map_err(|error| Refusal::System(io::Error::other(error)))?;
+    Ok(Box::new(StreamOwned::new(session, socket)))
+}
+
+/// Bytes in both directions.
+trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
+
+/// Number of bytes of a foreign protocol in an error.
+const SHOWN: usize = 12;
+
+/// A server's text without control characters.
+fn plainly(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace(char::is_control, "?")
+}
+
+/// A conditional request is not used for a preflight.
+const UNCHANGED_SINCE: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
+
+async fn once<F: Fetch>(
+    fetch: F,
+    driver: impl Future<Output = ()>,
+    request: Request<Bytes>,
+) -> StreamOutcome {
+    let (mut driver, mut came) = (pin!(driver), pin!(fetch.fetch(request)));
+    let mut is_over = false;
+    std::future::poll_fn(|context| {
+        // Errors in the last bytes are handled after them.
+        is_over = is_over || driver.as_mut().poll(context).is_ready();
+        came.as_mut().poll(context)
+    })
+    .await
+}
+
+fn silence(protocol: Protocol) -> String {
+    let silence = format!("nothing came within {} s", PREFLIGHT_TIMEOUT.as_secs());
+    match protocol {
+        Protocol::Http3 => {
+            format!("{silence} over UDP; switch HTTP/3 on there, and let UDP pass at this port")
+        }
+        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 | Protocol::Dhttp => {
+            silence
+        }
+    }
+}
+
+fn of_http2(failed: http2::ConnectError) -> Refusal {
+    match failed {
+        http2::ConnectError::Io(error) => {
+            of_tls(&error, "HTTP/2").unwrap_or_else(|| Refusal::NoAnswer(error.to_string()))
+        }
+        http2::ConnectError::Protocol => Refusal::Another("HTTP/2"),
+    }
+}
+
+/// TLS alerts in QUIC error codes begin here (RFC 9001, section 4.8), and the one of ALPN in TLS (RFC 7301, section 3.2).
+const ALERTS: u64 = 0x100;
+const NO_APPLICATION_PROTOCOL: u64 = ALERTS + 120;
+
+fn of_http3(failed: http3::ConnectError) -> Refusal {
+    match failed {
+        http3::ConnectError::Io(error) => Refusal::System(error),
+        http3::ConnectError::Protocol => Refusal::NotThis("HTTP/3"),
+        http3::ConnectError::Quic(ConnectionError::TransportError(error))
+            if u64::from(error.code) == NO_APPLICATION_PROTOCOL =>
+        {
+            Refusal::Another("HTTP/3")
+        }
+        http3::ConnectError::Quic(ConnectionError::ConnectionClosed(close))
+            if u64::from(close.error_code) == NO_APPLICATION_PROTOCOL =>
+        {
+            Refusal::Another("HTTP/3")
+        }
+        // rustls describes the errors of our certificate verification.
+        http3::ConnectError::Quic(ConnectionError::TransportError(error))
+            if error.reason.starts_with("invalid peer certificate") =>
+        {
+            let why = error.reason.trim_start_matches("invalid peer certificate: ");
+            Refusal::Certificate(if why == "UnknownIssuer" {
+                UNKNOWN_ISSUER.to_owned()
+            } else {
+                why.to_owned()
+            })
+        }
+        http3::ConnectError::Quic(error) => Refusal::NoAnswer(error.to_string()),
+    }
+}
+
+const UNKNOWN_ISSUER: &str = "unknown issuer";
+
+/// TLS's reason, if it is TLS that failed; `protocol` was offered to the server.
+fn of_tls(error: &io::Error, protocol: &'static str) -> Option<Refusal> {
+    match error.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)
+        | rustls::Error::NoApplicationProtocol => Some(Refusal::Another(protocol)),
+        rustls::Error::InvalidCertificate(why) => Some(Refusal::Certificate(of_certificate(why))),
+        rustls::Error::InvalidMessage(_) => Some(Refusal::NotThis("TLS")),
+        _ => None,
+    }
+}
+
+fn of_certificate(why: &CertificateError) -> String {
+    match why {
+        CertificateError::UnknownIssuer => UNKNOWN_ISSUER.to_owned(),
+        // webpki's error has no text: a CA certificate is not a server's.
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            "it is an authority's own, made to sign those of servers".to_owned()
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,276 @@
+//! DHTTP part of the laboratory's server: a UDP socket, and the connections that it opens.
+//!
+//! Production use is for the crate `dhttp`. This server is pinned, and takes the scenario's processing time
+//! for each request, to the microsecond.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+
+use dhttp_proto::server::{
+    ConnectionId, Input, Output, Reply, Secrets, Ticket, Transmit, Verdict, WholeResponse,
+};
+use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
+use dhttp_proto::{Key, Server as Machine, ServerConfig};
+use http1::message::RequestHead;
+use http1::server::Response;
+use http1::site::Site;
+use nix::poll::{PollFd, PollFlags};
+use wire::{Duration, Seed, Time};
+
+use crate::Error;
+use crate::profile::Profile;
+use crate::socket::{Connection, ReadResult};
+
+/// A DHTTP server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DhttpServer {
+    /// Settings of the state machine.
+    pub config: ServerConfig,
+    /// Seed of its keys: in a laboratory no one guesses them.
+    pub seed: Seed,
+}
+
+/// The socket, the state machine, and its work in progress.
+#[derive(Debug)]
+pub(super) struct DhttpEndpoint {
+    datagrams: UdpSocket,
+    machine: Machine,
+    lanes: BTreeMap<ConnectionId, ClientConnection>,
+    /// Requests that wait for their processing time, by its end.
+    due: BTreeMap<(Time, u64), QueuedRequest>,
+    serial: u64,
+    /// Next deadline of the state machine.
+    wakes: Option<Time>,
+}
+
+/// A request to be served.
+#[derive(Debug)]
+struct QueuedRequest {
+    ticket: Ticket,
+    head: RequestHead,
+}
+
+/// A connection to a client.
+#[derive(Debug)]
+struct ClientConnection {
+    connection: Connection,
+    /// Responses that the state machine considers incomplete.
+    responses: usize,
+}
+
+impl DhttpEndpoint {
+    pub(super) fn open(address: SocketAddr, dhttp: DhttpServer) -> Result<Self, Error> {
+        let doing = || format!("take datagrams at {address}");
+        let datagrams = UdpSocket::bind(address).map_err(Error::io(doing()))?;
+        datagrams.set_nonblocking(true).map_err(Error::io(doing()))?;
+        let DhttpServer { config, seed } = dhttp;
+        let mut random = seed.stream("dhttp-server", 0);
+        let mut secret = || {
+            let (high, low) = (random.next_u64(), random.next_u64());
+            (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
+        };
+        let secrets = Secrets { token: Key { generation: 1, secret: secret() }, tables: secret() };
+        let machine = Machine::new(config, secrets);
+        let (lanes, due) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { datagrams, machine, lanes, due, serial: 0, wakes: None })
+    }
+
+    /// Sockets to wait for: the datagram socket first, then every connection in order.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let lanes = self.lanes.values().map(|lane| &lane.connection);
+        let lanes = lanes.map(|connection| PollFd::new(connection.as_fd(), connection.interest()));
+        std::iter::once(PollFd::new(self.datagrams.as_fd(), PollFlags::POLLIN)).chain(lanes)
+    }
+
+    /// Time of the next response.
+    pub(super) fn next_response(&self) -> Option<Time> {
+        self.due.keys().next().map(|(due, _)| *due)
+    }
+
+    /// Next deadline of the state machine.
+    pub(super) const fn wakes(&self) -> Option<Time> {
+        self.wakes
+    }
+
+    /// The connections, in the order of [`DhttpEndpoint::sockets`].
+    pub(super) fn lanes(&self) -> impl Iterator<Item = ConnectionId> {
+        self.lanes.keys().copied()
+    }
+
+    /// Reads pending requests; each is served after `processing`.
+    pub(super) fn receive(
+        &mut self,
+        now: Time,
+        processing: Duration,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        loop {
+            let (length, from) = match self.datagrams.recv_from(buffer) {
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // A client that has gone: ICMP's reply to an earlier response.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                Err(error) => return Err(Error::io("read a datagram")(error)),
+            };
+            match self.machine.receive(now, from, buffer.get(..length).unwrap_or_default()) {
+                Verdict::Serve(ticket, head) => {
+                    let head = head.to_head();
+                    self.machine.defer(&ticket);
+                    self.due.insert((now + processing, self.serial), QueuedRequest { ticket, head });
+                    self.serial += 1;
+                }
+                Verdict::Refer(eight) => self.send(&eight, from)?,
+                Verdict::Ignore(_) => {}
+            }
+        }
+    }
+
+    /// Responds to requests whose processing time is over.
+    pub(super) fn respond(&mut self, now: Time, site: &Site, profile: &Profile) -> Result<(), Error> {
+        while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= now) {
+            let QueuedRequest { ticket, head } = entry.remove();
+            let response = site.respond(&head);
+            let Ok(response) = WholeResponse::new(&response, &head.method) else {
+                // The site gives whole objects and final statuses only.
+                self.machine.abandon(ticket);
+                continue;
+            };
+            let mut transmits: Vec<Transmit> = Vec::new();
+            if let Reply::Stream(stream) = self.machine.respond(now, ticket, &response, &mut transmits) {
+                let (id, opens) = (stream.connection, stream.opens);
+                match opens.map(|client| Connection::open(client, profile)).transpose() {
+                    Ok(opened) => {
+                        let lane = opened.map(|connection| ClientConnection { connection, responses: 0 });
+                        self.lanes.extend(lane.map(|lane| (id, lane)));
+                        self.carry(now, id, stream.message(&response));
+                    }
+                    Err(_) => self.machine.handle(now, Input::Broken(id)),
+                }
+            }
+            for Transmit { destination, contents } in transmits {
+                self.send(&contents, destination)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a token to a response over plain HTTP, if its request names the port on which the client accepts connections.
+    pub(super) fn add_token(
+        &self,
+        now: Time,
+        client: Option<IpAddr>,
+        request: &RequestHead,
+        response: &mut Response,
+    ) {
+        let port = request.fields.get(PORT_FIELD).and_then(read_port);
+        let client = client.zip(port).map(|(address, port)| SocketAddr::new(address, port));
+        if let Some(token) = client.and_then(|client| self.machine.token_for(now, client)) {
+            // Hexadecimal digits can stand in a field.
+            let _ = response.fields.push(TOKEN_FIELD, token.as_str());
+        }
+    }
+
+    /// Gives the machine what a connection has done.
+    pub(super) fn attend(
+        &mut self,
+        now: Time,
+        id: ConnectionId,
+        flags: PollFlags,
+        profile: &Profile,
+    ) -> Result<(), Error> {
+        let Some(lane) = self.lanes.get_mut(&id) else { return Ok(()) };
+        if !lane.connection.is_open() {
+            if lane.connection.conclude_opening().is_err() {
+                self.end(now, id, Input::Broken(id));
+                return Ok(());
+            }
+            lane.connection.check(profile)?;
+            self.machine.handle(now, Input::Opened(id));
+            self.write(now, id);
+            return Ok(());
+        }
+        if flags.contains(PollFlags::POLLOUT) {
+            self.write(now, id);
+        }
+        let Some(lane) = self.lanes.get(&id) else { return Ok(()) };
+        if flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
+            // Clients send nothing there: any data is discarded.
+            match lane.connection.read(&mut [0; 1_024]) {
+                Ok(ReadResult::Nothing | ReadResult::Bytes(_)) => {}
+                Ok(ReadResult::End) => self.end(now, id, Input::Closed(id)),
+                Err(_) => self.end(now, id, Input::Broken(id)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes the state machine's outputs until it waits.
+    pub(super) fn obey(&mut self, now: Time) -> Result<(), Error> {
+        loop {
+            match self.machine.poll(now) {
+                Output::Close(id) => {
+                    self.lanes.remove(&id);
+                }
+                Output::Abort(id) => {
+                    if let Some(lane) = self.lanes.remove(&id) {
+                        lane.connection.abort().map_err(Error::io("reset a connection"))?;
+                    }
+                }
+                Output::Timeout(wakes) => {
+                    self.wakes = wakes;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn carry(&mut self, now: Time, id: ConnectionId, response: Vec<u8>) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        lane.responses += 1;
+        match lane.connection.write(response) {
+            Ok(()) => self.settle(now, id),
+            Err(_) => self.end(now, id, Input::Broken(id)),
+        }
+    }
+
+    fn write(&mut self, now: Time, id: ConnectionId) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        match lane.connection.write_what_waits() {
+            Ok(()) => {
+                self.machine.handle(now, Input::Progressed(id));
+                self.settle(now, id);
+            }
+            Err(_) => self.end(now, id, Input::Broken(id)),
+        }
+    }
+
+    /// Reports the responses that the kernel has accepted completely.
+    fn settle(&mut self, now: Time, id: ConnectionId) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let left = lane.connection.writes();
+        for _ in left..lane.responses {
+            self.machine.handle(now, Input::Written(id));
+        }
+        lane.responses = left;
+    }
+
+    fn end(&mut self, now: Time, id: ConnectionId, reported: Input) {
+        self.lanes.remove(&id);
+        self.machine.handle(now, reported);
+    }
+
+    /// Sends a datagram. A send failure counts as loss: the client will resend.
+    fn send(&self, datagram: &[u8], to: SocketAddr) -> Result<(), Error> {
+        match self.datagrams.send_to(datagram, to) {
+            Ok(_) => Ok(()),
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(Error::io("send a datagram")(error)),
+        }
+    }
+}

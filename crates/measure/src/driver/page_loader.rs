@@ -1,0 +1,317 @@
+//! The client that speaks DHTTP: the robot over datagrams, and over connections that the server opens.
+//!
+//! The time a page took runs from just before the first datagram (or, where a request goes over plain HTTP, `connect`)
+//! to just after the `read` of the last byte. When the page is complete the program ends, and with it the
+//! connections that the server would keep alive.
+//!
+//! Production use is for the crate `dhttp`. This client is pinned, adds no time of its own, and resembles
+//! [`super::client`] as closely as possible.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+
+use dhttp_proto::client::{self, ClientConfig};
+use nix::poll::{PollFd, PollFlags};
+use pageload::page_loader::{Input, Output, PageLoader};
+use pageload::robot::{self, Break, Plan};
+use socket2::Socket;
+use testbed::clock::Clock;
+use wire::{Seed, Time};
+
+use super::client::{FetchedPage, reason};
+use super::server::listen;
+use super::wait::{WaitStrategy, WaitUntil};
+use crate::Error;
+use crate::profile::Profile;
+use crate::socket::{Connection, ReadResult};
+
+/// A DHTTP client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DhttpClient {
+    /// Settings of the state machine.
+    pub config: ClientConfig,
+    /// Seed of its ids: in a laboratory no one guesses them.
+    pub seed: Seed,
+}
+
+/// The client's port, UDP and TCP; below the kernel's ephemeral ports.
+const PORT: u16 = 20_000;
+
+/// Fetches a page from `server`, in the calling thread's namespace, as [`super::client::fetch`] does.
+pub fn fetch(
+    plan: Plan,
+    server: SocketAddr,
+    profile: &Profile,
+    clock: Clock,
+    dhttp: DhttpClient,
+) -> Result<FetchedPage, Error> {
+    let here = SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT));
+    let datagrams = UdpSocket::bind(here).map_err(Error::io(format!("take datagrams at {here}")))?;
+    // A connected socket reports that no one listens there.
+    datagrams.connect(server).map_err(Error::io("find a way to the server"))?;
+    datagrams.set_nonblocking(true).map_err(Error::io("read datagrams without waiting"))?;
+    let ids = dhttp.seed.stream("dhttp-client", 0);
+    let visitor = PageLoader::new(clock.now(), plan, dhttp.config, server, PORT, ids)
+        .map_err(|error| Error::Unsuited { part: "this page".to_owned(), remedy: error.to_string() })?;
+    let client = Client {
+        server,
+        profile,
+        clock,
+        visitor,
+        datagrams,
+        listener: listen(here)?,
+        connections: BTreeMap::new(),
+        accepted: 0,
+        lost: Vec::new(),
+        is_refused: false,
+        waiting: WaitStrategy::new(clock),
+        fetched: FetchedPage::default(),
+    };
+    client.run()
+}
+
+struct Client<'a> {
+    server: SocketAddr,
+    profile: &'a Profile,
+    clock: Clock,
+    visitor: PageLoader,
+    datagrams: UdpSocket,
+    listener: Socket,
+    connections: BTreeMap<Name, Connection>,
+    accepted: u64,
+    /// Connections that broke while the state machine was being polled; it is notified afterwards.
+    lost: Vec<(Name, Break)>,
+    /// ICMP reported that the port is unreachable; the state machine is notified afterwards.
+    is_refused: bool,
+    waiting: WaitStrategy,
+    fetched: FetchedPage,
+}
+
+/// A connection by the name that its side of the state machine has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Name {
+    /// Ours, for plain HTTP.
+    Plain(robot::ConnectionId),
+    /// The server's.
+    Opened(client::ConnectionId),
+}
+
+/// Ready events.
+struct Ready {
+    has_datagrams: bool,
+    has_connections: bool,
+    connections: Vec<(Name, PollFlags)>,
+}
+
+impl Client<'_> {
+    fn run(mut self) -> Result<FetchedPage, Error> {
+        let mut buffer = Box::new([0; 65_536]);
+        let mut wakes = self.obey()?;
+        while !self.visitor.is_done() {
+            let Ready { has_datagrams, has_connections, connections } = self.wait(wakes)?;
+            if has_datagrams {
+                self.receive(buffer.as_mut_slice())?;
+            }
+            if has_connections {
+                self.accept()?;
+            }
+            for (name, flags) in connections {
+                self.attend(name, flags, buffer.as_mut_slice())?;
+                self.obey()?;
+            }
+            wakes = self.obey()?;
+        }
+        self.fetched.channels = Some(self.visitor.counts());
+        Ok(self.fetched)
+    }
+
+    /// Executes the state machine's outputs until there are none.
+    fn obey(&mut self) -> Result<Option<Time>, Error> {
+        loop {
+            let now = self.clock.now();
+            let output = match self.visitor.poll(now) {
+                Output::Send(_, datagram) => {
+                    self.fetched.began.get_or_insert(now);
+                    self.send(&datagram)?;
+                    continue;
+                }
+                Output::Dismiss(id) => {
+                    self.connections.remove(&Name::Opened(id));
+                    continue;
+                }
+                Output::Robot(output) => output,
+            };
+            match output {
+                robot::Output::Open(id) => {
+                    self.fetched.began.get_or_insert(now);
+                    self.fetched.connections += 1;
+                    self.fetched.opened.push(now);
+                    match Connection::open(self.server, self.profile) {
+                        Ok(connection) => {
+                            self.connections.insert(Name::Plain(id), connection);
+                        }
+                        Err(error) => self.lost.push((Name::Plain(id), reason(&error))),
+                    }
+                }
+                robot::Output::Send(id, bytes) => {
+                    if let Some(connection) = self.connections.get_mut(&Name::Plain(id))
+                        && let Err(error) = connection.write(bytes)
+                    {
+                        self.lose(Name::Plain(id), &error);
+                    }
+                }
+                robot::Output::Close(id) => {
+                    self.connections.remove(&Name::Plain(id));
+                }
+                robot::Output::Abort(id) => {
+                    if let Some(connection) = self.connections.remove(&Name::Plain(id)) {
+                        connection.abort().map_err(Error::io("reset a connection"))?;
+                    }
+                }
+                robot::Output::Report(report) => self.fetched.note(report),
+                robot::Output::Timeout(wakes) => match self.lost.pop() {
+                    Some((name, why)) => self.tell_end(now, name, why),
+                    None if std::mem::take(&mut self.is_refused) => {
+                        let input = client::Input::Unreachable(self.server);
+                        self.visitor.handle(now, Input::Dhttp(input));
+                    }
+                    None => return Ok(wakes),
+                },
+            }
+        }
+    }
+
+    /// Sends a datagram. A send failure counts as loss: the state machine will resend.
+    fn send(&mut self, datagram: &[u8]) -> Result<(), Error> {
+        match self.datagrams.send(datagram) {
+            Ok(_) => Ok(()),
+            Err(error) => self.forgive(error),
+        }
+    }
+
+    /// Reads the server's datagrams.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<(), Error> {
+        loop {
+            match self.datagrams.recv(buffer) {
+                Ok(length) => {
+                    let now = self.clock.now();
+                    let datagram = buffer.get(..length).unwrap_or_default();
+                    self.visitor.handle(now, Input::Dhttp(client::Input::Datagram(self.server, datagram)));
+                    self.obey()?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => self.forgive(error)?,
+            }
+        }
+    }
+
+    /// Ignores errors of the datagram socket that are not fatal.
+    fn forgive(&mut self, error: io::Error) -> Result<(), Error> {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+            io::ErrorKind::ConnectionRefused => {
+                self.is_refused = true;
+                Ok(())
+            }
+            _another_kind => Err(Error::io("send or read a datagram")(error)),
+        }
+    }
+
+    fn accept(&mut self) -> Result<(), Error> {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, _)) => {
+                    let connection = Connection::accepted(socket, self.profile)
+                        .map_err(Error::io("accept a connection"))?;
+                    let id = client::ConnectionId(self.accepted);
+                    self.accepted += 1;
+                    self.fetched.connections += 1;
+                    self.connections.insert(Name::Opened(id), connection);
+                    let now = self.clock.now();
+                    self.visitor.handle(now, Input::Dhttp(client::Input::Accepted(id, self.server)));
+                    self.obey()?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(Error::io("accept a connection")(error)),
+            }
+        }
+    }
+
+    fn wait(&mut self, wakes: Option<Time>) -> Result<Ready, Error> {
+        let mut sockets = vec![
+            PollFd::new(self.datagrams.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
+        ];
+        let connections = self.connections.values();
+        sockets.extend(connections.map(|connection| PollFd::new(connection.as_fd(), connection.interest())));
+        self.waiting.wait(&mut sockets, wakes.map_or(WaitUntil::Ready, WaitUntil::About))?;
+        let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
+        let mut has_any = || flags.next().is_some_and(|flags| !flags.is_empty());
+        let (has_datagrams, has_connections) = (has_any(), has_any());
+        let ready = self.connections.keys().copied().zip(flags);
+        let connections = ready.filter(|(_, flags)| !flags.is_empty()).collect();
+        Ok(Ready { has_datagrams, has_connections, connections })
+    }
+
+    /// Passes a connection's data to the state machine.
+    fn attend(&mut self, name: Name, flags: PollFlags, buffer: &mut [u8]) -> Result<(), Error> {
+        let Some(connection) = self.connections.get_mut(&name) else { return Ok(()) };
+        if !connection.is_open() {
+            match (connection.conclude_opening(), name) {
+                (Ok(()), Name::Plain(id)) => {
+                    connection.check(self.profile)?;
+                    self.visitor.handle(self.clock.now(), Input::Plain(robot::Input::Connected(id)));
+                }
+                (Ok(()), Name::Opened(_)) => {}
+                (Err(error), name) => self.lose(name, &error),
+            }
+            return Ok(());
+        }
+        if flags.contains(PollFlags::POLLOUT)
+            && let Err(error) = connection.write_what_waits()
+        {
+            self.lose(name, &error);
+            return Ok(());
+        }
+        let arrived = connection.read(buffer);
+        let now = self.clock.now();
+        match arrived {
+            Ok(ReadResult::Nothing) => {}
+            Ok(ReadResult::Bytes(length)) => {
+                let bytes = buffer.get(..length).unwrap_or_default();
+                let input = match name {
+                    Name::Plain(id) => Input::Plain(robot::Input::Received(id, bytes)),
+                    Name::Opened(id) => Input::Dhttp(client::Input::Received(id, bytes)),
+                };
+                self.visitor.handle(now, input);
+            }
+            Ok(ReadResult::End) => match name {
+                Name::Plain(id) => {
+                    self.visitor.handle(now, Input::Plain(robot::Input::EndOfStream(id)));
+                }
+                Name::Opened(_) => {
+                    self.connections.remove(&name);
+                    self.tell_end(now, name, Break::Reset);
+                }
+            },
+            Err(error) => self.lose(name, &error),
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, name: Name, error: &io::Error) {
+        self.connections.remove(&name);
+        self.lost.push((name, reason(error)));
+    }
+
+    fn tell_end(&mut self, now: Time, name: Name, why: Break) {
+        let input = match name {
+            Name::Plain(id) => Input::Plain(robot::Input::Broken(id, why)),
+            Name::Opened(id) => Input::Dhttp(client::Input::Ended(id)),
+        };
+        self.visitor.handle(now, input);
+    }
+}

@@ -1,0 +1,91 @@
+//! Statistics of a visit, from the robot's reports: retries, missing objects, and the time at which the
+//! page's contents were known.
+//!
+//! Durations are measured by an engine; failures are in the reports.
+
+use std::collections::BTreeMap;
+
+use wire::Time;
+
+use super::{Failure, PageEvent, Report};
+
+/// Statistics of a visit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VisitStats {
+    /// Number of requests retried, because a connection ended before any part of their responses came.
+    pub asked_again: u64,
+    /// Time at which the first bytes of the last object had arrived; `None` if they are missing for some
+    /// requested object, or the plan did not request this.
+    pub first_bytes: Option<Time>,
+    /// Number of objects that the document references and the server does not have.
+    pub missing: u64,
+    /// Maximum number of objects, if the document references more; only that number was fetched.
+    pub most: Option<usize>,
+}
+
+impl VisitStats {
+    /// Statistics of the page with these reports.
+    pub fn of(reports: &[Report]) -> Self {
+        let (mut asked_again, mut missing, mut most_followed) = (0, 0, None);
+        // Whether the last request for each object has had a response.
+        let mut answered: BTreeMap<usize, bool> = BTreeMap::new();
+        let mut known: BTreeMap<usize, Time> = BTreeMap::new();
+        for report in reports {
+            match report.what {
+                PageEvent::RequestSent { object, connection: _ } => {
+                    asked_again += u64::from(answered.insert(object, false) == Some(false));
+                }
+                PageEvent::HeadReceived { object, status: _ } => drop(answered.insert(object, true)),
+                PageEvent::FirstBytesReceived { object } => drop(known.insert(object, report.at)),
+                PageEvent::TooManyObjects { most } => most_followed = Some(most),
+                PageEvent::ObjectFailed { object: _, failure: Failure::Missing } => missing += 1,
+                PageEvent::ObjectFound { object: _, path: _ }
+                | PageEvent::ObjectComplete { object: _, status: _, body: _ }
+                | PageEvent::ObjectFailed { object: _, failure: _ }
+                | PageEvent::Fault { connection: _, fault: _ }
+                | PageEvent::Finished { failed: _ } => {}
+            }
+        }
+        let is_all = answered.keys().eq(known.keys());
+        let most = most_followed;
+        Self { asked_again, missing, most, first_bytes: known.into_values().max().filter(|_| is_all) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ConnectionId;
+    use super::*;
+
+    #[test]
+    fn retries_are_requests_without_a_response() {
+        let sent = |object| PageEvent::RequestSent { object, connection: ConnectionId(0) };
+        let head = |object| PageEvent::HeadReceived { object, status: 206 };
+        let whats = [
+            sent(0),
+            head(0),
+            PageEvent::FirstBytesReceived { object: 0 },
+            // A rest is not a retry.
+            sent(0),
+            sent(1),
+            sent(1),
+            head(1),
+        ];
+        let reports = |whats: &[PageEvent]| -> Vec<Report> {
+            let at = |seconds: usize| Time::ZERO + wire::Duration::from_secs(seconds as u64);
+            whats
+                .iter()
+                .enumerate()
+                .map(|(index, what)| Report { at: at(index), what: what.clone() })
+                .collect()
+        };
+        let mut whats = whats.to_vec();
+        assert_eq!(VisitStats::of(&reports(&whats)), VisitStats { asked_again: 1, ..VisitStats::default() });
+        whats.push(PageEvent::FirstBytesReceived { object: 1 });
+        let known = Some(Time::ZERO + wire::Duration::from_secs(7));
+        assert_eq!(
+            VisitStats::of(&reports(&whats)),
+            VisitStats { asked_again: 1, first_bytes: known, ..VisitStats::default() }
+        );
+    }
+}

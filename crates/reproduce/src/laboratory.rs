@@ -1,0 +1,218 @@
+//! Values that are not computed from the papers alone, or take long: kernel measurements, log counts, runs of
+//! populations. Each is computed once, for any number of cells.
+//!
+//! Not the laboratory and not the logs: the caller of `reproduce` supplies them, or none.
+
+use std::path::PathBuf;
+
+use accesslog::connections::Counts;
+use measure::Peers;
+use scenario::Scenario;
+use simulate::dumbbell::{self, UserProtocol};
+use trace::Row;
+use wire::{Duration, Seed};
+
+use super::rabinovich::logs::Log;
+use crate::server_benchmark::benchmark_run::{BenchmarkRun, Outcome};
+use crate::server_benchmark::population::{self, Population};
+
+/// Runs a scenario with these programs; `None` if they are not installed, and a sentence if it cannot.
+pub type Measure<'a> = dyn FnMut(&Scenario, Peers) -> Result<Option<KernelResult>, String> + 'a;
+
+/// Runs the server benchmark; `None` if a server is not installed, and a sentence if it cannot.
+pub type RunBenchmark<'a> = dyn FnMut(&[BenchmarkRun]) -> Result<Option<Vec<Outcome>>, String> + 'a;
+
+/// Runs users behind a bottleneck; as [`RunBenchmark`].
+pub type RunPopulations<'a> =
+    dyn FnMut(&[Population]) -> Result<Option<Vec<population::Outcome>>, String> + 'a;
+
+/// The server benchmark.
+pub struct Benchmarks<'a> {
+    /// Runs servers under users.
+    pub run: &'a mut RunBenchmark<'a>,
+    /// Runs servers behind a bottleneck.
+    pub gather: &'a mut RunPopulations<'a>,
+    /// Numbers of users of each server, ascending.
+    pub users: &'static [u32],
+}
+
+/// Outcomes of the server benchmark.
+#[derive(Clone, Debug, Default)]
+pub struct BenchmarkResults {
+    /// Numbers of users of each server, ascending.
+    pub users: &'static [u32],
+    found: Vec<(BenchmarkRun, Outcome)>,
+    gathered: Vec<(Population, population::Outcome)>,
+}
+
+impl BenchmarkResults {
+    /// Outcome behind a bottleneck; `None` where there was no run, or it was void.
+    pub fn crowd(&self, crowd: Population) -> Option<&population::Outcome> {
+        let found = self.gathered.iter().find(|(known, _)| *known == crowd);
+        found.map(|(_, outcome)| outcome).filter(|outcome| outcome.void.is_none())
+    }
+
+    /// Whether this was run, void or not.
+    fn knows(&self, bout: &BenchmarkRun) -> bool {
+        self.found.iter().any(|(known, _)| known == bout)
+    }
+
+    /// Outcome of this run; `None` where there was none.
+    pub fn of(&self, bout: &BenchmarkRun) -> Option<&Outcome> {
+        let found = self.found.iter().find(|(known, _)| known == bout);
+        found.map(|(_, outcome)| outcome)
+    }
+}
+
+/// Result of the kernel.
+#[derive(Clone, Debug)]
+pub struct KernelResult {
+    /// Row over all runs.
+    pub row: Row,
+    /// Mean processing time of a response: the scenario's time plus the machine's own.
+    pub processing: Duration,
+}
+
+/// A laboratory, if there is one, with its results so far.
+pub struct Laboratory<'a> {
+    measure: Option<&'a mut Measure<'a>>,
+    found: Vec<(Scenario, Peers, Option<KernelResult>)>,
+    logs: Option<PathBuf>,
+    counted: CountedLogs,
+    crowds: Vec<(usize, dumbbell::DumbbellResult)>,
+    contests: Option<Benchmarks<'a>>,
+    bouts: BenchmarkResults,
+}
+
+/// Counts of one log.
+#[derive(Clone, Debug)]
+pub struct LogCounts {
+    /// Counts with "oldest" read as the least recently used.
+    pub least_recently_used: Counts,
+    /// Counts with "oldest" read as the first created, perhaps for fewer time-outs.
+    pub first_created: Counts,
+}
+
+/// Counts of all requested logs.
+#[derive(Debug, Default)]
+pub struct CountedLogs(Vec<(Log, LogCounts)>);
+
+impl CountedLogs {
+    /// Counts of this log; `None` where it was not requested, or is not available.
+    pub fn of(&self, log: Log) -> Option<&LogCounts> {
+        self.0.iter().find(|(counted, _)| *counted == log).map(|(_, counts)| counts)
+    }
+}
+
+impl<'a> Laboratory<'a> {
+    /// A laboratory without results.
+    pub fn new(
+        measure: Option<&'a mut Measure<'a>>,
+        logs: Option<PathBuf>,
+        contests: Option<Benchmarks<'a>>,
+    ) -> Self {
+        let (found, crowds) = (Vec::new(), Vec::new());
+        let users: &[u32] = contests.as_ref().map_or(&[], |contests| contests.users);
+        let bouts = BenchmarkResults { users, ..BenchmarkResults::default() };
+        Self { measure, found, logs, counted: CountedLogs::default(), crowds, contests, bouts }
+    }
+
+    /// Numbers of users of each server; empty where the benchmark cannot run.
+    pub fn users(&self) -> &'static [u32] {
+        self.bouts.users
+    }
+
+    /// Outcomes of these runs and of earlier ones; `None` where the benchmark cannot run, or a server is not installed.
+    ///
+    /// # Errors
+    /// The reason why they could not run.
+    pub fn bouts(&mut self, wanted: &[BenchmarkRun]) -> Result<Option<&BenchmarkResults>, String> {
+        let Some(Benchmarks { run, gather: _, users: _ }) = &mut self.contests else { return Ok(None) };
+        let new: Vec<BenchmarkRun> = wanted.iter().filter(|bout| !self.bouts.knows(bout)).copied().collect();
+        if !new.is_empty() {
+            let Some(outcomes) = run(&new)? else {
+                // Later cells would fail for the same reason.
+                self.contests = None;
+                return Ok(None);
+            };
+            self.bouts.found.extend(new.into_iter().zip(outcomes));
+        }
+        Ok(Some(&self.bouts))
+    }
+
+    /// Outcomes of these runs behind a bottleneck and of earlier ones; `None` as for [`Laboratory::bouts`].
+    ///
+    /// # Errors
+    /// The reason why they could not run.
+    pub fn crowds(&mut self, wanted: &[Population]) -> Result<Option<&BenchmarkResults>, String> {
+        let Some(Benchmarks { run: _, gather, users: _ }) = &mut self.contests else { return Ok(None) };
+        let is_known = |crowd: &Population| self.bouts.gathered.iter().any(|(known, _)| known == crowd);
+        let new: Vec<Population> = wanted.iter().filter(|crowd| !is_known(crowd)).copied().collect();
+        if !new.is_empty() {
+            let Some(outcomes) = gather(&new)? else {
+                self.contests = None;
+                return Ok(None);
+            };
+            self.bouts.gathered.extend(new.into_iter().zip(outcomes));
+        }
+        Ok(Some(&self.bouts))
+    }
+
+    /// Simulated outcome of `machines` hosts with a hundred DHTTP users each.
+    ///
+    /// # Errors
+    /// The simulator's error.
+    pub fn crowd(&mut self, machines: usize) -> Result<&dumbbell::DumbbellResult, String> {
+        let place = match self.crowds.iter().position(|(known, _)| *known == machines) {
+            Some(place) => place,
+            None => {
+                let found = dumbbell::found(machines, UserProtocol::Dhttp, Seed::default());
+                self.crowds.push((machines, found.map_err(|error| error.to_string())?));
+                self.crowds.len() - 1
+            }
+        };
+        Ok(&self.crowds[place].1)
+    }
+
+    /// Counts of a log; `None` where logs are not available.
+    ///
+    /// # Errors
+    /// The reason why it could not be counted.
+    pub fn counts(&mut self, log: Log) -> Result<Option<&LogCounts>, String> {
+        if self.counted.of(log).is_none() {
+            let Some(counted) = log.count(self.logs.as_deref())? else { return Ok(None) };
+            self.counted.0.push((log, counted));
+        }
+        Ok(self.counted.of(log))
+    }
+
+    /// Log counts and server benchmark runs, for drawing.
+    pub fn into_found(self) -> (CountedLogs, BenchmarkResults) {
+        (self.counted, self.bouts)
+    }
+
+    /// Result of our own programs for this scenario; `None` without a laboratory.
+    ///
+    /// # Errors
+    /// The laboratory's error.
+    pub fn found(&mut self, scenario: &Scenario) -> Result<Option<KernelResult>, String> {
+        self.found_by(Peers::default(), scenario)
+    }
+
+    /// Result of these programs for it; `None` without a laboratory, or where they are not installed.
+    ///
+    /// # Errors
+    /// The laboratory's error.
+    pub fn found_by(&mut self, peers: Peers, scenario: &Scenario) -> Result<Option<KernelResult>, String> {
+        let is_it = |(measured, by, _): &&(Scenario, Peers, Option<KernelResult>)| {
+            measured == scenario && *by == peers
+        };
+        if let Some((_, _, found)) = self.found.iter().find(is_it) {
+            return Ok(found.clone());
+        }
+        let Some(measure) = &mut self.measure else { return Ok(None) };
+        let found = measure(scenario, peers)?;
+        self.found.push((scenario.clone(), peers, found.clone()));
+        Ok(found)
+    }
+}

@@ -1,0 +1,324 @@
+//! One server under one plan of SURGE's users, and several such runs concurrently.
+//!
+//! Concurrent runs share the machine's CPUs and nothing else. A server's capacity is therefore derived from its own CPU
+//! time, never from spare time of this machine.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use dhttp_proto::ClientConfig;
+use load::bottleneck;
+use load::config::PORTS;
+use load::record::Channel;
+use load::{Config, Record, Shard, Target};
+use measure::Error;
+use tempfile::TempDir;
+use testbed::emulator::Scheduling;
+use wire::Duration;
+use workload::plan::{Plan, PlanSpec, contents, path};
+use workload::schedule::Schedule;
+
+use super::failed;
+use super::hosts::Hosts;
+use super::program;
+use super::server::{self, ServerKind, ServerOptions};
+use super::transport::Transport;
+
+/// A run of the benchmark: server, transport and number of users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BenchmarkRun {
+    /// The server.
+    pub kind: ServerKind,
+    /// Idle timeout of the server's connections, in seconds; 0: it closes after each response.
+    pub idle_s: u64,
+    /// Maximum number of connections between it and a user.
+    pub connections: usize,
+    /// Whether users close theirs after each page ("altruistic").
+    pub closes_early: bool,
+    /// Transport of the users.
+    pub how: Transport,
+    /// User equivalents.
+    pub users: u32,
+}
+
+/// Length of a run, and the users' timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// Duration of a run.
+    pub lasts: Duration,
+    /// Timeout: a request without a response in this time has failed.
+    pub timeout: Duration,
+    /// Duration of a run behind a bottleneck: packets lost from UDP are few, and must be counted.
+    pub fills: Duration,
+    /// Numbers of users, ascending.
+    pub users: &'static [u32],
+}
+
+impl Preset {
+    /// Minutes in total.
+    pub const QUICK: Self = Self {
+        lasts: Duration::from_secs(20),
+        timeout: Duration::from_secs(20),
+        fills: Duration::from_secs(60),
+        users: &[200, 600, 1_000],
+    };
+    /// The paper's two minutes for each run: an hour or two in total.
+    pub const FULL: Self = Self {
+        lasts: Duration::from_secs(120),
+        timeout: Duration::from_secs(60),
+        fills: Duration::from_secs(120),
+        users: &[200, 400, 600, 800, 1_000],
+    };
+}
+
+/// Outcome of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Responses per second of the run's duration.
+    pub per_second: f64,
+    /// Mean milliseconds from the intended time of a request to its response; a failed one counts with the timeout.
+    pub mean_ms: f64,
+    /// Upper bound of the generator's share of the mean: its lateness in sending, and as much again in receiving.
+    pub own_ms: f64,
+    /// Median latency, in milliseconds.
+    pub median_ms: f64,
+    /// 99.9th percentile of the latency, in milliseconds.
+    pub p999_ms: f64,
+    /// Requests without a response.
+    pub failed: u64,
+    /// Share of responses that came in a datagram.
+    pub by_udp: f64,
+    /// Share of responses whose request was in the first packet of a connection.
+    pub early: f64,
+    /// Whether the latencies are limited by the generator ([`bottleneck::is_void`]).
+    pub latency_is_void: bool,
+    /// Whether so is the throughput: the generator was late by more than a tenth of the interval between a user's requests.
+    pub throughput_is_void: bool,
+    /// Connections opened, by either end.
+    pub connections: u64,
+    /// Milliseconds of CPU time on the server's host for each response, its kernel's included.
+    pub processor_ms: f64,
+}
+
+impl Outcome {
+    /// Responses per second; `None` where the generator limits it.
+    pub fn throughput(&self) -> Option<f64> {
+        (!self.throughput_is_void).then_some(self.per_second)
+    }
+
+    /// The mean latency in milliseconds; `None` where the generator limits it.
+    pub fn latency_ms(&self) -> Option<f64> {
+        (!self.latency_is_void).then_some(self.mean_ms)
+    }
+
+    /// CPU time on the server's host for each response, in milliseconds; `None` where fewer requests came than planned.
+    pub fn server_ms(&self) -> Option<f64> {
+        (!self.throughput_is_void).then_some(self.processor_ms)
+    }
+}
+
+/// Maximum number of concurrent runs: each is little work, and has some thousand files open.
+const MAX_CONCURRENT_RUNS: usize = 5;
+
+/// Maximum number of concurrent runs with encryption: users and server of one may take a CPU each for their handshakes.
+fn encrypted_beside() -> usize {
+    thread::available_parallelism()
+        .map_or(1, |processors| (processors.get() / 2).clamp(1, MAX_CONCURRENT_RUNS))
+}
+
+/// Runs all of them; `told` gets the number of those that are finished.
+///
+/// # Errors
+/// The first run that failed, with the reason.
+pub fn run(
+    bouts: &[BenchmarkRun],
+    extent: Preset,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<Outcome>, Error> {
+    let mut sites = Vec::new();
+    for users in extent.users.iter().filter(|users| bouts.iter().any(|bout| bout.users == **users)) {
+        sites.push((*users, Arc::new(Site::new(*users, extent.lasts)?)));
+    }
+    let outcomes = Mutex::new(vec![None; bouts.len()]);
+    let run_one = |number: usize| -> Result<(), Error> {
+        let bout = bouts[number];
+        let Some((_, site)) = sites.iter().find(|(users, _)| *users == bout.users) else { return Ok(()) };
+        let outcome = one(bout, extent, site)?;
+        if let Ok(mut outcomes) = outcomes.lock() {
+            outcomes[number] = Some(outcome);
+            progress(outcomes.iter().flatten().count());
+        }
+        Ok(())
+    };
+    let mut order: Vec<usize> = (0..bouts.len()).collect();
+    // The longest come first: servers that may not keep up. They are taken from the end.
+    order.sort_by_key(|number| (bouts[*number].kind == ServerKind::Prefork, bouts[*number].users));
+    let (encrypted, plain) = order.into_iter().partition(|number| bouts[*number].how.security().is_some());
+    beside_one_another(plain, MAX_CONCURRENT_RUNS, &run_one)?;
+    beside_one_another(encrypted, encrypted_beside(), &run_one)?;
+    let outcomes = outcomes.into_inner().unwrap_or_default();
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// Runs these from the last to the first, some at a time, until one fails.
+fn beside_one_another(
+    left: Vec<usize>,
+    beside: usize,
+    run_one: &(dyn Fn(usize) -> Result<(), Error> + Sync),
+) -> Result<(), Error> {
+    let left = Mutex::new(left);
+    let next = || left.lock().ok()?.pop();
+    let work = || -> Result<(), Error> {
+        while let Some(number) = next() {
+            run_one(number)?;
+        }
+        Ok(())
+    };
+    let ends: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..beside).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("a bout does not panic")).collect()
+    });
+    ends.into_iter().collect()
+}
+
+/// A plan, with its files in a directory.
+pub struct Site {
+    /// The plan.
+    pub plan: Plan,
+    directory: TempDir,
+}
+
+impl Site {
+    /// The site of SURGE's plan for this number of users.
+    pub(super) fn new(users: u32, lasts: Duration) -> Result<Self, Error> {
+        let wanted = PlanSpec { schedule: Schedule::Users(users), lasts, ..PlanSpec::default() };
+        Self::of(wanted.plan().expect("two thousand files for some hundred users are no plan beyond bounds"))
+    }
+
+    /// The site of this plan.
+    ///
+    /// # Errors
+    /// The disk's error.
+    pub fn of(plan: Plan) -> Result<Self, Error> {
+        let doing = "write a site's files";
+        let directory = program::directory().map_err(failed(doing))?;
+        for (file, size) in (0..).zip(&plan.files) {
+            let contents = contents(plan.wanted.seed, file, *size);
+            fs::write(directory.path().join(path(file)), contents).map_err(failed(doing))?;
+        }
+        Ok(Self { plan, directory })
+    }
+
+    /// The directory of the files, which is removed with the site.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+fn one(bout: BenchmarkRun, extent: Preset, site: &Arc<Site>) -> Result<Outcome, Error> {
+    let BenchmarkRun { kind, idle_s, connections, closes_early, how, users } = bout;
+    let hosts = Hosts::new()?;
+    how.prepare(&hosts)?;
+    let (here, progress) = (Arc::clone(site), ServerOptions { idle_s, per_client: connections, how });
+    let running = hosts.server.run(move || server::start(kind, progress, here.directory()))?;
+    let config = Config {
+        protocol: how.protocol(kind, idle_s),
+        dhttp: ClientConfig::paper(),
+        connections,
+        ports: PORTS,
+        shard: Shard::WHOLE,
+        closes_early,
+        has_early: how == Transport::Http3Early,
+        fast_open: how == Transport::FastOpen,
+        keeps: None,
+        threads: 1,
+        users,
+        timeout: extent.timeout,
+        at: None,
+    };
+    let target = Target {
+        address: server::address(),
+        host: "server".to_owned(),
+        directory: "/".to_owned(),
+        security: how.security(),
+    };
+    let (there, before) = (Arc::clone(site), hosts.spent_s());
+    let record = hosts.users.start(move || {
+        // Concurrent runs share CPUs: a user's request must not wait for another run's server. A refusal shows as lateness.
+        let _ = Scheduling::real_time();
+        load::run::run(&there.plan, &target, &config, &mut |_| ())
+    });
+    let record = record.wait()?;
+    let spent_s = hosts.spent_s() - before;
+    hosts.server.start(move || drop(running)).wait()?;
+    let record = record.map_err(|error| Error::Run { number: 1, what: error.to_string() })?;
+    let early = how.early(&hosts, &record)?;
+    Ok(Outcome { early, ..outcome(&record, extent, users, spent_s) })
+}
+
+/// Maximum lateness of the generator, as a share of the interval between a user's requests.
+const OWN_SHARE: f64 = 0.1;
+
+fn outcome(record: &Record, extent: Preset, users: u32, spent_s: f64) -> Outcome {
+    let Preset { lasts, timeout, fills: _, users: _ } = extent;
+    let seconds = usize::try_from(lasts.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
+    let in_time: u64 = record.seconds.iter().take(seconds).map(|second| second.answered).sum();
+    let (responses, failed) = (record.responses().max(1) as f64, record.failures() as f64);
+    let waited_ms = record.intended.mean() / 1e6 * responses + timeout.as_millis_f64() * failed;
+    let per_second = in_time as f64 / lasts.as_secs_f64();
+    let (asks_every_s, late_s) = (f64::from(users) / per_second, 2.0 * record.lateness.mean() / 1e9);
+    let quantile = |share| record.intended.value_at_quantile(share) as f64 / 1e6;
+    Outcome {
+        per_second,
+        mean_ms: waited_ms / (responses + failed),
+        own_ms: late_s * 1e3,
+        median_ms: quantile(0.5),
+        p999_ms: quantile(0.999),
+        failed: record.failures(),
+        by_udp: record.channels.get(&Channel::Udp).copied().unwrap_or(0) as f64 / responses,
+        early: 0.0,
+        latency_is_void: bottleneck::is_void(record),
+        throughput_is_void: late_s > OWN_SHARE * asks_every_s,
+        connections: record.connections,
+        processor_ms: spent_s * 1e3 / responses,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[ignore = "runs servers of others for some minutes: as root, with Apache and nginx"]
+    fn all_servers_respond_to_the_papers_users() {
+        let kinds = [
+            ServerKind::Prefork,
+            ServerKind::Event,
+            ServerKind::Nginx,
+            ServerKind::NginxFew,
+            ServerKind::Hyper,
+            ServerKind::Ours,
+            ServerKind::Dhttp,
+        ];
+        let mut bouts = Vec::new();
+        for kind in kinds {
+            for idle_s in [0, 1, 15] {
+                bouts.push(BenchmarkRun {
+                    kind,
+                    idle_s,
+                    connections: 3,
+                    closes_early: false,
+                    how: Transport::Usual,
+                    users: 1_000,
+                });
+            }
+        }
+        let outcomes = run(&bouts, Preset::QUICK, &|_| ()).unwrap();
+        for (bout, outcome) in bouts.iter().zip(outcomes) {
+            println!("{bout:?}: {outcome:?}");
+            assert!(outcome.per_second > 0.0);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Progress display of a load run, and its interruption by signals.
+//!
+//! Not the contents: [`view`] has them. Nothing is drawn where standard error is not a terminal. Lines overwrite
+//! the ones before in a single write, so that nothing flickers. Not by indicatif, which clears everything before it
+//! draws, and fills lines up to the terminal's edge: a terminal that is made wider joins those.
+
+use std::io::Write;
+use std::process;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use dhttp::clock::calendar;
+use load::progress::{Progress, Stop};
+use load::report::view;
+use nix::sys::signal::{SigSet, Signal};
+use render::terminal::Terminal;
+use wire::Duration;
+
+use crate::failure::Failure;
+
+/// The display of a run; it is erased when this is dropped.
+#[derive(Debug)]
+pub struct RunDisplay {
+    /// The URL.
+    title: String,
+    lasts: Duration,
+    /// Width of each line on the screen, in columns.
+    drawn: Vec<usize>,
+}
+
+impl RunDisplay {
+    /// The display of a run of this URL and duration, which begins at the time `at` since 1970, or now.
+    pub fn new(title: &str, lasts: Duration, at: Option<Duration>) -> Self {
+        let mut watch = Self { title: title.to_owned(), lasts, drawn: Vec::new() };
+        let wait = at.map_or(Duration::ZERO, |at| at.saturating_sub(calendar())).as_nanos() / 1_000_000_000;
+        if wait > 0 {
+            watch.draw(|_| vec![format!("the run begins in {wait} s")]);
+        }
+        watch
+    }
+
+    /// Shows the progress; the terminal may have another size by now.
+    pub fn show(&mut self, progress: &Progress) {
+        let (title, lasts) = (self.title.clone(), self.lasts);
+        self.draw(|terminal| view::lines(progress, &title, lasts, terminal));
+    }
+
+    fn draw(&mut self, lines: impl FnOnce(Terminal) -> Vec<String>) {
+        let Some((terminal, height)) = crate::terminal::to_draw_on() else { return };
+        let mut lines = lines(terminal);
+        // The cursor takes a line of its own, and lines above the screen are out of reach.
+        lines.truncate(height.saturating_sub(1));
+        let text = over(&self.drawn, terminal.width, height, &lines);
+        self.drawn = lines.iter().map(|line| columns(line)).collect();
+        // A closed standard error is not an error of the run.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+impl Drop for RunDisplay {
+    fn drop(&mut self) {
+        self.draw(|_| Vec::new());
+    }
+}
+
+/// Escape sequences and text that write `lines` over those on the screen. A terminal made narrower has wrapped these.
+fn over(drawn: &[usize], width: Option<usize>, height: usize, lines: &[String]) -> String {
+    let rows = |columns: &usize| columns.div_ceil(width.unwrap_or(usize::MAX).max(1)).max(1);
+    let up = drawn.iter().map(rows).sum::<usize>().min(height.saturating_sub(1));
+    let mut text = if up > 0 { format!("\r\x1b[{up}A") } else { String::new() };
+    for line in lines {
+        text += &format!("\x1b[K{line}\r\n");
+    }
+    if up > 0 {
+        text += "\x1b[J";
+    }
+    text
+}
+
+/// Columns that a line takes, without its escape sequences.
+fn columns(line: &str) -> usize {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().map_or(0, |part| part.chars().count());
+    first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
+}
+
+/// SIGINT or SIGTERM, once one was received.
+#[derive(Clone, Debug)]
+pub struct StopSignal(Arc<OnceLock<Signal>>);
+
+/// From now on the first of these signals sets `stop`, and only the second ends this program. To be called before there
+/// are threads, so that no other thread gets them.
+pub fn listen(stop: Stop) -> Result<StopSignal, Failure> {
+    let cannot = |error| Failure::Network(format!("cannot wait for signals: {error}"));
+    let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+    signals.thread_block().map_err(cannot)?;
+    let heard = StopSignal(Arc::default());
+    let hears = heard.clone();
+    thread::spawn(move || {
+        while let Ok(signal) = signals.wait() {
+            if stop.stop() {
+                process::exit(status(signal).into());
+            }
+            hears.0.get_or_init(|| signal);
+        }
+    });
+    Ok(heard)
+}
+
+impl StopSignal {
+    /// The exit status of an interrupted run: that of a shell for a process killed by a signal, so that scripts stop, too.
+    pub fn status(&self) -> u8 {
+        status(self.0.get().copied().unwrap_or(Signal::SIGINT))
+    }
+}
+
+fn status(signal: Signal) -> u8 {
+    // Signal numbers are at most 64.
+    128 + u8::try_from(signal as i32).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_overwrite_the_previous_ones() {
+        let lines = ["a".to_owned(), "\x1b[31mb\x1b[0mc".to_owned()];
+        assert_eq!(over(&[], Some(80), 24, &lines), "\x1b[Ka\r\n\x1b[K\x1b[31mb\x1b[0mc\r\n");
+        assert_eq!(columns(&lines[1]), 2);
+        assert_eq!(over(&[80, 0], Some(80), 24, &[]), "\r\x1b[2A\x1b[J");
+        // A narrower terminal, a lower one, and one of unknown size.
+        assert_eq!(over(&[80, 30], Some(40), 24, &[]), "\r\x1b[3A\x1b[J");
+        assert_eq!(over(&[80, 30], Some(40), 3, &[]), "\r\x1b[2A\x1b[J");
+        assert_eq!(over(&[80, 30], Some(0), 0, &[]), "");
+    }
+}

@@ -1,0 +1,93 @@
+//! Plans from flags over a scenario file.
+//!
+//! The words are `scenario`'s. This module adds the name of the flag that carried them, and reads the files.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use content::folder;
+use quantity::names::Listing;
+use scenario::har;
+use scenario::spec::{Defaults, Key, Plan};
+use scenario::{Page, Spec};
+
+use crate::cli::flags::{AdvancedFlags, ScenarioFlags};
+use crate::failure::{Failure, shown};
+
+/// Flags, `more` pieces that only some verbs have, and the file below them.
+pub fn plan(
+    flags: &ScenarioFlags,
+    advanced: &AdvancedFlags,
+    more: &[(Key, &str)],
+    defaults: &Defaults,
+) -> Result<Plan, Failure> {
+    let mut spec = Spec::default();
+    for (key, text) in flags.pieces(advanced).iter().chain(more) {
+        set(&mut spec, *key, text)?;
+    }
+    if let Some(path) = &flags.file {
+        spec = spec.over(read(path)?);
+    }
+    // A warning for those who read neither the table's notes nor the JSON's.
+    for Page { name, notes, .. } in &spec.pages {
+        notes.iter().for_each(|note| eprintln!("roundtrip: {name}: {note}"));
+    }
+    spec.plan(defaults).map_err(|error| Failure::Value(error.to_string()))
+}
+
+fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
+    if key == Key::Page && is_har(text) {
+        spec.pages.push(recorded(Path::new(text))?);
+        return Ok(());
+    }
+    if key == Key::Page && is_directory(text) {
+        spec.pages.push(folder::page(Path::new(text)).map_err(not_a_page)?);
+        return Ok(());
+    }
+    spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))
+}
+
+/// The error with its flag, where the directory is no page.
+fn not_a_page(error: content::Error) -> Failure {
+    match error {
+        content::Error::NotAPage { .. } | content::Error::TooLarge { .. } => {
+            Failure::Value(format!("--page: {error}"))
+        }
+        error => error.into(),
+    }
+}
+
+/// Whether the text is a directory. A known name never is, even where a directory of that name exists.
+fn is_directory(text: &str) -> bool {
+    Page::listings().all(|Listing { name, .. }| name != text) && Path::new(text).is_dir()
+}
+
+/// Whether the text names a HAR file. No other form of a page ends in `.har`.
+fn is_har(text: &str) -> bool {
+    Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("har"))
+}
+
+/// The page of a recorded browser visit.
+fn recorded(path: &Path) -> Result<Page, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let file = File::open(path).map_err(unreadable)?;
+    let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    har::read(&name.replace(char::is_control, "?"), BufReader::new(file.take(MAX_HAR_BYTES)))
+        .map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(path))))
+}
+
+/// Maximum size of a HAR file with bodies, in bytes. A truncated file no longer parses as HAR.
+const MAX_HAR_BYTES: u64 = 1 << 30;
+
+fn read(path: &Path) -> Result<Spec, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    // One byte more than the limit, so that the caller can tell a file that is too large.
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    Spec::from_toml(&text, &shown(path)).map_err(|error| Failure::Value(error.to_string()))
+}
+
+/// Maximum size of a scenario file, in bytes; `/dev/zero` would not end.
+const MAX_FILE_BYTES: u64 = 1 << 20;

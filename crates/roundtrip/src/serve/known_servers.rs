@@ -1,0 +1,35 @@
+//! The servers that are known to speak DHTTP, in a file of the user's cache directory.
+//!
+//! A cache: a failure to read or write it is ignored.
+
+use std::fs;
+use std::path::PathBuf;
+
+use dhttp::client::KnownServers;
+
+/// The servers of earlier runs.
+pub fn load() -> KnownServers {
+    let text = path().and_then(|path| fs::read_to_string(path).ok());
+    KnownServers::from_text(&text.unwrap_or_default())
+}
+
+/// Writes them to the file, if they changed.
+pub fn save(before: &KnownServers, now: &KnownServers) {
+    if let Some(path) = path().filter(|_| before != now) {
+        let _ = path.parent().map(fs::create_dir_all);
+        let _ = fs::write(path, now.text());
+    }
+}
+
+/// Its directory, made if it is not there.
+pub fn directory() -> Option<PathBuf> {
+    let directory = path()?.parent()?.to_owned();
+    let _ = fs::create_dir_all(&directory);
+    Some(directory)
+}
+
+fn path() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(folder.join("roundtrip").join("dhttp-servers"))
+}

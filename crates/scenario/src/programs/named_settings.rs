@@ -1,0 +1,159 @@
+//! Settings with a few named values: the values of keys that are words.
+//!
+//! The behaviour itself is in `pageload` and `http1`.
+
+use http1::server::Closing;
+use http1::site::Compression;
+use pageload::robot::Flush;
+
+use quantity::ValueError;
+use quantity::names;
+
+/// A setting with a few named values.
+pub(super) trait NamedSetting: Copy + 'static {
+    /// Kind of the setting, for the error about an unknown value.
+    const WHAT: &'static str;
+    /// Every value.
+    const ALL: &'static [Self];
+
+    /// Name in a file.
+    fn name(self) -> &'static str;
+}
+
+/// The value of that name.
+pub(super) fn named<W: NamedSetting>(text: &str) -> Result<W, ValueError> {
+    Ok(names::find(W::WHAT, text, W::ALL, W::name)?)
+}
+
+/// When the header section of a response leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadWrite {
+    /// With the first bytes of its body.
+    Together,
+    /// Separately, as Apache's did in 1996 (`papers/p-http#section-2-2`).
+    Apart,
+}
+
+impl NamedSetting for HeadWrite {
+    const WHAT: &'static str = "way to write a head";
+    const ALL: &'static [Self] = &[Self::Together, Self::Apart];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Together => "together",
+            Self::Apart => "apart",
+        }
+    }
+}
+
+/// Validation of cached objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// Conditional requests by entity tag (`If-None-Match`).
+    EntityTags,
+    /// Conditional requests by date (`If-Modified-Since`).
+    Dates,
+    /// GET for the document, HEAD for the others: the robot of `papers/w3c` in HTTP/1.0.
+    Heads,
+}
+
+impl NamedSetting for Validation {
+    const WHAT: &'static str = "validation method";
+    const ALL: &'static [Self] = &[Self::EntityTags, Self::Dates, Self::Heads];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::EntityTags => "entity-tags",
+            Self::Dates => "dates",
+            Self::Heads => "heads",
+        }
+    }
+}
+
+impl NamedSetting for Closing {
+    const WHAT: &'static str = "way to close";
+    const ALL: &'static [Self] = &[Self::Careful, Self::Naive];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Careful => "careful",
+            Self::Naive => "naive",
+        }
+    }
+}
+
+impl NamedSetting for Flush {
+    const WHAT: &'static str = "explicit flush";
+    const ALL: &'static [Self] = &[Self::Never, Self::First, Self::Idle];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::First => "first",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+impl NamedSetting for Compression {
+    const WHAT: &'static str = "way to compress";
+    const ALL: &'static [Self] = &[Self::None, Self::Beforehand, Self::WhileAsked];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Beforehand => "beforehand",
+            Self::WhileAsked => "on-the-fly",
+        }
+    }
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    pub(super) const fn of(is_on: bool) -> Self {
+        if is_on { Self::On } else { Self::Off }
+    }
+
+    pub(super) fn is_on(self) -> bool {
+        self == Self::On
+    }
+}
+
+impl NamedSetting for Switch {
+    const WHAT: &'static str = "switch";
+    const ALL: &'static [Self] = &[Self::On, Self::Off];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<W: NamedSetting + PartialEq + std::fmt::Debug>() {
+        assert!(W::ALL.iter().all(|way| named::<W>(way.name()).as_ref() == Ok(way)));
+        let error = named::<W>("no-such-way").unwrap_err().to_string();
+        assert!(error.contains(W::WHAT), "{error}");
+    }
+
+    #[test]
+    fn every_value_is_found_by_its_name() {
+        check::<HeadWrite>();
+        check::<Validation>();
+        check::<Closing>();
+        check::<Flush>();
+        check::<Compression>();
+        check::<Switch>();
+    }
+}

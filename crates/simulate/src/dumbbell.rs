@@ -1,0 +1,260 @@
+//! Dumbbell topology: a server behind a bottleneck, clients with a hundred users each, and competing
+//! downloads over the same bottleneck (`papers/dhttp#table-1`).
+//!
+//! Not the Internet of 2003: there is no other traffic, and the clients' paths lose nothing elsewhere.
+
+pub mod population;
+
+use http1::message::Limits;
+use http1::server::{ConnectionTimeouts, ServerConfig};
+use http1::site::Site;
+use scenario::Stack;
+use scenario::dhttp::Dhttp;
+use tcp::Payload;
+use wire::link::{self, QueueLimit};
+use wire::seed::Random;
+use wire::{Bytes, Duration, Rate, Seed, Time};
+
+use crate::error::Error;
+use crate::profile::{self, Clocks};
+use crate::web::server::PORT;
+use crate::web::{DhttpCounts, DhttpServer, HeadSizes, ServerTimes, Web, WebServer};
+use crate::world::{Action, Address, Application, Bounds, HostId, Input, LinkId, SocketId, World};
+use population::Population;
+
+/// "A fractional T3 line with a bandwidth of up to 9Mbps."
+const BOTTLENECK_BITS: u64 = 9_000_000;
+/// Buffer of the router: 60 packets, 80 ms at this rate.
+const QUEUE: QueueLimit = QueueLimit { packets: Some(60), bytes: None };
+/// "Two SURGE processes with 50 threads on each client machine."
+const USERS: u16 = 100;
+/// Round trips to New Jersey from Seattle, Durham and New York.
+const ROUND_TRIPS: [Duration; 3] =
+    [Duration::from_millis(70), Duration::from_millis(25), Duration::from_millis(10)];
+/// "There is competing traffic": bulk downloads without end, by TCP.
+const FLOWS: usize = 2;
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+/// "The persistent connection timeout for both servers is 5 seconds."
+const IDLE: Duration = Duration::from_secs(5);
+/// Connection limit above the number of users: no one is refused.
+const CONNECTIONS: usize = 1_000;
+/// SURGE's lognormal body, with the mean of "roughly 10K" that the paper gives.
+const SIGMA: f64 = 1.318;
+const MEAN: f64 = 10_000.0;
+const OBJECTS: u64 = 2_000;
+/// Start of measuring the competing flows, when all users have started.
+const SETTLED: Time = Time::from_nanos(10_000_000_000);
+/// End of the run.
+const END: Time = Time::from_nanos(60_000_000_000);
+
+/// Protocol of the users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserProtocol {
+    /// HTTP/1.1 over a connection each, kept alive as long as the server does.
+    Http,
+    /// DHTTP as in the paper.
+    Dhttp,
+}
+
+/// Result of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DumbbellResult {
+    /// The server's counters.
+    pub dhttp: DhttpCounts,
+    /// Throughput of each competing flow, in bits per second.
+    pub flows: Vec<f64>,
+}
+
+impl DumbbellResult {
+    /// Share of responses that went by UDP.
+    pub fn udp_share(&self) -> f64 {
+        let DhttpCounts { by_datagram, by_connection, .. } = self.dhttp;
+        by_datagram as f64 / (by_datagram + by_connection).max(1) as f64
+    }
+
+    /// Resent requests per response sent by UDP.
+    pub fn resent(&self) -> f64 {
+        self.all_resent() / self.dhttp.by_datagram.max(1) as f64
+    }
+
+    /// Share of resent requests that came late and were ignored.
+    pub fn ignored(&self) -> f64 {
+        self.dhttp.late_resends as f64 / self.all_resent().max(1.0)
+    }
+
+    /// Jain's fairness index of the competing flows: 1 if all get the same, 1/n if one gets everything.
+    pub fn fairness(&self) -> f64 {
+        let sum: f64 = self.flows.iter().sum();
+        let squares: f64 = self.flows.iter().map(|flow| flow * flow).sum();
+        if squares == 0.0 { 0.0 } else { sum * sum / (self.flows.len() as f64 * squares) }
+    }
+
+    fn all_resent(&self) -> f64 {
+        (self.dhttp.resends + self.dhttp.late_resends) as f64
+    }
+}
+
+/// Simulates this number of client hosts and the competing flows.
+///
+/// # Errors
+/// Errors of the simulator.
+pub fn found(machines: usize, asks: UserProtocol, seed: Seed) -> Result<DumbbellResult, Error> {
+    let mut town = Dumbbell::new(seed)?;
+    for machine in 0..machines {
+        town.add_crowd(asks, machine)?;
+    }
+    let mut sinks = Vec::new();
+    for _ in 0..FLOWS {
+        sinks.push(town.add_flow()?);
+    }
+    let world = &mut town.world;
+    world.run(Bounds { until: SETTLED, events: u64::MAX });
+    let before: Vec<u64> = sinks.iter().map(|sink| received(world, *sink)).collect();
+    world.run(Bounds { until: END, events: u64::MAX });
+    let span = END.since(SETTLED).as_secs_f64();
+    let mut found = DumbbellResult {
+        flows: sinks
+            .iter()
+            .zip(before)
+            .map(|(sink, before)| (received(world, *sink) - before) as f64 * 8.0 / span)
+            .collect(),
+        ..DumbbellResult::default()
+    };
+    if let HostProgram::Web(Web::Server(server)) = world.application(HostId(0)) {
+        found.dhttp = server.dhttp_counts().unwrap_or_default();
+    }
+    Ok(found)
+}
+
+/// The server behind its bottleneck, and all other hosts.
+struct Dumbbell {
+    world: World<HostProgram>,
+    seed: Seed,
+    up: LinkId,
+    down: LinkId,
+    hosts: u64,
+}
+
+impl Dumbbell {
+    fn new(seed: Seed) -> Result<Self, Error> {
+        let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
+        let clocks = Clocks::random(seed, 0);
+        let host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
+        let mut world = World::new(seed);
+        let mut random = seed.stream("sizes", 0);
+        let sizes: Vec<Bytes> = (0..OBJECTS).map(|_| size(&mut random)).collect();
+        let site = Site::new(&sizes, seed).expect("10 MB at most, 2,000 times, fit");
+        let timeout = ConnectionTimeouts {
+            idle: IDLE,
+            request: IDLE * 60,
+            linger: IDLE,
+            ..ConnectionTimeouts::default()
+        };
+        let config = ServerConfig { limits: Limits::default(), timeout, ..ServerConfig::default() };
+        let mut dhttp = Dhttp::paper().server;
+        dhttp.timeout.idle = IDLE;
+        dhttp.connections = CONNECTIONS;
+        let server = WebServer::new(site, config, ServerTimes::default(), HeadSizes::default(), false)
+            .with_dhttp(DhttpServer { config: dhttp, seed });
+        let server = HostProgram::Web(Web::Server(Box::new(server)));
+        world.add_host(host, server).map_err(Error::Stack)?;
+        let rate = Rate::from_bits_per_second(BOTTLENECK_BITS);
+        let line = link::Config { rate, queue: QUEUE, ..link::Config::default() };
+        let [up, down] = [world.add_link(&line), world.add_link(&line)];
+        let (up, down) = (up.map_err(Error::Link)?, down.map_err(Error::Link)?);
+        Ok(Self { world, seed, up, down, hosts: 1 })
+    }
+
+    fn add_crowd(&mut self, asks: UserProtocol, machine: usize) -> Result<(), Error> {
+        let random = self.seed.stream("crowd", machine as u64);
+        let server = Address { host: HostId(0), port: PORT };
+        let crowd = Population::new(asks, server, OBJECTS, USERS, random);
+        let round_trip = ROUND_TRIPS.get(machine).copied().unwrap_or(ROUND_TRIP);
+        let crowd = self.add(HostProgram::Crowd(Box::new(crowd)))?;
+        self.join(HostId(0), crowd, round_trip)
+    }
+
+    fn add_flow(&mut self) -> Result<HostId, Error> {
+        let source = self.add(HostProgram::Source(vec![Action::Listen(BULK)]))?;
+        let server = Address { host: source, port: BULK };
+        let sink = self.add(HostProgram::Sink(vec![Action::Connect(server)], 0))?;
+        self.join(source, sink, ROUND_TRIP)?;
+        Ok(sink)
+    }
+
+    fn add(&mut self, inhabitant: HostProgram) -> Result<HostId, Error> {
+        let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
+        let clocks = Clocks::random(self.seed, self.hosts);
+        let host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
+        self.hosts += 1;
+        self.world.add_host(host, inhabitant).map_err(Error::Stack)
+    }
+
+    /// Adds both directions of a path between a host behind the bottleneck and one beyond it.
+    fn join(&mut self, behind: HostId, beyond: HostId, round_trip: Duration) -> Result<(), Error> {
+        let own = link::Config { delay: round_trip / 2, ..link::Config::default() };
+        let [to, from] = [self.world.add_link(&own), self.world.add_link(&own)];
+        let (to, from) = (to.map_err(Error::Link)?, from.map_err(Error::Link)?);
+        self.world.add_route(behind, beyond, &[self.down, to]);
+        self.world.add_route(beyond, behind, &[from, self.up]);
+        Ok(())
+    }
+}
+
+/// Size of an object: lognormal, by the Box-Muller transform.
+fn size(random: &mut Random) -> Bytes {
+    let (radius, angle) = ((-2.0 * (1.0 - random.unit()).ln()).sqrt(), std::f64::consts::TAU * random.unit());
+    let median = MEAN / (SIGMA * SIGMA / 2.0).exp();
+    let drawn = median * (SIGMA * radius * angle.cos()).exp();
+    // Above zero and below 2^53: nine deviations from the median are 600 MB, and no sample lies beyond.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let bytes = drawn.min(1e7) as u64;
+    Bytes::new(bytes)
+}
+
+/// Port of the competing flows' sources.
+const BULK: u16 = 81;
+
+/// A host's program.
+enum HostProgram {
+    Web(Web),
+    Crowd(Box<Population>),
+    /// Sends as fast as TCP allows.
+    Source(Vec<Action>),
+    /// Receives everything, and counts the bytes.
+    Sink(Vec<Action>, u64),
+}
+
+impl Application for HostProgram {
+    fn handle(&mut self, now: Time, input: Input) {
+        match self {
+            Self::Web(web) => web.handle(now, input),
+            Self::Crowd(crowd) => crowd.handle(now, input),
+            Self::Source(next) => {
+                if let Input::Accepted(socket, ..) | Input::Written(socket) = input {
+                    next.push(Action::Write(socket, Payload::from(vec![0; 65_536])));
+                }
+            }
+            Self::Sink(_, received) => {
+                if let Input::Data(_, bytes) = input {
+                    *received += bytes.len() as u64;
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
+        match self {
+            Self::Web(web) => web.poll(now, fresh),
+            Self::Crowd(crowd) => crowd.poll(now, fresh),
+            Self::Source(next) | Self::Sink(next, _) => next.pop().unwrap_or(Action::Wait(None)),
+        }
+    }
+}
+
+fn received(world: &World<HostProgram>, sink: HostId) -> u64 {
+    match world.application(sink) {
+        HostProgram::Sink(_, received) => *received,
+        HostProgram::Web(_) | HostProgram::Crowd(_) | HostProgram::Source(_) => 0,
+    }
+}

@@ -1,0 +1,105 @@
+//! Expected and observed values for each distribution of a plan.
+//!
+//! The test itself is [`crate::fit`]. Values that depend on one another, because files are requested
+//! repeatedly or because a plan has an end, have a distance and no likelihood.
+
+use crate::distribution::Distribution;
+use crate::fit::{self, Fit};
+use crate::plan::{PageStart, Plan};
+use crate::popularity::{counts, depths};
+use crate::schedule::Schedule;
+
+/// Expected and observed values for each distribution of a plan.
+pub fn fits(plan: &Plan) -> Vec<Fit> {
+    let set = plan.wanted.set.set();
+    let cap = plan.wanted.cap.get() as f64;
+    let documents = plan.wanted.documents() as usize;
+    let kinds = plan.files.split_at(documents.min(plan.files.len()));
+    let sizes = |files: &[u64]| files.iter().map(|size| *size as f64).collect();
+    let mut fits = vec![whole(SIZE, set.documents.sizes, sizes(kinds.0), cap)];
+    fits.extend(set.embedded.map(|kind| whole("embedded file size, bytes", kind.sizes, sizes(kinds.1), cap)));
+    if let Some(requests) = set.documents.requests {
+        let expected = plan.asks().map(|ask| plan.size(ask.file) as f64).collect();
+        fits.push(depending(whole(ASKED, requests, expected, cap)));
+    }
+    let ranks = plan.asks().filter(|ask| ask.file < plan.wanted.documents());
+    let ranks = ranks.map(|ask| f64::from(ask.file) + 1.0).collect();
+    fits.push(depending(popularity(plan.wanted.documents(), set.popularity, ranks)));
+    let (of_documents, of_embedded): (Vec<u32>, Vec<u32>) =
+        plan.asks().map(|ask| ask.file).partition(|file| (*file as usize) < documents);
+    let depth = |what, order: &[u32]| {
+        depending(whole(what, set.depth, depths(order, plan.files.len()), f64::INFINITY))
+    };
+    fits.push(depth(DEPTH, &of_documents));
+    if set.embedded.is_some() {
+        fits.push(depth("the same of embedded files", &of_embedded));
+    }
+    if let Schedule::Users(_) = plan.wanted.schedule {
+        let objects = plan.pages.iter().map(|page| page.objects.len() as f64).collect();
+        fits.push(rounded(OBJECTS, set.objects, objects));
+        let pauses = plan.pages.iter().flat_map(|page| page.objects.get(1..).unwrap_or(&[]));
+        let pauses = pauses.map(|ask| ask.after.as_secs_f64()).collect();
+        fits.push(seconds(ACTIVE, set.active_off, pauses));
+        let thinking = plan.pages.iter().filter_map(|page| match page.begins {
+            PageStart::After(after) => Some(after.as_secs_f64()),
+            PageStart::At(_) => None,
+        });
+        // A plan has an end: think times beyond it are missing.
+        fits.push(depending(seconds(INACTIVE, set.inactive_off, thinking.collect())));
+    }
+    fits
+}
+
+pub(super) const SIZE: &str = "file size, bytes";
+pub(super) const ASKED: &str = "size of what is asked for, bytes";
+pub(super) const DEPTH: &str = "depth in the stack of the latest";
+pub(super) const OBJECTS: &str = "objects of a page";
+pub(super) const ACTIVE: &str = "from object to object, s";
+pub(super) const INACTIVE: &str = "from page to page, s";
+
+/// Fit of whole numbers that were rounded upwards, and truncated at `cap`.
+pub(super) fn whole(what: &'static str, law: Distribution, values: Vec<f64>, cap: f64) -> Fit {
+    let below = |x: f64| if x >= cap { 1.0 } else { law.below(x) };
+    fit::fit(what, law.to_string(), values, 1.0, below, |p| law.quantile(p).ceil().min(cap))
+}
+
+/// Fit of whole numbers that were rounded to the nearest: from a half below to a half above.
+pub(super) fn rounded(what: &'static str, law: Distribution, values: Vec<f64>) -> Fit {
+    fit::fit(what, law.to_string(), values, 1.0, |x| law.below(x + 0.5), |p| law.quantile(p).round())
+}
+
+/// Fit of times, which are continuous.
+pub(super) fn seconds(what: &'static str, law: Distribution, values: Vec<f64>) -> Fit {
+    fit::fit(what, law.to_string(), values, 0.0, |x| law.below(x), |p| law.quantile(p))
+}
+
+/// Fit without a likelihood, which is unknown for values that depend on one another.
+pub(super) fn depending(fit: Fit) -> Fit {
+    Fit { likelihood: None, ..fit }
+}
+
+/// Fit of the ranks of requests to Zipf's law.
+pub(super) fn popularity(files: u32, exponent: f64, ranks: Vec<f64>) -> Fit {
+    let counts = counts(files, ranks.len(), exponent);
+    let total: f64 = counts.iter().map(|count| f64::from(*count)).sum();
+    let mut sum = 0.0;
+    let shares: Vec<f64> = counts
+        .iter()
+        .map(|count| {
+            sum += f64::from(*count);
+            sum / total
+        })
+        .collect();
+    let below = |rank: f64| {
+        // A rank of at least 1.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let index = rank as usize;
+        if index == 0 { 0.0 } else { shares.get(index - 1).copied().unwrap_or(1.0) }
+    };
+    let quantile = |p: f64| (shares.partition_point(|share| *share < p) + 1) as f64;
+    let expected = match exponent {
+        1.0 => "Zipf, floor(C / rank)".to_owned(),
+        _ => format!("Zipf, floor(C / rank^{exponent})"),
+    };
+    fit::fit("rank of what is asked for", expected, ranks, 1.0, below, quantile)
+}
