@@ -118,7 +118,7 @@ pub fn note(claim: &Claim, judgement: &Judgement) -> Option<String> {
         | Verdict::Explained
         | Verdict::Differs => Some(claim.note.clone()).filter(|note| !note.is_empty()),
     };
-    let parts = [Some(format!("\"{}\"", claim.says)), printed, own];
+    let parts = [Some(claim.says.clone()), printed, own];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 

@@ -31,7 +31,8 @@ impl Digits {
             }
             Self::Decimals(places) => format!("{value:.places$}"),
             Self::Whole => format!("{value:.0}"),
-            Self::AtLeast | Self::AtMost => format!("{value:.2}"),
+            // No negative zero.
+            Self::AtLeast | Self::AtMost => format!("{:.2}", (value * 100.0).round() / 100.0 + 0.0),
         }
     }
 
