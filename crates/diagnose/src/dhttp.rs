@@ -38,7 +38,7 @@ pub(crate) struct Dialogues {
 
 /// A lost datagram.
 pub(crate) const LOST: CauseInfo = CauseInfo {
-    what: "A datagram with a request or its reply was lost, and the client sent the request again.",
+    what: "A datagram with a request or its response was lost, and the client resent the request.",
     fixes: &RESENT,
     is_fault: true,
     least: Duration::ZERO,

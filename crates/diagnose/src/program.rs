@@ -95,7 +95,7 @@ const BATCH: Fix = client(
     "send the next request as soon as it is known: pipelined, or many in one (batches, bulk commands), with no work in between",
 );
 const POOL: Fix =
-    client("keep connections open and use them again (a pool with at least as many as are needed at once)");
+    client("keep connections open and reuse them (a pool with at least as many as are needed at once)");
 const PGBOUNCER: Fix = server("or put a pooler near the server (PgBouncer, pgcat)");
 const ONE_WRITE: Fix =
     sender("write each message with one call (writev, a buffered writer flushed once), not piece by piece");
@@ -105,7 +105,7 @@ const NODELAY: Fix = sender(
 const CORK: Fix = sender("or hold the pieces together with TCP_CORK until the message is whole");
 const WINDOW: Fix = Fix {
     who: Party::SendingKernel,
-    change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
+    change: "an initial window of ten segments (ip route change ... initcwnd 10)",
 };
 const LINGER: Fix =
     server("close in two steps: shutdown(SHUT_WR), then read to the end (or for some seconds), then close");

@@ -11,7 +11,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Most of the time data flowed as fast as the path takes it.",
     fixes: &[
         Fix { who: Party::ServerApplication, change: "send less: compression, smaller images, caching" },
-        Fix { who: Party::Network, change: "a faster link, or less traffic beside" },
+        Fix { who: Party::Network, change: "a faster link, or less competing traffic" },
     ],
     is_fault: false,
     least: Duration::ZERO,

@@ -16,7 +16,7 @@ use crate::judge::{Confidence, Ruling};
 use crate::sender::Ack;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Losses had made the sender's window small, and it waited for acknowledgements though the path had room.",
+    what: "Losses had reduced the sender's congestion window, and it waited for acknowledgements though the path had capacity.",
     fixes: &[
         Fix {
             who: Party::Network,

@@ -21,7 +21,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
         },
         Fix {
             who: Party::ServerApplication,
-            change: "answer with HTTP/1.1 and without Connection: close (nginx keepalive_timeout 75s and, towards \
+            change: "respond with HTTP/1.1 and without Connection: close (nginx keepalive_timeout 75s and, towards \
                      upstreams, keepalive 32 with proxy_http_version 1.1; Apache KeepAlive On; Python \
                      protocol_version = \"HTTP/1.1\")",
         },

@@ -9,7 +9,7 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The server refused the connection: nothing listens on the port, or a firewall answers in its name.",
+    what: "The server refused the connection: nothing listens on the port, or a firewall rejects it.",
     fixes: &[
         Fix {
             who: Party::ServerApplication,

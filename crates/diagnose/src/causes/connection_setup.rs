@@ -13,14 +13,14 @@ use crate::judge::Ruling;
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Opening the connection took a round trip before the first request could leave.",
     fixes: &[
-        Fix { who: Party::ClientApplication, change: "keep connections open and use them again" },
+        Fix { who: Party::ClientApplication, change: "keep connections open and reuse them" },
         Fix {
             who: Party::ServerApplication,
             change: "allow keep-alive (nginx keepalive_timeout, Apache KeepAlive On, Node server.keepAliveTimeout)",
         },
         Fix {
             who: Party::ServerApplication,
-            change: "where requests may be repeated, TCP Fast Open (socket option TCP_FASTOPEN, \
+            change: "for idempotent requests, TCP Fast Open (socket option TCP_FASTOPEN, \
                      sysctl net.ipv4.tcp_fastopen=3)",
         },
     ],

@@ -15,7 +15,7 @@ use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The sender had used up its window and waited for an acknowledgement that the receiver delayed.",
+    what: "The sender had filled its window and waited for an acknowledgement that the receiver delayed.",
     fixes: &[
         Fix {
             who: Party::ReceivingKernel,
@@ -24,7 +24,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
         },
         Fix {
             who: Party::SendingKernel,
-            change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
+            change: "an initial window of ten segments (ip route change ... initcwnd 10)",
         },
         Fix { who: Party::SendingApplication, change: "write in larger pieces, so that segments are full" },
     ],

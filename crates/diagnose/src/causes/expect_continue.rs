@@ -13,7 +13,7 @@ use crate::judge::Ruling;
 use crate::side::Side;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The client asked leave to send its body (Expect: 100-continue) and waited for the answer.",
+    what: "The client sent Expect: 100-continue and waited for 100 (Continue) before its body.",
     fixes: &[
         Fix {
             who: Party::ClientApplication,
@@ -22,11 +22,11 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
         },
         Fix {
             who: Party::ClientApplication,
-            change: "or wait only briefly: curl --expect100-timeout, Go Transport.ExpectContinueTimeout",
+            change: "or set a short timeout: curl --expect100-timeout, Go Transport.ExpectContinueTimeout",
         },
         Fix {
             who: Party::ServerApplication,
-            change: "answer 100 as soon as the head is read, before anything else is done",
+            change: "send 100 (Continue) as soon as the headers are read",
         },
     ],
     is_fault: true,

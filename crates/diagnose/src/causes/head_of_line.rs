@@ -14,13 +14,13 @@ use crate::cause::{CauseInfo, Fix, Party};
 use crate::gap::Gap;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Several requests were in flight, and the first took so long that the others had to wait behind it.",
+    what: "Several requests were in flight, and the others waited behind a slow response to the first.",
     fixes: &[
         Fix {
             who: Party::ClientApplication,
-            change: "ask for slow things on a connection of their own, or last",
+            change: "send slow requests on a connection of their own, or last",
         },
-        Fix { who: Party::ServerApplication, change: "speak HTTP/2, where answers may overtake one another" },
+        Fix { who: Party::ServerApplication, change: "use HTTP/2, where responses may be reordered" },
     ],
     is_fault: false,
     least: Duration::from_millis(30),

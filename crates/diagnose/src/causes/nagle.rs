@@ -21,7 +21,7 @@ use crate::judge::{Confidence, Ruling};
 const FIXES: &[Fix] = &[
     Fix {
         who: Party::SendingApplication,
-        change: "write head and body with one call (writev, a buffered writer flushed once), not piece by piece",
+        change: "write headers and body with one call (writev, a buffered writer flushed once), not piece by piece",
     },
     Fix {
         who: Party::SendingApplication,

@@ -8,7 +8,7 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Packets of other protocols than TCP were passed over.",
+    what: "Packets of protocols other than TCP were skipped.",
     fixes: &[Fix {
         who: Party::ClientApplication,
         change: "to see a request over TCP instead of QUIC, switch HTTP/3 off for it (curl --http2, chrome --disable-quic)",
@@ -18,7 +18,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 };
 
 pub(crate) const TUNNEL: CauseInfo = CauseInfo {
-    what: "Packets of tunnels were passed over, because they are encrypted or of a kind that is not read.",
+    what: "Packets of tunnels were skipped, because they are encrypted or of an unsupported kind.",
     fixes: &[Fix { who: Party::Network, change: "capture within the tunnel, on its own interface" }],
     is_fault: false,
     least: Duration::ZERO,

@@ -10,10 +10,10 @@ use crate::cause::{CauseInfo, Fix, Party};
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Most of the time went on round trips: the server is far away.",
     fixes: &[
-        Fix { who: Party::ServerApplication, change: "serve from nearer (a CDN, a regional server)" },
+        Fix { who: Party::ServerApplication, change: "serve from a nearer place (a CDN, a regional server)" },
         Fix {
             who: Party::ClientApplication,
-            change: "fewer round trips: requests at once, connections kept open",
+            change: "fewer round trips: concurrent requests, persistent connections",
         },
     ],
     is_fault: false,

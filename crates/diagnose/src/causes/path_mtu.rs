@@ -12,7 +12,7 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The path takes only smaller packets than its ends believe: full-size segments were dropped.",
+    what: "The path MTU is smaller than the ends assume: full-size segments were dropped.",
     fixes: &[
         Fix {
             who: Party::Network,
@@ -21,7 +21,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
         },
         Fix {
             who: Party::SendingKernel,
-            change: "probe for it (sysctl net.ipv4.tcp_mtu_probing=1), or the interface's MTU as the path has it",
+            change: "probe for it (sysctl net.ipv4.tcp_mtu_probing=1), or set the interface's MTU to that of the path",
         },
     ],
     is_fault: true,

@@ -10,7 +10,7 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The peer did not reply any more: data was retransmitted again and again without an acknowledgement.",
+    what: "The peer stopped replying: data was retransmitted repeatedly without an acknowledgement.",
     fixes: &[
         Fix {
             who: Party::Network,
@@ -19,7 +19,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
         },
         Fix {
             who: Party::SendingApplication,
-            change: "a timeout of its own (TCP_USER_TIMEOUT), to try elsewhere sooner than after minutes",
+            change: "a timeout of its own (TCP_USER_TIMEOUT), to fail over within seconds",
         },
     ],
     is_fault: true,

@@ -17,7 +17,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "A proxy or NAT near the client acknowledges for the server.",
     fixes: &[Fix {
         who: Party::Network,
-        change: "capture behind it to see the path to the server (slirp, Docker Desktop, service meshes, VPN clients)",
+        change: "capture between it and the server to see that path (slirp, Docker Desktop, service meshes, VPN clients)",
     }],
     is_fault: false,
     least: Duration::ZERO,

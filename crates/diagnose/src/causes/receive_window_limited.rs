@@ -15,7 +15,7 @@ use crate::gap::{Gap, millis};
 use crate::judge::Ruling;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The sender had filled the window that the receiver offers and waited for it to move.",
+    what: "The sender had filled the receiver's window and waited for it to move.",
     fixes: &[
         Fix {
             who: Party::ReceivingApplication,

@@ -26,7 +26,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
         },
         Fix {
             who: Party::ClientApplication,
-            change: "send what was not answered again on a new connection, if it may be repeated (RFC 9112, section 9.6)",
+            change: "retry idempotent requests without a response on a new connection (RFC 9112, section 9.6)",
         },
     ],
     is_fault: true,

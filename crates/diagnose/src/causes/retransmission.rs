@@ -23,7 +23,7 @@ const LOSSES: Fix = Fix {
 };
 
 pub(crate) const TIMEOUT: CauseInfo = CauseInfo {
-    what: "A packet was lost, and only the sender's timer noticed.",
+    what: "A packet was lost, and only the sender's retransmission timer recovered it.",
     fixes: &[
         LOSSES,
         Fix {

@@ -26,11 +26,11 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
         },
         Fix {
             who: Party::SendingApplication,
-            change: "or set TCP_CORK (nginx tcp_nopush on) until the head has company",
+            change: "or set TCP_CORK (nginx tcp_nopush on) until the body follows",
         },
         Fix {
             who: Party::SendingKernel,
-            change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
+            change: "an initial window of ten segments (ip route change ... initcwnd 10)",
         },
     ],
     is_fault: true,

@@ -11,12 +11,12 @@ use crate::gap::{Gap, counted, millis};
 use crate::judge::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The sender's window was still opening: it sent what it might and waited a round trip for leave to send more.",
+    what: "The sender's congestion window was still opening: it sent a full window and waited a round trip for an acknowledgement.",
     fixes: &[
-        Fix { who: Party::ClientApplication, change: "use connections again: an open window stays open" },
+        Fix { who: Party::ClientApplication, change: "reuse connections: an open window stays open" },
         Fix {
             who: Party::SendingKernel,
-            change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
+            change: "an initial window of ten segments (ip route change ... initcwnd 10)",
         },
         Fix {
             who: Party::ServerApplication,

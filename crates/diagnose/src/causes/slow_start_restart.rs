@@ -14,7 +14,7 @@ use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "After a pause the sender began again with a small window, though the connection had carried more before.",
+    what: "After idling the sender restarted with a small congestion window, though the connection had carried more before.",
     fixes: &[
         Fix { who: Party::SendingKernel, change: "sysctl -w net.ipv4.tcp_slow_start_after_idle=0" },
         Fix {

@@ -10,16 +10,16 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The client used a port again for which the server still had an older connection (TIME_WAIT or half-open).",
+    what: "The client reused a port for which the server still had an older connection (TIME_WAIT or half-open).",
     fixes: &[
         Fix {
             who: Party::ClientApplication,
-            change: "keep connections open and use them again; do not bind a fixed source port",
+            change: "keep connections open and reuse them; do not bind a fixed source port",
         },
         Fix {
             who: Party::SendingKernel,
             change: "more ports (sysctl net.ipv4.ip_local_port_range), TCP timestamps on (net.ipv4.tcp_timestamps=1): \
-                     with them a new SYN is told from an old connection",
+                     they distinguish a new SYN from an old connection",
         },
     ],
     is_fault: true,

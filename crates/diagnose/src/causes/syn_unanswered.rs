@@ -12,7 +12,7 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The server did not answer the client's SYN, and the client's timer had to send it again.",
+    what: "The client's SYN got no reply, and its timer retransmitted it.",
     fixes: &[
         Fix {
             who: Party::ServerApplication,

@@ -24,7 +24,7 @@ use crate::judge::{Confidence, Evidence, Ruling};
 use crate::side::Side;
 
 pub(crate) const SERVER: CauseInfo = CauseInfo {
-    what: "The server took its time to write the response.",
+    what: "The server took long to write the response.",
     fixes: &[Fix {
         who: Party::ServerApplication,
         change: "look there for what it waits for (log the time spent: nginx $upstream_response_time, Apache %D, a \
@@ -35,7 +35,7 @@ pub(crate) const SERVER: CauseInfo = CauseInfo {
 };
 
 pub(crate) const CLIENT: CauseInfo = CauseInfo {
-    what: "The connection was free, and the client took its time to ask.",
+    what: "The connection was idle, and the client took long to send a request.",
     fixes: &[Fix {
         who: Party::ClientApplication,
         change: "ask as soon as it is known what is needed: requests in parallel or pipelined, preload and preconnect \

@@ -13,7 +13,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     fixes: &[
         Fix {
             who: Party::ClientApplication,
-            change: "keep connections open, and resume sessions where they are opened anew",
+            change: "keep connections open, and resume sessions on new ones",
         },
         Fix {
             who: Party::ServerApplication,

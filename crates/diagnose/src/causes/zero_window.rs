@@ -15,7 +15,7 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The receiver's buffer was full, because its program did not read: it forbade the sender to send.",
+    what: "The receiver's buffer was full, because its program did not read: it advertised a window of zero.",
     fixes: &[
         Fix {
             who: Party::ReceivingApplication,
