@@ -1,9 +1,9 @@
 //! Many datagrams with one system call, and many datagrams of one peer with one passage through the kernel.
 //!
-//! `recvmmsg` and `sendmmsg` (their manual pages), and segmentation offload both ways: what a peer sent in one go comes
-//! in as one piece and is taken apart here (`UDP_GRO`), and datagrams that go to the same peer leave as one piece, for
-//! the kernel or the network card to take apart (`UDP_SEGMENT`; udp(7)). The buffers are made once and never cleared.
-//! Not a protocol: bytes in, bytes out, and who they are from or for.
+//! `recvmmsg` and `sendmmsg` (their manual pages), and segmentation offload in both directions. A peer's burst is received as
+//! one piece and split here (`UDP_GRO`). Datagrams to the same peer leave as one piece, which the kernel or the network card
+//! splits (`UDP_SEGMENT`; udp(7)). The buffers are allocated once and never cleared. Not a protocol: bytes in, bytes out, and
+//! their addresses.
 
 mod control;
 mod errors;
@@ -23,12 +23,12 @@ pub use errors::refused;
 /// Messages in one call; each may be several datagrams.
 pub const BATCH: usize = COUNT as usize;
 const COUNT: u32 = 64;
-/// No request is longer; what is, is thrown away.
+/// Maximum length of a request; longer datagrams are dropped.
 const MAX_DATAGRAM_BYTES: usize = 2_048;
-/// The kernel puts together no more than this.
+/// Maximum size of a message that the kernel coalesces.
 const RECEIVE_BUFFER_BYTES: usize = 65_536;
-/// From one message's room to the next one's: not a power of two, or all of them would want the same places of the
-/// processor's caches.
+/// Distance between the buffers of two messages: not a power of two, or all of them would compete for the same sets of the
+/// CPU's caches.
 const STRIDE: usize = RECEIVE_BUFFER_BYTES + 2_368;
 /// udp(7): `UDP_MAX_SEGMENTS`.
 const MAX_SEGMENTS: usize = 64;
@@ -38,14 +38,14 @@ const MAX_BYTES: usize = 65_000;
 /// Addresses of a datagram's two ends: a response from another address than the request went to is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoints {
-    /// The other end.
+    /// Address of the peer.
     pub peer: SocketAddr,
-    /// This end, where the socket has several addresses.
+    /// Local address, where the socket has several.
     pub local: Option<IpAddr>,
 }
 
-/// Asks the kernel to put together what one peer sent in one go, and to say which address was asked if the socket is
-/// bound to all of them. Where the kernel does neither, datagrams come one by one and leave as routes would have it.
+/// Enables `UDP_GRO`, and reports of the destination address if the socket is bound to all addresses. Where the kernel supports
+/// neither, datagrams arrive one by one, and responses leave from the address that the route selects.
 pub fn prepare(socket: &UdpSocket) {
     let _ = socket::set(socket, libc::SOL_UDP, libc::UDP_GRO, 1);
     if socket.local_addr().is_ok_and(|address| address.ip().is_unspecified()) {
@@ -53,7 +53,7 @@ pub fn prepare(socket: &UdpSocket) {
     }
 }
 
-/// Asks the kernel to report which address each datagram was for: where datagrams for others are diverted to the socket.
+/// Enables reports of each datagram's destination address, for sockets to which datagrams for other hosts are diverted.
 pub fn report_destinations(socket: &UdpSocket) {
     let _ = match socket.local_addr() {
         Ok(SocketAddr::V4(_)) => socket::set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
@@ -62,7 +62,7 @@ pub fn report_destinations(socket: &UdpSocket) {
     };
 }
 
-/// A client's socket, where many answers may come in one piece; what ICMP says of whom it sent to is told by [`refused`].
+/// Creates a client's socket, where many responses may arrive as one piece. [`refused`] returns its ICMP errors.
 ///
 /// # Errors
 /// The system's error.
@@ -72,17 +72,17 @@ pub fn client(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Datagrams that came in.
+/// Received datagrams.
 pub struct Inbox {
-    /// [`STRIDE`] for each message; memory that no message has reached is not there yet.
+    /// [`STRIDE`] bytes for each message; pages that no message has reached are not resident.
     buffer: Vec<u8>,
     names: Box<[libc::sockaddr_storage]>,
     controls: Box<[Control]>,
-    /// Of each message; `None` if it is from nowhere.
+    /// For each message; `None` if it has no valid source address.
     ends: Vec<Option<Endpoints>>,
-    /// Of each message: whom it was written to, where that is told.
+    /// For each message: its original destination, where the kernel reports it.
     written: Vec<Option<SocketAddr>>,
-    /// Of each datagram: its message, and where it lies.
+    /// For each datagram: its message, and its range in the buffer.
     found: Vec<(usize, Range<usize>)>,
 }
 
@@ -102,10 +102,10 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Takes what waits at a socket: how many messages, of [`BATCH`] at most. They may be more datagrams.
+    /// Receives the pending messages of a socket, at most [`BATCH`], and returns their number. They may hold more datagrams.
     ///
     /// # Errors
-    /// The system's error, `WouldBlock` if nothing waits.
+    /// The system's error, `WouldBlock` if nothing is pending.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
         let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
@@ -158,7 +158,7 @@ impl Inbox {
         self.ends.push(peer.map(|peer| Endpoints { peer, local }));
         self.written.push(written);
         let (start, size) = (index * STRIDE, segment.unwrap_or(RECEIVE_BUFFER_BYTES));
-        // An empty datagram is one, too.
+        // An empty datagram counts, too.
         for first in (0..length.max(1)).step_by(size) {
             self.found.push((index, start + first..start + length.min(first + size)));
         }
@@ -169,18 +169,18 @@ impl Inbox {
         self.found.len()
     }
 
-    /// Whether there was none.
+    /// Whether none was received.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// Returns the destination of one of those received last, where the socket also takes datagrams for other hosts.
+    /// Returns the destination of a datagram received last, where the socket also receives datagrams for other hosts.
     pub(crate) fn written_to(&self, index: usize) -> Option<SocketAddr> {
         let (message, _) = self.found.get(index)?;
         *self.written.get(*message)?
     }
 
-    /// One of those that came in last, and whom it is from; `None` if it is longer than any request.
+    /// Returns a datagram received last, and its endpoints; `None` if it is longer than any request.
     pub fn datagram(&self, index: usize) -> Option<(Endpoints, &[u8])> {
         let (message, place) = self.found.get(index)?;
         let ends = (*self.ends.get(*message)?)?;
@@ -188,11 +188,11 @@ impl Inbox {
     }
 }
 
-/// Datagrams that are to go out.
+/// Outgoing datagrams.
 pub struct Outbox {
     slots: Vec<(Vec<u8>, Endpoints)>,
     used: usize,
-    /// Those that the link did not take when they were sent last, because of their size.
+    /// Datagrams too large for the link, from the last send.
     too_large: Vec<(Vec<u8>, Endpoints)>,
 }
 
@@ -206,7 +206,7 @@ impl Default for Outbox {
 }
 
 impl Outbox {
-    /// An empty datagram to somebody.
+    /// Adds an empty datagram to a peer, and returns its buffer.
     pub fn slot(&mut self, ends: Endpoints) -> &mut Vec<u8> {
         if self.used == self.slots.len() {
             self.slots.push((Vec::with_capacity(MAX_DATAGRAM_BYTES), ends));
@@ -218,7 +218,7 @@ impl Outbox {
         bytes
     }
 
-    /// Takes back the datagram that was begun last.
+    /// Removes the datagram that was added last.
     pub const fn take_back(&mut self) {
         self.used = self.used.saturating_sub(1);
     }
@@ -228,16 +228,16 @@ impl Outbox {
         self.used
     }
 
-    /// Whether none waits.
+    /// Whether no datagram is waiting.
     pub const fn is_empty(&self) -> bool {
         self.used == 0
     }
 
-    /// Sends all: how many bytes went, and how many datagrams the socket did not take. Those are lost, as on a full
-    /// link; whoever asked will ask again.
+    /// Sends all datagrams. Returns the number of bytes sent, and of datagrams that the socket did not accept. Those are lost,
+    /// as on a full link; the client resends its request.
     pub fn send(&mut self, socket: &UdpSocket) -> (u64, u64) {
         let (mut sent_bytes, mut lost) = (0, 0);
-        // Those up to `alone` leave one by one.
+        // Those before `alone` are sent one by one.
         let (mut first, mut alone) = (0, 0);
         while let Some(waiting) = self.slots.get(first..self.used).filter(|waiting| !waiting.is_empty()) {
             match send_some(socket, waiting, first >= alone) {
@@ -251,11 +251,11 @@ impl Outbox {
                     lost += waiting.len() as u64;
                     first = self.used;
                 }
-                // A kernel, or a network card, that does not take these as one.
+                // The kernel or the network card does not accept them as one piece.
                 Err(error) if first >= alone && is_about_grouping(&error) => {
                     alone = first + group(waiting, true);
                 }
-                // One that cannot go, because of where to; the others may.
+                // One cannot be sent to its destination; the others may be.
                 Err(error) => {
                     if error.raw_os_error() == Some(libc::EMSGSIZE) {
                         self.too_large.extend(waiting.first().cloned());
@@ -269,7 +269,7 @@ impl Outbox {
         (sent_bytes, lost)
     }
 
-    /// Takes those that the link did not take when they were sent, because of their size.
+    /// Takes the datagrams that were too large for the link when they were sent.
     pub fn too_large(&mut self) -> Vec<(Vec<u8>, Endpoints)> {
         std::mem::take(&mut self.too_large)
     }
@@ -279,8 +279,8 @@ fn is_about_grouping(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
 }
 
-/// Returns the number of the first that may leave as one piece: those to the same peer that are as long as the first, and one
-/// shorter.
+/// Returns the number of datagrams at the front that may leave as one piece. They go to the same peer and have the length of
+/// the first; the last may be shorter.
 fn group(waiting: &[(Vec<u8>, Endpoints)], is_grouping: bool) -> usize {
     let Some((first, ends)) = waiting.first().filter(|_| is_grouping) else { return 1 };
     let most = MAX_SEGMENTS.min(MAX_BYTES / first.len().max(1)).max(1);
@@ -291,7 +291,7 @@ fn group(waiting: &[(Vec<u8>, Endpoints)], is_grouping: bool) -> usize {
     equal + usize::from(equal < most && waiting.get(equal).is_some_and(is_shorter))
 }
 
-/// Datagrams in one call, whatever pieces they make.
+/// Maximum number of datagrams in one call, in whatever number of pieces.
 const PARTS: usize = 4 * BATCH;
 
 fn send_some(socket: &UdpSocket, waiting: &[(Vec<u8>, Endpoints)], is_grouping: bool) -> io::Result<usize> {
@@ -328,7 +328,7 @@ fn send_some(socket: &UdpSocket, waiting: &[(Vec<u8>, Endpoints)], is_grouping: 
     Ok(sizes.iter().take(count).sum())
 }
 
-/// A header with a name and parts; lengths of name and control bytes are still to be given.
+/// Creates a header with a name and parts; the caller sets the lengths of the name and the control bytes.
 fn message(name: *mut libc::sockaddr_storage, parts: *mut libc::iovec, count: usize) -> libc::mmsghdr {
     // SAFETY: plain numbers and pointers, for which zero is a value.
     let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };

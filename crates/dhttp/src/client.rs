@@ -1,7 +1,7 @@
 //! A client: one thread with its sockets and its machine; whoever asks gets an [`Exchange`] to wait at, blocking or not.
 //!
-//! No connection is made for DHTTP: one UDP port for questions, one TCP port that servers connect to. Servers that are
-//! not known to speak DHTTP are asked over plain HTTP, and so is what DHTTP cannot carry. Read in this order:
+//! DHTTP opens no connection: there is one UDP port for requests, and one TCP port that servers connect to. Servers not known
+//! to speak DHTTP are requested over plain HTTP, and so is what DHTTP cannot carry. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | `plain` | plain HTTP over a connection of its own |
 //! | `note` | what `-v` shows |
 //!
-//! Not a browser: it follows nothing and keeps no answer.
+//! Not a browser: it follows no redirects and has no cache.
 
 mod driver;
 mod exchange;
@@ -49,16 +49,16 @@ pub use note::Note;
 pub struct ClientConfig {
     /// DHTTP.
     pub dhttp: Machine,
-    /// The ports it may use, of UDP and TCP: what a firewall lets in. `None`: any.
+    /// Range of UDP and TCP ports to bind, as a firewall admits them. `None`: any.
     pub ports: Option<RangeInclusive<u16>>,
     /// Timeout of a plain HTTP connection, for its handshake and for data.
     pub timeout: Duration,
-    /// Whether servers are asked at addresses that are not of the whole Internet, or are this machine's own.
+    /// Whether to send requests to non-global addresses, or to this host's own.
     pub reaches_private: bool,
 }
 
 impl ClientConfig {
-    /// For the Internet of today.
+    /// Returns the configuration for the public Internet.
     pub fn internet() -> Self {
         Self {
             dhttp: Machine::internet(),
@@ -68,13 +68,13 @@ impl ClientConfig {
         }
     }
 
-    /// Whether a server at this address is asked. Where only the Internet is to be reached, the kernel is asked which
-    /// addresses are this machine's own.
+    /// Whether requests are sent to a server at this address. Where only global addresses are allowed, the kernel reports which
+    /// addresses are this host's own.
     pub fn reaches(&self, server: IpAddr) -> bool {
         self.reaches_private || (is_global(server) && !is_own(server))
     }
 
-    /// As in the paper: resends after 5 and 10 seconds, and takes answers from anybody.
+    /// Returns the paper's configuration: resends after 5 and 10 seconds, and accepts responses from any source.
     pub fn paper() -> Self {
         Self { dhttp: Machine::paper(), ..Self::internet() }
     }
@@ -83,7 +83,7 @@ impl ClientConfig {
 /// Callback for everything that is sent and received.
 pub type Observer = Arc<dyn Fn(&Note) + Send + Sync>;
 
-/// A client. When it is dropped, so is what it was asked.
+/// A client. Dropping it aborts its pending requests.
 pub struct Client {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -91,40 +91,40 @@ pub struct Client {
 
 /// State shared with the thread.
 pub(crate) struct Shared {
-    /// `None`: nobody hears them any more.
+    /// Commands for the thread; `None` after it has stopped.
     commands: Mutex<Option<VecDeque<Command>>>,
     waker: OwnedFd,
     known: Mutex<KnownServers>,
-    /// Bytes that have come from servers by plain HTTP, since the thread looked last.
+    /// Bytes received from servers by plain HTTP since the thread last took them.
     heard: Mutex<BTreeMap<IpAddr, usize>>,
     watch: Option<Observer>,
     config: ClientConfig,
-    /// The TCP port that requests over plain HTTP name, when it is bound.
+    /// The TCP port that requests over plain HTTP name, once it is bound.
     port: OnceLock<u16>,
 }
 
 enum Command {
     Ask(Box<PendingRequest>),
-    /// A token, and the server that gave it.
+    /// A token, and the server that issued it.
     Learn(SocketAddr, Vec<u8>),
     Cancel(Id),
     Stop,
 }
 
-/// A request that is to be sent.
+/// A request to be sent.
 #[derive(Clone)]
 struct PendingRequest {
     id: Id,
     url: Url,
     server: SocketAddr,
-    /// The same server's port for DHTTP.
+    /// The same server's address for DHTTP.
     dhttp: SocketAddr,
     head: RequestHead,
     sink: Arc<Sink>,
 }
 
 impl Client {
-    /// Binds its ports. `known` are servers that speak DHTTP; `watch` is told everything.
+    /// Binds its ports. `known` lists servers that speak DHTTP; `watch` is called for everything sent and received.
     ///
     /// # Errors
     /// The system's error for a socket; all ports of the range may be in use.
@@ -143,7 +143,7 @@ impl Client {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Asks for something by GET.
+    /// Sends a GET request.
     ///
     /// # Errors
     /// If the kernel gives no random bytes or no thread.
@@ -151,7 +151,7 @@ impl Client {
         self.request(Method::Get, url, &Fields::new())
     }
 
-    /// Asks for something. `Host` is added; what the fields say more is the caller's.
+    /// Sends a request. `Host` is added; the other fields are the caller's.
     ///
     /// # Errors
     /// If the kernel gives no random bytes or no thread.
@@ -163,7 +163,7 @@ impl Client {
         let (shared, url) = (Arc::clone(&self.shared), url.clone());
         match url.host.parse::<IpAddr>() {
             Ok(address) => shared.ask(id, &url, SocketAddr::new(address, url.port), head, sink),
-            // Asking for a name's address waits, and nobody else is to wait for that.
+            // Name resolution blocks, so it has a thread of its own.
             Err(_) => {
                 thread::Builder::new().spawn(move || match (&*url.host, url.port).to_socket_addrs() {
                     Ok(mut addresses) => match addresses.next() {
@@ -177,8 +177,8 @@ impl Client {
         Ok(exchange)
     }
 
-    /// Asks the server at this address by DHTTP, whatever address the host's name has. What is wanted of it, `Host`
-    /// included, is all in the head.
+    /// Sends a request by DHTTP to the server at this address, whatever address the host's name has. The header section is sent
+    /// as given, `Host` included.
     ///
     /// # Errors
     /// If the kernel gives no random bytes.
@@ -192,29 +192,29 @@ impl Client {
         Ok(exchange)
     }
 
-    /// Whether this would be asked by DHTTP: by its address, its path, or because the server said so once.
+    /// Whether a request to this URL uses DHTTP: because of its scheme, its path, or an earlier `Alt-Svc`.
     pub fn speaks_dhttp(&self, url: &Url) -> bool {
         self.shared.dhttp_port(url).is_some()
     }
 
-    /// Learns from the head of a response that came over plain HTTP by another way than this client's: `Alt-Svc` (RFC 7838)
-    /// and the token. `server` is a host, and its port unless that is 80; `address` is where the response came from.
+    /// Learns from the header section of a response that came over plain HTTP outside this client: `Alt-Svc` (RFC 7838) and the
+    /// token. `server` is a host, and its port unless that is 80; `address` is the source of the response.
     pub fn hear(&self, server: &str, address: Option<IpAddr>, fields: &Fields) {
         self.shared.hear(server, address, None, fields);
     }
 
-    /// The field by which a request that goes over plain HTTP by another way than this client's names the TCP port on which
-    /// this client accepts connections: name and value.
+    /// Returns the field, name and value, that names the TCP port on which this client accepts connections. It is for requests
+    /// over plain HTTP outside this client.
     pub fn port_field(&self) -> Option<(&'static str, String)> {
         self.shared.port_field()
     }
 
-    /// So many bytes have come from a server by plain HTTP: an answer by DHTTP may be behind them.
+    /// Records bytes received from a server by plain HTTP: a DHTTP response may be queued behind them.
     pub fn hear_bytes(&self, server: IpAddr, bytes: usize) {
         self.shared.hear_bytes(server, bytes);
     }
 
-    /// The servers that are known to speak DHTTP by now.
+    /// Returns the servers known to speak DHTTP.
     pub fn known(&self) -> KnownServers {
         self.shared.known.lock().map(|known| known.clone()).unwrap_or_default()
     }
@@ -223,28 +223,28 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         self.shared.tell(Command::Stop);
-        // The last owner may be whoever the client's own thread has just woken: it ends by itself.
+        // The last owner may be a task that the client's own thread has just woken: that thread then ends by itself.
         let is_other = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
         if let Some(thread) = self.thread.take().filter(is_other) {
-            // A thread that panicked has said so.
+            // A thread that panicked has reported it already.
             let _ = thread.join();
         }
     }
 }
 
-/// Why a server is not asked.
+/// Returns the error for a server that must not be contacted.
 pub fn unreached(server: SocketAddr) -> String {
     format!("{server} is a local or non-global address, not available to remote clients")
 }
 
-/// Bytes are counted of so many servers at a time: those that nothing was asked of meanwhile take room for nothing.
+/// Maximum number of servers whose bytes are counted at a time, so that servers without requests use no memory.
 const MAX_HEARD: usize = 64;
 
 /// Error for pending requests after the thread has stopped.
 const STOPPED: &str = "the client has been stopped";
 
 impl Command {
-    /// Nobody will do it: who waits for what comes of it is told so.
+    /// Fails the command: its caller gets an error.
     fn refuse(self) {
         match self {
             Self::Ask(question) => question.sink.fail(STOPPED.to_owned()),
@@ -267,7 +267,7 @@ impl Shared {
         }
     }
 
-    /// The port on which a server speaks DHTTP, if that is known: by the address, by the path, by what it said once.
+    /// Returns the port on which a server speaks DHTTP, if known: by the scheme, the path, or an earlier `Alt-Svc`.
     fn dhttp_port(&self, url: &Url) -> Option<u16> {
         if url.is_dhttp || url.target.starts_with("/_dhttp_/") {
             return Some(url.port);
@@ -279,8 +279,8 @@ impl Shared {
         self.port.get().map(|port| (PORT_FIELD, port.to_string()))
     }
 
-    /// Learns from the head of a response over plain HTTP. `dhttp` is the port on which the server is believed to speak
-    /// DHTTP, if it says nothing of that.
+    /// Learns from the header section of a response over plain HTTP. `dhttp` is the server's presumed port for DHTTP, if the
+    /// response has no `Alt-Svc`.
     fn hear(&self, server: &str, address: Option<IpAddr>, dhttp: Option<u16>, fields: &Fields) {
         let known = self.known.lock().map(|mut known| {
             fields.all("Alt-Svc").for_each(|field| known.hear(server, field));
@@ -293,7 +293,7 @@ impl Shared {
         }
     }
 
-    /// The thread is not woken: it asks when it matters.
+    /// The thread is not woken: it takes the counts when it needs them.
     fn hear_bytes(&self, server: IpAddr, bytes: usize) {
         if let Ok(mut heard) = self.heard.lock()
             && (heard.len() < MAX_HEARD || heard.contains_key(&server))
@@ -312,13 +312,13 @@ impl Shared {
         let is_first = all.is_empty();
         all.push_back(command);
         drop(commands);
-        // Otherwise the thread has been woken already, or is about to be; as if it is full.
+        // Otherwise the thread has been woken already, or is about to be; the same holds if the eventfd is full.
         if is_first {
             let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
         }
     }
 
-    /// From now on commands are refused, and so are those that wait.
+    /// Refuses pending and all later commands.
     fn hear_no_more(&self) {
         let waiting = self.commands.lock().map(|mut commands| commands.take());
         waiting.ok().flatten().into_iter().flatten().for_each(Command::refuse);
@@ -336,7 +336,7 @@ impl Shared {
 
 fn head(method: Method, url: &Url, more: &Fields) -> RequestHead {
     let mut fields = Fields::new();
-    // A host that could not stand in a field is no host of a `Url`.
+    // A host that is not valid in a field is not valid in a `Url`.
     let _ = fields.push("Host", &url.authority());
     for (name, value) in more.iter() {
         copy(&mut fields, name, value);

@@ -17,19 +17,19 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// One that begins to count now.
+    /// Starts a clock at zero.
     #[expect(clippy::disallowed_methods, reason = "the driver's one place that reads the clock")]
     pub fn start() -> Self {
         Self { zero: Instant::now() }
     }
 
-    /// Since it began to count.
+    /// Returns the time since the clock started.
     pub fn now(self) -> Time {
         Time::from_nanos(u64::try_from(self.zero.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
-/// A span as the kernel takes it.
+/// Converts a duration for the kernel.
 pub fn timespec(span: Duration) -> Timespec {
     let nanos = span.as_nanos();
     Timespec {
@@ -38,8 +38,8 @@ pub fn timespec(span: Duration) -> Timespec {
     }
 }
 
-/// Since 1970 by the calendar as it was at the first call, and by a clock that nobody sets since: spans of it are real
-/// ones, suspended time included, also where the calendar is set back or forward meanwhile.
+/// Returns the time since 1970. The calendar is read at the first call; after that a clock counts that cannot be set.
+/// Differences are real durations that include suspended time, even if the calendar is changed meanwhile.
 pub fn steady_calendar() -> Duration {
     static BEGUN: OnceLock<(Duration, u64)> = OnceLock::new();
     let boot = || {
@@ -51,7 +51,7 @@ pub fn steady_calendar() -> Duration {
     since_1970 + Duration::from_nanos(boot().saturating_sub(at))
 }
 
-/// Since 1970.
+/// Returns the time since 1970.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the calendar")]
 pub fn calendar() -> Duration {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,11 +1,11 @@
 //! Counters of a server, and their Prometheus text format.
 //!
-//! Each thread of a server adds to numbers of its own, and they are added up when somebody asks; those of
-//! `dhttp-proxy`'s cache and gateway are one for all their threads. Not a log: that is [`crate::log`].
+//! Each thread of a server adds to counters of its own, which are summed on request. Those of `dhttp-proxy`'s cache and gateway
+//! are shared by all their threads. Not a log: that is [`crate::log`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Makes the numbers once: field, name, help.
+/// Defines the counters once: field, name, help.
 #[macro_export]
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident = $name:literal, $help:literal;)*) => {
@@ -95,22 +95,22 @@ counters! {
     accepted_now = "dhttp_connections_open{side=\"client\"}", "";
 }
 
-/// One more.
+/// Adds one.
 pub(crate) fn count(counter: &AtomicU64) {
     add(counter, 1);
 }
 
-/// One more, of a number that several threads add to.
+/// Adds one to a counter with several writers.
 pub fn count_shared(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// So many more. There is one writer, so that this needs no locked instruction.
+/// Adds a number. There is one writer, so this needs no locked instruction.
 pub(crate) fn add(counter: &AtomicU64, number: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
 }
 
-/// This many.
+/// Sets a gauge.
 pub fn set(counter: &AtomicU64, number: usize) {
     counter.store(number as u64, Ordering::Relaxed);
 }

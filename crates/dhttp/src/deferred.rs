@@ -1,7 +1,7 @@
 //! Answers that are not there at once: what a handler says when it must wait for somebody else.
 //!
-//! The handler makes a [`promise`], hands one half to whoever will know, and gives the other back. Not a queue of work:
-//! who does it, and where, is for the handler.
+//! The handler creates a [`promise`], passes one half to the code that will produce the response, and returns the other half.
+//! Not a work queue: the handler decides who produces it, and where.
 
 use std::io;
 use std::mem;
@@ -17,12 +17,12 @@ use crate::handler::Response;
 /// Reply of a handler to a request.
 #[derive(Debug)]
 pub enum Reply {
-    /// This.
+    /// The response itself.
     Now(Response),
-    /// It comes by the other half of this promise.
+    /// The response arrives later, through the other half of this promise.
     Later(DeferredResponse),
-    /// None by UDP: the client is to retry over plain HTTP, by which its address is known. What a handler says that would have
-    /// to wait, or to do much, for a request without a known client ([`crate::Request::client`]).
+    /// None by UDP: the client is to retry over plain HTTP, by which its address is known. A handler returns it for a request
+    /// without a known client ([`crate::Request::client`]) that would require waiting, or much work.
     PlainHttp,
 }
 
@@ -32,22 +32,22 @@ impl From<Response> for Reply {
     }
 }
 
-/// Response to a client whose request got none.
+/// Response to a request for which the application gave none.
 pub(crate) const NO_RESPONSE: &str = "500 Internal Server Error: the application gave no response";
 
-/// Two halves: one for whoever will know the answer, in any thread, and one for the server.
+/// Creates two halves: one for the code that produces the response, in any thread, and one for the server.
 pub fn promise() -> (ResponseSender, DeferredResponse) {
     let slot = Arc::new(Slot { state: Mutex::new(State::Open(Vec::new())) });
     (ResponseSender { slot: Arc::clone(&slot) }, DeferredResponse { slot })
 }
 
-/// Takes the answer. If it is dropped without one, the client is told that there is none (500).
+/// Sends the response. If it is dropped without one, the client gets 500.
 #[derive(Debug)]
 pub struct ResponseSender {
     slot: Arc<Slot>,
 }
 
-/// Waits for the answer; for the server.
+/// Server's half: receives the response.
 #[derive(Debug)]
 pub struct DeferredResponse {
     slot: Arc<Slot>,
@@ -61,9 +61,9 @@ struct Slot {
 /// Message of a promise.
 #[derive(Debug)]
 pub(crate) enum ResponseEvent {
-    /// Something before the answer: its status, 100 to 199, and fields.
+    /// Interim response: its status, 100 to 199, and fields.
     Interim(u16, Fields),
-    /// The answer, and trailers for whoever takes them.
+    /// The final response, and trailers for clients that accept them.
     Answer(Response, Fields),
     /// None by UDP.
     PlainHttp,
@@ -71,27 +71,27 @@ pub(crate) enum ResponseEvent {
 
 #[derive(Debug)]
 enum State {
-    /// Neither half has said anything, but for what comes before an answer.
+    /// Without a final response, and without a receiver; interim responses may be queued.
     Open(Vec<ResponseEvent>),
-    /// The answer was quicker than the server.
+    /// The response arrived before the server waited for it.
     Given(Vec<ResponseEvent>),
-    /// It is waited for there, under this number.
+    /// The server waits for it in this mailbox, under this number.
     Awaited(Arc<Mailbox>, u64),
     Over,
 }
 
 impl ResponseSender {
-    /// Here it is.
+    /// Sends the response.
     pub fn give(self, response: Response) {
         self.give_with(response, Fields::new());
     }
 
-    /// Here it is, and trailers: for a client that takes them (`TE: trailers`), if it asked on a connection of its own.
+    /// Sends the response with trailers, for a client that accepts them (`TE: trailers`) and used a TCP connection.
     pub fn give_with(self, response: Response, trailers: Fields) {
         self.slot.say(ResponseEvent::Answer(response, trailers));
     }
 
-    /// There is none by UDP: the client is to retry over plain HTTP ([`Reply::PlainHttp`]).
+    /// Refers the client to plain HTTP instead of a response by UDP ([`Reply::PlainHttp`]).
     pub fn refer(self) {
         self.slot.say(ResponseEvent::PlainHttp);
     }
@@ -102,19 +102,19 @@ impl ResponseSender {
     }
 }
 
-/// Says to a client what comes before its answer (1xx), if it asked on a connection of its own; a datagram has no room for
-/// more than an answer. After the answer it says nothing any more.
+/// Sender of interim responses (1xx) to a client that uses a TCP connection; a datagram carries only the final response. After
+/// the final response it sends nothing.
 #[derive(Clone, Debug)]
 pub struct Interims {
     slot: Arc<Slot>,
     left: Arc<AtomicUsize>,
 }
 
-/// Nobody needs more before one answer, and what a client does not read takes memory.
+/// Maximum number of interim responses to one request: those that a client does not read use memory.
 const MAX_INTERIMS: usize = 16;
 
 impl Interims {
-    /// A status of 100 to 199, and fields.
+    /// Sends an interim response: a status of 100 to 199, and fields.
     pub fn say(&self, status: u16, fields: Fields) {
         let is_one_left =
             self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
@@ -126,7 +126,7 @@ impl Interims {
 
 impl Drop for ResponseSender {
     fn drop(&mut self) {
-        // After `give` there is nothing left to do.
+        // After `give` this has no effect.
         let response = Response::text(500, NO_RESPONSE);
         self.slot.say(ResponseEvent::Answer(response, Fields::new()));
     }
@@ -148,14 +148,14 @@ impl Slot {
                 mailbox.put(number, vec![word]);
                 if is_last { State::Over } else { State::Awaited(mailbox, number) }
             }
-            // The first answer counts.
+            // The first final response counts.
             given @ (State::Given(_) | State::Over) => given,
         };
     }
 }
 
 impl DeferredResponse {
-    /// From now on the answer goes there, under this number.
+    /// Directs the events to this mailbox, under this number.
     pub(crate) fn await_in(self, mailbox: &Arc<Mailbox>, number: u64) {
         let mut state = self.slot.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state = match mem::replace(&mut *state, State::Over) {
@@ -172,7 +172,7 @@ impl DeferredResponse {
     }
 }
 
-/// Where a thread of the server finds answers that have come.
+/// Queue of events for a thread of the server.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     words: Mutex<Vec<(u64, ResponseEvent)>>,
@@ -187,7 +187,7 @@ impl Mailbox {
         Ok(Self { words: Mutex::default(), waker })
     }
 
-    /// Readable when there is something.
+    /// Returns the descriptor, readable when events are queued.
     pub(crate) const fn waker(&self) -> &OwnedFd {
         &self.waker
     }
@@ -202,9 +202,9 @@ impl Mailbox {
         let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
     }
 
-    /// All that has come.
+    /// Takes all queued events.
     pub(crate) fn take(&self) -> Vec<(u64, ResponseEvent)> {
-        // It only says that there is something.
+        // The value read only signals that there are events.
         let _ = rustix::io::read(&self.waker, &mut [0_u8; 8]);
         mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner))
     }

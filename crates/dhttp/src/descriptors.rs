@@ -1,27 +1,28 @@
 //! The kernel's table of a process's descriptors, made large before it is needed.
 //!
-//! Linux doubles it when it is full. In a process with threads whoever opens the descriptor that is one too many then waits until every
-//! processor has been elsewhere (fs/file.c, `expand_fdtable`): ten to twenty milliseconds, at the 65th, the 129th, the 257th and so on,
-//! in which a server answers nobody and a generator of load is late. The hard limit is for whoever runs the program to set.
+//! Linux doubles the table when it is full. In a process with threads, the thread that opens one descriptor too many then waits
+//! for an RCU grace period on every CPU (fs/file.c, `expand_fdtable`). That takes 10 to 20 ms at the 65th, 129th, 257th
+//! descriptor and so on; meanwhile a server sends no responses, and a load generator is late. The hard limit is for the
+//! operator to set.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Raises the soft limit of descriptors to the hard one, and makes the table as large as that lets it, up to 262,144 (two megabytes); to be
-/// called before there are threads that may not wait.
+/// Raises the soft limit of descriptors to the hard one, and grows the table to that limit, up to 262,144 entries (2 MB). Call
+/// it before there are threads that must not wait.
 pub fn make_room() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Any process may do so; if it is refused the limit is what it was.
+    // Any process may do so; if it is refused, the limit is unchanged.
     let _ = setrlimit(Resource::Nofile, limit);
     let most = limit_now();
     let highest = i32::try_from(most - 1).unwrap_or(i32::MAX);
-    // Taken and given back at once. If it is refused the table grows as it always did.
+    // Opened and closed immediately. If it is refused, the table grows on demand.
     let _ = eventfd(0, EventfdFlags::CLOEXEC).and_then(|any| fcntl_dupfd_cloexec(any, highest));
 }
 
-/// Descriptors that this process may have, at most 262,144.
+/// Returns the maximum number of descriptors of this process, at most 262,144.
 pub fn limit_now() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(MAX_DESCRIPTORS).clamp(1, MAX_DESCRIPTORS)
 }

@@ -1,13 +1,13 @@
 //! Fields from one kind of head to another.
 //!
-//! Not which of them: that is for whoever copies.
+//! Not the choice of fields: that is the caller's.
 
 use http1::message::Fields;
 
-/// Adds a field that was read elsewhere; one that could not be sent again as it came is left out.
+/// Adds a field that was read elsewhere; one that cannot be sent unchanged is left out.
 pub fn copy(fields: &mut Fields, name: &[u8], value: &[u8]) {
     if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
-        // It says by itself that it cannot be sent.
+        // `push` refuses a field that cannot be sent.
         let _ = fields.push(name, value);
     }
 }

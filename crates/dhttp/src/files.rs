@@ -1,8 +1,8 @@
 //! A handler: the files below a folder, and nothing beside it.
 //!
-//! A target is decoded once, and the kernel is told to stay beneath the folder whatever links there are (`openat2`,
-//! `RESOLVE_BENEATH`). Small files are kept as ready answers; larger ones are given as files, for the kernel to send
-//! (`papers/w3c`, which advises mapped files above 8 KB). Not a proxy and not a program: what is there is served.
+//! A target is decoded once, and the kernel confines lookups to the directory whatever links it has (`openat2`,
+//! `RESOLVE_BENEATH`). Small files are cached as ready responses; larger ones are sent by the kernel (`papers/w3c`, which
+//! advises mapped files above 8 KB). Not a proxy and not an application: only files are served.
 
 mod path;
 mod response;
@@ -25,11 +25,11 @@ use crate::deferred::Reply;
 use crate::handler::{Body, Handler, Outcome, Request, Response};
 use response::{FileRequest, FileResponse, conditioned};
 
-/// The files below a folder.
+/// Handler that serves the files below a directory.
 #[derive(Clone, Debug)]
 pub struct Files {
     root: Arc<OwnedFd>,
-    /// By which codings whoever asked can read, and by path.
+    /// Cached files, by the codings that the client accepts, and by path.
     cached: BTreeMap<Codings, BTreeMap<String, CachedFile>>,
     kept_bytes: u64,
     kept_open: usize,
@@ -41,26 +41,26 @@ struct CachedFile {
     checked: Time,
 }
 
-/// Readable codings, of those that files have beside them.
+/// Which of the [`BESIDE`] codings a client accepts.
 type Codings = [bool; 3];
 
-/// The codings of files beside a file, the shortest first, by what is added to its name.
+/// Codings of precompressed files, the smallest first, with the suffix of their names.
 const BESIDE: [(Coding, &str); 3] = [(Coding::Brotli, ".br"), (Coding::Zstd, ".zst"), (Coding::Gzip, ".gz")];
 
-/// Files up to this size are kept in memory; above it, the kernel sends them from its own.
+/// Files up to this size are cached in memory; larger ones are sent by the kernel from its page cache.
 const SMALL: u64 = 8_192;
-/// All of those that are kept by one thread together.
+/// Maximum bytes that one thread caches.
 const MAX_CACHED_BYTES: u64 = 64 << 20;
-/// Of the others, so many are kept open by one thread.
+/// Maximum number of larger files that one thread keeps open.
 const MAX_CACHED_OPEN: usize = 64;
-/// Age from which on an entry is checked again.
+/// Age after which a cache entry is revalidated.
 const FRESH: Duration = Duration::from_secs(1);
 
 impl Files {
-    /// The files below this folder.
+    /// Serves the files below this directory.
     ///
     /// # Errors
-    /// If it is no folder that can be opened.
+    /// The system's error if it is not a directory, or cannot be opened.
     pub fn below(root: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = Arc::new(rustix::fs::open(root, flags, Mode::empty())?);
@@ -90,7 +90,7 @@ impl Files {
         }
     }
 
-    /// Looks at the file system: the file, or one beside it, or what stands for a folder.
+    /// Looks up the file, a precompressed one, or a directory's index or redirect.
     fn look(&self, path: &str, codings: Codings) -> Result<FileResponse, u16> {
         if path.is_empty() || path.ends_with('/') {
             return self.look(&format!("{path}index.html"), codings);
@@ -119,7 +119,7 @@ impl Files {
     }
 
     fn open(&self, path: &str) -> Result<File, u16> {
-        // Without waiting: a pipe in the folder must not hold a thread.
+        // Does not block: a FIFO in the directory must not stall a thread.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(&*self.root, path, flags, Mode::empty(), resolve) {
@@ -144,7 +144,7 @@ impl Files {
 
 /// Cost of an entry: bytes, and open files.
 fn weight(path: &str, found: &FileResponse) -> (u64, usize) {
-    // Fields and the tree's own.
+    // Fields, and the tree's own overhead.
     let around = path.len() as u64 + 512;
     match &found.response.body {
         Body::Whole(bytes) => (bytes.len() as u64 + around, 0),

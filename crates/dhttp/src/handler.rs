@@ -1,7 +1,7 @@
 //! Requests and responses, whatever the channel.
 //!
-//! A handler never learns which channel its answer takes, and need not. Not the head as it is sent: what belongs to a
-//! connection (`Connection`, `Content-Length`, `Date`, tokens) is added behind it.
+//! A handler neither learns nor needs the channel of its response. Not the header section as sent: the server adds the fields
+//! of a connection (`Connection`, `Content-Length`, `Date`, tokens).
 
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
@@ -12,18 +12,18 @@ use wire::Time;
 
 use crate::deferred::Reply;
 
-/// Handler of requests. Each thread of a server has a clone of its own, so that it may store what it likes without
-/// a lock. It is called in the thread that serves: what takes long holds up others, and is promised for later.
+/// Handler of requests. Each thread of a server has a clone of its own, which may store state without a lock. It runs in the
+/// serving thread: slow work blocks other requests and must be deferred.
 pub trait Handler: Clone + Send + 'static {
-    /// The answer to a request. `now` counts from when the server was started.
+    /// Responds to a request. `now` counts from the start of the server.
     fn respond(&mut self, now: Time, request: &Request<'_>) -> Reply;
 
-    /// Whether it looks at bodies of requests; those of others are read and dropped.
+    /// Whether it reads request bodies; other bodies are read and dropped.
     fn takes_bodies(&self) -> bool {
         true
     }
 
-    /// The same, shown to whoever sends it. A handler that keeps its answers need not even count that one is in use.
+    /// Responds by a callback. A handler with cached responses then need not even change a reference count.
     fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
         to(Outcome::Given(self.respond(now, request)))
     }
@@ -32,9 +32,9 @@ pub trait Handler: Clone + Send + 'static {
 /// A handler's reply, borrowed if possible.
 #[derive(Debug)]
 pub enum Outcome<'a> {
-    /// One that the handler keeps.
+    /// A response cached by the handler.
     Kept(&'a Response),
-    /// One that it has made.
+    /// A new reply.
     Given(Reply),
 }
 
@@ -51,17 +51,17 @@ where
 /// A request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// As it was written: a token.
+    /// Method as received: a token.
     pub method: &'a str,
-    /// Visible ASCII, as it was written.
+    /// Request target as received: visible ASCII.
     pub target: &'a str,
-    /// Its body; nothing if it came in a datagram.
+    /// Body; empty if the request came in a datagram.
     pub body: &'a [u8],
     /// Destination of the packet, if it is another host: the request was intercepted.
     pub meant_for: Option<SocketAddr>,
-    /// Where the client is, if that is known: by its connection, or by a token. A datagram alone may be from anybody.
+    /// Address of the client, if it is proved by a connection or a token. The source of a datagram alone may be spoofed.
     pub client: Option<IpAddr>,
-    /// The longest response that the client can get by UDP, in bytes, if it is not known where it is.
+    /// Maximum response by UDP in bytes, for a client whose address is not proved.
     pub budget: Option<u64>,
     fields: Source<'a>,
 }
@@ -73,7 +73,7 @@ enum Source<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// One that came in a datagram.
+    /// Creates a request that came in a datagram.
     pub const fn of_datagram(head: &RequestView<'a>) -> Self {
         Self {
             method: head.method,
@@ -86,30 +86,30 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// One that came on a connection.
+    /// Creates a request that came on a connection.
     pub fn of_connection(head: &'a RequestHead, body: &'a [u8]) -> Self {
         let (method, target) = (head.method.name(), head.target.as_str());
         let fields = Source::Kept(&head.fields);
         Self { method, target, body, meant_for: None, client: None, budget: None, fields }
     }
 
-    /// The same, taken on its way to somebody else.
+    /// Sets the original destination of an intercepted request.
     pub(crate) const fn on_its_way_to(self, meant_for: Option<SocketAddr>) -> Self {
         Self { meant_for, ..self }
     }
 
-    /// The same with a longest response.
+    /// Sets the maximum response.
     pub(crate) const fn within(self, budget: Option<u64>) -> Self {
         Self { budget, ..self }
     }
 
-    /// The same from a client that is there.
+    /// Sets the client's proved address.
     #[must_use]
     pub const fn from_client(self, client: Option<IpAddr>) -> Self {
         Self { client, ..self }
     }
 
-    /// The value of the first field of this name, whatever its case.
+    /// Returns the value of the first field of this name, in any case.
     pub fn field(&self, name: &str) -> Option<&'a [u8]> {
         match self.fields {
             Source::Lines(lines) => lines.get(name),
@@ -117,7 +117,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Every field, name and value.
+    /// Calls `each` with the name and value of every field.
     pub fn each_field(&self, mut each: impl FnMut(&'a [u8], &'a [u8])) {
         match self.fields {
             Source::Lines(lines) => lines.iter().for_each(|(name, value)| each(name, value)),
@@ -125,58 +125,58 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether the answer has no body, whatever it says.
+    /// Whether the response has no body, whatever its fields state.
     pub fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
 }
 
-/// An answer. Cheap to clone: a handler may keep those it gives again.
+/// A response. Cheap to clone, so a handler may cache it.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// 200 to 999.
+    /// Status code, 200 to 999.
     pub status: u16,
-    /// Without `Connection`, `Content-Length`, `Transfer-Encoding` and `Date`.
+    /// Fields except `Connection`, `Content-Length`, `Transfer-Encoding` and `Date`.
     pub fields: Arc<Fields>,
-    /// For an answer to HEAD as for one to GET: it is then described but not sent.
+    /// Body, also for a HEAD request: its length is then announced, but it is not sent.
     pub body: Body,
 }
 
 impl Response {
-    /// These bytes, of this type. A type that cannot stand in a field is left out.
+    /// Creates a response with these bytes. A type that is not valid in a field is left out.
     pub fn whole(status: u16, content_type: &str, body: impl Into<Arc<[u8]>>) -> Self {
         let mut fields = Fields::new();
-        // A handler that writes a line end into the type gets an answer without it, not a split one.
+        // A type with a line end is left out: it must not split the response.
         let _ = fields.push("Content-Type", content_type);
         Self { status, fields: Arc::new(fields), body: Body::Whole(body.into()) }
     }
 
-    /// A status with a line of text.
+    /// Creates a response with a line of text.
     pub fn text(status: u16, text: &str) -> Self {
         Self::whole(status, "text/plain; charset=utf-8", format!("{text}\n").into_bytes())
     }
 
-    /// Whether the status alone says that there is no body.
+    /// Whether this status implies that there is no body.
     pub const fn is_bodiless(&self) -> bool {
         matches!(self.status, 204 | 304)
     }
 }
 
-/// Where a body comes from.
+/// Source of a body.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// It is all here.
+    /// All bytes in memory.
     Whole(Arc<[u8]>),
-    /// A part of a file, which is read, or handed to the kernel to send, when there is room for it.
+    /// Part of a file. It is read, or sent by the kernel, when there is space for it.
     File {
         /// The file.
         file: Arc<File>,
-        /// Where it begins, in bytes.
+        /// Offset of the first byte.
         offset: u64,
         /// Length in bytes.
         length: u64,
     },
-    /// Only for HEAD: somebody else's, of so many bytes if that is known.
+    /// Only for HEAD: the length of an origin's body, if known, in bytes.
     Described(Option<u64>),
 }
 
@@ -198,7 +198,7 @@ impl Body {
         }
     }
 
-    /// So many bytes of it, from the one with this number.
+    /// Returns a range of it: `length` bytes from offset `first`.
     pub fn part(&self, first: u64, length: u64) -> Self {
         match self {
             Self::Whole(bytes) if first == 0 && length == bytes.len() as u64 => self.clone(),
@@ -210,13 +210,13 @@ impl Body {
         }
     }
 
-    /// So many of these bytes, from the one with this number.
+    /// Copies a range of a slice: `length` bytes from offset `first`.
     pub fn of_slice(bytes: &[u8], first: u64, length: u64) -> Self {
         let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(bytes.len());
         Self::Whole(bytes.get(place(first)..place(first.saturating_add(length))).unwrap_or_default().into())
     }
 
-    /// Whether there are none.
+    /// Whether the length is zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

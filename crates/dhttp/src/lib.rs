@@ -1,6 +1,6 @@
 //! DHTTP on the kernel's sockets: a server and a client that people can run and embed (`papers/dhttp#section-v`).
 //!
-//! Requests flow in by UDP and TCP, answers flow out by the channel that `dhttp-proto`'s state machines choose: one datagram, a
+//! Requests arrive by UDP and TCP. Responses leave by the channel that `dhttp-proto`'s state machines choose: one datagram, a
 //! connection that the server opened, or plain HTTP/1.1. Read in this order:
 //!
 //! | module | what it holds |
@@ -17,8 +17,8 @@
 //! | [`clock`] | the time |
 //! | [`random`], [`fields`], [`socket`], `url` | secrets, header fields, sockets with their options, addresses |
 //!
-//! It decides nothing about the protocol. Which channel, how long, how often and how much is for the
-//! state machines in [`dhttp_proto`] and [`http1::server`]; here is only how. Caches, gateways and helpers on routers are `dhttp-proxy`'s.
+//! It makes no protocol decisions. Channels, timeouts, rates and limits are for the state machines in [`dhttp_proto`] and
+//! [`http1::server`]; this crate does the input and output. Caches, gateways and helpers on routers are `dhttp-proxy`'s.
 //!
 //! ```
 //! use roundtrip_dhttp::client::KnownServers;

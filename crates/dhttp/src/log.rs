@@ -1,7 +1,7 @@
 //! An access log: the combined format, and behind it the channel of each answer.
 //!
-//! Every reader of that format takes these lines, `roundtrip connections` among them. Not for diagnosis of the server
-//! itself: that is [`mod@crate::counters`].
+//! Every parser of that format accepts these lines, `roundtrip connections` among them. Not for diagnosis of the server itself:
+//! that is [`mod@crate::counters`].
 
 use std::fmt;
 use std::io::{BufWriter, Write};
@@ -12,7 +12,7 @@ use wire::{Duration, calendar};
 
 use crate::handler::Request;
 
-/// The way an answer took.
+/// Channel of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     /// One datagram.
@@ -21,14 +21,14 @@ pub enum Channel {
     TcpOpened,
     /// A connection that the client opened.
     TcpClient,
-    /// None: it was kept by whoever gave it.
+    /// None: it came from a cache.
     Cache,
-    /// Eight bytes: the client was sent to plain HTTP.
+    /// A fallback message of eight bytes: the client was referred to plain HTTP.
     Overload,
 }
 
 impl Channel {
-    /// As it stands in the log.
+    /// Returns the name in the log.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",
@@ -52,12 +52,12 @@ impl fmt::Debug for Log {
 }
 
 impl Log {
-    /// A log that goes there.
+    /// Creates a log that writes to `out`.
     pub fn new(out: Box<dyn Write + Send>) -> Self {
         Self { out: Mutex::new(BufWriter::with_capacity(1 << 16, out)) }
     }
 
-    /// One line. What cannot be written is lost: a full disk must not stop a server.
+    /// Logs one response. A write error is ignored: a full disk must not stop a server.
     pub fn line(
         &self,
         seconds: u64,
@@ -83,7 +83,7 @@ impl Log {
         }
     }
 
-    /// One line about something else than an answer.
+    /// Logs something other than a response.
     pub fn say(&self, when: Duration, what: &dyn fmt::Display) {
         let when = calendar::common_log(when);
         if let Ok(mut out) = self.out.lock() {
@@ -91,7 +91,7 @@ impl Log {
         }
     }
 
-    /// Writes what waits.
+    /// Writes the buffered lines.
     pub fn flush(&self) {
         if let Ok(mut out) = self.out.lock() {
             let _ = out.flush();
@@ -99,7 +99,7 @@ impl Log {
     }
 }
 
-/// Bytes that end no field and steer no terminal.
+/// Bytes, escaped so that they neither end a field nor control a terminal.
 struct QuotedBytes<'a>(&'a [u8]);
 
 impl fmt::Display for QuotedBytes<'_> {

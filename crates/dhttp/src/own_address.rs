@@ -1,17 +1,17 @@
 //! Whether an address belongs to this machine: a relay must lead nobody to the services of its own machine.
 //!
-//! The kernel is asked for each address, so that there is no list that could be out of date. A public address that a
-//! router elsewhere translates into this machine's (1:1 NAT) is not known here.
+//! The kernel is queried for each address, so no list can become out of date. A public address that a router elsewhere
+//! translates into this host's (1:1 NAT) is not detected.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Whether packets to this address stay on this machine. An address without a route is not its own.
+/// Whether packets to this address stay on this host. An address without a route is not its own.
 pub fn is_own(address: IpAddr) -> bool {
     let address = address.to_canonical();
     if address.is_unspecified() || address.is_loopback() {
         return true;
     }
-    // Addresses that no interface has: a reserved one, and one of the discard prefix (RFC 6666).
+    // Addresses that no interface has: one reserved, one of the discard prefix (RFC 6666).
     let (any, nowhere): (IpAddr, IpAddr) = match address {
         IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(240, 0, 0, 1).into()),
         IpAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 1).into()),
@@ -20,8 +20,8 @@ pub fn is_own(address: IpAddr) -> bool {
     if can_bind(address) && !can_bind(nowhere) {
         return true;
     }
-    // With `ip_nonlocal_bind` every address can be bound. Connecting a datagram socket sends nothing, and the source
-    // that the kernel chooses for an interface's first address is that address itself.
+    // With `ip_nonlocal_bind` every address can be bound. Connecting a UDP socket sends nothing. The source address that the
+    // kernel selects for an interface's first address is that address itself.
     let source = UdpSocket::bind(SocketAddr::new(any, 0)).and_then(|socket| {
         socket.connect(SocketAddr::new(address, 9))?;
         socket.local_addr()

@@ -1,16 +1,16 @@
 //! Bytes that nobody can foresee, from the kernel: ids, keys of tokens and of tables.
 //!
-//! Not for choices that must be repeatable; there are none in this crate.
+//! Not for choices that must be reproducible; there are none in this crate.
 
 use std::cell::RefCell;
 use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// So many bytes.
+/// Returns `N` bytes.
 ///
 /// # Errors
-/// If the kernel gives none.
+/// The system's error if the kernel provides none.
 pub fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;
@@ -21,10 +21,10 @@ pub fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A number: one of many that the kernel gave at once, for whoever needs one with every request.
+/// Returns a number from a batch that one system call filled, for use with every request.
 ///
 /// # Errors
-/// If the kernel gives none.
+/// The system's error if the kernel provides none.
 pub fn number() -> io::Result<u64> {
     thread_local! {
         static NUMBERS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
@@ -34,7 +34,7 @@ pub fn number() -> io::Result<u64> {
             let drawn: [u8; 256] = bytes()?;
             numbers.extend(drawn.as_chunks().0.iter().map(|bytes| u64::from_be_bytes(*bytes)));
         }
-        // Each is given once.
+        // Each number is returned once.
         numbers.pop().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     })
 }

@@ -1,7 +1,7 @@
 //! A server: threads, each with its own sockets on the one port, its own machine and its own clone of the handler.
 //!
-//! The kernel spreads datagrams and connections over the threads by their addresses (`SO_REUSEPORT`), so that one
-//! client is one thread's affair and nothing is locked. Read in this order:
+//! The kernel spreads datagrams and connections over the threads by their addresses (`SO_REUSEPORT`). One client is therefore
+//! served by one thread, and nothing is locked. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -53,7 +53,7 @@ use worker::{Sockets, Worker};
 pub use clients::ClientLimits;
 pub use config::ServerConfig;
 
-/// A server that runs, until it is told to stop or is dropped.
+/// A running server, until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Server<H: Handler> {
     address: SocketAddr,
@@ -66,7 +66,7 @@ pub struct Server<H: Handler> {
 #[derive(Debug)]
 struct Shared<H> {
     stop: AtomicBool,
-    /// One more with every change of what follows.
+    /// Incremented with every change of `live`.
     version: AtomicU64,
     live: Mutex<LiveConfig<H>>,
     wakers: Vec<std::os::fd::OwnedFd>,
@@ -123,7 +123,7 @@ impl<H: Handler> Server<H> {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -138,7 +138,7 @@ impl<H: Handler> Server<H> {
         self.counters.clone()
     }
 
-    /// From now on answers are given by another handler and written to another log. No connection is lost.
+    /// Replaces the handler and the log for all later responses. No connection is lost.
     pub fn reload(&self, handler: H, log: Option<Arc<Log>>) {
         if let Ok(mut live) = self.shared.live.lock() {
             *live = LiveConfig { handler, log };
@@ -148,7 +148,7 @@ impl<H: Handler> Server<H> {
         tracing::info!(address = %self.address, "another handler from now on");
     }
 
-    /// Takes no more requests, finishes what was begun (for [`ServerConfig::grace`] at most), and ends.
+    /// Accepts no more requests, finishes pending ones (for at most [`ServerConfig::grace`]), and stops.
     pub fn stop(mut self) {
         self.end();
     }
@@ -160,7 +160,7 @@ impl<H: Handler> Server<H> {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.wake();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so.
+            // A thread that panicked has reported it already.
             let _ = thread.join();
         }
     }
@@ -182,11 +182,11 @@ impl<H> Shared<H> {
 }
 
 impl Sockets {
-    /// The first pair: if the system chooses the port, UDP and TCP must agree on it.
+    /// Binds the first pair of sockets. If the system chooses the port, UDP and TCP must agree on it.
     fn bind_first(address: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrInUse);
         for _ in 0..16 {
-            // Not shared yet: another server on this port is a mistake, not a colleague.
+            // Not shared yet: another server on this port is a configuration error.
             let probe = socket::udp(address, false)?;
             let chosen = probe.local_addr()?;
             drop(probe);
@@ -201,8 +201,8 @@ impl Sockets {
 
     fn bind(address: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
         let listener = socket::tcp(address, true, false)?;
-        // Its connections have it, too: a client that does not read holds no more than that in the kernel, unsent. Where it is
-        // refused, the kernel's own limits hold.
+        // Accepted connections inherit it: a client that does not read leaves at most this much unsent in the kernel. If the
+        // option is not supported, the kernel's own limits apply.
         let _ = socket::set(&listener, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, NOTSENT_BYTES);
         let udp = socket::udp(address, true)?;
         batch::prepare(&udp);

@@ -1,6 +1,6 @@
 //! Sockets as a server and a client want them: which options, and why.
 //!
-//! Not what is done with them.
+//! Not their use.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,32 +9,32 @@ use std::os::fd::{AsFd, AsRawFd};
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-/// A UDP socket that never fragments what it sends.
+/// Creates a UDP socket that never fragments its datagrams.
 pub fn udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     prepare(&socket, address, shared)?;
     never_fragment(&socket, address)?;
-    // Room for a burst; the kernel gives what it may.
+    // Buffers for a burst; the kernel may grant less.
     socket.set_recv_buffer_size(4 << 20)?;
     socket.set_send_buffer_size(4 << 20)?;
     Ok(socket.into())
 }
 
-/// The same, to which the kernel may divert what is for others (`tproxy` of nftables); it tells for whom.
+/// Lets the kernel divert datagrams for other hosts to this socket (`tproxy` of nftables), and report their destinations.
 ///
 /// # Errors
-/// The system's error; it takes `CAP_NET_ADMIN`.
+/// The system's error; it requires `CAP_NET_ADMIN`.
 pub(crate) fn take_what_is_for_others(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::IPPROTO_IP, libc::IP_TRANSPARENT, 1)?;
     if socket.local_addr()?.is_ipv6() {
         set(socket, libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT, 1)?;
         set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVORIGDSTADDR, 1)?;
     }
-    // Also for IPv4 over a socket of both.
+    // Also for IPv4 on a dual-stack socket.
     set(socket, libc::IPPROTO_IP, libc::IP_RECVORIGDSTADDR, 1)
 }
 
-/// The UDP socket of a client: it also hears what ICMP says about those it sent to.
+/// Creates a client's UDP socket, which also receives ICMP errors about its datagrams.
 pub fn udp_of_client(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
@@ -49,21 +49,21 @@ pub fn udp_of_client(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// A listener on the same port.
+/// Creates a listener; with `shared`, several may have the same port.
 pub fn tcp(address: SocketAddr, shared: bool, fast_open: bool) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     prepare(&socket, address, shared)?;
     if fast_open {
-        // Where the kernel does not allow it, there is none.
+        // Optional: where the kernel does not allow it, there is none.
         let _ = set(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, 256);
     }
-    // Answers are whole writes already. What is accepted has it from here.
+    // Responses are complete writes already. Accepted connections inherit the option.
     socket.set_tcp_nodelay(true)?;
     socket.listen(1_024)?;
     Ok(socket.into())
 }
 
-/// A connection that waits at a listener, of which nobody ever waits for anything.
+/// Accepts a waiting connection, which never blocks.
 pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (stream, peer) = acceptfrom_with(listener, flags)?;
@@ -71,10 +71,10 @@ pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     Ok((stream.into(), peer))
 }
 
-/// A connection to a client that has only begun, from the service's own port where that can be had.
+/// Begins a connection to a client, from the server's own port if possible.
 pub(crate) fn connect(local: SocketAddr, to: SocketAddr, fast_open: bool) -> io::Result<Socket> {
     let to = SocketAddr::new(to.ip().to_canonical(), to.port());
-    // Two connections to one client cannot both come from one port.
+    // Two connections to one client cannot both have the same local port.
     begin(Some(local), to, fast_open).or_else(|_| begin(None, to, fast_open))
 }
 
@@ -82,10 +82,10 @@ fn begin(local: Option<SocketAddr>, to: SocketAddr, fast_open: bool) -> io::Resu
     let kind = Type::STREAM.nonblocking().cloexec();
     let socket = Socket::new_raw(Domain::for_address(to), kind, Some(Protocol::TCP))?;
     socket.set_tcp_nodelay(true)?;
-    // The answer is here already, and takes the third segment of the handshake along.
+    // The response is ready, so the handshake's final ACK can carry its first bytes.
     set(&socket, libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0)?;
     if fast_open {
-        // Where the kernel does not allow it, there is none.
+        // Optional: where the kernel does not allow it, there is none.
         let _ = set(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1);
     }
     if let Some(local) = local {
@@ -97,7 +97,7 @@ fn begin(local: Option<SocketAddr>, to: SocketAddr, fast_open: bool) -> io::Resu
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], local.port())),
             SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], local.port())),
         };
-        // As the listener and all others of these have it.
+        // As the listener and all other sockets on this port.
         socket.set_reuse_port(true)?;
         socket.bind(&if local.ip().is_unspecified() { any } else { local }.into())?;
     }
@@ -112,7 +112,7 @@ fn begin(local: Option<SocketAddr>, to: SocketAddr, fast_open: bool) -> io::Resu
 pub(crate) fn came_with_data(stream: &impl AsRawFd) -> bool {
     let mut information = [0_u8; size_of::<libc::tcp_info>()];
     let mut length = libc::socklen_t::try_from(information.len()).unwrap_or(0);
-    // SAFETY: the kernel writes at most `length` bytes, which is how many there are, and says how many.
+    // SAFETY: the kernel writes at most `length` bytes, the size of the buffer, and returns the number written.
     let result = unsafe {
         libc::getsockopt(
             stream.as_raw_fd(),
@@ -136,9 +136,9 @@ pub(crate) fn fast_open_setting() -> Option<(u32, bool)> {
     Some((value, value & 2 != 0))
 }
 
-/// So that the client knows that something is missing.
+/// Makes closing send a reset, so that the client notices missing data.
 pub fn reset_on_close(socket: &impl AsFd) {
-    // A socket that is gone already needs no reset.
+    // A socket that is closed already needs no reset.
     let _ = SockRef::from(socket).set_linger(Some(std::time::Duration::ZERO));
 }
 
@@ -154,22 +154,22 @@ fn prepare(socket: &Socket, address: SocketAddr, shared: bool) -> io::Result<()>
     socket.bind(&address.into())
 }
 
-/// Don't-fragment, and no belief in what anybody says about the path: a forged message must not shrink it.
+/// Sets don't-fragment and ignores path MTU reports: a forged ICMP message must not shrink datagrams.
 fn never_fragment(socket: &Socket, address: SocketAddr) -> io::Result<()> {
     if address.is_ipv6() {
         set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)?;
     }
-    // Also for IPv4 over a socket of both.
+    // Also for IPv4 on a dual-stack socket.
     match set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE) {
         Err(_) if address.is_ipv6() => Ok(()),
         result => result,
     }
 }
 
-/// Of an `i32`.
+/// Size of an `i32`.
 const LENGTH: libc::socklen_t = 4;
 
-/// Sets an option that is a number.
+/// Sets an integer option.
 pub fn set(socket: &impl AsRawFd, level: i32, option: i32, value: i32) -> io::Result<()> {
     // SAFETY: the value is a number that outlives the call, of the length given.
     let result =

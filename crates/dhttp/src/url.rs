@@ -1,26 +1,26 @@
 //! Where something is: `http://HOST:PORT/PATH`, `dhttp://HOST:PORT/PATH`.
 //!
-//! Only what this client can fetch: no users, no encryption. `dhttp` says that the server is known to speak it.
+//! Only what this client can fetch: no users, no encryption. The scheme `dhttp` states that the server speaks DHTTP.
 
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-/// An address of something.
+/// A URL that this client can fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// Whether the address itself says that the server speaks DHTTP.
+    /// Whether the scheme is `dhttp`.
     pub is_dhttp: bool,
-    /// A name or an address; of IPv6, without brackets.
+    /// A name or an address; IPv6 without brackets.
     pub host: String,
-    /// The port, of UDP and TCP alike.
+    /// The port, for both UDP and TCP.
     pub port: u16,
     /// Path and query.
     pub target: String,
 }
 
 impl Url {
-    /// The value of the field `Host`.
+    /// Returns the value of the field `Host`.
     pub fn authority(&self) -> String {
         let host = match self.host.contains(':') {
             true => format!("[{}]", self.host),
@@ -29,17 +29,17 @@ impl Url {
         if self.port == 80 { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// The name to save it by: the last part of its path.
+    /// Returns the file name for saving: the last segment of the path.
     pub fn file_name(&self) -> &str {
         let path = self.target.split('?').next().unwrap_or_default();
         let name = path.rsplit('/').next().unwrap_or_default();
         if name.is_empty() || name == "." || name == ".." { "index.html" } else { name }
     }
 
-    /// Where this leads from here: a whole address, or a path.
+    /// Resolves a location relative to this URL: an absolute URL or a path.
     ///
     /// # Errors
-    /// If it leads nowhere that can be fetched.
+    /// If the result cannot be fetched.
     pub fn join(&self, location: &str) -> Result<Self, UrlError> {
         if location.contains("://") {
             return location.parse();
@@ -102,14 +102,14 @@ impl FromStr for Url {
     }
 }
 
-/// Why an address leads nowhere.
+/// Reason why a URL is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UrlError {
     /// Neither `http` nor `dhttp`.
     Scheme(String),
-    /// No host, or one that cannot be.
+    /// No host, or an invalid one.
     Host(String),
-    /// No port.
+    /// Invalid port.
     Port(String),
     /// A character that must be percent-encoded.
     Target(String),

@@ -1,35 +1,36 @@
 //! Ancillary data of a datagram: the address it is for or from, and the number of datagrams in it.
 //!
-//! `IP_PKTINFO` and `IP_ORIGDSTADDR` (ip(7)), `IPV6_PKTINFO` (RFC 3542, section 6) and `IPV6_ORIGDSTADDR`, `UDP_SEGMENT` and `UDP_GRO` (udp(7)). Not the bytes.
+//! `IP_PKTINFO` and `IP_ORIGDSTADDR` (ip(7)), `IPV6_PKTINFO` (RFC 3542, section 6) and `IPV6_ORIGDSTADDR`, `UDP_SEGMENT` and
+//! `UDP_GRO` (udp(7)). Not the bytes.
 
 use std::mem::{size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Room for what is written and read here, aligned as control messages are.
+/// Buffer for ancillary data, aligned as control messages are.
 #[derive(Clone, Copy)]
 pub(super) struct Control([u64; 16]);
 
-/// Values that the kernel gave for a datagram.
+/// Ancillary data that the kernel reported for a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ControlValues {
-    /// Where it was sent to.
+    /// Destination address.
     pub(super) local: Option<IpAddr>,
-    /// The address and port that its sender wrote on it, where the socket takes what is for others.
+    /// Original destination address and port, where the socket also receives datagrams for other hosts.
     pub(super) written: Option<SocketAddr>,
-    /// It is several, each but the last of so many bytes.
+    /// Length in bytes of each coalesced datagram but the last.
     pub(super) segment: Option<usize>,
 }
 
 impl Control {
     pub(super) const EMPTY: Self = Self([0; 16]);
 
-    /// For a header that the kernel is to fill.
+    /// Attaches this buffer to a header that the kernel is to fill.
     pub(super) const fn offer(&mut self, header: &mut libc::msghdr) {
         header.msg_control = self.0.as_mut_ptr().cast();
         header.msg_controllen = size_of::<Self>();
     }
 
-    /// For a header of datagrams that go from this address, and are of so many bytes each.
+    /// Attaches a source address, and the length in bytes of each datagram to split off.
     pub(super) fn write(&mut self, header: &mut libc::msghdr, local: Option<IpAddr>, segment: Option<u16>) {
         self.offer(header);
         let mut used = 0;
@@ -57,10 +58,10 @@ impl Control {
     }
 }
 
-/// Reads what the kernel put beside a datagram.
+/// Reads the ancillary data that the kernel attached to a datagram.
 ///
 /// # Safety
-/// The header's control bytes must be there, as the kernel left them.
+/// The header's control bytes must be valid, as the kernel left them.
 pub(super) unsafe fn read(header: &libc::msghdr) -> ControlValues {
     let mut reported = ControlValues::default();
     // SAFETY: the caller's promise.
@@ -97,7 +98,7 @@ pub(super) unsafe fn read(header: &libc::msghdr) -> ControlValues {
                 let bytes = unsafe { data.cast::<i32>().read_unaligned() };
                 reported.segment = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
             }
-            // The kernel may know more than we asked for.
+            // The kernel may report more than was requested.
             (_, _) => {}
         }
         // SAFETY: the header and the message are those of above.
@@ -106,14 +107,14 @@ pub(super) unsafe fn read(header: &libc::msghdr) -> ControlValues {
     reported
 }
 
-/// Adds a message behind the first `used` bytes; how many more are used then.
+/// Adds a message after the first `used` bytes; returns the number of bytes added.
 fn put<T>(header: &libc::msghdr, used: usize, (level, kind): (i32, i32), value: T) -> usize {
     let length = u32::try_from(size_of::<T>()).unwrap_or(0);
-    // SAFETY: this only counts.
+    // These only compute sizes.
     let (space, length) = unsafe { (libc::CMSG_SPACE(length) as usize, libc::CMSG_LEN(length) as usize) };
     assert!(used + space <= size_of::<Control>(), "there is room for one address and one length");
-    // SAFETY: the header's control bytes are a `Control`'s, in which there is room for this, as was just looked at;
-    // the places are aligned for control messages because every space is a multiple of their alignment.
+    // SAFETY: the header's control bytes are a `Control`'s, which has space for this, as was just checked; the positions are
+    // aligned for control messages because every space is a multiple of their alignment.
     unsafe {
         let message = header.msg_control.cast::<u8>().add(used).cast::<libc::cmsghdr>();
         let mut about: libc::cmsghdr = zeroed();

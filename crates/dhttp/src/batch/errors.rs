@@ -1,6 +1,6 @@
 //! ICMP errors about datagrams that a socket sent.
 //!
-//! Not what a system call returned: this comes later, out of the socket's queue of errors.
+//! Not the result of a system call: these arrive later, in the socket's error queue.
 
 use std::mem::zeroed;
 use std::net::{SocketAddr, UdpSocket};
@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use super::name::{self, NAME_BYTES};
 
 /// Returns a peer of this socket whose port is unreachable, as reported by ICMP; `None` when there are no more reports.
-/// Other errors are passed over: a way that is broken now may not be in a moment.
+/// Other errors are skipped: a path that is broken now may recover soon.
 pub fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     loop {
         let (name, error) = next_error(socket)?;
@@ -19,11 +19,11 @@ pub fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     }
 }
 
-/// The next of a socket's errors: the address that was sent to, and which it is.
+/// Returns the next entry of a socket's error queue: the destination address, and the error number.
 fn next_error(socket: &UdpSocket) -> Option<(libc::sockaddr_storage, i32)> {
     // SAFETY: both are plain numbers and pointers, for which zero is a value.
     let (mut name, mut header): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
-    // Of words, so that it is aligned as control messages are.
+    // An array of words, aligned as control messages are.
     let mut control = [0_u64; 64];
     header.msg_name = (&raw mut name).cast();
     header.msg_namelen = NAME_BYTES;

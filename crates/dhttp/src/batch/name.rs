@@ -5,7 +5,7 @@
 use std::mem::size_of;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Of the storage for any name.
+/// Size of the storage for any name.
 pub(super) const NAME_BYTES: libc::socklen_t = length_of::<libc::sockaddr_storage>();
 
 #[expect(clippy::cast_possible_truncation, reason = "names are at most 128 bytes")]
@@ -23,7 +23,7 @@ pub(super) fn read(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
     let pointer = &raw const *name;
     match i32::from(name.ss_family) {
         libc::AF_INET => {
-            // SAFETY: the kernel says that this is an IPv4 name; the storage is large enough and aligned for it.
+            // SAFETY: the family is IPv4; the storage is large enough and aligned for it.
             let name: libc::sockaddr_in = unsafe { pointer.cast::<libc::sockaddr_in>().read() };
             let address = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
             Some(SocketAddrV4::new(address, u16::from_be(name.sin_port)).into())
@@ -38,7 +38,7 @@ pub(super) fn read(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
-/// Writes one for the kernel, and says how long it is.
+/// Writes an address for the kernel, and returns its length.
 pub(super) fn write(address: SocketAddr, name: &mut libc::sockaddr_storage) -> libc::socklen_t {
     let pointer = &raw mut *name;
     match address {

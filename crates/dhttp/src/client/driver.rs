@@ -1,6 +1,6 @@
 //! The thread of a client: its datagrams, the connections that servers open to it, its timers.
 //!
-//! Not what becomes of requests: the machine says that ([`dhttp_proto::client`]).
+//! Not the outcome of requests: the state machine decides that ([`dhttp_proto::client`]).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,7 +26,7 @@ use crate::{random, socket};
 pub(super) struct Driver {
     clock: Clock,
     epoll: OwnedFd,
-    /// One of each family that there is, and what is to go out there.
+    /// One socket for each available address family, and its outgoing datagrams.
     udp: Vec<(UdpSocket, Outbox)>,
     listener: TcpListener,
     machine: Machine,
@@ -36,9 +36,9 @@ pub(super) struct Driver {
     questions: BTreeMap<Id, PendingRequest>,
     shared: Arc<Shared>,
     buffer: Vec<u8>,
-    /// The kernel's setting of Fast Open, until it has been reported.
+    /// The kernel's Fast Open setting, until it has been reported.
     fast_open: Option<(u32, bool)>,
-    /// Given up to take a connection that there is no descriptor for, and close it.
+    /// Descriptor in reserve: closed to accept and close a connection when there is no other descriptor.
     spare: Option<File>,
 }
 
@@ -46,7 +46,7 @@ const WAKER: u64 = 0;
 const LISTENER: u64 = 1;
 /// And the next for the other family.
 const UDP: u64 = 2;
-/// From here on connections.
+/// First number of a connection.
 const FIRST: u64 = 4;
 
 impl Driver {
@@ -65,7 +65,7 @@ impl Driver {
         let port = listener.local_addr()?.port();
         let machine = Machine::new(config, port, random::bytes()?);
         if let Some(port) = machine.named_port() {
-            // It is set here alone.
+            // Set only here.
             let _ = shared.port.set(port);
         }
         Ok(Self {
@@ -92,7 +92,7 @@ impl Driver {
             self.send();
             let wait = next.map(|next| timespec(next.since(self.clock.now())));
             events.clear();
-            // An interrupted wait has no events; any other failure would be a mistake in this file.
+            // An interrupted wait has no events; any other failure would be a bug in this file.
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
             self.hear();
             for event in events.drain(..) {
@@ -111,7 +111,7 @@ impl Driver {
         }
     }
 
-    /// Does what the machine says, until it waits.
+    /// Executes the state machine's outputs until it waits.
     fn poll(&mut self) -> Option<Time> {
         loop {
             match self.machine.poll(self.clock.now()) {
@@ -122,7 +122,7 @@ impl Driver {
                     } else {
                         Note::Sent(to, bytes.len(), is_resend)
                     });
-                    // That of IPv4 is there always, and first.
+                    // The IPv4 socket always exists, and is the first.
                     if let Some((_, outbox)) = self.udp.get_mut(usize::from(!to.is_ipv4())) {
                         outbox.slot(Endpoints { peer: to, local: None }).extend_from_slice(&bytes);
                     }
@@ -156,7 +156,7 @@ impl Driver {
         }
     }
 
-    /// Records bytes received by plain HTTP meanwhile, before the state machine takes a server for silent.
+    /// Reports bytes received by plain HTTP meanwhile, before the state machine considers a server silent.
     fn hear(&mut self) {
         let heard = self.shared.heard.lock().map(|mut heard| std::mem::take(&mut *heard));
         for (server, bytes) in heard.unwrap_or_default() {
@@ -164,10 +164,10 @@ impl Driver {
         }
     }
 
-    /// Lets go what was to be sent: many requests to one server as one piece.
+    /// Sends the queued datagrams: many requests to one server leave as one piece.
     fn send(&mut self) {
         for (socket, outbox) in self.udp.iter_mut().filter(|(_, outbox)| !outbox.is_empty()) {
-            // What is not taken is lost, as on the way; it will be sent again.
+            // Datagrams that the socket does not accept are lost, as on the path; the state machine resends.
             outbox.send(socket);
             outbox.too_large();
         }
@@ -187,7 +187,7 @@ impl Driver {
         self.shared.note(&Note::Fallback(reason));
         match reason {
             Reason::Referred => {}
-            // It was known once, and is wrong now.
+            // The server was known, but the entry is out of date.
             Reason::Unreachable | Reason::Silence => {
                 if let Ok(mut known) = self.shared.known.lock() {
                     known.forget(&question.url.authority());
@@ -197,9 +197,9 @@ impl Driver {
         plain::ask(&self.shared, question);
     }
 
-    /// `false`: stop.
+    /// Runs the pending commands; `false` if the thread must stop.
     fn commands(&mut self) -> bool {
-        // It only says that there are commands.
+        // The value read only signals that there are commands.
         let _ = rustix::io::read(&self.shared.waker, &mut [0_u8; 8]);
         let commands = self.shared.commands.lock().map(|mut all| all.as_mut().map(std::mem::take));
         for command in commands.ok().flatten().unwrap_or_default() {
@@ -222,7 +222,7 @@ impl Driver {
             Ok(()) => {
                 self.questions.insert(question.id, question);
             }
-            // Every refusal but a full house is a reason for plain HTTP, and that is one as well.
+            // Every refusal except a full table means plain HTTP, and then plain HTTP serves as well.
             Err(_) => plain::ask(&self.shared, question),
         }
     }
@@ -232,8 +232,7 @@ impl Driver {
             let (stream, from) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                    // The server is told so by the end of the connection; left waiting, it would wake this thread
-                    // again and again.
+                    // The server sees the connection closed. Left in the backlog, it would wake this thread repeatedly.
                     self.spare = None;
                     drop(self.listener.accept());
                     self.spare = File::open("/dev/null").ok();
@@ -286,7 +285,7 @@ impl Driver {
         while let Some(server) = batch::refused(socket) {
             gone.push(server);
         }
-        // Whatever is wrong with the socket now, the machine asks again.
+        // Whatever is wrong with the socket now, the state machine resends.
         let _ = self.inbox.receive(socket);
         for server in gone {
             self.machine.handle(self.clock.now(), Input::Unreachable(server));
@@ -307,7 +306,7 @@ impl Driver {
 }
 
 impl Drop for Driver {
-    /// Whatever ended the thread, a watch that panicked among it: nobody waits for answers that cannot come.
+    /// Fails all pending requests, whatever ended the thread (also a panic in the observer): no caller waits for ever.
     fn drop(&mut self) {
         for question in std::mem::take(&mut self.questions).into_values() {
             question.sink.fail(STOPPED.to_owned());
@@ -326,7 +325,7 @@ fn failed(server: SocketAddr, failure: Failure) -> String {
     }
 }
 
-/// A listener, and a UDP socket of each family that this machine has; all on one port if that is chosen.
+/// Binds a listener, and a UDP socket of each address family of this host; all on one port if a range is given.
 fn bind(ports: Option<RangeInclusive<u16>>) -> io::Result<(TcpListener, Vec<(UdpSocket, Outbox)>)> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
     for port in ports.unwrap_or(0..=0) {
@@ -344,7 +343,7 @@ fn bind_to(port: u16) -> io::Result<(TcpListener, Vec<(UdpSocket, Outbox)>)> {
     let listener = socket::tcp(six, false, true).or_else(|_| socket::tcp(four, false, true))?;
     let mut sockets = vec![socket::udp_of_client(four)?];
     sockets.extend(socket::udp_of_client(six));
-    // What one server sent in one go comes in as one piece.
+    // One server's burst is received as one piece.
     sockets.iter().for_each(batch::prepare);
     Ok((listener, sockets.into_iter().map(|socket| (socket, Outbox::default())).collect()))
 }

@@ -1,6 +1,6 @@
 //! Events of one request: a head, a body in parts, an end.
 //!
-//! To be waited for in a thread ([`Exchange::next`]) or in a task of any runtime ([`Exchange::poll_next`]).
+//! Events are awaited by a thread ([`Exchange::next`]) or by a task of any runtime ([`Exchange::poll_next`]).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -14,17 +14,17 @@ use super::{Command, Shared};
 /// Event of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The answer begins, and came this way.
+    /// Header section of the response, and its channel.
     Head(Via, ResponseHead),
-    /// A part of its body, at least one byte.
+    /// Part of its body, at least one byte.
     Body(Vec<u8>),
-    /// It is complete.
+    /// End of the response; it is complete.
     End,
-    /// It failed, in a sentence. What came before is not all there is.
+    /// Error message: the request failed, and any response so far is incomplete.
     Failed(String),
 }
 
-/// The way of an answer.
+/// Channel of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
     /// One datagram.
@@ -36,7 +36,7 @@ pub enum Via {
 }
 
 impl Via {
-    /// In a word, as in a server's log.
+    /// Returns the name in a server's log.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",
@@ -54,7 +54,7 @@ pub struct Exchange {
     is_over: bool,
 }
 
-/// Where an answer is put for whoever waits.
+/// Queue of a response's events, between the client's threads and the caller.
 #[derive(Default)]
 pub(super) struct Sink {
     state: Mutex<State>,
@@ -66,12 +66,12 @@ struct State {
     events: VecDeque<Event>,
     bytes: usize,
     is_abandoned: bool,
-    /// Threads that wait here.
+    /// Number of threads that wait here.
     sleepers: usize,
     waker: Option<Waker>,
 }
 
-/// Buffered bytes from which on the sender of events waits.
+/// Buffered bytes beyond which the sender of events waits.
 const MAX_WAITING_BYTES: usize = 8 << 20;
 
 impl Exchange {
@@ -79,7 +79,7 @@ impl Exchange {
         Self { id, sink, shared, is_over: false }
     }
 
-    /// The next event; waits for it. `None` after the last.
+    /// Returns the next event, and waits for it. `None` after the last.
     #[expect(clippy::should_implement_trait, reason = "it is the blocking twin of `poll_next`")]
     pub fn next(&mut self) -> Option<Event> {
         if self.is_over {
@@ -97,12 +97,12 @@ impl Exchange {
         }
     }
 
-    /// Whether there is an event already, so that `next` does not wait.
+    /// Whether an event is ready, so that `next` does not wait.
     pub fn is_ready(&self) -> bool {
         self.is_over || self.sink.state.lock().is_ok_and(|state| !state.events.is_empty())
     }
 
-    /// The next event, if there is one; else the task is woken when there is.
+    /// Returns the next event if there is one; else the task is woken when there is.
     pub fn poll_next(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
         if self.is_over {
             return Poll::Ready(None);
@@ -116,15 +116,15 @@ impl Exchange {
         Poll::Ready(Some(event))
     }
 
-    /// The next event, in a task.
+    /// Returns the next event, in a task.
     pub async fn wait(&mut self) -> Option<Event> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The whole answer; waits for it.
+    /// Returns the whole response, and waits for it.
     ///
     /// # Errors
-    /// Why there is none, in a sentence.
+    /// The reason for its failure, as a sentence.
     pub fn whole(mut self) -> Result<(Via, ResponseHead, Vec<u8>), String> {
         let (mut head, mut body) = (None, Vec::new());
         while let Some(event) = self.next() {
@@ -150,7 +150,7 @@ impl Drop for Exchange {
 }
 
 impl Sink {
-    /// Gives an event; `false` if nobody wants it.
+    /// Queues an event; `false` if the exchange was dropped.
     pub(super) fn give(&self, event: Event) -> bool {
         let Ok(mut state) = self.state.lock() else { return false };
         while state.bytes > MAX_WAITING_BYTES && !state.is_abandoned {
@@ -186,7 +186,7 @@ impl Sink {
         Some(event)
     }
 
-    /// Tells the kernel only if a thread sleeps here: it costs a call, and most wait elsewhere.
+    /// Notifies waiting threads, and makes no system call if there are none, as in most cases.
     fn has_changed(&self, state: &State) {
         if state.sleepers > 0 {
             self.changed.notify_all();

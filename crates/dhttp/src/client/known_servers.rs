@@ -1,21 +1,21 @@
 //! Which servers are known to speak DHTTP, by `HOST` or `HOST:PORT`, and on which port.
 //!
-//! As text it is a line for each: server, port. Not proof: a server that does not speak it any more is found out by the
-//! first request, which then goes over plain HTTP.
+//! The text format has a line for each: server, port. Not proof: if a server no longer speaks DHTTP, the first request finds
+//! that out and then goes over plain HTTP.
 
 use std::collections::BTreeMap;
 
-/// The servers that are known.
+/// The known servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownServers {
     ports: BTreeMap<String, u16>,
 }
 
-/// More are not remembered.
+/// Maximum number of servers that are remembered.
 const MAX_SERVERS: usize = 10_000;
 
 impl KnownServers {
-    /// Reads what [`KnownServers::text`] wrote; lines that are none are left out.
+    /// Reads the output of [`KnownServers::text`]; invalid lines are skipped.
     pub fn from_text(text: &str) -> Self {
         let lines = text.lines().filter_map(|line| {
             let (server, port) = line.split_once(' ')?;
@@ -24,17 +24,17 @@ impl KnownServers {
         Self { ports: lines.take(MAX_SERVERS).collect() }
     }
 
-    /// A line for each.
+    /// Returns the text format, a line for each server.
     pub fn text(&self) -> String {
         self.ports.iter().map(|(server, port)| format!("{server} {port}\n")).collect()
     }
 
-    /// The port on which this server speaks DHTTP.
+    /// Returns the port on which this server speaks DHTTP.
     pub fn port(&self, server: &str) -> Option<u16> {
         self.ports.get(server).copied()
     }
 
-    /// Takes what a server says in its field `Alt-Svc` (RFC 7838): `dhttp=":PORT"` on its own host, or `clear`.
+    /// Applies a server's field `Alt-Svc` (RFC 7838): `dhttp=":PORT"` on its own host, or `clear`.
     pub fn hear(&mut self, server: &str, field: &[u8]) {
         let Ok(field) = std::str::from_utf8(field) else { return };
         if field.trim() == "clear" {
@@ -51,7 +51,7 @@ impl KnownServers {
         }
     }
 
-    /// Forgets a server: nothing listens there.
+    /// Removes a server that no longer speaks DHTTP.
     pub(super) fn forget(&mut self, server: &str) {
         self.ports.remove(server);
     }

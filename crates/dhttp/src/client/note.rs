@@ -1,39 +1,39 @@
 //! Notes of a client about everything it sends and receives: the output of `-v`.
 //!
-//! Not the answers: those are [`super::Event`]s.
+//! Not the responses: those are [`super::Event`]s.
 
 use std::fmt;
 use std::net::SocketAddr;
 
 use dhttp_proto::client::{Discard, Reason};
 
-/// Something that was sent, received or found.
+/// Something sent, received or detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A request by UDP, of so many bytes, to there; a resend if so.
+    /// A request sent by UDP: its destination, its bytes, and whether it is a resend.
     Sent(SocketAddr, usize, bool),
-    /// The same request, for what is missing of its answer.
+    /// The same request for the missing parts of its response.
     AskedForMissing(SocketAddr, usize),
-    /// A datagram from there.
+    /// A datagram received: its source and its bytes.
     Received(SocketAddr, usize),
-    /// One with a part of an answer.
+    /// A datagram with a part of a response.
     Part(SocketAddr, usize),
-    /// A server connected from there; its first bytes came with its SYN (TCP Fast Open) if so.
+    /// A server connected; `true` if its first bytes came in its SYN (TCP Fast Open).
     Connected(SocketAddr, bool),
-    /// First bytes cannot come with SYNs: this is `net.ipv4.tcp_fastopen`, and its bit 1 is not set.
+    /// Fast Open is off for listeners: the value of `net.ipv4.tcp_fastopen`, whose bit 1 is not set.
     NoFastOpen(u32),
-    /// Its connection ended.
+    /// A server's connection was closed.
     Ended(SocketAddr),
-    /// A message from there was discarded.
+    /// A message was discarded: its source, and the reason.
     Discarded(SocketAddr, Discard),
-    /// Plain HTTP is asked next, for this reason.
+    /// The request falls back to plain HTTP, for this reason.
     Fallback(Reason),
-    /// A connection for plain HTTP goes there.
+    /// Connecting for plain HTTP.
     Connecting(SocketAddr),
 }
 
 impl Note {
-    /// Whether there is one for every request that goes well: too many for a line each.
+    /// Whether every successful request has one: too many for a log line each.
     pub(super) const fn is_of_a_datagram(&self) -> bool {
         match self {
             Self::Sent(..) | Self::AskedForMissing(..) | Self::Received(..) | Self::Part(..) => true,

@@ -1,6 +1,6 @@
 //! Plain HTTP/1.1 over a connection of its own: for servers that speak no DHTTP, and for what it cannot carry.
 //!
-//! A thread for each, which waits. Not a pool: whoever asks much asks servers that speak DHTTP.
+//! Each exchange has a blocking thread. Not a pool: servers with many requests speak DHTTP.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use super::exchange::{Event, Sink, Via};
 use super::{Note, PendingRequest, Shared};
 use crate::clock::Clock;
 
-/// Asks in a thread of its own.
+/// Sends the request in a thread of its own.
 pub(super) fn ask(shared: &Arc<Shared>, question: PendingRequest) {
     let (shared, sink) = (Arc::clone(shared), Arc::clone(&question.sink));
     let spawned = thread::Builder::new().name("dhttp-plain".to_owned()).spawn(move || {
@@ -45,8 +45,8 @@ fn exchange(shared: &Shared, question: &PendingRequest) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads the response and hands it over but for its end; `hear` gets the fields of its head before that. The head must
-/// be whole within `patience`, and then something must come as often as that.
+/// Reads the response and hands it over except for its end; `hear` gets its header fields first. The header section must be
+/// complete within the timeout, and each read must return within it.
 fn read(
     stream: &mut TcpStream,
     (shared, server): (&Shared, SocketAddr),
@@ -98,7 +98,7 @@ fn read(
     }
 }
 
-/// Why nothing could be read: the system's word for a wait that is over says nothing to a reader.
+/// Returns an error message for a failed read; the system's own text for a timeout is unclear.
 fn silence(error: &io::Error, timeout: Duration) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -108,10 +108,10 @@ fn silence(error: &io::Error, timeout: Duration) -> String {
     }
 }
 
-/// The only request of its connection, and the port that it names.
+/// Returns the header section for the only request of a connection, with the port that it names.
 fn alone(head: &RequestHead, port: Option<(&str, String)>) -> RequestHead {
     let mut head = head.clone();
-    // Constant, and a valid field; so is a number.
+    // Constant and valid fields; a number is valid, too.
     let _ = head.fields.push("Connection", "close");
     if let Some((name, port)) = port {
         let _ = head.fields.push(name, &port);

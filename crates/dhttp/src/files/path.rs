@@ -1,14 +1,14 @@
 //! From a request's target to a path below the folder, decoded once (RFC 3986, section 2.4).
 //!
-//! Not the last word: the kernel keeps to the folder whatever this lets pass. It refuses what different readers could
-//! understand differently.
+//! Not the only protection: the kernel confines lookups to the directory whatever passes here. This module rejects what two
+//! parsers could interpret differently.
 
 use std::borrow::Cow;
 
-/// The path, without its first slash; empty for the folder itself.
+/// Returns the path without its first slash; empty for the directory itself.
 ///
 /// # Errors
-/// The status: 400 for what is malformed, 404 for what is never there.
+/// The status: 400 for a malformed target, 404 for a path that is never served.
 pub(super) fn below_root(target: &str) -> Result<Cow<'_, str>, u16> {
     if is_plain(target.as_bytes()) {
         return Ok(Cow::Borrowed(target.get(1..).unwrap_or_default()));
@@ -26,7 +26,7 @@ pub(super) fn below_root(target: &str) -> Result<Cow<'_, str>, u16> {
     if segments.clone().any(|part| part == ".." || part == ".") {
         return Err(400);
     }
-    // Hidden files are hidden, but for the folder that standards put on the web (RFC 8615).
+    // Hidden files are not served, except in the directory that standards define (RFC 8615).
     if segments.clone().any(|part| part.starts_with('.') && part != ".well-known") {
         return Err(404);
     }
@@ -37,8 +37,8 @@ pub(super) fn below_root(target: &str) -> Result<Cow<'_, str>, u16> {
     Ok(Cow::Owned(decoded))
 }
 
-/// Whether there is nothing to decode and nothing to refuse, as in most: letters, digits and single slashes, and dots
-/// inside of names. Whatever begins with an underscore may be a prefix.
+/// Whether there is nothing to decode and nothing to reject, as in most targets: letters, digits, single slashes, and dots
+/// inside of names. A segment that begins with an underscore may be a prefix.
 fn is_plain(target: &[u8]) -> bool {
     let Some((b'/', path)) = target.split_first() else { return false };
     let mut before = b'/';

@@ -12,7 +12,7 @@ use wire::{Duration, calendar};
 
 use crate::handler::{Body, Request, Response};
 
-/// A file that was found, ready to be sent.
+/// Response for a file, ready to be sent.
 #[derive(Clone, Debug)]
 pub(super) struct FileResponse {
     pub(super) response: Response,
@@ -21,7 +21,7 @@ pub(super) struct FileResponse {
 }
 
 impl FileResponse {
-    /// A file of this name, in this coding, changed at this second and nanosecond.
+    /// Creates the response for a file of this name and coding; `changed` is its modification time in seconds and nanoseconds.
     pub(super) fn file(
         path: &str,
         coding: Option<Coding>,
@@ -43,14 +43,14 @@ impl FileResponse {
         list.extend(varies.then_some(("Vary", "Accept-Encoding")));
         let mut fields = Fields::new();
         for (name, value) in list {
-            // Made here, of letters and digits.
+            // Generated here, of letters and digits.
             let _ = fields.push(name, value);
         }
         let response = Response { status: 200, fields: Arc::new(fields), body };
         Self { response, tag: tag.into(), modified: modified.into() }
     }
 
-    /// A folder that was asked for without its last slash.
+    /// Creates the redirect for a directory that was requested without its final slash.
     pub(super) fn moved(path: &str) -> Self {
         let mut location = String::from("/");
         for byte in path.bytes() {
@@ -63,14 +63,13 @@ impl FileResponse {
         }
         location.push('/');
         let mut response = Response::text(301, "301 Moved Permanently");
-        // Percent-encoded above: it has no character that a field cannot have.
+        // Percent-encoded above: every character is valid in a field.
         let _ = Arc::make_mut(&mut response.fields).push("Location", &location);
         Self { response, tag: "".into(), modified: "".into() }
     }
 }
 
-/// Fields of a request for a file, found in one pass through them. Of several of one name the first
-/// counts.
+/// Fields of a request for a file, found in one pass. Of several with one name, the first counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FileRequest<'a> {
     /// `Accept-Encoding`.
@@ -85,7 +84,7 @@ impl<'a> FileRequest<'a> {
         let mut requested = Self::default();
         request.each_field(|name, value| {
             let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
-            // By length first: most fields are none of these.
+            // By length first: most fields are not one of these.
             match name.len() {
                 5 if is("Range") => drop(requested.range.get_or_insert(value)),
                 8 if is("If-Range") => drop(requested.if_range.get_or_insert(value)),
@@ -128,7 +127,7 @@ fn conditions(request: &Request<'_>) -> Fields {
             if found.eq_ignore_ascii_case(name.as_bytes())
                 && let Ok(value) = std::str::from_utf8(value)
             {
-                // What a parser let pass and cannot be pushed matches no tag of ours.
+                // A value that was parsed but cannot be pushed matches no tag of ours.
                 let _ = fields.push(name, value);
             }
         });
@@ -136,7 +135,7 @@ fn conditions(request: &Request<'_>) -> Fields {
     fields
 }
 
-/// One range; of several, or of one that cannot be read, everything is the answer, as the standard allows.
+/// Returns one range. For several ranges, or an invalid one, it returns the whole response, as the standard allows.
 fn part(response: &Response, range: &[u8]) -> Response {
     let total = response.body.len();
     let Some((first, last)) = range

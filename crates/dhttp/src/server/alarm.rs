@@ -1,8 +1,8 @@
 //! Wakes a thread when something is due, without a word to the kernel each time that the thread waits.
 //!
-//! A wait with a time-out sets a timer and takes it back, which costs more than a datagram where the processor is a
-//! virtual one. Most that is due is due later with every request, so that this one is set when something is due sooner,
-//! and rings too early now and then. Not what is due: that is the machine's.
+//! A wait with a timeout sets a timer and cancels it, which costs more than a datagram on a virtual CPU. Most deadlines move
+//! later with every request. This timer is therefore set only when a deadline becomes earlier, and sometimes fires too early.
+//! Not the deadlines: those are the state machine's.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,11 +13,11 @@ use wire::{Duration, Time};
 
 use crate::clock::timespec;
 
-/// A timer that is watched like a socket.
+/// A timer that is polled like a socket.
 #[derive(Debug)]
 pub struct Alarm {
     timer: OwnedFd,
-    /// When it rings.
+    /// When it fires.
     set: Time,
 }
 
@@ -30,29 +30,29 @@ impl Alarm {
         Ok(Self { timer, set: Time::MAX })
     }
 
-    /// Readable when it rings.
+    /// Returns the descriptor, readable when the timer fires.
     pub const fn timer(&self) -> &OwnedFd {
         &self.timer
     }
 
-    /// It rings by then.
+    /// Ensures that the timer fires by `next`.
     pub fn ring_by(&mut self, now: Time, next: Time) {
         if next >= self.set {
             return;
         }
-        // None at all would be no alarm.
+        // A zero value would disarm the timer.
         let once = timespec(next.since(now).max(Duration::from_nanos(1)));
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
         let how = Itimerspec { it_interval: never, it_value: once };
-        // The time is one that a clock can show: the system has nothing to refuse.
+        // The time is valid, so the system has no reason to refuse it.
         if timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &how).is_ok() {
             self.set = next;
         }
     }
 
-    /// It has rung.
+    /// Acknowledges that the timer has fired.
     pub fn rung(&mut self) {
-        // It only says how often.
+        // The value read is only the number of expirations.
         let _ = rustix::io::read(&self.timer, &mut [0_u8; 8]);
         self.set = Time::MAX;
     }

@@ -1,8 +1,8 @@
 //! Limits of one client and of all clients together: connections, and request bodies that are buffered.
 //!
-//! A client is an IPv4 address or an IPv6 /64, since whoever has one address of a /64 has them all (RFC 6177). The
-//! accounts are shared by a server's threads, and touched when a connection begins, when it ends, and when a body is
-//! buffered. Not which connection makes way for another: that is the worker's.
+//! A client is an IPv4 address or an IPv6 /64, since the holder of one address of a /64 holds them all (RFC 6177). The accounts
+//! are shared by a server's threads. They are updated when a connection begins or ends, and when a body is buffered. Not which
+//! connection is evicted for another: that is the worker's.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,8 +17,8 @@ pub struct ClientLimits {
     pub body_bytes: u64,
     /// Bytes of request bodies that are buffered for all. Default 256 MiB.
     pub total_body_bytes: u64,
-    /// Bytes per second that a client must take of a response, over each [`super::ServerConfig::stall`]. Default 500, as
-    /// for what it sends.
+    /// Minimum rate in bytes per second at which a client must read a response, over each [`super::ServerConfig::stall`].
+    /// Default 500, as for what it sends.
     pub min_read_rate: u64,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct ConnectionSlot {
     body_bytes: u64,
 }
 
-/// Address that stands for a client: its own, or the /64 that it is in.
+/// Returns the address that identifies a client: its own, or its /64.
 pub(super) fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -71,7 +71,7 @@ impl Clients {
         Arc::new(Self { limits, accounts: Mutex::default() })
     }
 
-    /// Enters a connection of that address; `None` if its client has too many.
+    /// Enters a connection from this address; `None` if its client has too many.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         let client = client_of(address);
         let mut accounts = self.accounts.lock().ok()?;
@@ -84,19 +84,19 @@ impl Clients {
         Some(ConnectionSlot { clients: Arc::clone(self), client, body_bytes: 0 })
     }
 
-    /// Bytes of bodies that are buffered now.
+    /// Returns the bytes of request bodies that are buffered now.
     pub(super) fn body_bytes(&self) -> u64 {
         self.accounts.lock().map_or(0, |accounts| accounts.body_bytes)
     }
 }
 
 impl ConnectionSlot {
-    /// The client's address, as [`client_of`] has it.
+    /// Returns the client's address, as [`client_of`] gives it.
     pub(super) const fn client(&self) -> IpAddr {
         self.client
     }
 
-    /// Reserves buffer for a part of a body; `false` if the client's share or that of all is used up.
+    /// Reserves buffer for part of a body; `false` if the client's share or the total is used up.
     pub(super) fn reserve(&mut self, bytes: usize) -> bool {
         let bytes = bytes as u64;
         let limits = self.clients.limits;
@@ -113,7 +113,7 @@ impl ConnectionSlot {
         is_within
     }
 
-    /// Gives back what was reserved.
+    /// Releases what was reserved.
     pub(super) fn release(&mut self) {
         let bytes = std::mem::take(&mut self.body_bytes);
         if bytes > 0

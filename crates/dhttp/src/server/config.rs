@@ -1,6 +1,6 @@
 //! Configuration of a server: the state machines' profiles, and the options of sockets and threads.
 //!
-//! Not what is answered: that is the handler's.
+//! Not the responses: those are the handler's.
 
 use std::num::NonZeroUsize;
 
@@ -15,36 +15,37 @@ use super::clients::ClientLimits;
 /// Configuration of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerConfig {
-    /// DHTTP, in each thread: limits that count connections are divided among them.
+    /// DHTTP, in each thread; limits on the number of connections are divided among the threads.
     pub dhttp: Machine,
     /// Plain HTTP on connections of clients.
     pub http: Plain,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Connections of clients, in all.
+    /// Maximum number of client connections, in total.
     pub accepted: usize,
     /// Limits of one client.
     pub clients: ClientLimits,
-    /// The largest body of a request, in bytes.
+    /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
-    /// A connection that takes no bytes for so long while some wait is reset.
+    /// A connection that accepts no pending bytes for this long is reset.
     pub stall: Duration,
     /// Grace period for pending work at shutdown.
     pub grace: Duration,
-    /// Whether a connection to a client that has proved its address may carry data in its SYN (RFC 7413), where the
-    /// kernel allows it: a large answer in one round trip.
+    /// Whether a connection to a client that has proved its address may carry data in its SYN (RFC 7413), where the kernel
+    /// allows it: a large response in one round trip.
     pub fast_open: bool,
-    /// Whether it also takes datagrams for others that rules divert to it, and answers them from its own address
-    /// (`papers/dhttp#section-iv-a`). It takes `CAP_NET_ADMIN`.
+    /// Whether to accept datagrams for other hosts that firewall rules divert here, and respond from the server's own address
+    /// (`papers/dhttp#section-iv-a`). Requires `CAP_NET_ADMIN`.
     pub intercepts: bool,
 }
 
-/// Answers to requests that were sent ahead are written together, as much as is read at once.
+/// Gathers the responses to pipelined requests into one write, up to the number of bytes read in one call.
 const GATHERED: WritePolicy =
     WritePolicy { head_apart: false, buffer: None, gather: NonZeroUsize::new(16_384) };
 
 impl ServerConfig {
-    /// For the Internet of today: nothing for nothing.
+    /// Returns the configuration for the public Internet. Before a client has proved its address, responses by UDP have at most
+    /// three times the bytes of its request.
     pub fn internet() -> Self {
         Self {
             dhttp: Machine::internet(),
@@ -60,14 +61,13 @@ impl ServerConfig {
         }
     }
 
-    /// As in the paper, for laboratories: it believes every address.
+    /// Returns the paper's configuration, for laboratories: it trusts every address.
     pub fn paper() -> Self {
         Self { dhttp: Machine::paper(), threads: 1, fast_open: false, ..Self::internet() }
     }
 
-    /// Also connects to addresses that are not of the whole Internet: for an intranet, or one machine. There all clients
-    /// may be behind one address (a load balancer, a generator of load) or a slow line, and only limits of all together
-    /// hold.
+    /// Allows connections to addresses that are not global, for an intranet or a single host. All clients may then share one
+    /// address (a load balancer, a load generator) or a slow link, so only the limits on all clients together apply.
     #[must_use]
     pub fn reaching_anywhere(mut self) -> Self {
         self.clients =

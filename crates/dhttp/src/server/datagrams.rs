@@ -1,6 +1,6 @@
 //! Requests by UDP: each is judged, answered and sent the way that the machine says.
 //!
-//! Nothing is allocated for an answer that goes by UDP, but by a handler that allocates.
+//! Responses by UDP allocate nothing, unless the handler does.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -23,13 +23,13 @@ use crate::deferred::Reply;
 use crate::handler::{Body, Handler, Outcome, Request, Response};
 use crate::log::{self, Log};
 
-/// So many, and then it is the connections' turn.
+/// Maximum number of datagrams received before connections are served.
 const TURN_DATAGRAMS: usize = 8 * BATCH;
-/// Answers that wait to be sent with one call.
+/// Responses that are gathered for one system call.
 const MAX_WAITING: usize = 4 * BATCH;
 
 impl<H: Handler> Worker<H> {
-    /// Takes datagrams and answers them.
+    /// Receives datagrams and responds to them.
     pub(super) fn datagrams(&mut self) {
         let mut taken = 0;
         while taken < TURN_DATAGRAMS {
@@ -59,7 +59,7 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// Refers responses too large for the link to plain HTTP, immediately; others like them go by TCP from now on.
+    /// Refers responses too large for the link to plain HTTP, immediately; similar ones use TCP from now on.
     fn referred_for_size(&mut self) {
         let now = self.clock.now();
         for (datagram, ends) in self.outbox.too_large() {
@@ -80,9 +80,9 @@ impl<H: Handler> Worker<H> {
             return count(&way.counters.ignored_malformed);
         };
         add(&way.counters.received_bytes, bytes.len() as u64);
-        // What was written to our own port was meant for us.
+        // A datagram addressed to our own port is for this server.
         let on_its_way_to = inbox.written_to(index).filter(|to| to.port() != way.local.port());
-        // And what was not is answered in our own name all the same.
+        // A diverted datagram is answered from this server's own address.
         let ends = if on_its_way_to.is_some() { Endpoints { local: None, ..ends } } else { ends };
         let (ticket, head) = match way.machine.receive(now, ends.peer, bytes) {
             Verdict::Serve(ticket, head) => {
@@ -121,7 +121,7 @@ impl<H: Handler> Worker<H> {
                 way.respond(now, (ends, ticket), &request, &Response::text(503, "503 Service Unavailable"));
             }
             Outcome::Given(Reply::Later(later)) => {
-                // Resends have no answer until this one has.
+                // Resends get no response until this request has one.
                 way.machine.defer(&ticket);
                 desk.wait(
                     now,
@@ -133,7 +133,7 @@ impl<H: Handler> Worker<H> {
         });
     }
 
-    /// Tells those to whom no connection could be had to ask over plain HTTP.
+    /// Refers clients that could not be connected to plain HTTP.
     pub(super) fn refer_unreached(&mut self) {
         let unreached = self.opened.take_unreached();
         if unreached.is_empty() {
@@ -146,13 +146,13 @@ impl<H: Handler> Worker<H> {
         self.send();
     }
 
-    /// Tells a client that has waited to retry over plain HTTP.
+    /// Refers a client with a deferred request to plain HTTP.
     pub(super) fn refer_datagram(&mut self, ends: Endpoints, ticket: Ticket) {
         self.parts().way.refer(ends, ticket);
         self.send();
     }
 
-    /// Answers a request that had to wait.
+    /// Responds to a deferred request.
     pub(super) fn respond_datagram(
         &mut self,
         now: Time,
@@ -168,7 +168,7 @@ impl<H: Handler> Worker<H> {
     }
 }
 
-/// The way of an answer to a datagram: what of the thread has to do with it.
+/// Parts of the thread that a response to a datagram needs.
 pub(super) struct DatagramContext<'a> {
     pub(super) machine: &'a mut Machine,
     pub(super) opened: &'a mut OpenedConnections,
@@ -182,7 +182,7 @@ pub(super) struct DatagramContext<'a> {
 }
 
 impl DatagramContext<'_> {
-    /// Tells the client to retry over plain HTTP.
+    /// Refers the client to plain HTTP.
     fn refer(&mut self, ends: Endpoints, ticket: Ticket) {
         self.outbox.slot(ends).extend_from_slice(&ticket.id.to_bytes());
         self.machine.abandon(ticket);
@@ -217,11 +217,11 @@ impl DatagramContext<'_> {
         }
     }
 
-    /// Sends an answer on a connection, which is opened first if it is new.
+    /// Sends a response on a connection, which is opened first if it is new.
     fn stream(&mut self, now: Time, ends: Endpoints, stream: Stream, body: Option<&Body>) -> log::Channel {
         let Stream { connection, opens, id, head } = stream;
         if let Some(client) = opens {
-            // From where it was asked, as datagrams are.
+            // From the address that received the request, as for datagrams.
             let local = ends.local.unwrap_or(self.local.ip());
             let way = (SocketAddr::new(local, self.local.port()), client);
             if self.opened.open(self.epoll, connection, way, self.fast_open).is_err() {
@@ -239,7 +239,7 @@ impl DatagramContext<'_> {
     }
 }
 
-/// Datagrams to one client, among those of others.
+/// Outgoing datagrams to one client, in the outbox of all.
 struct Leaving<'a> {
     outbox: &'a mut Outbox,
     ends: Endpoints,
@@ -255,7 +255,7 @@ impl machine::Outbox for Leaving<'_> {
     }
 }
 
-/// An answer, and the body that is sent of it.
+/// A response, and the body that is sent with it.
 struct Described<'a> {
     response: &'a Response,
     body: Option<&'a Body>,
@@ -295,7 +295,7 @@ fn write_body(slot: &mut Vec<u8>, body: Option<&Body>, range: Range<u64>) {
         Some(Body::File { file, offset, length: _ }) => {
             let (start, length) = (slot.len(), place(range.end - range.start));
             slot.resize(start + length, 0);
-            // A file that has become shorter gives a datagram that is shorter than its head says: it is thrown away.
+            // A file that has been truncated gives a datagram shorter than its `Content-Length`: the client discards it.
             let read =
                 slot.get_mut(start..).map_or(Ok(0), |buffer| file.read_at(buffer, *offset + range.start));
             slot.truncate(start + read.unwrap_or(0));

@@ -1,6 +1,6 @@
 //! The head of an answer as it goes into a datagram or onto a connection that the server opened.
 //!
-//! Written into memory that is used again. Heads of plain HTTP are written by [`http1::server`].
+//! Written into reused buffers. Headers of plain HTTP are written by [`http1::server`].
 
 use dhttp_proto::token::{TOKEN_FIELD, Token};
 use http1::message::head::{write_decimal, write_status_line};
@@ -11,11 +11,11 @@ use crate::clock;
 use crate::fields::copy;
 use crate::handler::Response;
 
-/// Writes a head with this token, its empty line included.
+/// Writes a header section with this token, including the final empty line.
 pub(super) fn write(out: &mut Vec<u8>, response: &Response, today: &DateHeader, token: Option<&Token>) {
     let Response { status, fields, body } = response;
     write_status_line(Version::Http11, *status, out);
-    // A cache knows better when an answer was made.
+    // A cached response has a `Date` of its own.
     if fields.get("Date").is_none() {
         out.extend_from_slice(today.date.lines());
     }
@@ -33,7 +33,7 @@ pub(super) fn write(out: &mut Vec<u8>, response: &Response, today: &DateHeader, 
     out.extend_from_slice(b"\r\n");
 }
 
-/// The fields of an answer, but for its length: what the first of its parts says, if it goes in parts.
+/// Returns the header fields of a response except its length, for the first part of a response sent in parts.
 pub(super) fn fields<'a>(
     response: &'a Response,
     today: &'a DateHeader,
@@ -54,7 +54,7 @@ pub(super) struct DateHeader {
 }
 
 impl DateHeader {
-    /// For a server at this port.
+    /// Creates the fields for a server at this port.
     pub(super) const fn at_port(port: u16) -> Self {
         Self {
             port,
@@ -66,7 +66,7 @@ impl DateHeader {
         }
     }
 
-    /// Looks at the calendar, if that can have changed.
+    /// Updates the date if the second has changed.
     pub(super) fn look(&mut self, now: Time) {
         if now < self.until {
             return;
@@ -74,11 +74,11 @@ impl DateHeader {
         let since = clock::calendar();
         self.second = since.as_nanos() / 1_000_000_000;
         self.until = now + (Duration::from_secs(self.second + 1) - since);
-        // All of them made here: valid fields.
+        // All of them are generated here, and are valid fields.
         self.date = Fields::new();
         let _ = self.date.push("Date", &calendar::http(since));
         self.plain = self.date.clone();
-        // So that the client may ask by UDP next time (RFC 7838).
+        // Advertises DHTTP, so that the client may use UDP next time (RFC 7838).
         self.undated = Fields::new();
         let _ = self.undated.push("Alt-Svc", &format!("dhttp=\":{}\"", self.port));
         for (name, value) in self.undated.iter() {

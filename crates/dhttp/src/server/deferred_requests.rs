@@ -1,6 +1,6 @@
 //! Requests whose answers a handler has promised for later.
 //!
-//! Not the promise: that is [`crate::deferred`].
+//! Not the deferred response itself: that is [`crate::deferred`].
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,12 +16,12 @@ use crate::batch::Endpoints;
 use crate::deferred::{DeferredResponse, Mailbox, ResponseEvent};
 use crate::handler::Response;
 
-/// Those of one thread.
+/// Deferred requests of one thread.
 #[derive(Debug)]
 pub(super) struct DeferredRequests {
     mailbox: Arc<Mailbox>,
     waiting: BTreeMap<u64, DeferredRequest>,
-    /// Number of them per client; unknown clients count as one.
+    /// Number of deferred requests per client; unknown clients count as one.
     clients: BTreeMap<Option<IpAddr>, usize>,
     next: u64,
 }
@@ -36,17 +36,17 @@ struct DeferredRequest {
 /// Channel of a request.
 #[derive(Debug)]
 pub(super) enum RequestChannel {
-    /// In a datagram, by this request.
+    /// In a datagram, with its ticket and header section.
     Datagram(Box<(Endpoints, Ticket, RequestHead)>),
     /// On the connection with this number.
     Connection(u64),
 }
 
-/// No more wait in one thread.
+/// Maximum number of deferred requests in one thread.
 const MAX_DEFERRED: usize = 16_384;
-/// Nor more of one client: an address, or a /64 of IPv6.
+/// Maximum for one client: an address, or a /64 of IPv6.
 const MAX_DEFERRED_PER_CLIENT: usize = 1_024;
-/// Nobody waits longer: whoever asked has given up by then.
+/// Maximum wait: the client has timed out by then.
 const DEFERRED_TIMEOUT: wire::Duration = wire::Duration::from_secs(60);
 
 impl DeferredRequests {
@@ -61,12 +61,12 @@ impl DeferredRequests {
         })
     }
 
-    /// Readable when an answer has come.
+    /// Returns the descriptor, readable when a response has arrived.
     pub(super) fn waker(&self) -> &OwnedFd {
         self.mailbox.waker()
     }
 
-    /// Whether no more can wait, or no more of this client's.
+    /// Whether the thread's or this client's maximum is reached.
     pub(super) fn is_full(&self, client: Option<IpAddr>) -> bool {
         let its = self.clients.get(&client.map(site)).copied().unwrap_or(0);
         self.waiting.len() >= MAX_DEFERRED || its >= MAX_DEFERRED_PER_CLIENT
@@ -90,28 +90,28 @@ impl DeferredRequests {
         later.await_in(&self.mailbox, number);
     }
 
-    /// Takes the messages that have come, with their requests.
+    /// Takes the messages that have arrived, with their requests.
     pub(super) fn take(&mut self) -> Vec<(RequestChannel, ResponseEvent)> {
         let come = self.mailbox.take().into_iter();
         come.filter_map(|(number, word)| Some((self.of(number, &word)?, word))).collect()
     }
 
-    /// Returns the request that this message is for, if it gets it.
+    /// Returns the request that this message is for, if the message can be delivered.
     fn of(&mut self, number: u64, word: &ResponseEvent) -> Option<RequestChannel> {
         match (word, &self.waiting.get(&number)?.requested) {
             (ResponseEvent::Answer(..) | ResponseEvent::PlainHttp, _) => self.leave(number),
             (ResponseEvent::Interim(..), RequestChannel::Connection(id)) => {
                 Some(RequestChannel::Connection(*id))
             }
-            // One datagram is one message, and that is the answer.
+            // One datagram carries one message, which is the response.
             (ResponseEvent::Interim(..), RequestChannel::Datagram(_)) => None,
         }
     }
 
-    /// Those who have waited for too long, and what they are told.
+    /// Removes requests that have timed out, and returns them with their 504 responses.
     pub(super) fn expired(&mut self, now: Time) -> Vec<(RequestChannel, ResponseEvent)> {
         let mut expired = Vec::new();
-        // Numbers are given in the order of time.
+        // Numbers increase with time.
         while let Some((number, first)) = self.waiting.first_key_value()
             && now.since(first.since) > DEFERRED_TIMEOUT
             && let Some(requested) = self.leave(*number)
@@ -122,7 +122,7 @@ impl DeferredRequests {
         expired
     }
 
-    /// One waits no longer.
+    /// Removes a request.
     fn leave(&mut self, number: u64) -> Option<RequestChannel> {
         let DeferredRequest { since: _, client, requested } = self.waiting.remove(&number)?;
         if let Some(its) = self.clients.get_mut(&client) {
@@ -135,7 +135,7 @@ impl DeferredRequests {
     }
 }
 
-/// The addresses that are one client: /32, or /64 of IPv6.
+/// Returns the address that identifies a client: /32, or /64 of IPv6.
 fn site(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),

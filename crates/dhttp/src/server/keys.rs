@@ -1,6 +1,6 @@
 //! Keys of tokens: the same in every thread, another every so often, without a word between the threads.
 //!
-//! Each key is made of the server's one secret and its number. Not the tokens: those are [`dhttp_proto::token`].
+//! Each key is derived from the server's one secret and the key's number. Not the tokens: those are [`dhttp_proto::token`].
 
 use std::io;
 
@@ -23,7 +23,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// A key is used for so long, unless tokens live longer.
+/// Lifetime of a key, unless tokens live longer.
 const USUAL: Duration = Duration::from_secs(3_600);
 
 impl Keys {
@@ -35,7 +35,7 @@ impl Keys {
         Ok(Secrets { token: self.of_epoch(0), tables: random::bytes()? })
     }
 
-    /// Which key is in use.
+    /// Returns the number of the key in use.
     pub(super) fn epoch(config: &ServerConfig, now: Time) -> u64 {
         let each = match config.validation {
             Validation::Trusting => USUAL,
@@ -45,7 +45,7 @@ impl Keys {
     }
 
     pub(super) fn of_epoch(&self, epoch: u64) -> Key {
-        // SipHash keeps its key, so the epoch's halves are as good as drawn anew.
+        // SipHash does not reveal its key, so the two halves are as good as independent random numbers.
         let (left, right) = self.master.split_at(16);
         let half = |key: &[u8]| {
             let key = key.try_into().unwrap_or([0; 16]);

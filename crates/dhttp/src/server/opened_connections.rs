@@ -1,6 +1,6 @@
 //! Connections that the server opens to its clients: answers go out, nothing comes in.
 //!
-//! Not which answer goes where: the machine says that, and is told how each connection fares.
+//! Not the choice of a connection for a response: the state machine makes it, and gets each connection's events.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,7 +21,7 @@ use crate::socket;
 #[derive(Debug, Default)]
 pub(super) struct OpenedConnections {
     all: BTreeMap<ConnectionId, OpenedConnection>,
-    /// Those whose connection could not be had, and what they asked.
+    /// Clients that could not be connected, and their request ids.
     unreached: Vec<(Endpoints, Id)>,
 }
 
@@ -30,22 +30,23 @@ struct OpenedConnection {
     stream: TcpStream,
     queue: Queue,
     is_there: bool,
-    /// Requests that wait for it to open.
+    /// Pending requests until it is open.
     requested: Vec<(Endpoints, Id)>,
 }
 
-/// Events watched on all of them, from first to last: one event each time that there is space again.
+/// Events watched during the whole lifetime of a connection: edge-triggered, one event each time that buffer is available
+/// again.
 const WATCHED: EventFlags =
     EventFlags::OUT.union(EventFlags::IN).union(EventFlags::RDHUP).union(EventFlags::ET);
 
-/// A client that lets so much wait has had its connection: pieces, three for an answer.
+/// Maximum number of queued pieces (three for a response); beyond it the connection is broken.
 const MAX_WAITING: usize = 3 * 1_024;
 
 impl OpenedConnections {
     /// Begins to connect.
     ///
     /// # Errors
-    /// If the system refuses at once, for want of descriptors or of a way; tell the machine.
+    /// If the system refuses immediately, for lack of descriptors or of a route; report it to the state machine.
     pub(super) fn open(
         &mut self,
         epoll: &OwnedFd,
@@ -62,7 +63,7 @@ impl OpenedConnections {
         Ok(())
     }
 
-    /// An answer goes this way: id and head, and a body. It is written at once where that is possible.
+    /// Queues a response: id and header section, and a body. It is written immediately where possible.
     pub(super) fn send(
         &mut self,
         epoll: &OwnedFd,
@@ -77,7 +78,8 @@ impl OpenedConnections {
             opened.requested.push(requested);
         }
         match body {
-            // A SYN may carry it, and takes what is written first: of a file the head alone, unless some is read.
+            // A SYN may carry data, but only what is written first: of a file only the header section, unless part of it is
+            // read now.
             Some(body) if !opened.is_there => opened.queue.push_begun(head, body),
             Some(body) => {
                 opened.queue.push_bytes(head);
@@ -95,7 +97,7 @@ impl OpenedConnections {
         }
     }
 
-    /// A connection is ready for something.
+    /// Handles the events of a connection.
     pub(super) fn ready(
         &mut self,
         epoll: &OwnedFd,
@@ -123,7 +125,7 @@ impl OpenedConnections {
             return machine.handle(now, Input::Broken(id));
         }
         if events.intersects(EventFlags::IN | EventFlags::RDHUP) {
-            // A client says nothing here: it has closed, or breaks the protocol.
+            // A client sends nothing here: it has closed, or violates the protocol.
             let is_closed = events.intersects(EventFlags::RDHUP);
             let is_done = opened.queue.is_empty();
             self.end(id, !is_closed);
@@ -133,9 +135,9 @@ impl OpenedConnections {
         self.write(epoll, now, machine, id);
     }
 
-    /// Closes a connection that the machine has done with, with a reset if something is missing.
+    /// Closes a connection that the state machine no longer needs, with a reset if data is missing.
     pub(super) fn end(&mut self, id: ConnectionId, with_reset: bool) {
-        // Closing takes it off the list of those that are watched.
+        // Closing a descriptor removes it from epoll.
         let Some(opened) = self.all.remove(&id) else { return };
         if with_reset {
             socket::reset_on_close(&opened.stream);
@@ -143,8 +145,8 @@ impl OpenedConnections {
         self.unreached.extend(opened.requested);
     }
 
-    /// Those whose connection could not be had since this was asked last. A router that knows nothing of DHTTP stands
-    /// before them, most likely: they should ask over plain HTTP, and not wait until they do so by themselves.
+    /// Takes the clients that could not be connected since the last call. Most likely a NAT or firewall without DHTTP is in
+    /// front of them. They should use plain HTTP now, without waiting for their own timeout.
     pub(super) fn take_unreached(&mut self) -> Vec<(Endpoints, Id)> {
         std::mem::take(&mut self.unreached)
     }
@@ -153,7 +155,7 @@ impl OpenedConnections {
         self.all.len()
     }
 
-    /// Whether nothing waits anywhere.
+    /// Whether all queues are empty.
     pub(super) fn are_done(&self) -> bool {
         self.all.values().all(|opened| opened.queue.is_empty())
     }
@@ -171,8 +173,8 @@ impl OpenedConnections {
             machine.handle(now, Input::Written(id));
         }
         if !opened.queue.is_empty() && !written.is_full {
-            // Others have their turn now; it is told again that there is room. It is watched already, so that this
-            // cannot fail for want of anything.
+            // Re-arms the event, so that other connections have their turn first. It is watched already, so this cannot fail
+            // for lack of memory.
             let _ = epoll::modify(epoll, &opened.stream, data(id), WATCHED);
         }
     }

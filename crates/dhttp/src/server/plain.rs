@@ -1,7 +1,7 @@
 //! Connections that clients open: plain HTTP/1.1, by [`http1::server`]'s machine.
 //!
-//! A client that reads slowly is not read from, and one that reads nothing is reset. Not DHTTP: whoever connects is
-//! served as by any other server.
+//! The server stops reading from a client that reads slowly, and resets one that reads nothing. Not DHTTP: any HTTP client is
+//! served.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -34,15 +34,15 @@ pub(super) struct PlainConnection {
     pub(super) is_watched_for: (bool, bool),
     machine: ServerConnection,
     queue: Queue,
-    /// Its place in its client's account.
+    /// Slot in its client's account.
     pub(super) seat: ConnectionSlot,
     request: Option<(RequestId, RequestHead, Vec<u8>)>,
-    /// One whose answer comes later.
+    /// A request whose response is deferred.
     promised: Option<(RequestId, RequestHead)>,
     file: Option<FileRest>,
-    /// When it last took bytes, or had none to take.
+    /// When it last accepted bytes, or had none pending.
     progress: Time,
-    /// Since when it has had something to take, or was judged last, and how many bytes it has taken since.
+    /// Start of the current measurement of its reading rate, and the bytes that it has accepted since.
     taken: (Time, u64),
     end: End,
 }
@@ -54,11 +54,11 @@ struct FileRest {
     file: Arc<File>,
     at: u64,
     end: u64,
-    /// Trailers after it.
+    /// Trailers after the body.
     trailers: Fields,
 }
 
-/// Way of closing, once nothing waits.
+/// How the connection is closed, once nothing is pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
@@ -73,22 +73,22 @@ pub(super) type ResponseCallback<'a> = &'a mut dyn FnMut(&Request<'_>, u16, u64)
 pub(super) struct ConnectionContext<'a, H> {
     pub(super) now: Time,
     pub(super) handler: &'a mut H,
-    /// Fields of every answer.
+    /// Fields of every response.
     pub(super) today: &'a DateHeader,
-    /// Maker of tokens for clients that name the port on which they accept connections.
+    /// Issues tokens for clients that name the port on which they accept connections.
     pub(super) tokens: &'a Machine,
-    /// For what comes in.
+    /// Buffer for received data.
     pub(super) buffer: &'a mut [u8],
     pub(super) body_bytes: usize,
-    /// Counters of clients.
+    /// Counters of the thread.
     pub(super) counters: &'a Counters,
-    /// For answers that come later, and the number of this connection there.
+    /// Deferred requests, and the number of this connection there.
     pub(super) desk: &'a mut DeferredRequests,
     pub(super) number: u64,
     pub(super) answered: ResponseCallback<'a>,
 }
 
-/// Parts of a file that are read at once.
+/// Bytes of a file that are read in one call.
 const PART_BYTES: usize = 64 << 10;
 
 impl PlainConnection {
@@ -115,7 +115,7 @@ impl PlainConnection {
         }
     }
 
-    /// Reads what came in, answers and writes. `false`: it is over, and to be dropped.
+    /// Reads received data, responds and writes. Returns `false` if the connection is finished and must be dropped.
     pub(super) fn ready<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) -> bool {
         if self.is_reading() {
             match self.stream.read(around.buffer) {
@@ -131,7 +131,7 @@ impl PlainConnection {
         self.go_on(around)
     }
 
-    /// The same without reading: a moment has come, or there is room to write.
+    /// Does the same without reading: a timer has expired, or the socket is writable.
     pub(super) fn go_on<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) -> bool {
         loop {
             if !self.poll(around) {
@@ -158,7 +158,7 @@ impl PlainConnection {
         match self.end {
             End::Open => true,
             End::HalfClose => {
-                // If it is gone already, reading will say so.
+                // If the connection is closed already, the next read reports it.
                 let _ = self.stream.shutdown(Shutdown::Write);
                 self.end = End::Open;
                 true
@@ -167,12 +167,12 @@ impl PlainConnection {
         }
     }
 
-    /// Whether the client has taken nothing for longer than this, though something waits.
+    /// Whether the client has accepted nothing for longer than `timeout`, with data pending.
     pub(super) fn is_stalled(&self, now: Time, timeout: wire::Duration) -> bool {
         !self.queue.is_empty() && now.since(self.progress) > timeout
     }
 
-    /// Whether the client has taken fewer bytes per second than this for so long, though something waits.
+    /// Whether the client has accepted fewer than `min_rate` bytes per second over `window`, with data pending.
     pub(super) fn is_too_slow(&mut self, now: Time, window: wire::Duration, min_rate: u64) -> bool {
         let (since, bytes) = self.taken;
         if self.queue.is_empty() || now.since(since) < window {
@@ -183,7 +183,7 @@ impl PlainConnection {
         bytes < min_rate.saturating_mul(seconds)
     }
 
-    /// When it last took bytes, or was used.
+    /// Returns when it last accepted bytes, or was used.
     pub(super) const fn last_used(&self) -> Time {
         self.progress
     }
@@ -192,7 +192,7 @@ impl PlainConnection {
         socket::reset_on_close(&self.stream);
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is in progress.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.request.is_none() && self.promised.is_none() && self.file.is_none()
     }
@@ -231,7 +231,7 @@ impl PlainConnection {
         }
     }
 
-    /// Buffers a part of a body for a handler that looks at it. What is too much is refused before its end.
+    /// Buffers part of a body for a handler that takes bodies. A body that is too large is refused before its end.
     fn body<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>, part: &[u8]) {
         let Some((_, _, body)) = self.request.as_mut().filter(|_| around.handler.takes_bodies()) else {
             return;
@@ -256,7 +256,7 @@ impl PlainConnection {
         match around.handler.respond(around.now, &request) {
             Reply::Now(response) => self.respond(around, id, &head, response, Fields::new()),
             Reply::PlainHttp => {
-                // This is plain HTTP, and the client is known.
+                // This is plain HTTP already, and the client's address is known.
                 let response = Response::text(500, NO_RESPONSE);
                 self.respond(around, id, &head, response, Fields::new());
             }
@@ -276,7 +276,7 @@ impl PlainConnection {
         }
     }
 
-    /// The answer that was promised has come, with trailers perhaps. `false`: the connection is over, and to be dropped.
+    /// Sends the deferred response, with optional trailers. Returns `false` if the connection is finished and must be dropped.
     pub(super) fn respond_now<H: Handler>(
         &mut self,
         around: &mut ConnectionContext<'_, H>,
@@ -289,7 +289,7 @@ impl PlainConnection {
         self.go_on(around)
     }
 
-    /// Something is to be said before that answer comes. `false`: as above.
+    /// Sends an interim response before the deferred one. Returns `false` as above.
     pub(super) fn say<H: Handler>(
         &mut self,
         around: &mut ConnectionContext<'_, H>,
@@ -297,7 +297,7 @@ impl PlainConnection {
         fields: &Fields,
     ) -> bool {
         if let Some((id, _)) = &self.promised {
-            // What cannot be said is no loss: the answer says everything.
+            // An interim response that cannot be sent is no loss: the final one has everything.
             let _ = self.machine.interim(*id, status, fields);
         }
         self.go_on(around)
@@ -331,15 +331,15 @@ impl PlainConnection {
         let fields = [&*response.fields, &*beside];
         match self.machine.respond_sharing(around.now, id, response.status, fields, body) {
             Ok(()) => self.file = rest,
-            // A handler that answers with what cannot be sent, or a client that has gone meanwhile.
+            // The handler's response cannot be sent, or the client has disconnected meanwhile.
             Err(_) => {
                 let _ = self.machine.respond(around.now, id, Http1Response::empty(500));
             }
         }
     }
 
-    /// The fields of this second that a response with these fields has beside them, and a token if its request names the port
-    /// on which the client accepts connections: the handshake of this connection has proved the client's address.
+    /// Returns this second's fields for a response that has these fields. A token is added if the request names the port on
+    /// which the client accepts connections: this connection's handshake has proved the client's address.
     fn beside<'a, H>(
         &self,
         around: &ConnectionContext<'a, H>,
@@ -359,7 +359,7 @@ impl PlainConnection {
         }
     }
 
-    /// Gives an answer in chunks, with trailers behind them.
+    /// Sends a response in chunks, followed by trailers.
     fn respond_with<H>(
         &mut self,
         around: &mut ConnectionContext<'_, H>,
@@ -377,7 +377,7 @@ impl PlainConnection {
             let _ = self.machine.respond(around.now, id, Http1Response::empty(500));
             return;
         }
-        // As for a file below: misuse means that the client has gone.
+        // As for a file below: a misuse error means that the client has disconnected.
         match response.body {
             Body::Whole(bytes) => {
                 let _ = self.machine.send_part(id, &bytes);
@@ -386,14 +386,14 @@ impl PlainConnection {
             Body::File { file, offset, length } => {
                 self.file = Some(FileRest { id, file, at: offset, end: offset + length, trailers });
             }
-            // It describes a body that is elsewhere: nothing that a GET is answered with.
+            // It describes a body that is elsewhere: never the response to a GET.
             Body::Described(_) => {
                 let _ = self.machine.finish(around.now, id);
             }
         }
     }
 
-    /// Gives the machine another part of the file; `false` if there is nothing to give.
+    /// Gives the state machine another part of the file; `false` if there is no more.
     fn give_file(&mut self, now: Time) -> bool {
         let Some(rest) = &mut self.file else { return false };
         let mut part = [0; PART_BYTES];
@@ -402,11 +402,11 @@ impl PlainConnection {
             part.get_mut(..wanted).map_or(Ok(0), |buffer| rest.file.read_at(buffer, rest.at)).unwrap_or(0);
         rest.at += read as u64;
         let id = rest.id;
-        // Misuse means that the client has gone, which the machine tells by itself; a file that has become shorter
+        // A misuse error means that the client has disconnected, which the state machine reports by itself. A truncated file
         // ends in a reset.
         let _ = self.machine.send_part(id, part.get(..read).unwrap_or_default());
         if read == 0 && rest.at < rest.end {
-            // In chunks nothing else would say that it is not whole.
+            // In chunked encoding nothing else would show that it is incomplete.
             self.file = None;
             self.reset();
             self.machine.handle(now, Input::Reset);
@@ -419,7 +419,7 @@ impl PlainConnection {
     }
 }
 
-/// Whether a client wants what comes behind a body (RFC 9110, section 10.1.4), and can have it.
+/// Whether a client accepts trailers after a body (RFC 9110, section 10.1.4), and its version allows them.
 fn takes_trailers(head: &RequestHead) -> bool {
     head.version == Version::Http11 && head.fields.has_token("TE", "trailers")
 }

@@ -1,6 +1,6 @@
 //! Send queue of a connection: bytes, and parts of files that the kernel sends by itself.
 //!
-//! Not a connection: whoever has one writes from here when it takes something.
+//! Not a connection: its owner calls [`Queue::write`] when the socket is writable.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -25,26 +25,26 @@ enum Piece {
     Bytes(Vec<u8>, usize),
     Shared(Arc<[u8]>, usize),
     File(Arc<File>, u64, u64),
-    /// An answer ends here.
+    /// End of a response.
     End,
 }
 
 /// Result of a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes that were taken.
+    /// Bytes that were accepted.
     pub bytes: u64,
-    /// Answers that were taken to their last byte.
+    /// Responses that were accepted to their last byte.
     pub responses: usize,
-    /// The connection takes no more for now.
+    /// The connection accepts no more for now.
     pub is_full: bool,
 }
 
 /// Payload of a SYN over Ethernet: 1,500 bytes without two headers and the maximum of options.
 const SYN_BYTES: usize = 1_420;
-/// Pieces that are written at once.
+/// Pieces that are written in one call.
 const MAX_PARTS: usize = 32;
-/// A connection writes so much before it is the next one's turn.
+/// Maximum bytes that a connection writes before it is the next one's turn.
 const TURN_BYTES: u64 = 512 << 10;
 
 impl Queue {
@@ -60,12 +60,12 @@ impl Queue {
             Body::File { file, offset, length } => {
                 self.pieces.push_back(Piece::File(Arc::clone(file), *offset, offset + length));
             }
-            // There is nothing to send.
+            // No bytes to send.
             Body::Described(_) => {}
         }
     }
 
-    /// A head, and with it in one piece as much of a file as a SYN can carry.
+    /// Adds a header section, and in the same piece as much of a file as a SYN can carry.
     pub fn push_begun(&mut self, mut head: Vec<u8>, body: &Body) {
         let Body::File { file, offset, length } = body else {
             self.push_bytes(head);
@@ -74,7 +74,7 @@ impl Queue {
         let start = head.len();
         let wanted = SYN_BYTES.saturating_sub(start).min(usize::try_from(*length).unwrap_or(SYN_BYTES));
         head.resize(start + wanted, 0);
-        // What cannot be read now is an error when the file's turn comes.
+        // A read error now is reported when the file's turn comes.
         let read = head.get_mut(start..).map_or(Ok(0), |buffer| file.read_at(buffer, *offset)).unwrap_or(0);
         head.truncate(start + read);
         self.push_bytes(head);
@@ -86,21 +86,21 @@ impl Queue {
         self.pieces.push_back(Piece::End);
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Pieces that wait, whatever their size.
+    /// Returns the number of pending pieces, whatever their size.
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Writes what the connection takes, or as much as is one's turn.
+    /// Writes what the connection accepts, up to the maximum for one turn.
     ///
     /// # Errors
-    /// The system's error; the connection is of no use any more. A file that has become shorter is an error, too:
-    /// nothing can be sent in place of what is missing.
+    /// The system's error; the connection is then unusable. A truncated file is an error, too: nothing can be sent in place of
+    /// the missing bytes.
     pub fn write(&mut self, stream: &TcpStream) -> io::Result<Written> {
         let mut written = Written::default();
         loop {
@@ -143,7 +143,7 @@ impl Queue {
                 Piece::Shared(bytes, at) => (&bytes[..], at),
                 Piece::End => continue,
                 Piece::File(..) => {
-                    // So that a head does not go in a segment of its own.
+                    // Avoids a segment with the header section alone.
                     flags |= libc::MSG_MORE;
                     break;
                 }

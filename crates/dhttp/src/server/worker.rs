@@ -77,12 +77,12 @@ pub(super) struct Worker<H> {
     /// The numbers of each client's connections.
     of_client: BTreeMap<IpAddr, BTreeSet<u64>>,
     clients: Arc<Clients>,
-    /// Where the search for a connection that makes way goes on.
+    /// Position from which the search for a connection to evict continues.
     hand: u64,
     next_plain: u64,
     shared: Arc<Shared<H>>,
     version: u64,
-    /// Given up to take a connection that there is no descriptor for, and close it.
+    /// Descriptor in reserve: closed to accept and close a connection when there is no other descriptor.
     spare: Option<File>,
     swept: Time,
 }
@@ -95,10 +95,10 @@ const ALARM: u64 = 8;
 /// Even numbers from here on are connections of clients; odd ones are connections to clients.
 const PLAIN: u64 = 10;
 
-/// So much of a connection of a client is read at once.
+/// Maximum bytes of one read from a client's connection.
 const READ_BUFFER_BYTES: usize = 16_384;
 
-/// Connections that are looked at for one that makes way.
+/// Connections that are examined for one to evict.
 const LOOKED_AT: usize = 64;
 
 /// Interval of the checks of client connections, whose timers are all in seconds.
@@ -129,7 +129,7 @@ impl<H: Handler> Worker<H> {
         let mut dhttp = config.dhttp;
         dhttp.connections = (dhttp.connections / config.threads.max(1)).max(1);
         dhttp.per_client.few /= config.threads.max(1);
-        // A quarter of the descriptors is for everything else: datagrams, files, origins, connections to clients.
+        // A quarter of the descriptors is reserved for everything else: datagrams, files, origins, connections to clients.
         let descriptors = usize::try_from(limit_now() / 4 * 3).unwrap_or(usize::MAX);
         let config = ServerConfig { accepted: config.accepted.min(descriptors).max(1), ..config };
         Ok(Self {
@@ -164,13 +164,13 @@ impl<H: Handler> Worker<H> {
         })
     }
 
-    /// Serves until it is told to stop, and finishes what was begun.
+    /// Serves until it is stopped, and finishes pending work.
     pub(super) fn run(&mut self) {
         let mut events = Vec::with_capacity(256);
         while !self.shared.stop.load(Ordering::Acquire) {
             self.turn(&mut events);
         }
-        // Closing them takes them off the list of those that are watched.
+        // No new datagrams or connections are accepted from here on.
         let _ = epoll::delete(&self.epoll, &self.sockets.udp);
         let _ = epoll::delete(&self.epoll, &self.sockets.listener);
         let end = self.clock.now() + self.config.grace;
@@ -182,12 +182,12 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// Whether nothing that was begun is unfinished.
+    /// Whether no work is pending.
     fn is_done(&self) -> bool {
         self.opened.are_done() && self.desk.is_empty() && self.plain.values().all(PlainConnection::is_idle)
     }
 
-    /// Borrows the parts that handle datagrams, each on its own.
+    /// Borrows the parts that handle datagrams, disjointly.
     pub(super) fn parts(&mut self) -> WorkerParts<'_, H> {
         let way = DatagramContext {
             machine: &mut self.machine,
@@ -208,7 +208,7 @@ impl<H: Handler> Worker<H> {
         let next = self.timers(now);
         events.clear();
         self.alarm.ring_by(now, next);
-        // An interrupted wait has no events; any other failure would be a mistake in this file.
+        // An interrupted wait has no events; any other failure would be a bug in this file.
         let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), None);
         for event in events.drain(..) {
             match event.data.u64() {
@@ -232,7 +232,7 @@ impl<H: Handler> Worker<H> {
         set(&self.counters.accepted_now, self.plain.len());
     }
 
-    /// Does what is due, and says when something is due next.
+    /// Runs what is due, and returns the next deadline.
     fn timers(&mut self, now: Time) -> Time {
         let epoch = Keys::epoch(&self.config.dhttp, now);
         if epoch != self.epoch {
@@ -253,7 +253,7 @@ impl<H: Handler> Worker<H> {
         next.min(self.swept + SWEEP)
     }
 
-    /// Gives what had to be waited for.
+    /// Delivers the events of deferred responses.
     fn responses(&mut self, come: Vec<(RequestChannel, ResponseEvent)>) {
         for (requested, word) in come {
             match (requested, word) {
@@ -309,7 +309,7 @@ impl<H: Handler> Worker<H> {
 
     fn woken(&mut self) {
         if let Some(waker) = self.shared.wakers.get(self.index) {
-            // It only says that something has changed.
+            // The value read only signals that something has changed.
             let _ = rustix::io::read(waker, &mut [0_u8; 8]);
         }
         let version = self.shared.version.load(Ordering::Acquire);
@@ -339,7 +339,7 @@ impl<H: Handler> Worker<H> {
                 }
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
                     count(&self.counters.refused_descriptors);
-                    // Whoever waits is told so by the end of the connection, and does not wait for ever.
+                    // The waiting client sees its connection closed, instead of waiting for ever.
                     self.spare = None;
                     drop(self.sockets.listener.accept());
                     self.spare = File::open("/dev/null").ok();
@@ -349,8 +349,8 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// A place for a connection from that address; if there is none, an idle one makes way: of the same client if that has
-    /// too many, of any if there are too many in all.
+    /// Returns a slot for a connection from that address. If there is none, an idle connection is evicted: one of the same
+    /// client if that has too many, any other if there are too many in total.
     fn seat(&mut self, address: IpAddr) -> Option<ConnectionSlot> {
         let most = (self.config.accepted / self.config.threads.max(1)).max(1);
         if self.plain.len() >= most && !self.make_way() {
@@ -373,7 +373,7 @@ impl<H: Handler> Worker<H> {
         seat
     }
 
-    /// Closes the connection that has been idle longest of the next few, which are others each time.
+    /// Closes the connection that has been idle longest among the next [`LOOKED_AT`], which differ on each call.
     fn make_way(&mut self) -> bool {
         let next = self.plain.range(self.hand..).chain(self.plain.range(..self.hand)).map(|(id, _)| *id);
         let few: Vec<u64> = next.take(LOOKED_AT).collect();
@@ -401,7 +401,7 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// Lets a connection of a client do something, and watches it for what it wants then.
+    /// Runs one step of a client's connection, and updates the events that it is watched for.
     fn plain(
         &mut self,
         id: u64,
@@ -436,7 +436,7 @@ impl<H: Handler> Worker<H> {
         if wanted != plain.is_watched_for {
             let flag = |wanted, flag| if wanted { flag } else { EventFlags::empty() };
             let flags = flag(wanted.0, EventFlags::IN) | flag(wanted.1, EventFlags::OUT);
-            // It is watched already, so that this cannot fail for want of anything.
+            // It is watched already, so this cannot fail for lack of memory.
             let _ = epoll::modify(&self.epoll, &plain.stream, EventData::new_u64(id), flags);
             plain.is_watched_for = wanted;
         }
