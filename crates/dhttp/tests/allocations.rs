@@ -1,6 +1,6 @@
 //! Allocations per response in a datagram: none (`docs/dhttp-server.md`).
 //!
-//! The whole program counts, so that this binary has one test and no other. Not a timing.
+//! Allocations of the whole process are counted, so this binary has only one test. Not a timing.
 
 extern crate roundtrip_dhttp as dhttp;
 
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use dhttp::{Files, Server, ServerConfig};
 
-/// The system's allocator, and how often it was asked for memory.
+/// The system's allocator, with a count of its allocations.
 struct CountingAllocator;
 
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: everything is the system allocator's, which keeps the contract; counting beside it allocates nothing.
+// SAFETY: everything is the system allocator's, which upholds the contract; the counting allocates nothing.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ASKED.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ fn a_datagram_is_answered_without_asking_for_memory() {
     let client = Client::of(&server);
     let token = client.ask(&request(0, &format!("DHTTP-Fill: {}", "0".repeat(340))));
     let token = token.lines().find(|line| line.starts_with("DHTTP-Token: ")).expect("who is new gets one");
-    // The file is read, and memory that is used again has grown to what it needs.
+    // After these the file has been read, and reused buffers have their final size.
     let known: Vec<_> = (1..=600).map(|id| request(id, token)).collect();
     let mut buffer = [0; 2_048];
     let mut asked_in = |requests: &[Vec<u8>]| {
@@ -61,7 +61,7 @@ fn a_datagram_is_answered_without_asking_for_memory() {
         ASKED.load(Ordering::Relaxed) - before
     };
     let requested: Vec<u64> = known.chunks(50).map(&mut asked_in).collect();
-    // Once in a second it looks at the date and at the file again, and some of these fifties may see that.
+    // Once a second the server checks the date and the file, which some of these groups of 50 may include.
     let quiet = requested.iter().filter(|requested| **requested == 0).count();
     assert!(quiet >= requested.len() / 2, "fifties of datagrams asked for memory so often: {requested:?}");
 }
@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-/// A request with its number, and 50,000 for the client's port.
+/// Creates a request with this id, and 50,000 as the client's port.
 fn request(id: u64, field: &str) -> Vec<u8> {
     let mut request = id.to_be_bytes().to_vec();
     request.extend_from_slice(b"\xc3\x50\0");

@@ -1,7 +1,6 @@
 //! Attacks on a server and on a client, over the loopback interface.
 //!
-//! Attacks from other addresses than one's own (spoofing) are tested on the state machines, in `dhttp-proto`; here are
-//! the sockets.
+//! Attacks from spoofed addresses are tested on the state machines, in `dhttp-proto`; these tests use real sockets.
 
 extern crate roundtrip_dhttp as dhttp;
 
@@ -14,7 +13,7 @@ use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig};
 
 type Handler = fn(&Request<'_>) -> Response;
 
-/// Answers of as many bytes as the path says.
+/// Starts a server whose responses have the number of bytes in the path.
 fn server() -> Server<Handler> {
     let handler: Handler = |request| {
         let length = request.target.trim_start_matches('/').parse().unwrap_or(10);
@@ -39,7 +38,7 @@ fn request(id: u64, port: u16, http: &str) -> Vec<u8> {
     bytes
 }
 
-/// The token for a client that has named its port over plain HTTP.
+/// Returns the token for a client that names its port over plain HTTP.
 fn token(server: SocketAddr, port: u16) -> String {
     let mut stream = TcpStream::connect(server).unwrap();
     write!(stream, "GET / HTTP/1.1\r\nHost: h\r\nDHTTP-Port: {port}\r\nConnection: close\r\n\r\n").unwrap();
@@ -163,7 +162,7 @@ fn responses_to_mutated_datagrams_stay_within_the_budget_and_the_server_lives() 
         request(0x0102_0304_0506_0708, 40_000, "GET /100 HTTP/1.1\r\nHost: h\r\nDHTTP-Token: 00\r\n\r\n");
     let (mut sent, mut got, mut state) = (0, 0, 0x9e37_79b9_7f4a_7c15_u64);
     let mut draw = move || {
-        // xorshift64: any sequence will do, as long as it is the same each time.
+        // xorshift64: any reproducible sequence will do.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -201,7 +200,7 @@ fn two_servers_aimed_at_each_other_do_not_loop() {
     let requested = format!("GET /10 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: {fill}\r\n\r\n");
     socket.send(&request(1, 0, &requested)).unwrap();
     let response = received(&socket).unwrap();
-    // The answer of one server, sent on to the other as if it had been aimed there.
+    // The response of one server, sent to the other as if it were a request.
     let other = self::socket(right.address());
     other.send(&response).unwrap();
     other.send(&response[..8]).unwrap();
@@ -231,9 +230,9 @@ fn smuggled_requests_end_the_connection() {
     assert!(metrics.contains("\ndhttp_faults_total 6\n"), "{metrics}");
 }
 
-/// A server that does to its client whatever it likes: gets the request's id and where the client listens.
+/// Starts a hostile server that runs `act` with the request's id and the address on which the client listens.
 fn hostile(act: impl FnOnce(&UdpSocket, SocketAddr, u64, SocketAddr) + Send + 'static) -> SocketAddr {
-    // Nothing listens by TCP, so that whoever falls back finds nobody.
+    // Nothing listens on TCP, so a fallback to plain HTTP fails.
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -292,7 +291,7 @@ fn endless_header_section_is_cut_off_and_reported() {
         bytes.extend(b"A: b\r\n".repeat(100_000));
         let _ = stream.write_all(&bytes);
     });
-    // The client asks again, and hears nothing: then plain HTTP, where nobody listens.
+    // The client resends its request without a response, and then fails over plain HTTP: nothing listens there.
     let started = std::thread::spawn(move || requested(address));
     assert!(started.join().unwrap().is_err());
 }

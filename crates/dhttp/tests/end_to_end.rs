@@ -15,7 +15,7 @@ use dhttp::{Client, ClientConfig, Files, Request, Response, Server, ServerConfig
 use dhttp_proto::Extension;
 use http1::message::{Fields, Method};
 
-/// A folder that is gone when the test is over.
+/// A directory that is removed when the test is over.
 struct TestDirectory(PathBuf);
 
 impl TestDirectory {
@@ -61,7 +61,7 @@ fn fetch(client: &Client, url: &Url) -> (Via, u16, Vec<u8>) {
     (via, head.status, body)
 }
 
-/// The token that a response over plain HTTP brings for a client that accepts connections on this port.
+/// Returns the token in a response over plain HTTP to a client that accepts connections on this port.
 fn token(server: SocketAddr, port: &str) -> Option<String> {
     let mut stream = TcpStream::connect(server).unwrap();
     write!(stream, "HEAD / HTTP/1.1\r\nHost: a\r\nDHTTP-Port: {port}\r\nConnection: close\r\n\r\n").unwrap();
@@ -71,7 +71,7 @@ fn token(server: SocketAddr, port: &str) -> Option<String> {
     line.map(str::to_owned)
 }
 
-/// A request for something large, from a client that accepts connections on this port.
+/// Creates a request for a large response, from a client that accepts connections on this port.
 fn request(port: u16, token: &str) -> Vec<u8> {
     let head = [&[0, 0, 0, 0, 0, 0, 0, 7][..], &port.to_be_bytes(), &[0]].concat();
     let text = format!("GET /middle.txt HTTP/1.1\r\nHost: a\r\nDHTTP-Token: {token}\r\n\r\n");
@@ -149,7 +149,7 @@ fn clients_with_parts_get_medium_responses_in_datagrams() {
     let config = ClientConfig { dhttp: config.dhttp.with(Extension::Parts, true), ..config };
     let takes_parts = Client::start(config, KnownServers::default(), None).unwrap();
     for client in [&takes_parts, &client()] {
-        // Who has no token gets three bytes for one.
+        // A client without a token gets at most three times the bytes that it sent.
         assert_eq!(fetch(client, &url("dhttp", server.address(), "/small.txt")).0, Via::Udp);
     }
     for _ in 0..3 {
@@ -187,7 +187,7 @@ fn many_responses_of_one_client_come_concurrently() {
     let directory = TestDirectory::new("many");
     let server = serve(&directory, 2);
     let client = client();
-    // Who is known may ask for much at once.
+    // A client with a token may have many requests in flight.
     fetch(&client, &url("dhttp", server.address(), "/small.txt"));
     let paths = ["/small.txt", "/middle.txt", "/large.bin"];
     let requested: Vec<_> = (0..60)

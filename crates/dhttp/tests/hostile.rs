@@ -1,8 +1,8 @@
 //! A client at the mercy of its server, over loopback: whatever the server does, the caller is told how it ended, in a
 //! sentence, and before long.
 //!
-//! Not a server that is somebody else: forgers are in `attacks` and, with spoofed addresses, in the tests of
-//! `roundtrip`. The client's times are shortened to be waited for.
+//! Not attacks by third parties: those are in `attacks` and, with spoofed addresses, in the tests of `roundtrip`. The client's
+//! timeouts are shortened for the tests.
 
 extern crate roundtrip_dhttp as dhttp;
 
@@ -27,14 +27,14 @@ fn client() -> Client {
 /// Outcome of a request.
 type Outcome = Result<(Via, u16, usize), String>;
 
-/// Outcome of one request to such a server, where nothing listens by TCP. The server hears the request and acts: its
-/// socket, where the client waits, where it listens, the id.
+/// Returns the outcome of one request to such a server, where nothing listens on TCP. On receiving the request the server runs
+/// `act` with its socket, the client's UDP address, the address on which the client listens, and the id.
 fn requested(act: impl FnOnce(&UdpSocket, SocketAddr, SocketAddr, &[u8]) + Send + 'static) -> Outcome {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     outcome(socket, act)
 }
 
-/// The same where the server wants plain HTTP, and does this on the connection that it gets.
+/// Does the same where the server refers the client to plain HTTP, and runs `act` on the connection that it accepts.
 fn asked_plainly(act: impl FnOnce(&mut TcpStream) + Send + 'static) -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = UdpSocket::bind(listener.local_addr().unwrap()).unwrap();
@@ -57,7 +57,7 @@ fn outcome(
         let (_, client) = socket.recv_from(&mut buffer).unwrap();
         let port = u16::from_be_bytes([buffer[8], buffer[9]]);
         act(&socket, client, SocketAddr::new(client.ip(), port), &buffer[..8]);
-        // Its port is taken until the client has ended: nobody else says that nothing is there.
+        // Its port stays bound until the client has finished, so ICMP reports nothing.
         let _ = over.recv();
     });
     let client = client();
@@ -67,17 +67,17 @@ fn outcome(
     outcome
 }
 
-/// The server connects, says the id and this, and then nothing; it closes if it is to.
+/// Connects to the client and sends the id and the text; then closes, or sends nothing more.
 fn says(listens: SocketAddr, id: &[u8], text: &[u8], closes: bool) {
     let mut stream = TcpStream::connect(listens).unwrap();
     let _ = stream.write_all(&[id, text].concat());
     if !closes {
-        // Until the client has had enough.
+        // Until the client closes.
         let _ = stream.read(&mut [0]);
     }
 }
 
-/// On a connection that it opened, a server that answers nonsense is asked no more by DHTTP; then nobody is there.
+/// Checks that the client, after an invalid response on a server's connection, fell back to plain HTTP and was refused.
 fn nobody_there(outcome: Outcome) {
     let why = outcome.unwrap_err();
     assert!(why.starts_with("cannot connect to 127.0.0.1:"), "{why}");
@@ -100,7 +100,7 @@ fn a_head_that_trickles_has_its_time_and_no_more() {
     }));
 }
 
-/// Fields, one after the other, until the client has had enough.
+/// Sends header fields one by one until the client closes.
 fn trickle(stream: &mut TcpStream) {
     stream.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
     for _ in 0..1_000 {
@@ -142,7 +142,7 @@ fn lengths_that_cannot_be_true_are_not_believed() {
         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
         "Content-Length: 99999999999999999999\r\n",
         "Content-Length: -1\r\n",
-        // Neither a length nor chunks: the end of a connection that carries others, too, would be that of the body.
+        // Neither a length nor chunked: the body would end with a connection that carries other responses, too.
         "",
     ] {
         let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\nhello");
@@ -166,7 +166,7 @@ fn forged_datagrams_and_ids_do_not_block_the_true_response() {
             let text = format!("HTTP/1.1 200 OK\r\n{lie}\r\n\r\nlies");
             socket.send_to(&[id, text.as_bytes()].concat(), client).unwrap();
         }
-        // What floods in may have filled the client's socket: the true answer comes when it asks again.
+        // The flood may have filled the client's socket buffer: the true response follows the resend.
         socket.recv_from(&mut [0; 2_048]).unwrap();
         socket.send_to(&[id, b"HTTP/1.1 200 OK\r\n\r\ntrue"].concat(), client).unwrap();
     });

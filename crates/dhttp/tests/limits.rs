@@ -1,6 +1,6 @@
 //! One client that takes all it can get, and another one that must not notice: connections, bodies, slow reading.
 //!
-//! Both are this process, at two addresses of loopback; the limits are by address.
+//! Both clients are this process, at two loopback addresses; the limits are per address.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use socket2::{Domain, Socket, Type};
 const GREEDY: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
-/// `/large`: a megabyte.
+/// Responds to `/large` with 1 MB.
 fn respond(request: &Request<'_>) -> Response {
     let length = if request.target == "/large" { 1 << 20 } else { 5 };
     Response::whole(200, "text/plain", vec![b'a'; length])
@@ -44,7 +44,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Twenty requests of the other client, each on a connection of its own: all answered, each within ten seconds.
+/// Checks twenty requests of the other client, each on a connection of its own: every one is served within ten seconds.
 fn the_other_is_served(server: SocketAddr) {
     for _ in 0..20 {
         let mut stream = connect(OTHER, server);
@@ -55,7 +55,7 @@ fn the_other_is_served(server: SocketAddr) {
     }
 }
 
-/// The value of a counter, once it is at least so much.
+/// Returns the value of a counter, once it is at least `least`.
 fn counted(server: &Server<fn(&Request<'_>) -> Response>, name: &str, least: u64) -> u64 {
     let until = now() + Duration::from_secs(20);
     loop {
@@ -78,7 +78,7 @@ fn twelve_thousand_idle_connections_of_one_client_keep_no_other_out() {
         if number % 3_000 == 2_999 {
             the_other_is_served(server.address());
         }
-        // The client's own descriptors are limited, too: the oldest ones have been closed by the server.
+        // The client's own descriptors are limited, too: the server has closed the oldest connections.
         if idle.len() == 4_000 {
             idle.drain(..3_000);
         }
@@ -109,7 +109,7 @@ fn bodies_of_one_client_take_no_more_than_its_share() {
     let mut streams = Vec::new();
     for _ in 0..200 {
         let mut stream = connect(GREEDY, server.address());
-        // Those that are refused may be closed in the middle of their bodies.
+        // Refused connections may be closed in the middle of their bodies.
         let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&part));
         assert!(
             sent.is_ok()
@@ -120,7 +120,7 @@ fn bodies_of_one_client_take_no_more_than_its_share() {
     assert!(counted(&server, "dhttp_bodies_refused_total{why=\"buffer\"}", 150) >= 150);
     let buffered = counted(&server, "dhttp_body_bytes", 1 << 20);
     assert!((1 << 20..=4 << 20).contains(&buffered), "{buffered}");
-    // The other's share is untouched.
+    // The other client's share is unaffected.
     let mut stream = connect(OTHER, server.address());
     let body = vec![b'y'; 1_000_000];
     stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
@@ -164,7 +164,7 @@ fn slow_readers_are_closed_and_do_not_block_others() {
             stream
         })
         .collect();
-    // Ninety bytes a second each: something is taken all the time, and far too little.
+    // 90 bytes/s each: continuous progress, but far below the minimum rate.
     let until = now() + Duration::from_secs(12);
     while now() < until && counted(&server, "dhttp_connections_closed_total{why=\"slow\"}", 0) < 300 {
         for stream in &mut slow {

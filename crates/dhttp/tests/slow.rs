@@ -1,7 +1,7 @@
 //! Clients of plain HTTP that take their time, to hold a server's connections and memory: in writing, and in reading.
 //!
-//! The times are shortened to be waited for; how long they are by default is in `http1::server::ConnectionTimeouts` and
-//! `dhttp::ServerConfig`. No time is judged but by its order: what must end ends, long before it would by itself.
+//! The timeouts are shortened for the tests; the defaults are in `http1::server::ConnectionTimeouts` and `dhttp::ServerConfig`.
+//! Only the order of events is checked: the server must close connections long before they would end by themselves.
 
 extern crate roundtrip_dhttp as dhttp;
 
@@ -15,7 +15,7 @@ use wire::Duration;
 
 type Handler = fn(&Request<'_>) -> Response;
 
-/// Each of the server's times is this long.
+/// Value of each of the server's timeouts.
 const SHORT: Duration = Duration::from_millis(300);
 /// Maximum wait for the server to close; a longer read did not end by its doing.
 const LONG: Wait = Wait::from_secs(20);
@@ -37,7 +37,7 @@ fn connected(server: &Server<Handler>) -> TcpStream {
     stream
 }
 
-/// Writes `part` again and again, a hundredth of a second between, until the server has had enough; what it said then.
+/// Writes `part` every 10 ms until the server closes, and returns what the server sent.
 fn trickled(mut stream: TcpStream, begin: &str, part: &str) -> String {
     stream.write_all(begin.as_bytes()).unwrap();
     stream.set_read_timeout(Some(Wait::from_millis(10))).unwrap();
@@ -81,14 +81,14 @@ fn silent_connections_are_closed() {
 #[test]
 fn clients_that_do_not_read_are_reset() {
     let server = server(100);
-    // A small window, so that what the kernels keep is far less than all.
+    // A small receive window, so that socket buffers hold far less than the whole response.
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(65_536).unwrap();
     socket.connect(&server.address().into()).unwrap();
     let mut stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(LONG)).unwrap();
     stream.write_all(b"GET /20000000 HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
-    // Idlers come and are left, one after another: that takes a while.
+    // Idle connections are opened and time out sequentially, which takes a while.
     for _ in 0..4 {
         assert_eq!(connected(&server).read(&mut [0]).unwrap(), 0);
     }
@@ -118,10 +118,10 @@ fn endless_pipelining_waits_for_its_own_responses() {
 fn a_house_that_is_full_of_idlers_closes_to_newcomers_at_once_and_opens_again() {
     let server = server(20);
     let idlers: Vec<_> = (0..20).map(|_| connected(&server)).collect();
-    // They are taken in the order in which they came.
+    // Connections are accepted in order of arrival.
     let mut newcomer = connected(&server);
     assert!(matches!(newcomer.read(&mut [0]), Ok(0) | Err(_)), "told at once");
-    // The idlers' time is over soon; then there is room again, though they never close.
+    // The idle connections time out soon; then new ones are accepted, although the clients never close.
     let response = std::iter::repeat_with(|| {
         let mut stream = connected(&server);
         let _ = stream.write_all(b"GET /10 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
