@@ -1,7 +1,7 @@
 //! A client: one thread with its sockets and its machine; whoever asks gets an [`Exchange`] to wait at, blocking or not.
 //!
-//! DHTTP opens no connection: there is one UDP port for requests, and one TCP port that servers connect to. Servers not known
-//! to speak DHTTP are requested over plain HTTP, and so is what DHTTP cannot carry. Read in this order:
+//! DHTTP opens no connection: there is one UDP port for requests, and one TCP port that servers connect to. Requests
+//! to servers not known to speak DHTTP go over plain HTTP, and so does what DHTTP cannot carry. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |

@@ -86,7 +86,7 @@ impl ResponseSender {
         self.give_with(response, Fields::new());
     }
 
-    /// Sends the response with trailers, for a client that accepts them (`TE: trailers`) and used a TCP connection.
+    /// Sends the response with trailers, for a client that accepts them (`TE: trailers`) on a connection that it opened.
     pub fn give_with(self, response: Response, trailers: Fields) {
         self.slot.say(ResponseEvent::Answer(response, trailers));
     }
@@ -102,8 +102,8 @@ impl ResponseSender {
     }
 }
 
-/// Sender of interim responses (1xx) to a client that uses a TCP connection; a datagram carries only the final response. After
-/// the final response it sends nothing.
+/// Sender of interim responses (1xx) on connections that clients opened; a datagram carries only the final response. After the
+/// final response it sends nothing.
 #[derive(Clone, Debug)]
 pub struct Interims {
     slot: Arc<Slot>,

@@ -63,7 +63,7 @@ pub fn tcp(address: SocketAddr, shared: bool, fast_open: bool) -> io::Result<Tcp
     Ok(socket.into())
 }
 
-/// Accepts a waiting connection, which never blocks.
+/// Accepts a waiting connection, as non-blocking.
 pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (stream, peer) = acceptfrom_with(listener, flags)?;

@@ -1,7 +1,7 @@
 //! Content codings: names, negotiation, compression and decompression of bodies (RFC 9110, section 8.4).
 //!
-//! Bodies flow either way. One layer of coding, never two. Everything is in Rust and without a clock, and so builds for
-//! `wasm32-unknown-unknown`; zstd's own library is better at some of it, but not available there.
+//! Bytes flow in both directions. Only one layer of coding is supported. Everything is in Rust and without a clock, so it
+//! builds for `wasm32-unknown-unknown`; zstd's own library is better in part, but not available there.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -27,9 +27,9 @@ pub use negotiate::AcceptedCodings;
 /// Content coding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coding {
-    /// Not at all.
+    /// No coding.
     Identity,
-    /// `deflate`: zlib's format (RFC 1950), and what some servers took it for, deflate alone (RFC 1951).
+    /// `deflate`: zlib's format (RFC 1950), or raw deflate (RFC 1951), which some servers send instead.
     Deflate,
     /// RFC 1952.
     Gzip,
@@ -40,10 +40,10 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// Every one.
+    /// All codings.
     pub const ALL: [Self; 5] = [Self::Identity, Self::Deflate, Self::Gzip, Self::Brotli, Self::Zstd];
 
-    /// Its name in a field.
+    /// Returns its name in a field.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -57,7 +57,7 @@ impl Coding {
     /// Returns the coding of a message's body by these fields.
     ///
     /// # Errors
-    /// An unknown coding, or several, one in the other.
+    /// An unknown coding, or nested codings.
     pub fn of(fields: &Fields) -> Result<Self, DecodeFault> {
         let mut found = Self::Identity;
         for name in fields.all("Content-Encoding").flat_map(list).filter(|name| !name.is_empty()) {

@@ -1,8 +1,8 @@
 //! A gateway's handling of messages (RFC 9110, section 7; RFC 9112, section 3.2).
 //!
-//! A proxy's request flows in; the action for it flows out: forward, tunnel, respond here, or refuse with a status and
-//! a sentence. Responses are rewritten for the next hop. Header sections are always written anew, never forwarded as
-//! they came, so that two readers cannot see two messages in one (docs/http.md).
+//! A proxy's request flows in; the action for it flows out: forward, tunnel, respond here, or refuse with a status and a
+//! sentence. Responses are rewritten for the next hop. Header sections are always written anew, never forwarded as received, so
+//! that two parsers cannot see two messages in one (docs/http.md).
 //!
 //! Not the sockets, and not the protocol to the server: the driver chooses DHTTP or plain HTTP, with [`Forward::is_for_dhttp`].
 
@@ -12,9 +12,9 @@ use crate::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version
 /// Action for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Ask a server for it.
+    /// Forward it to a server.
     Forward(Forward),
-    /// Connect to this host and port, and carry bytes both ways untouched.
+    /// Connect to this host and port, and relay bytes in both directions.
     Tunnel(String, u16),
     /// The gateway itself serves this path (`*` for `OPTIONS *`).
     Own(String),
@@ -23,13 +23,14 @@ pub enum Plan {
 /// A request as the next hop gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
-    /// A name or an address; of IPv6 without brackets.
+    /// A name or an address; IPv6 without brackets.
     pub host: String,
-    /// The port; 80 unless the request has another.
+    /// The port; 80 by default.
     pub port: u16,
-    /// `host` or `host:port`, as `Host` has it.
+    /// Value of `Host`: `host` or `host:port`.
     pub authority: String,
-    /// With path and query as its target, `Host` first, `Via` last, and nothing that was for the gateway alone.
+    /// Header section for the server: path and query as target, `Host` first, `Via` last, without the fields for the gateway
+    /// alone.
     pub head: RequestHead,
     /// Framing of its body.
     pub framing: Framing,
@@ -54,7 +55,7 @@ impl Forward {
 /// Reason for which a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// 400 to 599.
+    /// Status code, 400 to 599.
     pub status: u16,
     /// The culprit and the remedy.
     pub sentence: String,
@@ -64,10 +65,10 @@ fn refuse<T>(status: u16, sentence: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal { status, sentence: sentence.into() })
 }
 
-/// Decides about a request. `name` is the gateway's own in `Via`, one that no other gateway has.
+/// Decides about a request. `name` identifies the gateway in `Via`, and must be unique.
 ///
 /// # Errors
-/// If it cannot be passed on, or has been here before.
+/// If it cannot be forwarded, or has passed through this gateway before.
 pub fn plan(head: &RequestHead, framing: Framing, name: &str) -> Result<Plan, Refusal> {
     if head.fields.all("Via").flat_map(list).any(|hop| hop_name(hop) == Some(name.as_bytes())) {
         return refuse(
@@ -160,7 +161,7 @@ fn request_fields(
             None => fields.push_checked(field, value),
         }
     }
-    // Once, and as it was understood here, however often and in whatever form it came.
+    // Written once, with the parsed value, however often and in whatever form it was received.
     match framing {
         Framing::Length(length) if head.fields.get("Content-Length").is_some() => {
             fields.push_checked(b"Content-Length", length.to_string().as_bytes());
@@ -175,8 +176,8 @@ fn request_fields(
     fields
 }
 
-/// Returns a response for the next hop: without the fields for the gateway alone. The caller frames its body there: it
-/// adds `Transfer-Encoding`, or replaces the `Content-Length` that came.
+/// Returns a response for the next hop, without the fields for the gateway alone. The caller frames its body there: it adds
+/// `Transfer-Encoding`, or replaces the received `Content-Length`.
 pub fn response(head: &ResponseHead, name: &str) -> ResponseHead {
     let mut fields = Fields::new();
     for (field, value) in passing(&head.fields, &["Via"]) {
@@ -197,7 +198,7 @@ pub fn trailers(fields: &Fields) -> Fields {
     stored
 }
 
-/// Every field that is for more than one hop (RFC 9110, section 7.6.1), but for those named.
+/// Returns the end-to-end fields (RFC 9110, section 7.6.1), except those named.
 fn passing<'a>(fields: &'a Fields, but: &[&str]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
     let hop = HopByHop::named_by(fields.all("Connection"));
     let but: Vec<String> = but.iter().map(|name| (*name).to_owned()).collect();
@@ -207,14 +208,14 @@ fn passing<'a>(fields: &'a Fields, but: &[&str]) -> impl Iterator<Item = (&'a [u
     })
 }
 
-/// Fields of one message that are for one hop (RFC 9110, section 7.6.1).
+/// Hop-by-hop fields of one message (RFC 9110, section 7.6.1).
 #[derive(Clone, Debug)]
 pub struct HopByHop<'a>(Vec<&'a [u8]>);
 
 impl<'a> HopByHop<'a> {
-    /// Those that these values of `Connection` name, and those that always are.
+    /// Collects those that these values of `Connection` name; the standard ones are always included.
     pub fn named_by(connection: impl Iterator<Item = &'a [u8]>) -> Self {
-        // Nobody may take these away from the next hop (CVE-2022-1388's kind).
+        // `Connection` must not remove these for the next hop (vulnerabilities such as CVE-2022-1388).
         const NEVER_TAKEN: [&str; 6] =
             ["Host", "Content-Length", "Authorization", "Cookie", "Cache-Control", "Via"];
         Self(connection.flat_map(list).filter(|name| !is_one_of(name, &NEVER_TAKEN)).collect())
@@ -240,8 +241,8 @@ fn is_one_of(name: &[u8], names: &[&str]) -> bool {
     names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// Whether frameworks take this field of a request for another scheme, host, port or path than the request names, or
-/// CGI programs take it for another field. A proxy in front of an origin drops it; no response to it is shared.
+/// Whether frameworks derive another scheme, host, port or path from this request field than the request names, or CGI programs
+/// mistake it for another field. A proxy in front of an origin drops it, and shares no response to it.
 pub fn is_rewriting_field(name: &[u8]) -> bool {
     const NAMES: [&str; 6] =
         ["Forwarded", "Proxy", "X-Host", "X-HTTP-Host-Override", "X-Real-IP", "X-Rewrite-URL"];
@@ -250,24 +251,24 @@ pub fn is_rewriting_field(name: &[u8]) -> bool {
     is_one_of(name, &NAMES)
         || starts_with(b"X-Forwarded-")
         || starts_with(b"X-Original-")
-        // CGI makes one name of `Content-Length` and `Content_Length` (RFC 3875, section 4.1.18).
+        // CGI maps `Content-Length` and `Content_Length` to one name (RFC 3875, section 4.1.18).
         || name.contains(&b'_')
 }
 
-/// Whether frameworks take this field of a request for another method than its own.
+/// Whether frameworks derive another method from this request field.
 pub fn is_method_override(name: &[u8]) -> bool {
     is_one_of(name, &["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
 }
 
-/// Returns whether a field is DHTTP's own (`docs/dhttp.md`, "Fields"): it concerns one client and one server, and a
-/// proxy drops it, both ways.
+/// Returns whether a field is DHTTP's own (`docs/dhttp.md`, "Fields"): it concerns one client and one server, and a proxy drops
+/// it in both directions.
 pub fn is_dhttp_field(name: &[u8]) -> bool {
     name.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
 }
 
 const PREFIX: &[u8] = b"DHTTP-";
 
-/// `Via` as it came, and this hop.
+/// Adds `Via` as received, with this hop.
 fn push_via(fields: &mut Fields, came: &Fields, version: Version, name: &str) {
     let mut via: Vec<u8> = came.all("Via").collect::<Vec<_>>().join(&b", "[..]);
     if !via.is_empty() {
@@ -287,7 +288,7 @@ fn hop_name(hop: &[u8]) -> Option<&[u8]> {
     hop.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1)
 }
 
-/// Host and port; nothing of a user's name, which has no place in a request.
+/// Parses host and port; user information is invalid in a request.
 fn authority(text: &str) -> Option<(String, Option<u16>)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(inside) => {

@@ -12,8 +12,8 @@
 //! | [`gateway`] | the request and the response that a proxy passes on |
 //! | [`cache`] | storage and reuse of responses (RFC 9111) |
 //!
-//! State machines keep one contract: `handle(now, input)`, then `poll(now)` until it returns a timeout, and only
-//! then `handle` again. When the time of a timeout has come, `poll` again; there is no input for it.
+//! State machines share one contract: `handle(now, input)`, then `poll(now)` until it returns a timeout, and only then `handle`
+//! again. At the time of a timeout, `poll` again; there is no input for it.
 //!
 //! ```
 //! use roundtrip_http1::message::{Event, Limits, RequestReader};

@@ -1,6 +1,6 @@
 //! HTTP/1.x messages, read strictly and written exactly (RFC 9110, RFC 9112).
 //!
-//! Bytes flow in, [`Event`]s flow out, and the other way heads are encoded. Read in this order:
+//! Bytes flow in and [`Event`]s flow out; in the other direction heads are encoded. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |

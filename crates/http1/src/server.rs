@@ -1,8 +1,8 @@
 //! One connection of a server: requests out to the application, responses back in, bytes either way.
 //!
-//! Not a listener, and not an application ([`crate::site`] is one). Requests of one connection are handed over
-//! one at a time, as servers of the papers' day did. Later ones stay unread, and [`ServerConnection::is_reading`]
-//! reports that to the socket's reader.
+//! Not a listener, and not an application ([`crate::site`] is one). Requests of one connection are handed over one at a time,
+//! as by servers at the time of the papers. Later ones stay unread, and [`ServerConnection::is_reading`] reports that to the
+//! socket's reader.
 //!
 //! ```text
 //! Received, EndOfStream, Reset -> handle -> poll -> Request, RequestBody, RequestEnd -> application
@@ -30,20 +30,20 @@ pub use response::{Misuse, Response, ResponseBody};
 /// Input from the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
-    /// Bytes came in.
+    /// Received bytes.
     Received(&'a [u8]),
     /// The client will send no more.
     EndOfStream,
-    /// The connection is gone.
+    /// The connection was reset.
     Reset,
 }
 
 /// Actions for the application, the socket and the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Application: a request has begun; it may be answered with a response from now on.
+    /// Application: a request has begun; a response is permitted from now on.
     Request(RequestId, RequestHead),
-    /// Application: a part of its body.
+    /// Application: part of its body.
     RequestBody(RequestId, Vec<u8>),
     /// Application: it is complete.
     RequestEnd(RequestId),
@@ -51,19 +51,19 @@ pub enum Output {
     RequestAborted(RequestId),
     /// Socket: send this in one write.
     Send(Vec<u8>),
-    /// Socket: send no more, still receive.
+    /// Socket: send no more, but still receive.
     HalfClose,
-    /// Socket: close; nothing more will come out.
+    /// Socket: close; there is no more output.
     Close,
-    /// Socket: close with a reset, so that the client knows that something is missing.
+    /// Socket: close with a reset, so that the client notices missing data.
     Abort,
-    /// Log: the client's fault. The client has been notified, where that was possible.
+    /// Log: the client's fault. The client has been notified where possible.
     Fault(PeerFault),
-    /// Nothing more before the next input, or this time, when to poll again.
+    /// No output before the next input, or before this time, when to poll again.
     Timeout(Option<Time>),
 }
 
-/// A request of one connection; they count from 0.
+/// Number of a request on its connection, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
@@ -76,24 +76,24 @@ pub struct ServerConnection {
     unread: UnreadBytes,
     phase: Phase,
     exchange: Option<Exchange>,
-    /// Requests so far.
+    /// Number of requests so far.
     requests: u64,
     writes: WriteBuffer,
     outputs: VecDeque<Output>,
 }
 
-/// The awaited event, and since when it is awaited.
+/// Awaited event, with the start of the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// A request.
     Idle(Time),
-    /// The rest of its head.
+    /// The rest of its header section.
     Head(Time),
-    /// More of its body, and until when.
+    /// More of its body; the time is the deadline.
     Body(Time),
     /// The application.
     Answer,
-    /// The client's end of the stream; ours is out.
+    /// The client's end of the stream; ours is sent.
     Linger(Time),
     /// Nothing more.
     Closed,
@@ -102,7 +102,7 @@ enum Phase {
 static NO_FIELDS: Fields = Fields::new();
 
 impl ServerConnection {
-    /// A connection that was accepted `now`.
+    /// Creates a connection that was accepted `now`.
     pub fn new(now: Time, config: ServerConfig) -> Self {
         Self {
             config,
@@ -134,7 +134,7 @@ impl ServerConnection {
         }
     }
 
-    /// The next thing to do.
+    /// Returns the next output.
     pub fn poll(&mut self, now: Time) -> Output {
         self.expire(now);
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.deadline()))
@@ -153,9 +153,8 @@ impl ServerConnection {
         }
     }
 
-    /// Sends the application's response: all of it, or the header section of one that follows in parts. A response that
-    /// has no body
-    /// (to HEAD, 204, 304) is complete with this.
+    /// Sends the application's response: all of it, or the header section of one that follows in parts. A response without a
+    /// body (to HEAD, 204, 304) is then complete.
     ///
     /// # Errors
     /// The application's mistake; nothing has been sent.
@@ -164,8 +163,8 @@ impl ServerConnection {
         self.respond_sharing(now, id, status, [&fields, &NO_FIELDS], body)
     }
 
-    /// The same with fields shared by other responses, copied only into the bytes sent: those of the response, and
-    /// after them those of every response.
+    /// Does the same with fields shared by other responses, which are copied only into the bytes sent: first those of the
+    /// response, then those of every response.
     ///
     /// # Errors
     /// As for [`ServerConnection::respond`].
@@ -193,7 +192,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// Sends an interim response (RFC 9110, section 15.2): 102, 103 and any later one; not to a client of HTTP/1.0.
+    /// Sends an interim response (RFC 9110, section 15.2): any but 101. A client of HTTP/1.0 gets none.
     ///
     /// # Errors
     /// The application's mistake; nothing has been sent.
@@ -207,13 +206,13 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// A part of the body of a response that was begun.
+    /// Sends part of the body of a response that was begun.
     ///
     /// # Errors
     /// The application's mistake; nothing has been sent.
     pub fn send_part(&mut self, id: RequestId, part: &[u8]) -> Result<(), Misuse> {
         let coding = self.exchange(id)?.part(part.len())?;
-        // An empty part is nothing to send, and an empty chunk would end the body.
+        // An empty part needs no bytes, and an empty chunk would end the body.
         if !part.is_empty() {
             self.writes.part(|out| coding.encode(part, out));
             self.send_writes();
@@ -221,16 +220,15 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// The end of a response that was begun without its whole body.
+    /// Ends a response that was begun without its whole body.
     ///
     /// # Errors
-    /// The application's mistake. If less came than was promised, the connection is aborted.
+    /// The application's mistake. If the body is shorter than its declared length, the connection is aborted.
     pub fn finish(&mut self, now: Time, id: RequestId) -> Result<(), Misuse> {
         self.finish_with(now, id, &NO_FIELDS)
     }
 
-    /// The same with trailers behind the body, where its coding has room for them: in chunks alone (RFC 9112, section
-    /// 7.1.2).
+    /// Does the same with trailers after the body, if its coding permits them: only chunked does (RFC 9112, section 7.1.2).
     ///
     /// # Errors
     /// As for [`ServerConnection::finish`].
@@ -250,14 +248,14 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// The exchange with this request, if that is the one that is open.
+    /// Returns the exchange with this request, if it is the open one.
     fn exchange(&mut self, id: RequestId) -> Result<&mut Exchange, Misuse> {
         self.exchange.as_mut().filter(|exchange| exchange.id == id).ok_or(Misuse::NotAwaited(id))
     }
 
-    /// The response is all there.
+    /// Completes the response.
     fn complete(&mut self, now: Time) {
-        // The rest of a request that got its response before its end is of no use.
+        // The rest of a request whose response preceded its end is not read.
         let persists =
             self.exchange.take().is_some_and(|exchange| exchange.persists && exchange.request_ended);
         self.writes.end_message(persists);
@@ -274,7 +272,7 @@ impl ServerConnection {
         self.outputs.extend(std::iter::from_fn(|| self.writes.take()).map(Output::Send));
     }
 
-    /// Reads on, until a request waits for its response or there is nothing left to read.
+    /// Reads until a request is complete and waits for its response, or there is no more input.
     fn advance(&mut self, now: Time) {
         let mut unread = std::mem::take(&mut self.unread);
         let mut input = unread.rest();
@@ -304,7 +302,8 @@ impl ServerConnection {
                 let waits = framing != Framing::Length(0) && head.fields.has_token("Expect", "100-continue");
                 self.outputs.push_back(Output::Request(id, head));
                 if waits {
-                    // Whoever waits with the body is to send it (RFC 9110, section 10.1.1). It is known, and may wait.
+                    // A client that waits with its body gets 100 (RFC 9110, section 10.1.1). The request is open, so this
+                    // cannot fail.
                     let _ = self.interim(id, 100, &NO_FIELDS);
                 }
             }
@@ -321,12 +320,12 @@ impl ServerConnection {
                 self.phase = Phase::Answer;
                 self.outputs.push_back(Output::RequestEnd(exchange.id));
             }
-            // The head makes the exchange, and nothing unmakes it before its request is read.
+            // A head creates the exchange, which lasts until its request has been read.
             (Event::Body(_) | Event::End, None) => {}
         }
     }
 
-    /// Everything that came in is read, or waits for its turn.
+    /// Handles the end of the available input.
     fn starve(&mut self, now: Time) {
         let has_begun = self.exchange.as_ref().is_some_and(Exchange::has_begun);
         if self.phase != Phase::Answer && !has_begun {
@@ -351,7 +350,7 @@ impl ServerConnection {
         }
     }
 
-    /// Tells the client what it did wrong, if there is still a way, and reads no more.
+    /// Reports the fault to the client if a response is still possible, and reads no more.
     fn refuse(&mut self, now: Time, fault: PeerFault) {
         self.outputs.push_back(Output::Fault(fault));
         if let Some(exchange) = self.exchange.take() {
@@ -380,7 +379,7 @@ impl ServerConnection {
         }
     }
 
-    /// Ends it.
+    /// Ends the connection.
     fn close(&mut self, how: Output) {
         self.outputs.extend(self.exchange.take().map(|exchange| Output::RequestAborted(exchange.id)));
         self.outputs.push_back(how);

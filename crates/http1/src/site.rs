@@ -1,7 +1,7 @@
 //! A site of given sizes or of given objects: an application that responds from memory, the same bytes every time.
 //!
-//! Where only sizes are given, nothing is real content: the objects cannot be displayed, and do not compress. They
-//! share with a page of the papers their number and their sizes (`papers/heidemann-model#workloads`).
+//! With sizes alone the contents are random: they cannot be displayed, and do not compress. They have the number and the sizes
+//! of the objects of a page in the papers (`papers/heidemann-model#workloads`).
 
 mod object;
 
@@ -19,8 +19,7 @@ use object::{LAST_MODIFIED, Object};
 
 pub use object::{Compression, File};
 
-/// Objects by path. Where they have no paths of their own, the first is `/0`, a document; the others `/1` and so on,
-/// images.
+/// Objects by path. Without paths of their own, the first is `/0`, a document; the others are `/1` and so on, images.
 #[derive(Clone, Debug)]
 pub struct Site {
     objects: Vec<Object>,
@@ -28,9 +27,9 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site with one object of each size. The bytes depend on the seed, the object's place and its size.
+    /// Creates a site with one object of each size. The bytes depend on the seed, the object's index and its size.
     ///
-    /// `None` if an object does not fit in memory as this machine addresses it.
+    /// `None` if an object exceeds this host's address space.
     pub fn new(sizes: &[Bytes], seed: Seed) -> Option<Self> {
         let object = |(index, size): (usize, &Bytes)| {
             let size = usize::try_from(size.get()).ok()?;
@@ -42,7 +41,7 @@ impl Site {
         Some(Self::of(objects?))
     }
 
-    /// A site of these objects.
+    /// Creates a site of these objects.
     pub fn of(objects: Vec<Arc<[u8]>>) -> Self {
         let file = |(index, body)| {
             let content_type = if index == 0 { "text/html" } else { "image/gif" };
@@ -51,7 +50,7 @@ impl Site {
         Self::of_files(objects.into_iter().enumerate().map(file))
     }
 
-    /// A site of objects with paths of their own; of two with the same, the later.
+    /// Creates a site of objects with paths of their own; the last of equal paths counts.
     pub fn of_files(files: impl IntoIterator<Item = File>) -> Self {
         let mut site = Self { objects: Vec::new(), paths: BTreeMap::new() };
         for File { path, content_type, body } in files {
@@ -61,12 +60,12 @@ impl Site {
         site
     }
 
-    /// Every object as it is, in the order in which they were given.
+    /// Returns every unencoded object, in the order given.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<[u8]>> {
         self.objects.iter().map(|object| &object.body)
     }
 
-    /// Every object as it is with its path, in the same order.
+    /// Returns every unencoded object with its path, in the same order.
     pub fn files(&self) -> impl Iterator<Item = (&str, &Arc<[u8]>)> {
         self.objects.iter().map(|object| (object.path.as_str(), &object.body))
     }
@@ -98,7 +97,7 @@ impl Site {
         object.validator(version, coding)
     }
 
-    /// Where an object without a path of its own is found.
+    /// Returns the path of an object without a path of its own.
     pub fn path(index: usize) -> String {
         format!("/{index}")
     }

@@ -22,7 +22,7 @@ fn every_payload_meets_its_reaction_at_every_cut() {
     assert!(count >= 90, "only {count} payloads are left");
 }
 
-/// `ok2`: two requests were read and nothing was refused; else the status of the refusal. Panics if a smuggled request
+/// Returns `ok2` if two requests were read and none was refused, else the status of the refusal. Panics if a smuggled request
 /// gets a response after a refusal, or as a part of one.
 fn reaction(payload: &[u8], cut: usize) -> String {
     let mut server = ServerConnection::new(Time::ZERO, ServerConfig::default());

@@ -110,7 +110,7 @@ pub(super) unsafe fn read(header: &libc::msghdr) -> ControlValues {
 /// Adds a message after the first `used` bytes; returns the number of bytes added.
 fn put<T>(header: &libc::msghdr, used: usize, (level, kind): (i32, i32), value: T) -> usize {
     let length = u32::try_from(size_of::<T>()).unwrap_or(0);
-    // These only compute sizes.
+    // SAFETY: these only compute sizes.
     let (space, length) = unsafe { (libc::CMSG_SPACE(length) as usize, libc::CMSG_LEN(length) as usize) };
     assert!(used + space <= size_of::<Control>(), "there is room for one address and one length");
     // SAFETY: the header's control bytes are a `Control`'s, which has space for this, as was just checked; the positions are

@@ -17,7 +17,7 @@ use crate::clock::timespec;
 #[derive(Debug)]
 pub struct Alarm {
     timer: OwnedFd,
-    /// When it fires.
+    /// Time at which it fires.
     set: Time,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct PlainConnection {
     /// A request whose response is deferred.
     promised: Option<(RequestId, RequestHead)>,
     file: Option<FileRest>,
-    /// When it last accepted bytes, or had none pending.
+    /// Time at which it last accepted bytes, or had none pending.
     progress: Time,
     /// Start of the current measurement of its reading rate, and the bytes that it has accepted since.
     taken: (Time, u64),
@@ -58,7 +58,7 @@ struct FileRest {
     trailers: Fields,
 }
 
-/// How the connection is closed, once nothing is pending.
+/// Closing action, once nothing is pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
@@ -183,7 +183,7 @@ impl PlainConnection {
         bytes < min_rate.saturating_mul(seconds)
     }
 
-    /// Returns when it last accepted bytes, or was used.
+    /// Returns the time at which it last accepted bytes, or was used.
     pub(super) const fn last_used(&self) -> Time {
         self.progress
     }

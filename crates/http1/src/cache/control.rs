@@ -1,25 +1,25 @@
 //! `Cache-Control`: the directives of requests and responses (RFC 9111, section 5.2; RFC 5861).
 //!
-//! Not what follows from it: that is for [`super::policy`].
+//! Not its consequences: those are for [`super::policy`].
 
-/// A span of whole seconds as directives give it; what is longer than 68 years is as good as for ever.
+/// Duration in whole seconds, as directives give it; anything beyond 68 years counts as for ever.
 pub(crate) type Seconds = u32;
 
-/// The longest (RFC 9111, section 1.2.2).
+/// Maximum duration (RFC 9111, section 1.2.2).
 pub(crate) const FOR_EVER: Seconds = 1 << 31;
 
 /// Directives of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestControl {
-    /// Ask the server, whatever there is.
+    /// Revalidate, whatever is stored.
     pub(crate) no_cache: bool,
-    /// Keep nothing of this.
+    /// Do not store the response.
     pub(crate) no_store: bool,
     /// Do not contact the server.
     pub(crate) only_if_cached: bool,
-    /// Nothing older.
+    /// Maximum age.
     pub(crate) max_age: Option<Seconds>,
-    /// Nothing that is fresh for less.
+    /// Minimum remaining freshness.
     pub(crate) min_fresh: Option<Seconds>,
     /// Also responses stale for up to this time.
     pub(crate) max_stale: Option<Seconds>,
@@ -55,9 +55,9 @@ pub(crate) struct ResponseControl {
     pub(crate) no_cache: bool,
     pub(crate) private: bool,
     pub(crate) public: bool,
-    /// Never stale.
+    /// Never serve it stale.
     pub(crate) must_revalidate: bool,
-    /// The same; but no permission to share a response to `Authorization`.
+    /// Never serve it stale; but no permission to share a response to `Authorization`.
     pub(crate) proxy_revalidate: bool,
     pub(crate) must_understand: bool,
     pub(crate) max_age: Option<Seconds>,
@@ -67,7 +67,7 @@ pub(crate) struct ResponseControl {
 }
 
 impl ResponseControl {
-    /// Reads one field's value; may be called for several. Of a directive that comes twice the first counts.
+    /// Reads one field's value; may be called for several. The first of duplicate directives counts.
     pub(crate) fn read(&mut self, value: &[u8]) {
         for (name, argument) in Directives(value) {
             // A lifetime that is not a number counts as zero (RFC 9111, section 4.2.1).
@@ -91,7 +91,7 @@ impl ResponseControl {
     }
 }
 
-/// Digits and nothing else; as many as there are.
+/// Parses a number of any length that has only digits.
 pub(crate) fn seconds(argument: Option<&[u8]>) -> Option<Seconds> {
     let digits = argument.filter(|digits| !digits.is_empty())?;
     digits.iter().try_fold(0, |number: Seconds, byte| {
@@ -100,7 +100,7 @@ pub(crate) fn seconds(argument: Option<&[u8]>) -> Option<Seconds> {
     })
 }
 
-/// Names and arguments, without the quotes around these.
+/// Iterator over directives: names and unquoted arguments.
 struct Directives<'a>(&'a [u8]);
 
 impl<'a> Iterator for Directives<'a> {
@@ -119,7 +119,7 @@ impl<'a> Iterator for Directives<'a> {
             match equals {
                 None if element.is_empty() => {}
                 None => return Some((element, None)),
-                // White space at the equals sign makes it another word.
+                // White space before the equals sign makes it another name.
                 Some(at) => {
                     let (name, argument) = (element.get(..at)?, element.get(at + 1..)?);
                     return Some((name, Some(unquoted(argument))));
@@ -129,7 +129,7 @@ impl<'a> Iterator for Directives<'a> {
     }
 }
 
-/// Where the comma is that ends the first element: not one within quotes.
+/// Returns the index of the comma after the first element, outside of quotes.
 fn end_of_element(text: &[u8]) -> usize {
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, byte) in text.iter().enumerate() {

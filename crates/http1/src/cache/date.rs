@@ -1,6 +1,6 @@
 //! Dates as they stand in fields, in the three forms that may be met (RFC 9110, section 5.6.7).
 //!
-//! Not a calendar: it only reads, and knows no zone but Greenwich.
+//! Not a calendar: it only parses, and accepts no zone but GMT.
 
 use wire::Time;
 
@@ -36,7 +36,7 @@ pub(super) fn parse(value: &[u8]) -> Option<Time> {
 
 const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Whether this is a day's name of that many letters (or all of them), and then `end`.
+/// Whether `word` is a weekday, cut to `letters` letters, followed by `end`.
 fn is_weekday(word: &str, letters: usize, end: &str) -> bool {
     let name = word.strip_suffix(end).unwrap_or_default();
     WEEKDAYS.iter().any(|day| day.get(..letters).unwrap_or(day).eq_ignore_ascii_case(name))
@@ -62,7 +62,7 @@ impl Civil {
         let month = 1 + MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? as u64;
         let mut parts = time.splitn(3, ':').map(two_digits);
         let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-        // The last second of a day may be one that was put in.
+        // A leap second may be inserted at the end of a day.
         let is_possible = hour < 24 && minute < 60 && second <= 60;
         (is_possible && (1..=31).contains(&day)).then_some(Self {
             year,
@@ -78,12 +78,12 @@ impl Civil {
         let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
         let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
         let seconds = days.checked_sub(719_468)?.checked_mul(86_400)?.checked_add(second_of_day)?;
-        // Nanoseconds in 64 bits last until 2554; what is later is as good as that (RFC 9111, section 4.2).
+        // Nanoseconds in 64 bits last until 2554; later times are clamped (RFC 9111, section 4.2).
         Some(Time::from_nanos(seconds.saturating_mul(1_000_000_000)))
     }
 }
 
-/// A number of exactly that many digits.
+/// Parses a number of exactly `count` digits.
 fn digits(text: &str, count: usize) -> Option<u64> {
     let is_number = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

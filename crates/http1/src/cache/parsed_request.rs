@@ -6,7 +6,7 @@ use super::control::RequestControl;
 use crate::gateway::{is_method_override, is_rewriting_field};
 use crate::message::Fields;
 
-/// A request, taken apart once.
+/// A request, parsed once.
 #[derive(Clone, Debug)]
 pub struct ParsedRequest<'a> {
     method: &'a str,
@@ -17,7 +17,7 @@ pub struct ParsedRequest<'a> {
 }
 
 impl<'a> ParsedRequest<'a> {
-    /// One with these fields.
+    /// Parses a request with these fields.
     pub fn new(method: &'a str, fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Self {
         let lines: Vec<_> = fields.into_iter().collect();
         let mut control = RequestControl::default();
@@ -52,7 +52,7 @@ impl<'a> ParsedRequest<'a> {
                 | (5, [b'R' | b'r', ..])
                 | (8, [b'I' | b'i', ..])
                 | (17 | 19, [b'I' | b'i', ..])
-                // Those that override the method.
+                // Fields that override the method.
                 | (13 | 17 | 22, [b'X' | b'x', ..])
         )
     }
@@ -88,7 +88,7 @@ impl<'a> ParsedRequest<'a> {
         self.method == "GET"
     }
 
-    /// The values of every field with this name, whatever its case.
+    /// Returns the values of every field with this name, in any case.
     pub(super) fn all<'s>(&'s self, name: &'s [u8]) -> impl Iterator<Item = &'a [u8]> + 's {
         self.lines.iter().filter(move |(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
     }

@@ -11,7 +11,7 @@ use super::{date, targeted};
 use crate::message::field::list;
 use crate::message::{Fields, ResponseHead};
 
-/// Policy of a response, as of when it came: all that is needed to decide about its reuse.
+/// Caching policy of a response when it was received: the data to decide about its reuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Time of its generation, as far as is known.
@@ -22,34 +22,34 @@ pub struct Policy {
     while_revalidate: Seconds,
     /// Additional time in which it may be served stale if the server fails; [`UNSAID`] if it does not state one.
     if_error: Seconds,
-    /// Never without the server's word.
+    /// Never reuse without validation.
     no_cache: bool,
-    /// Never stale, whatever a request allows.
+    /// Never serve stale, whatever a request allows.
     must_revalidate: bool,
 }
 
-/// Beyond infinity: no response states this.
+/// Above every possible value.
 const UNSAID: Seconds = FOR_EVER + 1;
 
 /// Times of a request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// The request left.
+    /// Time at which the request was sent.
     pub requested: Time,
-    /// The header section of the response came.
+    /// Time at which the header section of the response was received.
     pub came: Time,
-    /// The same by the calendar, with which the server's `Date` is compared. The others are of a clock that nobody sets.
+    /// `came` by the calendar, for comparison with the server's `Date`. The other times are of a clock that is never set.
     pub calendar: Time,
 }
 
 /// Permitted use of a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Give it.
+    /// Serve it.
     Fresh,
     /// Serve it stale, and revalidate it meanwhile.
     Meanwhile,
-    /// Ask the server whether it is still good.
+    /// Revalidate it first.
     Validate,
 }
 
@@ -62,7 +62,7 @@ pub enum ServerFailure {
     Says(u16),
 }
 
-/// A guess is never longer.
+/// Maximum heuristic lifetime.
 const MAX_HEURISTIC_SECONDS: u64 = 86_400;
 /// Default time in which a stale response may be served if the server is unreachable.
 const MAX_OFFLINE_SECONDS: Seconds = 86_400;
@@ -114,7 +114,7 @@ impl Policy {
         now.since(self.born)
     }
 
-    /// For how many seconds it stays fresh; if it is stale already, for how many it has been, below zero.
+    /// Returns the seconds for which it stays fresh; negative if it is stale.
     pub fn seconds_left(&self, now: Time) -> i64 {
         i64::from(self.lifetime) - i64::try_from(whole_seconds(self.age(now))).unwrap_or(i64::MAX)
     }
@@ -129,7 +129,7 @@ impl Policy {
         let control = &request.control;
         let age = self.age(now);
         let is_old_enough = control.max_age.is_some_and(|most| age > span(most));
-        // What was made later than now is of unknown age: it was stored when another clock was right.
+        // A response from the future is of unknown age: a clock has been set back since it was stored.
         if self.no_cache || control.no_cache || is_old_enough || now < self.born {
             return Verdict::Validate;
         }
@@ -139,7 +139,7 @@ impl Policy {
         }
         let stale = age.saturating_sub(span(self.lifetime));
         let is_allowed = |most: Seconds| most > 0 && !self.must_revalidate && stale <= span(most);
-        // Whoever wants it fresh for a while gets nothing stale.
+        // A request for a minimum freshness gets nothing stale.
         match control.min_fresh {
             None if control.max_stale.is_some_and(is_allowed) => Verdict::Fresh,
             None if is_allowed(self.while_revalidate) => Verdict::Meanwhile,
@@ -163,7 +163,7 @@ impl Policy {
             && most > 0
     }
 
-    /// Length of its encoding, in bytes.
+    /// Length of the encoding, in bytes.
     pub const BYTES: usize = 21;
 
     /// Encodes it for the store.
@@ -196,7 +196,7 @@ impl Policy {
         }
     }
 
-    /// The same, never fresh any more: something has shown that it has changed.
+    /// Returns the policy of a response that is known to be out of date: never fresh, never served stale.
     #[must_use]
     pub const fn spoilt(self) -> Self {
         Self { lifetime: 0, while_revalidate: 0, if_error: 0, ..self }
@@ -219,14 +219,14 @@ fn control_of(fields: &Fields, targets: &[String]) -> (ResponseControl, bool) {
     (control, false)
 }
 
-/// Section 3, but for what is known of lifetimes.
+/// Whether a response may be stored (section 3), apart from its lifetime.
 fn may_be_kept(request: &ParsedRequest<'_>, status: u16, control: &ResponseControl) -> bool {
-    // Parts are not stored (section 3.3 leaves that to us), 304 is about another stored response, and 416 is for a
-    // request of that part alone.
+    // Parts are not stored (section 3.3 leaves that to us). A 304 is about another stored response, and a 416 is for one range
+    // alone.
     let is_whole = status >= 200 && !matches!(status, 206 | 304 | 416);
     // `must-understand` comes with a `no-store` for caches that do not know it (section 5.2.2.3).
     let is_withheld = if control.must_understand { !is_understood(status) } else { control.no_store };
-    // An authenticated request gets its own response, unless that is for all (section 3.5).
+    // The response to an authenticated request is for one client, unless it is declared public (section 3.5).
     let is_for_all = request.all(b"Authorization").next().is_none()
         || control.public
         || control.must_revalidate
@@ -239,7 +239,7 @@ fn may_be_kept(request: &ParsedRequest<'_>, status: u16, control: &ResponseContr
         && is_for_all
 }
 
-/// Those whose meaning for caches is known here.
+/// Whether the cache understands this status.
 const fn is_understood(status: u16) -> bool {
     is_guessable(status) || matches!(status, 302 | 303 | 307 | 400 | 403 | 500 | 502 | 503 | 504)
 }
@@ -253,17 +253,17 @@ const fn may_be_guessed(status: u16, control: &ResponseControl) -> bool {
     is_guessable(status) || control.public
 }
 
-/// The lifetime that `Expires` gives (section 5.3).
+/// Returns the lifetime by `Expires` (section 5.3).
 fn lifetime_by_expires(fields: &Fields, times: Times) -> Option<Seconds> {
     let mut expires = fields.all("Expires").map(date::parse);
     let first = expires.next()?;
-    // What is not a date has passed.
+    // An invalid date has passed.
     let until = first.filter(|_| expires.next().is_none()).unwrap_or(Time::ZERO);
     let seconds = whole_seconds(until.since(made(fields, times)));
     Some(Seconds::try_from(seconds).unwrap_or(FOR_EVER).min(FOR_EVER))
 }
 
-/// A tenth of the time for which it had not changed (section 4.2.2).
+/// Returns the heuristic lifetime: a tenth of the time since the last change (section 4.2.2).
 fn guessed_lifetime(fields: &Fields, times: Times) -> Seconds {
     let Some(changed) = fields.get("Last-Modified").and_then(date::parse) else { return 0 };
     let guess = whole_seconds(made(fields, times).since(changed)) / 10;
@@ -284,7 +284,7 @@ fn birth(fields: &Fields, times: Times) -> Time {
     Time::ZERO + came.since(Time::ZERO).saturating_sub(age)
 }
 
-/// `Age` as it came: the first member if there are several, and nothing if that is not a number (section 5.1).
+/// Returns the received `Age`: the first of several members; `None` if it is not a number (section 5.1).
 fn said_age(fields: &Fields) -> Option<Seconds> {
     seconds(fields.all("Age").flat_map(list).next())
 }

@@ -12,14 +12,14 @@ use crate::message::range::{self, RequestedRange};
 use crate::message::validator;
 use crate::message::{FieldLines, Fields};
 
-/// A response as it is sent: without what belongs to a connection.
+/// A response to send, without the fields of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedResponse {
-    /// That of the stored response, or 206, 304 or 416.
+    /// Status of the stored response, or 206, 304 or 416.
     pub status: u16,
-    /// With `Age` and `Cache-Status`.
+    /// Fields, with `Age` and `Cache-Status`.
     pub fields: Fields,
-    /// Which bytes of the body: where they begin, and how many.
+    /// Range of the body: offset of the first byte, and length.
     pub part: (u64, u64),
 }
 
@@ -28,11 +28,11 @@ pub struct ServedResponse {
 pub struct StoredResponse<'a> {
     /// Its status.
     pub status: u16,
-    /// As they came, without those of one connection.
+    /// Fields as received, without those of one connection.
     pub fields: FieldLines<'a>,
     /// The length of its body.
     pub length: u64,
-    /// The decisions it allows.
+    /// Its caching policy.
     pub policy: Policy,
 }
 
@@ -86,7 +86,7 @@ pub fn status_field(fields: &mut Fields, came: FieldLines<'_>, by: &str, how: &s
 
 fn is_given(status: u16, name: &[u8]) -> bool {
     const OWN: [&str; 2] = ["Age", "Cache-Status"];
-    // Fields that a client needs of a response that it has (RFC 9110, section 15.4.5).
+    // Fields that a client needs with a 304 (RFC 9110, section 15.4.5).
     const UNCHANGED: [&str; 9] = [
         "Cache-Control",
         "Content-Location",
@@ -106,7 +106,7 @@ fn is_given(status: u16, name: &[u8]) -> bool {
     }
 }
 
-/// Which of a 200, and with which status.
+/// Selects a range of a 200, and the status.
 fn chosen(fields: FieldLines<'_>, length: u64, request: &ParsedRequest<'_>) -> (u16, (u64, u64)) {
     if is_unchanged(fields, request) {
         return (304, (0, 0));
@@ -137,11 +137,11 @@ fn strong_date(fields: FieldLines<'_>) -> Option<&[u8]> {
     is_over.then_some(changed)
 }
 
-/// Whether the client has it already (RFC 9111, section 4.3.2).
+/// Whether the client's stored response is unchanged (RFC 9111, section 4.3.2).
 fn is_unchanged(fields: FieldLines<'_>, request: &ParsedRequest<'_>) -> bool {
     if request.all(b"If-None-Match").next().is_some() {
         let tag = fields.get("ETag").and_then(|tag| std::str::from_utf8(tag).ok());
-        // An empty tag is equal to none.
+        // An empty tag matches no other.
         return validator::is_unchanged(&request.to_fields(), tag.unwrap_or_default(), "");
     }
     let since = request.all(b"If-Modified-Since").next().and_then(date::parse);

@@ -6,8 +6,7 @@
 use super::control::{FOR_EVER, ResponseControl, Seconds};
 use crate::message::Fields;
 
-/// The field that content delivery networks and reverse proxies obey, since they act for the origin (RFC 9213,
-/// section 3.1).
+/// The field for content delivery networks and reverse proxies, which act for the origin (RFC 9213, section 3.1).
 pub const CDN_CACHE_CONTROL: &str = "CDN-Cache-Control";
 
 /// Reads the first field of the target list that is valid and not empty (section 2.2); `None` if there is none, and
@@ -16,12 +15,13 @@ pub(super) fn control(fields: &Fields, targets: &[String]) -> Option<ResponseCon
     targets.iter().find_map(|name| directives_of(fields, name))
 }
 
-/// Adds the restrictions of `CDN-Cache-Control` to the directives of a shared cache that does not obey it. An origin that
-/// keeps a response out of its own shared caches (`CDN-Cache-Control: private`), and allows `max-age` to browsers, wants it
-/// in no one else's either. Storing is optional (RFC 9111, section 3), so this is never wrong; permissions are not taken.
+/// Adds the restrictions of `CDN-Cache-Control` to the directives of a shared cache that is not a target of it. An origin may
+/// exclude a response from its own shared caches (`CDN-Cache-Control: private`) but allow `max-age` to browsers. Other shared
+/// caches should not store it either. Storing is optional (RFC 9111, section 3), so this is always correct; permissions are not
+/// adopted.
 pub(super) fn restrict(control: &mut ResponseControl, fields: &Fields) -> Option<Seconds> {
     let cdn = directives_of(fields, CDN_CACHE_CONTROL)?;
-    // A status that is understood allows no more than `no-store` of either field.
+    // `must-understand` overrides `no-store` only within its own field.
     if cdn.no_store && !cdn.must_understand {
         (control.no_store, control.must_understand) = (true, false);
     }
@@ -82,7 +82,7 @@ fn directives(members: &[Member<'_>]) -> ResponseControl {
 struct Parser<'a>(&'a [u8]);
 
 impl<'a> Parser<'a> {
-    /// Members in order; of equal keys the last counts. `None` if the value is not a dictionary.
+    /// Parses the members in order; the last of equal keys counts. `None` if the value is not a dictionary.
     fn dictionary(mut self) -> Option<Vec<Member<'a>>> {
         let mut members: Vec<Member<'a>> = Vec::new();
         self.skip(b" ");
@@ -99,7 +99,7 @@ impl<'a> Parser<'a> {
             if !self.0.is_empty() {
                 self.take(b',').then_some(())?;
                 self.skip(b" \t");
-                // A comma is between members only.
+                // A trailing comma is invalid.
                 (!self.0.is_empty()).then_some(())?;
             }
         }

@@ -41,12 +41,12 @@ pub fn is_unasked(sent: &RequestHead, status: u16) -> bool {
 
 /// Returns the stored fields, updated by a 304 that validated them (section 3.2), or by the response to HEAD.
 pub fn freshened(stored: FieldLines<'_>, update: &Fields) -> Fields {
-    // They describe the stored bytes, not those that were not sent.
+    // They describe the body in the cache, not the omitted one.
     const OF_THE_BODY: [&str; 6] =
         ["Content-Encoding", "Content-Length", "Content-MD5", "Content-Range", "ETag", "Transfer-Encoding"];
     let is_of_body =
         |name: &[u8]| OF_THE_BODY.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-    // An age belongs to one response, and not to the earlier ones.
+    // `Age` belongs to one response only.
     let is_replaced = |name: &[u8]| {
         name.eq_ignore_ascii_case(b"Age")
             || (!is_of_body(name) && update.iter().any(|(new, _)| new.eq_ignore_ascii_case(name)))
@@ -97,7 +97,7 @@ pub fn obsolete(request: &RequestHead, authority: &str, response: &ResponseHead)
     paths
 }
 
-/// The path of an address, if it is this server's.
+/// Returns the path of a URL on this server.
 fn path_here(address: &str, authority: &str, base: &str) -> Option<String> {
     let address = address.split('#').next()?;
     let path = match address.split_once("://") {

@@ -1,7 +1,7 @@
 //! A body that arrives in pieces, decoded as it arrives: after each piece all that it holds is there.
 //!
-//! Not trusting: what comes out is bounded, in all and against what went in, and a bomb is found when it passes the
-//! bound, not when it has gone off.
+//! Input is not trusted: the output is bounded, both in total and relative to the input. A bomb is detected at the bound, not
+//! after it.
 
 use std::error::Error;
 use std::fmt;
@@ -25,7 +25,7 @@ enum Machine {
     Identity,
     /// `deflate`, whose first two bytes distinguish its two formats.
     Unknown(Vec<u8>),
-    /// zlib, deflate or gzip; whether the end of a stream has come.
+    /// zlib, deflate or gzip; whether the end of a stream has been reached.
     Inflate(Box<Decompress>, bool),
     Brotli(Box<DecompressorWriter<OutputBuffer>>),
     Zstd(Box<Zstd>),
@@ -40,16 +40,16 @@ struct Bounds {
     ratio: u64,
 }
 
-/// Why a body cannot be decoded.
+/// Reason why a body cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DecodeFault {
     /// A coding that was not requested.
     Unknown,
-    /// A coding in a coding.
+    /// Nested codings.
     Layers,
     /// It is not valid in this coding.
     Corrupt(Coding),
-    /// It ends too early.
+    /// It ends prematurely.
     Truncated(Coding),
     /// It decodes to more than [`Limits::decoded_bytes`].
     TooLarge,
@@ -57,14 +57,14 @@ pub enum DecodeFault {
     TooDense,
 }
 
-/// Output always permitted, however small the input: a small page of much white space is no bomb.
+/// Output always permitted, however small the input: a small page of mostly white space is not a bomb.
 const FLOOR: u64 = 1 << 20;
 /// Bytes of input per step: deflate expands it at most 1,032 times.
 const PIECE: usize = 1_024;
 const OUT: usize = 16_384;
 
 impl Decoder {
-    /// For a body in this coding.
+    /// Creates a decoder for a body in this coding.
     pub fn new(coding: Coding, limits: &Limits) -> Self {
         let (decoded_bytes, decoded_ratio) = (limits.decoded_bytes, limits.decoded_ratio);
         let machine = match coding {
@@ -83,7 +83,7 @@ impl Decoder {
     /// Decodes the next bytes, and passes the output on in parts of at most 1 MiB.
     ///
     /// # Errors
-    /// The fault of the body; output before it has been passed on, and no more will be.
+    /// The fault of the body. Output before it has been passed on already; there is no more after it.
     pub fn take(&mut self, input: &[u8], mut decoded: impl FnMut(&[u8])) -> Result<(), DecodeFault> {
         input.chunks(PIECE).try_for_each(|piece| {
             self.bounds.taken += piece.len() as u64;
@@ -91,14 +91,14 @@ impl Decoder {
         })
     }
 
-    /// The body has ended.
+    /// Checks that the body may end here.
     ///
     /// # Errors
-    /// If it should not have.
+    /// If the body is truncated.
     pub fn end(&mut self) -> Result<(), DecodeFault> {
         let is_finished = match &mut self.machine {
             Machine::Identity => true,
-            // No body at all is what HEAD and 304 have, and some servers' empty files.
+            // Responses to HEAD, 304s, and some servers' empty files have no body at all.
             Machine::Unknown(_) | Machine::Inflate(..) | Machine::Brotli(_) | Machine::Zstd(_)
                 if self.bounds.taken == 0 =>
             {
@@ -141,7 +141,7 @@ impl Decoder {
             Machine::Brotli(writer) => {
                 let written = writer.write_all(piece).and_then(|()| writer.flush());
                 let out = std::mem::take(&mut writer.get_mut().0);
-                // In parts, of which those within bounds count.
+                // In parts, so that output within the bounds is passed on.
                 out.chunks(OUT).try_for_each(&mut show)?;
                 written.map_err(|_| corrupt)
             }
@@ -150,7 +150,7 @@ impl Decoder {
     }
 }
 
-/// Inflates a piece. Behind the end of a gzip stream another may begin (RFC 1952, section 2.2), behind others nothing.
+/// Inflates a piece. After a gzip stream another may follow (RFC 1952, section 2.2); after the others nothing may.
 fn inflated(
     inflate: &mut Decompress,
     ended: &mut bool,
@@ -177,7 +177,7 @@ fn inflated(
         show(out.get(..given).unwrap_or_default())?;
         piece = piece.get(taken..).unwrap_or_default();
         *ended = status == Status::StreamEnd;
-        // Free space left in `out` means that the input gives no more output.
+        // Free space in `out` means that this input produces no more output.
         if !*ended && piece.is_empty() && given < OUT {
             return Ok(());
         }
@@ -200,11 +200,11 @@ impl Bounds {
     }
 }
 
-/// Takes what a writer gives, up to what one piece may become.
+/// Output of a writer, limited for one piece.
 #[derive(Default)]
 struct OutputBuffer(Vec<u8>);
 
-/// More than this from one piece is a bomb: brotli encodes a million repetitions in a few bytes.
+/// Maximum output of one piece; beyond it is a bomb. Brotli encodes a million repetitions in a few bytes.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 impl Write for OutputBuffer {

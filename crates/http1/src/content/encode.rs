@@ -1,7 +1,7 @@
 //! A whole body, compressed, by a server that does it beforehand or while a client waits.
 //!
-//! Not the choice of a coding, and no stream: the objects of a page are small, and a response of known length is framed
-//! best. The caller counts the time it takes.
+//! Not the choice of a coding, and not a stream: the objects of a page are small, and a response of known length is framed
+//! best. The caller accounts for the CPU time.
 
 use std::io::Write;
 
@@ -12,9 +12,8 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::Coding;
 
-/// The body in this coding, as small as the coding makes it without taking ages: deflate and gzip at level 9, as the
-/// note did it beforehand (`papers/w3c#compression`), brotli at 9 of 11 with its 4 MiB window, zstd at the one level
-/// that there is in Rust.
+/// Encodes the body, as small as the coding allows at acceptable cost. Deflate and gzip use level 9, as the W3C note did
+/// beforehand (`papers/w3c#compression`). Brotli uses 9 of 11 with a 4 MiB window; zstd has only one level in Rust.
 pub fn encoded(coding: Coding, body: &[u8]) -> Vec<u8> {
     let done = match coding {
         Coding::Identity => Some(body.to_vec()),
@@ -37,5 +36,5 @@ pub fn encoded(coding: Coding, body: &[u8]) -> Vec<u8> {
 
 const BROTLI_BUFFER: usize = 4_096;
 const BROTLI_QUALITY: u32 = 9;
-/// The exponent of 2.
+/// Exponent of 2.
 const BROTLI_WINDOW: u32 = 22;

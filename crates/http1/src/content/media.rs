@@ -2,7 +2,7 @@
 //!
 //! Not by its bytes: the contents are not read.
 
-/// The type of a file with this path.
+/// Returns the media type of a file with this path.
 pub fn media_type(path: &str) -> &'static str {
     let (_, suffix) = path.rsplit_once('.').unwrap_or_default();
     match suffix.to_ascii_lowercase().as_str() {
@@ -29,7 +29,7 @@ pub fn media_type(path: &str) -> &'static str {
     }
 }
 
-/// Whether what has this type is text, which is worth compressing: pictures are compressed already.
+/// Whether a media type is text, and worth compressing: images are compressed already.
 pub fn is_text(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim();
     let known = ["application/javascript", "application/json", "application/xml", "image/svg+xml"];

@@ -9,13 +9,13 @@ use crate::message::field::list;
 /// Codings that one client accepts, with their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedCodings {
-    /// Of each coding in [`Coding::ALL`], in thousandths; 0: not at all.
+    /// For each coding in [`Coding::ALL`], in thousandths; 0: not accepted.
     weights: [u16; Coding::ALL.len()],
 }
 
 impl AcceptedCodings {
-    /// Reads a request's fields. Without `Accept-Encoding` only `identity` is accepted: the standard would allow
-    /// anything, but some clients do not know the field. Members that are not understood are ignored.
+    /// Reads a request's fields. Without `Accept-Encoding` only `identity` is accepted: the standard would allow anything, but
+    /// some clients do not know the field. Invalid members are ignored.
     pub fn of(fields: &Fields) -> Self {
         let mut reported = [None; Coding::ALL.len()];
         let mut others = None;
@@ -29,7 +29,7 @@ impl AcceptedCodings {
         }
         let of = |coding: Coding| {
             let unsaid = match coding {
-                // Acceptable unless it is ruled out, but the last that is taken where others are.
+                // Acceptable unless excluded, but with the lowest weight.
                 Coding::Identity => others.filter(|weight| *weight == 0).unwrap_or(1),
                 Coding::Deflate | Coding::Gzip | Coding::Brotli | Coding::Zstd => others.unwrap_or(0),
             };
@@ -38,7 +38,7 @@ impl AcceptedCodings {
         Self { weights: Coding::ALL.map(of) }
     }
 
-    /// All of these, each as gladly as the other, and what is not coded where none of them is to be had.
+    /// Accepts all of these with equal weight, and `identity` as the last resort.
     pub fn any_of(codings: &[Coding]) -> Self {
         let is_taken = |coding: Coding| codings.contains(&coding) || coding == Coding::Identity;
         let weight = |coding| match (coding, is_taken(coding)) {
@@ -54,8 +54,8 @@ impl AcceptedCodings {
         self.weights[coding as usize]
     }
 
-    /// Of what there is, each with its size, what the client likes best; where it likes several the same, the
-    /// smallest. `None` if it takes none of them.
+    /// Returns the available coding that the client prefers, given the size in each; of equal weights, the smallest. `None` if
+    /// it accepts none of them.
     pub fn best(&self, available: impl IntoIterator<Item = (Coding, usize)>) -> Option<Coding> {
         let taken = available.into_iter().filter(|(coding, _)| self.weight(*coding) > 0);
         taken
@@ -64,7 +64,7 @@ impl AcceptedCodings {
     }
 }
 
-/// A name and its weight in thousandths.
+/// Parses a name and its weight in thousandths.
 fn weighted(item: &[u8]) -> Option<(&[u8], u16)> {
     let mut parts = item.splitn(2, |byte| *byte == b';');
     let name = parts.next()?.trim_ascii();
@@ -73,7 +73,7 @@ fn weighted(item: &[u8]) -> Option<(&[u8], u16)> {
     Some((name, thousandths(value)?))
 }
 
-/// `0`, `1`, and up to three digits behind a point.
+/// Parses `0` or `1` and up to three decimals.
 fn thousandths(value: &[u8]) -> Option<u16> {
     let (whole, digits) = match value {
         [whole, b'.', digits @ ..] => (whole, digits),
@@ -128,7 +128,7 @@ mod tests {
         ] {
             assert_eq!(best(accepted, &all), coding, "{accepted:?}");
         }
-        // What does not shrink is sent as it is.
+        // A body that does not shrink is sent unencoded.
         assert_eq!(best(Some("gzip"), &[(Coding::Identity, 9)]), Some(Coding::Identity));
     }
 }

@@ -1,14 +1,14 @@
 //! Zstandard in pieces (RFC 8878): finds where headers and blocks end, so that its decoder gets only whole ones.
 //!
-//! Not the decoder, which reads as much as it likes. One frame is one body; skippable frames and dictionaries are
-//! refused, as is a window above RFC 9659's limit for content codings.
+//! Not the decoder, which would read beyond them. One frame is one body. Skippable frames and dictionaries are rejected, as is
+//! a window above RFC 9659's limit for content codings.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// Decodes one frame.
 pub(super) struct Zstd {
     decoder: FrameDecoder,
-    /// The part of the next header or block that has come.
+    /// Received part of the next header or block.
     waiting: Vec<u8>,
     at: FrameState,
     /// Whether a checksum follows the last block.
@@ -22,7 +22,7 @@ enum FrameState {
     End,
 }
 
-/// It cannot be read.
+/// Invalid zstd data.
 #[derive(Debug)]
 pub(super) struct Corrupt;
 
@@ -39,7 +39,7 @@ impl Zstd {
         Self { decoder, waiting: Vec::new(), at: FrameState::Header, is_checked: false }
     }
 
-    /// Decodes bytes, a block at a time; `given` returns whether to go on.
+    /// Decodes bytes, a block at a time; `given` gets each block, and its error stops the decoding.
     pub(super) fn take<Fault: From<Corrupt>>(
         &mut self,
         input: &[u8],
@@ -78,7 +78,7 @@ impl Zstd {
         !self.is_checked || self.decoder.get_checksum_from_data() == self.decoder.get_calculated_checksum()
     }
 
-    /// Returns the length of the next header or block, if all of it is here.
+    /// Returns the length of the next header or block, if it is complete.
     fn whole(&mut self) -> Result<Option<usize>, Corrupt> {
         let length = match self.at {
             FrameState::Header => self.header()?,
@@ -88,7 +88,7 @@ impl Zstd {
         Ok(length.filter(|length| *length <= self.waiting.len()))
     }
 
-    /// RFC 8878, section 3.1.1.1.
+    /// Length of the frame header (RFC 8878, section 3.1.1.1).
     fn header(&mut self) -> Result<Option<usize>, Corrupt> {
         let known = self.waiting.iter().zip(MAGIC).all(|(byte, magic)| *byte == magic);
         if !known {
@@ -104,11 +104,11 @@ impl Zstd {
             2 => 4,
             _ => 8,
         };
-        // A dictionary would have to be known to both.
+        // A dictionary would have to be known to both sides.
         if descriptor & 0x03 == 0 { Ok(Some(5 + window + content)) } else { Err(Corrupt) }
     }
 
-    /// RFC 8878, section 3.1.1.2.
+    /// Length of the block (RFC 8878, section 3.1.1.2).
     fn block(&self) -> Result<Option<usize>, Corrupt> {
         let Some([low, middle, high]) = self.waiting.first_chunk::<3>() else { return Ok(None) };
         let header = u32::from_le_bytes([*low, *middle, *high, 0]);

@@ -1,17 +1,17 @@
 //! Taking a body off a stream, as its framing says (RFC 9112, sections 6 and 7).
 //!
-//! Not the decision which framing it is: [`super::framing`]. Chunk extensions are checked, counted and dropped;
-//! trailers are stored for the caller.
+//! Not the choice of the framing: that is [`super::framing`]. Chunk extensions are checked, counted and dropped; trailers are
+//! stored for the caller.
 
 use super::framing::Framing;
 use super::head::trailers_from;
 use super::scan::{FirstLine, Rules, Scan};
 use super::{Fields, Limits, PeerFault};
 
-/// The rest of a body that is coming in.
+/// Remainder of a body that is being received.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// So many bytes more; 0 at the end.
+    /// This many bytes remain; 0 at the end.
     Length(u64),
     /// Chunks.
     Chunked(Box<Chunks>),
@@ -26,7 +26,7 @@ pub(crate) enum BodyItem<'a> {
     Part(&'a [u8]),
     /// Its end.
     End,
-    /// Nothing before more comes in.
+    /// Nothing until more input arrives.
     Nothing,
 }
 
@@ -39,7 +39,7 @@ impl Body {
         }
     }
 
-    /// Takes what it can off the front of `input`.
+    /// Takes the next item off the front of `input`.
     pub(crate) fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<BodyItem<'a>, PeerFault> {
         match self {
             Self::Length(0) => Ok(BodyItem::End),
@@ -50,7 +50,7 @@ impl Body {
         }
     }
 
-    /// The fields behind it, once it has ended.
+    /// Returns the trailers, once the body has ended.
     pub(crate) fn into_trailers(self) -> Fields {
         match self {
             Self::Length(_) | Self::UntilClose(_) => Fields::new(),
@@ -68,7 +68,7 @@ impl Body {
     }
 }
 
-/// Bytes of data, as many as there are and as are still due.
+/// Takes the available bytes of data, at most `left`.
 fn take_up_to<'a>(input: &mut &'a [u8], left: &mut u64) -> BodyItem<'a> {
     let most = usize::try_from(*left).unwrap_or(usize::MAX);
     let (part, rest) = input.split_at(input.len().min(most));
@@ -84,13 +84,13 @@ pub(crate) struct Chunks {
     section: Scan,
     trailers: Fields,
     limits: Limits,
-    /// Bytes the body may still grow.
+    /// Bytes by which the body may still grow.
     allowance: u64,
-    /// Bytes chunk extensions may still take.
+    /// Bytes that chunk extensions may still use.
     extensions: usize,
 }
 
-/// Where in the coding; a number alone is the size of the chunk.
+/// Position in the coding; a number alone is the size of the chunk.
 #[derive(Clone, Copy, Debug)]
 enum ChunkState {
     /// In the size; `digits` of it so far.
@@ -99,19 +99,19 @@ enum ChunkState {
     BeforeExtension(u64),
     /// In an extension.
     Extension(u64),
-    /// Behind the carriage return of the size line.
+    /// After the carriage return of the size line.
     SizeEnd(u64),
     /// In the data; this many bytes remain.
     Data(u64),
-    /// Behind the data, before the carriage return.
+    /// After the data, before the carriage return.
     DataEnd,
-    /// Behind that carriage return.
+    /// After that carriage return.
     DataEndLf,
-    /// Behind the last chunk.
+    /// After the last chunk.
     Trailers,
 }
 
-/// Maximum digits of a chunk size: those of 64 bits; more is an overflow, or an attempt to hide something.
+/// Maximum digits of a chunk size: those of 64 bits; more is an overflow, or an attempt at smuggling.
 const SIZE_DIGITS: u8 = 16;
 
 impl Chunks {
@@ -158,7 +158,7 @@ impl Chunks {
         }
     }
 
-    /// One byte of the lines between the data.
+    /// Handles one byte of the lines between the data.
     fn step(&mut self, byte: u8) -> Result<ChunkState, PeerFault> {
         Ok(match (self.at, byte) {
             (ChunkState::Size { digits: 1.., size }, b'\r') => ChunkState::SizeEnd(size),
@@ -169,7 +169,7 @@ impl Chunks {
             (ChunkState::Size { size, digits }, _) => {
                 let digit = char::from(byte).to_digit(16).filter(|_| digits < SIZE_DIGITS);
                 let digit = u64::from(digit.ok_or(PeerFault::Chunk)?);
-                // Sixteen digits fill 64 bits: nothing is shifted out.
+                // Sixteen digits fill 64 bits: no bits are lost.
                 ChunkState::Size { size: size << 4 | digit, digits: digits + 1 }
             }
             (ChunkState::BeforeExtension(size), b';') => ChunkState::Extension(size),
@@ -217,7 +217,7 @@ impl Chunks {
 mod tests {
     use super::*;
 
-    /// The body and what was left behind it, or the fault; `None` if it did not end.
+    /// Returns the body and the number of bytes after it, or the fault; `None` if it did not end.
     fn chunked(text: &str, cut: usize) -> Result<Option<(String, usize)>, PeerFault> {
         let limits = Limits { body_bytes: 100, extension_bytes: 8, trailer_bytes: 32, ..Limits::default() };
         let mut body = Body::new(Framing::Chunked, &limits);

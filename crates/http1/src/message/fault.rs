@@ -62,7 +62,7 @@ pub enum PeerFault {
 }
 
 impl PeerFault {
-    /// The status of the response to a request with this fault.
+    /// Returns the status of the response to a request with this fault.
     pub const fn status(self) -> u16 {
         match self {
             Self::TooSlow => 408,

@@ -7,14 +7,14 @@ use std::fmt;
 
 use super::FieldLines;
 
-/// The fields of a head, in the order they came, in one piece of memory: the lines as they are sent.
+/// Fields of a message in the order received, in one piece of memory: the lines as they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     text: Vec<u8>,
     spans: Vec<Span>,
 }
 
-/// Where a field lies in the text: name, [`COLON`], value, [`LINE_END`].
+/// Position of a field in the text: name, [`COLON`], value, [`LINE_END`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     start: usize,
@@ -26,12 +26,12 @@ const COLON: &[u8] = b": ";
 const LINE_END: &[u8] = b"\r\n";
 
 impl Fields {
-    /// No fields.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Self { text: Vec::new(), spans: Vec::new() }
     }
 
-    /// Returns no fields yet, with capacity for `fields` of them in `bytes` bytes.
+    /// Creates an empty list with capacity for `fields` fields in `bytes` bytes.
     pub(crate) fn with_room(fields: usize, bytes: usize) -> Self {
         Self { text: Vec::with_capacity(bytes), spans: Vec::with_capacity(fields) }
     }
@@ -39,8 +39,8 @@ impl Fields {
     /// Adds a field.
     ///
     /// # Errors
-    /// If the name is not a token, or the value has a control character or white space at either end: such a
-    /// field would not arrive as it was sent.
+    /// If the name is not a token, or the value has a control character or white space at either end: such a field would not
+    /// arrive unchanged.
     pub fn push(&mut self, name: &str, value: &str) -> Result<(), FieldError> {
         if !is_token(name.as_bytes()) {
             return Err(FieldError::Name(name.to_owned()));
@@ -64,37 +64,37 @@ impl Fields {
         self.text.extend_from_slice(LINE_END);
     }
 
-    /// Every field: name as it was written, value without the white space around it.
+    /// Returns every field: name as written, value without surrounding white space.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.spans.iter().map(|&Span { start, name_end, value_end }| {
-            // Spans are made only in `push_checked`, from lengths of this very text.
+            // Spans are created only in `push_checked`, from lengths of this text.
             (&self.text[start..name_end], &self.text[name_end + COLON.len()..value_end])
         })
     }
 
-    /// The values of every field with this name, whatever its case.
+    /// Returns the values of every field with this name, in any case.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &[u8]> {
         self.iter()
             .filter(move |(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(_, value)| value)
     }
 
-    /// The value of the first field with this name, whatever its case.
+    /// Returns the value of the first field with this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter().find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
-    /// Whether a comma-separated list in a field with this name has this token, whatever the case of either.
+    /// Whether a comma-separated list in a field with this name has this token, both in any case.
     pub fn has_token(&self, name: &str, token: &str) -> bool {
         self.all(name).flat_map(list).any(|found| found.eq_ignore_ascii_case(token.as_bytes()))
     }
 
-    /// The same, borrowed.
+    /// Borrows the fields.
     pub fn as_lines(&self) -> FieldLines<'_> {
         FieldLines::of_checked(&self.text)
     }
 
-    /// Every field as it is sent: `Name: value` and a line end.
+    /// Returns every field as it is sent: `Name: value` and a line end.
     pub fn lines(&self) -> &[u8] {
         &self.text
     }
@@ -105,7 +105,7 @@ pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Whether these bytes may be a method or a field's name (RFC 9110, section 5.6.2).
+/// Whether these bytes are valid as a method or a field name (RFC 9110, section 5.6.2).
 pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty()
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))

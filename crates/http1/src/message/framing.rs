@@ -1,23 +1,23 @@
 //! Framing: where a body ends, and whether the connection persists, by a message's own header section.
 //!
-//! Rules of RFC 9112, sections 6.3 and 9.3, with every ambiguity refused rather than resolved. Not the bytes
-//! of the body: those are taken by the module `body`.
+//! Rules of RFC 9112, sections 6.3 and 9.3, with every ambiguity rejected rather than resolved. Not the bytes of the body: the
+//! module `body` takes those.
 
 use super::field::{Fields, list};
 use super::{Limits, Method, PeerFault, RequestHead, ResponseHead, Version};
 
-/// Framing of a body: the way its end is known.
+/// Framing of a body: how its end is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// This many bytes; 0 when there is no body.
     Length(u64),
-    /// By chunks, the last of them empty.
+    /// By chunks, up to an empty one.
     Chunked,
     /// By the end of the stream.
     UntilClose,
 }
 
-/// Returns the framing of a request's body, once its `Host` is valid, too.
+/// Returns the framing of a request's body, after checking its `Host`.
 pub(crate) fn of_request(head: &RequestHead, limits: &Limits) -> Result<Framing, PeerFault> {
     let mut hosts = head.fields.all("Host");
     match (hosts.next(), hosts.next(), head.version) {
@@ -37,8 +37,8 @@ pub(crate) fn of_request(head: &RequestHead, limits: &Limits) -> Result<Framing,
     })
 }
 
-/// Whether a value may stand in `Host`: nothing, or a host with a port perhaps (RFC 9112, section 3.2; RFC 9110, section
-/// 7.2). Of what RFC 3986 permits in a name, only what names and addresses of the Internet have.
+/// Whether a value is valid in `Host`: empty, or a host with an optional port (RFC 9112, section 3.2; RFC 9110, section 7.2).
+/// Of the characters that RFC 3986 permits, only those of Internet names and addresses are accepted.
 pub fn is_host(value: &[u8]) -> bool {
     let (host, rest) = match value.strip_prefix(b"[") {
         Some(inside) => {
@@ -63,8 +63,8 @@ pub fn is_host(value: &[u8]) -> bool {
     }
 }
 
-/// Whether a target has one of the forms that its method takes (RFC 9112, section 3.2): a path, `*` for OPTIONS, an
-/// absolute address with a host and without a user's name, or for CONNECT whatever that is taken for.
+/// Whether a target has a form that its method permits (RFC 9112, section 3.2): a path, `*` for OPTIONS, or an absolute URL
+/// with a host and without user information. For CONNECT any target is accepted here.
 pub fn is_target(method: &str, target: &str) -> bool {
     match (method, target.as_bytes().first()) {
         ("CONNECT", _) | (_, Some(b'/')) => true,
@@ -86,7 +86,7 @@ pub(crate) fn of_response(
     responses: &Method,
     limits: &Limits,
 ) -> Result<Framing, PeerFault> {
-    // Read even where there is no body, so that a header section is refused for its own contents alone.
+    // Checked even where there is no body, so that a header section is rejected for its own contents alone.
     let declared = declared(&head.fields, head.version, limits)?;
     Ok(match (head.status, responses) {
         (101, _) => return Err(PeerFault::Switched),
@@ -136,7 +136,7 @@ fn declared(fields: &Fields, version: Version, limits: &Limits) -> Result<Declar
     }
 }
 
-/// The one length that every value of `Content-Length` gives; repeated is allowed, different is not.
+/// Returns the length that all values of `Content-Length` agree on; repetition is allowed, contradiction is not.
 ///
 /// # Errors
 /// Lengths that differ, or are not numbers.
@@ -151,7 +151,7 @@ pub fn content_length<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Opti
     Ok(agreed)
 }
 
-/// A number of digits alone: no sign, no white space, no overflow.
+/// Parses a number that has only digits: no sign, no white space, no overflow.
 fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

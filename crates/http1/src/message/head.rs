@@ -1,7 +1,7 @@
 //! The heads of requests and responses: what they hold, and how they are written and read.
 //!
-//! Not where a head ends in a stream (the module `scan`) nor where its body ends ([`super::framing`]). Lines are
-//! taken apart by the httparse crate; what it lets pass and RFC 9112 does not is refused here or in the scan.
+//! Not the end of a head in a stream (the module `scan`) nor that of its body ([`super::framing`]). The httparse crate parses
+//! lines; what it accepts against RFC 9112 is rejected here or in the scan.
 
 use std::mem::MaybeUninit;
 
@@ -18,7 +18,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Its name in a start line.
+    /// Returns its name in a start line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -38,18 +38,18 @@ impl Version {
 /// Method of a request (RFC 9110, section 9).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
-    /// The representation.
+    /// Requests the representation.
     Get,
-    /// Its head alone.
+    /// Requests its header section alone.
     Head,
-    /// The methods that are allowed.
+    /// Requests the allowed methods.
     Options,
-    /// Any other, as it was written; it may change something.
+    /// Any other method, as written; it may change something.
     Other(String),
 }
 
 impl Method {
-    /// Its name in a request line.
+    /// Returns its name in a request line.
     pub fn name(&self) -> &str {
         match self {
             Self::Get => "GET",
@@ -67,7 +67,7 @@ impl Method {
         }
     }
 
-    /// A method as it was written: case counts.
+    /// Returns the method of this name, which is case-sensitive.
     pub fn from_name(name: &str) -> Self {
         match name {
             "GET" => Self::Get,
@@ -87,12 +87,12 @@ pub struct RequestHead {
     pub target: String,
     /// The highest version the client speaks.
     pub version: Version,
-    /// Everything else.
+    /// Header fields.
     pub fields: Fields,
 }
 
 impl RequestHead {
-    /// Writes the head, the empty line included.
+    /// Writes the head, including the final empty line.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let Self { method, target, version, fields } = self;
         for part in [method.name(), " ", target, " ", version.name(), "\r\n"] {
@@ -102,7 +102,7 @@ impl RequestHead {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Reads a whole head, the empty line included, that the scan has let pass.
+    /// Parses a whole head, including the final empty line, that the scan has accepted.
     pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Self, PeerFault> {
         let mut buffer = field_room();
         let (line, headers) = request_parts(head, &mut buffer, limits)?;
@@ -119,12 +119,12 @@ pub struct ResponseHead {
     pub version: Version,
     /// 100 to 999; those below 200 announce a further response.
     pub status: u16,
-    /// Everything else.
+    /// Header fields.
     pub fields: Fields,
 }
 
 impl ResponseHead {
-    /// Writes the head, the empty line included.
+    /// Writes the head, including the final empty line.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let Self { version, status, fields } = self;
         write_status_line(*version, *status, out);
@@ -137,7 +137,7 @@ impl ResponseHead {
         self.status < 200
     }
 
-    /// Reads a whole head, the empty line included, that the scan has let pass.
+    /// Parses a whole head, including the final empty line, that the scan has accepted.
     pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Self, PeerFault> {
         let mut buffer = field_room();
         let (StatusLine { version, status }, headers) = response_parts(head, &mut buffer, limits)?;
@@ -145,7 +145,7 @@ impl ResponseHead {
     }
 }
 
-/// The first line of a request, where it lies.
+/// The first line of a request, borrowed.
 pub(crate) struct RequestLine<'a> {
     pub(crate) method: &'a str,
     pub(crate) target: &'a str,
@@ -158,15 +158,15 @@ pub(crate) struct StatusLine {
     pub(crate) status: u16,
 }
 
-/// Room for the fields of one head, which httparse fills.
+/// Buffer for the fields of one head, which httparse fills.
 pub(crate) type FieldBuffer<'a> = [MaybeUninit<httparse::Header<'a>>; Limits::MAX_FIELDS];
 
-/// Empty room.
+/// Creates an empty buffer.
 pub(crate) const fn field_room<'a>() -> FieldBuffer<'a> {
     [const { MaybeUninit::uninit() }; Limits::MAX_FIELDS]
 }
 
-/// Takes a request's head apart that the scan has let pass, the empty line included; nothing is copied.
+/// Splits a request's head that the scan has accepted, including the final empty line; nothing is copied.
 pub(crate) fn request_parts<'a, 'r>(
     head: &'a [u8],
     buffer: &'r mut FieldBuffer<'a>,
@@ -190,7 +190,7 @@ pub(crate) fn request_parts<'a, 'r>(
     Ok((RequestLine { method, target, version }, request.headers))
 }
 
-/// Takes a response's head apart that the scan has let pass, the empty line included; nothing is copied.
+/// Splits a response's head that the scan has accepted, including the final empty line; nothing is copied.
 pub(crate) fn response_parts<'a, 'r>(
     head: &'a [u8],
     buffer: &'r mut FieldBuffer<'a>,
@@ -207,7 +207,7 @@ pub(crate) fn response_parts<'a, 'r>(
     Ok((StatusLine { version: Version::from_minor(response.version)?, status }, response.headers))
 }
 
-/// Whether httparse saw another head than the scan did (it must not), or the fault that it found.
+/// Whether httparse found another end of the head than the scan (it must not), or the fault that it found.
 fn head_is_unlike(
     head: &[u8],
     parsed: httparse::Result<usize>,
@@ -223,7 +223,7 @@ fn head_is_unlike(
     }
 }
 
-/// Reads a trailer section (its empty line included) that the scan has let pass.
+/// Parses a trailer section, including the final empty line, that the scan has accepted.
 pub(crate) fn trailers_from(section: &[u8], limits: &Limits) -> Result<Fields, PeerFault> {
     let mut buffer = [httparse::EMPTY_HEADER; Limits::MAX_FIELDS];
     let buffer = &mut buffer[..limits.fields.min(Limits::MAX_FIELDS)];
@@ -260,13 +260,13 @@ pub fn write_status_line(version: Version, status: u16, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a number without the formatting machinery: every response has one or two.
+/// Writes a number without the overhead of `format!`: every response has one or two.
 pub fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
     // u64::MAX has 20 digits.
     let mut digits = [b'0'; 20];
     let mut used = 0;
     for digit in digits.iter_mut().rev() {
-        // A remainder of 10 fits.
+        // '0' plus a remainder of 10 fits.
         *digit += u8::try_from(number % 10).unwrap_or(0);
         number /= 10;
         used += 1;

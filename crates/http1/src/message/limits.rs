@@ -1,6 +1,6 @@
 //! Every limit on what a peer may send, in one place, each with its default.
 //!
-//! Not time: how long a peer may take belongs to the machine that waits for it.
+//! Not timeouts: those belong to the state machine that waits.
 
 /// Maximum sizes of a peer's messages. The defaults are generous to honest peers and small enough
 /// that a hostile one costs less than 64 KiB.

@@ -29,7 +29,7 @@ pub fn wanted(request: &RequestHead, tag: Option<&str>, last_modified: &str, len
     let (Method::Get, Some(range), None) = (&request.method, ranges.next(), ranges.next()) else {
         return RequestedRange::Whole;
     };
-    // The strong comparison: a weak tag is equal to none (RFC 9110, section 13.1.5).
+    // The strong comparison: a weak tag never matches (RFC 9110, section 13.1.5).
     let is_same = |condition: &[u8]| {
         condition == last_modified.as_bytes()
             || tag.is_some_and(|tag| condition == tag.as_bytes() && !condition.starts_with(b"W/"))
@@ -40,7 +40,7 @@ pub fn wanted(request: &RequestHead, tag: Option<&str>, last_modified: &str, len
     parse(range, length).unwrap_or(RequestedRange::Whole)
 }
 
-/// `bytes=0-99`, `bytes=100-`, `bytes=-100`; `None` for anything else.
+/// Parses `bytes=0-99`, `bytes=100-` or `bytes=-100`; `None` for anything else.
 pub(crate) fn parse(range: &[u8], length: u64) -> Option<RequestedRange> {
     let (unit, spec) = range.split_at_checked(6)?;
     if !unit.eq_ignore_ascii_case(b"bytes=") {
@@ -67,7 +67,7 @@ pub(crate) fn parse(range: &[u8], length: u64) -> Option<RequestedRange> {
     })
 }
 
-/// Digits and nothing else; what is larger than anything is the largest there is.
+/// Parses a number that has only digits; overflow saturates.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -81,16 +81,16 @@ fn number(digits: &[u8]) -> Option<u64> {
 /// The part in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its first byte, counted from 0.
+    /// Offset of its first byte.
     pub first: u64,
     /// Its length.
     pub length: u64,
-    /// The length of the whole object; `None` if the server does not know.
+    /// The length of the whole object; `None` if the server reports none.
     pub of: Option<u64>,
 }
 
 impl Part {
-    /// Reads the part in a 206: `Content-Range: bytes 0-99/1234`. `None` if it is missing or impossible.
+    /// Reads the part in a 206: `Content-Range: bytes 0-99/1234`. `None` if it is missing or invalid.
     pub fn of(fields: &Fields) -> Option<Self> {
         let mut ranges = fields.all("Content-Range");
         let (range, None) = (ranges.next()?, ranges.next()) else { return None };

@@ -1,7 +1,7 @@
 //! Messages off a stream: head, parts of the body, end, and the next message.
 //!
-//! Not a connection: it sends nothing and waits for nothing. It buffers only an incomplete header section; the rest
-//! stays with the caller, who may leave bytes unread.
+//! Not a connection: it neither sends nor waits. It buffers only an incomplete header section; the rest stays with the caller,
+//! who may leave bytes unread.
 
 use std::marker::PhantomData;
 
@@ -13,39 +13,39 @@ use super::{Fields, Limits, Method, PeerFault, RequestHead, ResponseHead};
 /// Event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a, Head> {
-    /// A message begins; its body will end so.
+    /// Header section of a message, and the framing of its body.
     Head(Head, Framing),
     /// Bytes of its body, at least one.
     Body(&'a [u8]),
-    /// It is complete.
+    /// End of the message; it is complete.
     End,
 }
 
-/// Reads requests: what a server does. See [`Reader::read`] of each kind.
+/// Reads requests, for a server. See [`Reader::read`] of each kind.
 pub type RequestReader = Reader<RequestHead>;
-/// Reads responses: what a client does.
+/// Reads responses, for a client.
 pub type ResponseReader = Reader<ResponseHead>;
 
-/// Reads one message after the other off one direction of a connection.
+/// Reads successive messages off one direction of a connection.
 #[derive(Debug)]
 pub struct Reader<Head> {
     limits: Limits,
     scan: Scan,
-    /// The body that is coming in, between head and end.
+    /// The body that is being received, between head and end.
     body: Option<Body>,
-    /// Those of the last message that ended.
+    /// Trailers of the last complete message.
     trailers: Fields,
     kind: PhantomData<Head>,
 }
 
 impl Reader<RequestHead> {
-    /// A reader at the beginning of a stream.
+    /// Creates a reader at the beginning of a stream.
     pub const fn new(limits: Limits) -> Self {
         let opening = FirstLine::RequestLine { blank_lines: limits.blank_lines };
         Self::with_opening(limits, opening)
     }
 
-    /// Takes the next event off the front of `input`; `None` when all of it is taken and there is no more.
+    /// Takes the next event off the front of `input`; `None` when all of it is consumed and there is no event.
     ///
     /// # Errors
     /// The peer's fault. The stream cannot be read further.
@@ -60,13 +60,13 @@ impl Reader<RequestHead> {
 }
 
 impl Reader<ResponseHead> {
-    /// A reader at the beginning of a stream.
+    /// Creates a reader at the beginning of a stream.
     pub const fn new(limits: Limits) -> Self {
         Self::with_opening(limits, FirstLine::StatusLine)
     }
 
-    /// Takes the next event off the front of `input`, the response to a request with the method `answers`;
-    /// `None` when all of it is taken and there is no more. An interim response is a message of its own.
+    /// Takes the next event off the front of `input`; `responses` is the method of the request. `None` when all of it is
+    /// consumed and there is no event. An interim response is a message of its own.
     ///
     /// # Errors
     /// The peer's fault. The stream cannot be read further.
@@ -85,18 +85,17 @@ impl Reader<ResponseHead> {
 }
 
 impl<Head> Reader<Head> {
-    /// Whether nothing of a message has come in since the last one ended.
+    /// Whether no part of a message has arrived since the last one ended.
     pub fn is_between_messages(&self) -> bool {
         self.body.is_none() && self.scan.is_empty()
     }
 
-    /// The trailers of the message that has just ended (RFC 9110, section 6.5).
+    /// Returns the trailers of the message that has just ended (RFC 9110, section 6.5).
     pub const fn trailers(&self) -> &Fields {
         &self.trailers
     }
 
-    /// Tells the reader that the stream has ended: `true` if that completes the message, `false` if none had
-    /// begun.
+    /// Handles the end of the stream: `true` if that completes the message, `false` if none had begun.
     ///
     /// # Errors
     /// [`PeerFault::Truncated`] if the message cannot end here.

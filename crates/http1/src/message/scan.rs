@@ -1,11 +1,11 @@
 //! Finding where a head ends, byte by byte, and refusing what makes two parsers disagree about it.
 //!
-//! Not a parser: it knows lines, not their meaning. Because it decides on each byte as it comes, however the
-//! bytes were cut, the fault it finds is the same for every cut (RFC 9112, sections 2.2 and 5).
+//! Not a parser: it distinguishes lines, not their meaning. It decides on each byte in turn, so the fault is the same however
+//! the input is split (RFC 9112, sections 2.2 and 5).
 
 use super::PeerFault;
 
-/// The bytes of a head (or a trailer section) as they come in, until the empty line that ends it.
+/// Received bytes of a head (or a trailer section), until the empty line that ends it.
 #[derive(Debug)]
 pub(crate) struct Scan {
     rules: Rules,
@@ -20,9 +20,9 @@ pub(crate) struct Scan {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) opening: FirstLine,
-    /// Bytes in all.
+    /// Maximum bytes.
     pub(crate) bytes: usize,
-    /// The fault of one byte more.
+    /// Fault reported beyond them.
     pub(crate) too_many: PeerFault,
 }
 
@@ -40,13 +40,13 @@ pub(crate) enum FirstLine {
 /// Position of the scan in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineState {
-    /// Before the first byte; `first` while no line with anything in it has ended.
+    /// Before the first byte; `first` until a non-empty line has ended.
     Start { first: bool },
-    /// Behind its first byte.
+    /// After its first byte.
     Inside,
-    /// Behind the carriage return of a line with something in it.
+    /// After the carriage return of a non-empty line.
     Ending,
-    /// Behind the carriage return of an empty line.
+    /// After the carriage return of an empty line.
     EndingEmpty { first: bool },
 }
 
@@ -66,19 +66,19 @@ impl Scan {
         Self { rules, held: Vec::new(), seen: 0, blank_lines: 0, line: LineState::Start { first: true } }
     }
 
-    /// Whether nothing but empty lines has come in since the last head.
+    /// Whether only empty lines have arrived since the last head.
     pub(crate) fn is_empty(&self) -> bool {
         self.line == LineState::Start { first: true }
     }
 
-    /// Takes bytes off the front of `input` up to the end of the head; gives `parse` the whole head when its
-    /// end is among them, and is then ready for the next.
+    /// Takes bytes off the front of `input` up to the end of the head. If the head is complete, passes it to `parse` and is
+    /// then ready for the next.
     pub(crate) fn take<T>(
         &mut self,
         input: &mut &[u8],
         parse: impl FnOnce(&[u8]) -> Result<T, PeerFault>,
     ) -> Result<Option<T>, PeerFault> {
-        // Where the head begins in `input`: later than 0 if empty lines come before it.
+        // Start of the head in `input`: after 0 if empty lines precede it.
         let mut from = 0;
         let mut at = 0;
         while let Some(byte) = input.get(at) {
@@ -102,8 +102,8 @@ impl Scan {
         Ok(None)
     }
 
-    /// Inside a line nothing happens before its end: the text up to there, and lines that follow as they should, are
-    /// taken in one go, as far as the limit allows. Most of the time would go here otherwise.
+    /// Skips the rest of a line and complete valid lines after it in one step, within the limit. Without it, most of the time
+    /// would be spent on single bytes.
     fn skip_lines(&mut self, input: &[u8]) -> usize {
         let begins = self.rules.opening == FirstLine::StatusLine && self.seen < STATUS_LINE_BEGINS.len();
         if self.line != LineState::Inside || begins {
@@ -118,7 +118,7 @@ impl Scan {
         skipped
     }
 
-    /// A header section that came in one piece, as most do, is parsed in place.
+    /// Parses the head: in place if it arrived in one piece, as most do.
     fn finish<T>(
         &mut self,
         last: &[u8],
@@ -169,7 +169,7 @@ impl Scan {
         Ok(step)
     }
 
-    /// An empty line before any other.
+    /// Handles an empty line before any other.
     fn blank(&mut self) -> Result<ScanStep, PeerFault> {
         match self.rules.opening {
             FirstLine::Field => Ok(ScanStep::End),
@@ -184,7 +184,7 @@ impl Scan {
 
 /// Returns the number of bytes at the front that may be inside a line.
 fn text_at_front(bytes: &[u8]) -> usize {
-    // Without a branch for each byte, so that several are looked at with one instruction.
+    // Without a branch for each byte, so that the compiler can vectorize it.
     let is_text = |byte: &u8| (*byte >= 0x20 && *byte != 0x7f) | (*byte == b'\t');
     let all_text = |piece: &[u8]| piece.iter().fold(true, |all, byte| all & is_text(byte));
     let mut skipped = bytes.as_chunks::<16>().0.iter().take_while(|piece| all_text(*piece)).count() * 16;
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// The head and what is left, or the fault, when the bytes come `cut` at a time.
+    /// Returns the head and the rest, or the fault, when the input is split into pieces of `cut` bytes.
     fn scan(text: &str, rules: Rules, cut: usize) -> Result<Option<(String, String)>, PeerFault> {
         let mut scan = Scan::new(rules);
         for (index, mut piece) in text.as_bytes().chunks(cut).enumerate() {

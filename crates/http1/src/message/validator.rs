@@ -9,7 +9,7 @@ use super::{FieldError, Fields};
 pub enum Validator {
     /// An entity tag, quotes included.
     EntityTag(String),
-    /// The date of its last change, as the server wrote it; all that HTTP/1.0 has.
+    /// Date of the last change, as the server wrote it; the only validator in HTTP/1.0.
     LastModified(String),
 }
 
@@ -17,7 +17,7 @@ impl Validator {
     /// Makes a request conditional.
     ///
     /// # Errors
-    /// If it cannot stand in a field.
+    /// If it is not valid in a field.
     pub fn condition(&self, fields: &mut Fields) -> Result<(), FieldError> {
         match self {
             Self::EntityTag(tag) => fields.push("If-None-Match", tag),
@@ -31,7 +31,7 @@ impl Validator {
 pub fn is_unchanged(request: &Fields, tag: &str, last_modified: &str) -> bool {
     let mut tags = request.all("If-None-Match").peekable();
     if tags.peek().is_some() {
-        // The date counts only where there are no tags (RFC 9110, section 13.1.3).
+        // The date counts only without tags (RFC 9110, section 13.1.3).
         return tags
             .any(|list| list == b"*" || entity_tags(list).any(|found| found == opaque(tag.as_bytes())));
     }
@@ -52,7 +52,7 @@ fn entity_tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A tag without the mark of a weak one: If-None-Match compares weakly (RFC 9110, section 8.8.3.2).
+/// Strips the mark of a weak tag: If-None-Match compares weakly (RFC 9110, section 8.8.3.2).
 fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }

@@ -1,7 +1,7 @@
 //! Header sections parsed in place, for messages that come whole: borrowed, without allocation.
 //!
-//! Not a second parser: the scan and the checks are those of [`super::read`], and a test compares the verdicts of the
-//! two. A view is for a server of datagrams; to store it, it becomes a [`RequestHead`].
+//! Not a second parser: it uses the scan and the checks of [`super::read`], and a test compares the results of the two. A view
+//! is for a server of datagrams; to store it, convert it to a [`RequestHead`].
 
 use memchr::memchr;
 
@@ -13,18 +13,18 @@ use super::{Limits, Method, PeerFault, RequestHead, ResponseHead, Version};
 /// The head of a request, borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestView<'a> {
-    /// As it was written: a token.
+    /// Method as written: a token.
     pub method: &'a str,
-    /// Visible ASCII, at least one character.
+    /// Request target: visible ASCII, at least one character.
     pub target: &'a str,
     /// The highest version the client speaks.
     pub version: Version,
-    /// Everything else.
+    /// Header fields.
     pub fields: FieldLines<'a>,
 }
 
 impl<'a> RequestView<'a> {
-    /// Takes the head off the front of a message; no empty line may come before it.
+    /// Takes the head off the front of a message; no empty line may precede it.
     ///
     /// # Errors
     /// The peer's fault; [`PeerFault::Truncated`] if the header section does not end in this message.
@@ -32,7 +32,7 @@ impl<'a> RequestView<'a> {
         Self::read_each(message, limits, |_, _| {})
     }
 
-    /// The same, and shows every field, name and value, while they are at hand.
+    /// Does the same, and calls `field` with the name and value of every field.
     ///
     /// # Errors
     /// As [`RequestView::read`].
@@ -63,9 +63,9 @@ impl<'a> RequestView<'a> {
 pub struct ResponseView<'a> {
     /// The version of the server's response.
     pub version: Version,
-    /// 100 to 999.
+    /// Status code, 100 to 999.
     pub status: u16,
-    /// Everything else.
+    /// Header fields.
     pub fields: FieldLines<'a>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> ResponseView<'a> {
     }
 }
 
-/// The field lines of a head that was checked.
+/// The field lines of a checked head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldLines<'a>(&'a [u8]);
 
@@ -102,7 +102,7 @@ impl<'a> FieldLines<'a> {
         self.0
     }
 
-    /// Every field: name as it was written, value without the white space around it.
+    /// Returns every field: name as written, value without surrounding white space.
     pub fn iter(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
@@ -114,14 +114,14 @@ impl<'a> FieldLines<'a> {
         })
     }
 
-    /// The values of every field with this name, whatever its case.
+    /// Returns the values of every field with this name, in any case.
     pub fn all(self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.iter()
             .filter(move |(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(_, value)| value)
     }
 
-    /// The value of the first field with this name, whatever its case.
+    /// Returns the value of the first field with this name, in any case.
     pub fn get(self, name: &str) -> Option<&'a [u8]> {
         self.all(name).next()
     }
@@ -131,7 +131,7 @@ impl<'a> FieldLines<'a> {
         Self(head.get(line_end + 1..).unwrap_or_default())
     }
 
-    /// The same, to change.
+    /// Copies them into owned fields.
     pub fn to_fields(self) -> Fields {
         let mut fields = Fields::new();
         for (name, value) in self.iter() {
@@ -141,7 +141,7 @@ impl<'a> FieldLines<'a> {
     }
 }
 
-/// Takes a head and the empty line that ends it off the front.
+/// Takes a head, including the final empty line, off the front.
 fn split_head<'a>(
     message: &mut &'a [u8],
     opening: FirstLine,
@@ -190,7 +190,7 @@ mod tests {
             let (mut one, mut other) = (text.as_bytes(), text.as_bytes());
             match (RequestView::read(&mut one, &limits), RequestReader::new(limits).read(&mut other)) {
                 (Ok(view), Ok(Some(Event::Head(head, _)))) => prop_assert_eq!((view.to_head(), one), (head, other)),
-                // The reader looks at the framing, too, which is not a view's business.
+                // The reader also checks the framing, which a view does not.
                 (Ok(_), Err(fault)) => prop_assert_eq!(fault, PeerFault::Host),
                 (Err(PeerFault::Truncated), Ok(None)) => {}
                 (Err(fault), Err(same)) => prop_assert_eq!(fault, same),

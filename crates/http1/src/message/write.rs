@@ -10,11 +10,11 @@ use std::num::NonZeroUsize;
 /// Division of a message into writes. Default: one message, one write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WritePolicy {
-    /// The head leaves by itself, before the first byte of the body is known. Apache 1.1b4 did so
-    /// (`papers/p-http#section-2-2`), and so do many today.
+    /// The head is sent by itself, before the first byte of the body is known. Apache 1.1b4 did so
+    /// (`papers/p-http#section-2-2`), and many servers do today.
     pub head_apart: bool,
-    /// A write leaves as soon as it has this many bytes, like a buffered stream. `None`: the body leaves in
-    /// the parts it is given in, the head with the first.
+    /// A write is sent as soon as it has this many bytes, as by a buffered stream. `None`: the body is sent in the parts that
+    /// the application gives, the head with the first.
     pub buffer: Option<NonZeroUsize>,
     /// A message waits for those about to follow, up to this many bytes: responses to pipelined requests then share
     /// segments (`papers/w3c#nagle-interaction`). `None`: each is sent at its end.
@@ -29,7 +29,7 @@ impl WritePolicy {
     }
 }
 
-/// Bytes that wait for their write, and writes that wait to be taken.
+/// Bytes that wait for their write, and writes that wait to be sent.
 #[derive(Debug, Default)]
 pub struct WriteBuffer {
     policy: WritePolicy,
@@ -38,7 +38,7 @@ pub struct WriteBuffer {
 }
 
 impl WriteBuffer {
-    /// A buffer that has nothing to write yet.
+    /// Creates an empty buffer.
     pub fn new(policy: WritePolicy) -> Self {
         Self { policy, waiting: Vec::new(), writes: VecDeque::new() }
     }
@@ -62,7 +62,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Adds a body that is here as a whole; [`WriteBuffer::end_message`] comes next.
+    /// Adds a whole body; [`WriteBuffer::end_message`] comes next.
     pub fn body(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         encode(&mut self.waiting);
         self.spill();
@@ -76,7 +76,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Lets go of whatever waits.
+    /// Turns all waiting bytes into a write.
     pub fn flush(&mut self) {
         self.spill();
         if !self.waiting.is_empty() {
@@ -84,17 +84,17 @@ impl WriteBuffer {
         }
     }
 
-    /// Bytes that wait for their write.
+    /// Returns the number of bytes that wait for their write.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The next write.
+    /// Returns the next write.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         self.writes.pop_front()
     }
 
-    /// Lets go of every full buffer.
+    /// Turns every full buffer into a write.
     fn spill(&mut self) {
         let Some(size) = self.policy.buffer.map(NonZeroUsize::get) else { return };
         if self.waiting.len() < size {
@@ -111,7 +111,7 @@ impl WriteBuffer {
 mod tests {
     use super::*;
 
-    /// The sizes of the writes that a head of 226 bytes and a body in two parts make.
+    /// Returns the sizes of the writes for a head of 226 bytes and a body in two parts.
     fn writes(head_apart: bool, buffer: Option<usize>) -> Vec<usize> {
         let mut buffer = WriteBuffer::new(WritePolicy {
             head_apart,

@@ -11,32 +11,31 @@ use crate::message::{Limits, WritePolicy};
 /// Configuration of a server's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// Limits on a client's messages. While a request is being handled, up to [`Limits::head_bytes`] behind it are
-    /// read, and not beyond.
+    /// Limits on a client's messages. While a request is being handled, at most [`Limits::head_bytes`] after it are read ahead.
     pub limits: Limits,
     /// Division of responses into writes.
     pub writes: WritePolicy,
     /// Requests on one connection before it is closed: `None` for no limit, 1 for no keep-alive.
     pub requests: Option<NonZeroU32>,
-    /// Way of closing a connection.
+    /// Closing behaviour.
     pub closing: Closing,
     /// Timeouts of a client.
     pub timeout: ConnectionTimeouts,
 }
 
-/// Way in which a server closes a connection after its last response (`papers/w3c#connection-management`).
+/// Closing behaviour of a server after the last response of a connection (`papers/w3c#connection-management`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Closing {
-    /// Its own half first, and the other when the client has closed it, or has had [`ConnectionTimeouts::linger`].
+    /// Half-closes, and closes fully when the client has closed, or after [`ConnectionTimeouts::linger`].
     #[default]
     Careful,
-    /// Both halves at once. Requests that are still in flight then meet a reset, which destroys the responses that the
-    /// client has not read yet.
+    /// Closes both halves immediately. Requests in flight then cause a reset, which destroys the responses that the client has
+    /// not read yet.
     Naive,
 }
 
 impl Default for ServerConfig {
-    /// As many requests as the client wants, each response one write.
+    /// Unlimited requests, each response in one write.
     fn default() -> Self {
         Self {
             limits: Limits::default(),
@@ -55,8 +54,8 @@ pub struct ConnectionTimeouts {
     pub idle: Duration,
     /// From the first byte of a head to its last, and between two arrivals of a body. Default 30 s.
     pub request: Duration,
-    /// Minimum rate of a body, after its first [`ConnectionTimeouts::request`]: each byte extends the time by as much as it takes
-    /// at this rate, and never beyond that timeout. Default 500 bytes a second, as in Apache's `mod_reqtimeout`.
+    /// Minimum rate of a body, after its first [`ConnectionTimeouts::request`]. Each byte extends the deadline by its duration
+    /// at this rate, but never beyond that timeout. Default 500 bytes/s, as in Apache's `mod_reqtimeout`.
     pub least_rate: Rate,
     /// Time from our end of the stream to the client's: later data is discarded, but not met by a reset that would
     /// destroy our last response in flight (`papers/w3c`, on closing). Default 2 s.

@@ -1,6 +1,6 @@
 //! One request and its response: what may be sent next, and how it is coded.
 //!
-//! Not the connection: this sends nothing and knows no time.
+//! Not the connection: it sends nothing and has no timers.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ pub(super) struct Exchange {
     pub(super) id: RequestId,
     method: Method,
     version: Version,
-    /// Whether the connection stays afterwards.
+    /// Whether the connection persists afterwards.
     pub(super) persists: bool,
-    /// Whether all of the request is here.
+    /// Whether the request is complete.
     pub(super) request_ended: bool,
     response: ResponseProgress,
 }
@@ -25,36 +25,36 @@ pub(super) struct Exchange {
 /// Progress of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ResponseProgress {
-    /// Nothing.
+    /// Nothing sent.
     Awaited,
-    /// The header section; this many bytes of the body remain.
+    /// Header section sent; this many bytes of the body remain.
     Length(u64),
-    /// The head, and chunks follow.
+    /// Header section sent; chunks follow.
     Chunked,
-    /// The head, and a body that ends with the connection.
+    /// Header section sent; the body ends with the connection.
     UntilClose,
 }
 
 /// Remainder of a response after its header section.
 pub(super) enum RemainingBody {
-    /// Nothing, and the response is complete.
+    /// Nothing; the response is complete.
     Nothing,
-    /// This body, and the response is complete.
+    /// This body; the response is then complete.
     Whole(Arc<[u8]>),
-    /// Parts.
+    /// Parts that follow.
     Parts,
 }
 
 /// Encoding of a part of a body on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TransferCoding {
-    /// As it is.
+    /// Unencoded.
     Plain,
     /// As a chunk.
     Chunked,
 }
 
-/// The end of a chunked body.
+/// Writes the end of a chunked body.
 pub(super) fn write_last_chunk(trailers: &Fields, out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n");
     out.extend_from_slice(trailers.lines());
@@ -73,12 +73,12 @@ impl Exchange {
         }
     }
 
-    /// Whether anything of a response has been sent.
+    /// Whether any part of a response has been sent.
     pub(super) fn has_begun(&self) -> bool {
         self.response != ResponseProgress::Awaited
     }
 
-    /// Returns whether the client knows interim responses; an error if the response has begun.
+    /// Whether the client supports interim responses; an error if the response has begun.
     pub(super) fn may_wait(&self) -> Result<bool, Misuse> {
         if self.has_begun() {
             return Err(Misuse::OutOfOrder(self.id));
@@ -86,7 +86,7 @@ impl Exchange {
         Ok(self.version == Version::Http11)
     }
 
-    /// The response is here, the `last` that this connection may carry or not: its head, and what follows.
+    /// Begins the response, and returns its header section and the remaining body. `last`: the connection may carry no other.
     pub(super) fn begin(
         &mut self,
         status: u16,
@@ -121,7 +121,7 @@ impl Exchange {
         Ok((head, rest))
     }
 
-    /// So many more bytes of the body are here.
+    /// Records part of the body, and returns its coding.
     pub(super) fn part(&mut self, length: usize) -> Result<TransferCoding, Misuse> {
         match &mut self.response {
             ResponseProgress::Awaited => Err(Misuse::OutOfOrder(self.id)),
@@ -134,7 +134,7 @@ impl Exchange {
         }
     }
 
-    /// No more of the body will come.
+    /// Records the end of the body.
     pub(super) fn end(&self) -> Result<TransferCoding, Misuse> {
         match self.response {
             ResponseProgress::Awaited => Err(Misuse::OutOfOrder(self.id)),
@@ -146,7 +146,7 @@ impl Exchange {
 }
 
 impl TransferCoding {
-    /// Writes a part that is not empty.
+    /// Writes a part, which must not be empty.
     pub(super) fn encode(self, part: &[u8], out: &mut Vec<u8>) {
         match self {
             Self::Plain => out.extend_from_slice(part),

@@ -14,20 +14,20 @@ use crate::message::{FieldError, Fields, Version};
 /// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// 200 to 999.
+    /// Status code, 200 to 999.
     pub status: u16,
-    /// Without `Connection`, `Content-Length` and `Transfer-Encoding`, which are the connection's.
+    /// Fields except `Connection`, `Content-Length` and `Transfer-Encoding`, which are the connection's.
     pub fields: Fields,
-    /// For a response to HEAD as for one to GET; it is then described but not sent.
+    /// Body, also for a HEAD request: its length is then declared, but it is not sent.
     pub body: ResponseBody,
 }
 
-/// Where the body comes from.
+/// Source of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponseBody {
-    /// It is all here: the response needs nothing more.
+    /// The whole body: nothing more follows.
     Whole(Arc<[u8]>),
-    /// So many bytes, in parts that follow ([`super::ServerConnection::send_part`]).
+    /// This many bytes, in parts that follow ([`super::ServerConnection::send_part`]).
     Length(u64),
     /// Parts that follow until the application finishes: chunked in HTTP/1.1; in HTTP/1.0 the close of the connection
     /// ends the body.
@@ -35,17 +35,17 @@ pub enum ResponseBody {
 }
 
 impl Response {
-    /// A response of these bytes and this type.
+    /// Creates a response of these bytes and this type.
     ///
     /// # Errors
-    /// If the type cannot be a field's value.
+    /// If the type is not valid in a field.
     pub fn whole(status: u16, content_type: &str, body: Arc<[u8]>) -> Result<Self, FieldError> {
         let mut fields = Fields::new();
         fields.push("Content-Type", content_type)?;
         Ok(Self { status, fields, body: ResponseBody::Whole(body) })
     }
 
-    /// A response with nothing but a status.
+    /// Creates a response with only a status.
     pub fn empty(status: u16) -> Self {
         Self { status, fields: Fields::new(), body: ResponseBody::Whole(Arc::from([])) }
     }
@@ -58,13 +58,13 @@ impl Response {
         check(self.status, [&self.fields, &Fields::new()])
     }
 
-    /// Whether its status alone means that there is no body.
+    /// Whether its status implies that there is no body.
     pub const fn is_bodiless(&self) -> bool {
         is_bodiless(self.status)
     }
 
-    /// Appends the header section with these further fields, as HTTP/1.1 on a persistent connection: what stands behind
-    /// an id in DHTTP.
+    /// Appends the header section with these further fields, as HTTP/1.1 on a persistent connection: the part of a DHTTP
+    /// message after the id.
     pub fn encode_head(&self, more: &Fields, out: &mut Vec<u8>) {
         let head = Head {
             version: Version::Http11,
@@ -91,7 +91,7 @@ pub(super) fn check(status: u16, fields: [&Fields; 2]) -> Result<(), Misuse> {
     Ok(())
 }
 
-/// The same for an interim response. 101 is not allowed: no response would follow it.
+/// Checks an interim response likewise. 101 is not allowed: no response would follow it.
 pub(super) fn check_interim(status: u16, fields: &Fields) -> Result<(), Misuse> {
     if !(100..200).contains(&status) || status == 101 {
         return Err(Misuse::Status(status));
@@ -106,7 +106,7 @@ pub(super) fn write_interim(status: u16, fields: &Fields, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Returns whether a status alone means that there is no body.
+/// Returns whether a status implies that there is no body.
 pub(super) const fn is_bodiless(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
@@ -117,12 +117,12 @@ pub(super) struct Head {
     pub(super) version: Version,
     pub(super) status: u16,
     pub(super) persists: bool,
-    /// Of the body; `None` if it is not known.
+    /// Length of the body; `None` if it is unknown.
     pub(super) length: Option<u64>,
 }
 
 impl Head {
-    /// Writes it, with the fields of the connection behind the others.
+    /// Writes it, with the fields of the connection after the others.
     pub(super) fn write(self, fields: [&Fields; 2], out: &mut Vec<u8>) {
         let Self { version, status, persists, length } = self;
         write_status_line(version, status, out);
@@ -161,8 +161,8 @@ const CONNECTION_FIELDS: [&str; 3] = ["Connection", "Content-Length", "Transfer-
 /// An application's wrong use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
-    /// This request awaits no response: it was never made, has one already, or its client has gone. The last is no
-    /// mistake; the response is simply no longer wanted.
+    /// This request awaits no response: it does not exist, has one already, or its client has disconnected. The last is not a
+    /// mistake; the response is simply not needed.
     NotAwaited(RequestId),
     /// A part or an end before the head, or a second head.
     OutOfOrder(RequestId),
@@ -170,9 +170,9 @@ pub enum Misuse {
     Status(u16),
     /// A field that belongs to the connection.
     ConnectionField(&'static str),
-    /// More body than the length that was given.
+    /// More body than the declared length.
     TooLong(RequestId),
-    /// Less body than the length that was given; the connection is aborted, so that the client knows.
+    /// Less body than the declared length; the connection is aborted, so that the client notices.
     TooShort(RequestId),
     /// A body in parts where the whole is required.
     Partial,

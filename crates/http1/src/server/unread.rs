@@ -4,7 +4,7 @@
 #[derive(Debug, Default)]
 pub(super) struct UnreadBytes {
     bytes: Vec<u8>,
-    /// So many of them have been read since.
+    /// Number of these bytes that have been read.
     read: usize,
     /// Whether the client will send no more.
     pub(super) ended: bool,
@@ -21,7 +21,7 @@ impl UnreadBytes {
         &self.bytes[self.read..]
     }
 
-    /// Only the last `left` bytes are still to be read.
+    /// Marks all but the last `left` bytes as read.
     pub(super) fn keep(&mut self, left: usize) {
         self.read = self.bytes.len() - left;
     }

@@ -7,21 +7,21 @@ use std::sync::Arc;
 use crate::content::{AcceptedCodings, Coding, encoded, is_text};
 use crate::message::{Validator, Version};
 
-/// One object of a site of one's own.
+/// Input for one object of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Where it is found: a path that begins with `/`.
+    /// URL path that begins with `/`.
     pub path: String,
-    /// Its media type, as in `Content-Type`.
+    /// Media type, as in `Content-Type`.
     pub content_type: String,
-    /// All of it.
+    /// The whole body.
     pub body: Arc<[u8]>,
 }
 
 /// When bodies are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// Never: every body is sent as it is.
+    /// Never: every body is sent unencoded.
     #[default]
     None,
     /// Once, in every coding available, before any request (`papers/w3c#compression`).
@@ -34,16 +34,16 @@ pub enum Compression {
 pub(super) struct Object {
     pub(super) path: String,
     pub(super) content_type: Arc<str>,
-    /// As it is.
+    /// Unencoded body.
     pub(super) body: Arc<[u8]>,
-    /// Smaller than that, if compressed beforehand.
+    /// Encoded bodies, if compressed beforehand and smaller.
     coded: Vec<(Coding, Arc<[u8]>)>,
-    /// Entity tag of the unencoded body, quotes included; empty if responses have no validators.
+    /// Entity tag of the unencoded body, quotes included; `None` if responses have no validators.
     pub(super) entity_tag: Option<String>,
     compression: Compression,
 }
 
-/// Last modification of every object: the day of `papers/w3c`. There is no clock here.
+/// Last modification of every object: the date of `papers/w3c`. There is no clock here.
 pub(super) const LAST_MODIFIED: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
 
 impl Object {
@@ -52,7 +52,7 @@ impl Object {
         Self { path, content_type: content_type.into(), body, coded, entity_tag: None, compression }
     }
 
-    /// The same, compressed so, if its kind is worth the work: pictures are compressed already.
+    /// Applies compression if the media type benefits: images are compressed already.
     pub(super) fn compressed(self, compression: Compression, codings: &[Coding]) -> Self {
         let compression = if is_text(&self.content_type) { compression } else { Compression::None };
         let coded = match compression {
@@ -66,13 +66,13 @@ impl Object {
         Self { coded, compression, ..self }
     }
 
-    /// Whether what is sent depends on what the client takes.
+    /// Whether the response depends on the codings that the client accepts.
     pub(super) const fn varies(&self) -> bool {
         !matches!(self.compression, Compression::None)
     }
 
-    /// The body in what a client that takes these likes best, and the coding that is. Who takes nothing that
-    /// there is, not even the body as it is, gets it as it is all the same (RFC 9110, section 12.5.3).
+    /// Returns the body in the coding that the client prefers, and that coding. A client that accepts no available coding, not
+    /// even `identity`, still gets the unencoded body (RFC 9110, section 12.5.3).
     pub(super) fn body_for(&self, accepted: &AcceptedCodings) -> (Coding, Arc<[u8]>) {
         let plain = (Coding::Identity, self.body.clone());
         match self.compression {
@@ -93,7 +93,7 @@ impl Object {
         }
     }
 
-    /// The tag of the body in this coding: bodies that differ have tags that differ (RFC 9110, section 8.8.3.3).
+    /// Returns the tag of the body in this coding: different bodies have different tags (RFC 9110, section 8.8.3.3).
     pub(super) fn tag(&self, coding: Coding) -> Option<String> {
         let tag = self.entity_tag.as_deref()?;
         Some(match coding {
@@ -114,6 +114,6 @@ impl Object {
     }
 }
 
-/// The usual order of sizes: compressing four times to choose is too costly.
+/// Usual order of sizes: compressing four times to choose is too costly.
 const SMALLEST_FIRST: [Coding; 5] =
     [Coding::Brotli, Coding::Zstd, Coding::Deflate, Coding::Gzip, Coding::Identity];

@@ -119,7 +119,7 @@ fn rfc8246_2_immutable_does_not_extend_the_lifetime() {
     let control = ("Cache-Control", "max-age=10, immutable");
     assert_eq!(after(9, &[control]), Some(Verdict::Fresh));
     assert_eq!(after(10, &[control]), Some(Verdict::Validate));
-    // It is no lifetime: alone it leaves the heuristic that applies without it.
+    // It gives no lifetime: alone it leaves the heuristic that applies without it.
     assert_eq!(after(1, &[DATE, CHANGED, ("Cache-Control", "immutable")]), Some(Verdict::Fresh));
     assert_eq!(after(1, &[DATE, ("Cache-Control", "immutable")]), None);
     // It concerns browsers; a request for validation gets it.

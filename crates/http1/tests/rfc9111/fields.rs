@@ -172,7 +172,7 @@ fn rfc9211_2_a_cache_appends_its_status_to_those_of_others() {
         let given = given_of(200, &lines, "GET", &[]);
         assert_eq!(given.fields.all("Cache-Status").collect::<Vec<_>>(), [wanted.as_bytes()]);
     }
-    // What is stale has a time to live below nothing.
+    // A stale response has a negative time to live.
     let stale = given_of(200, &[DATE, TAG, ("Cache-Control", "max-age=1")], "GET", &[]);
     assert_eq!(stale.fields.get("Cache-Status"), Some(&b"cache; hit; ttl=-4"[..]));
 }

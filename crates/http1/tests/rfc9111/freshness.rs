@@ -113,13 +113,13 @@ fn rfc9111_4_2_3_transit_time_and_clock_difference_count_once() {
         policy.age(at(now)).as_secs_f64()
     };
     for (lines, asked_at, came_at, now, wanted) in [
-        // Neither a date nor an age: as old as the way here was long.
+        // Neither a date nor an age: the age is the time since the request.
         (&[][..], 0, 4, 10, 10.0),
-        // Its clock shows that it is older than that.
+        // The server's clock shows a higher age.
         (&[DATE], 18, 20, 30, 30.0),
-        // Another cache reports so.
+        // Another cache reports a higher age.
         (&[DATE, ("Age", "100")], 18, 20, 30, 112.0),
-        // A clock that is ahead makes nothing younger than new.
+        // A server's clock that is ahead gives no negative age.
         (&[("Date", "Sun, 06 Nov 1994 09:49:37 GMT")], 20, 20, 25, 5.0),
         // An invalid date.
         (&[("Date", "today")], 20, 20, 25, 5.0),

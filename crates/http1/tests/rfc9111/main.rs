@@ -1,9 +1,9 @@
 //! RFC 9111, section by section: the responses a shared cache stores, for how long, and how it reuses them.
 //!
-//! An outside oracle: each test names the section that it checks. A file for each: 3 in `storing`, 4.1 in `choosing`,
-//! 4.2 in `freshness`, 4.2.4 and RFC 5861 in `stale`, 4.3 and ranges in `validation`, 4.4 in `invalidation`, 5.1, 5.3
-//! to 5.5 and RFC 9211 in `fields`, 5.2 and RFC 8246 in `directives`. Tests that take more than a decision, such as
-//! when the server is contacted, are in the crate `dhttp`, in `tests/rfc9111.rs`.
+//! An external oracle: each test names the section that it checks. A file for each: 3 in `storing`, 4.1 in `choosing`, 4.2 in
+//! `freshness`, 4.2.4 and RFC 5861 in `stale`, 4.3 and ranges in `validation`, 4.4 in `invalidation`, 5.1, 5.3 to 5.5 and RFC
+//! 9211 in `fields`, 5.2 and RFC 8246 in `directives`. Tests of more than a decision, such as when the server is contacted, are
+//! in the crate `dhttp`, in `tests/rfc9111.rs`.
 
 mod choosing;
 mod directives;
@@ -18,7 +18,7 @@ use roundtrip_http1::cache::{ParsedRequest, Policy, ServedResponse, StoredRespon
 use roundtrip_http1::message::{Fields, ResponseHead, Version};
 use wire::{Duration, Time};
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`, when every response here comes.
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, when every response in these tests is received.
 const CAME: u64 = 784_111_777;
 const DATE: (&str, &str) = ("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
 
@@ -77,7 +77,7 @@ fn given_of(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) -> S
     reuse(retained, &requested(method, lines), at(5), "cache", "hit")
 }
 
-/// The same of a 200 with a tag and a date.
+/// Does the same for a 200 with a tag and a date.
 fn given(method: &str, lines: Lines<'_>) -> ServedResponse {
     let stored = [DATE, TAG, CHANGED, ("Content-Type", "text/plain"), FRESH, ("Age", "0")];
     given_of(200, &stored, method, lines)

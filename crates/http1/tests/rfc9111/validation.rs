@@ -105,7 +105,7 @@ fn rfc9111_4_3_2_conditions_apply_only_to_successful_responses() {
     {
         assert_eq!(given_of(status, &[TAG, FRESH], method, &[condition]).status, wanted, "{status} {method}");
     }
-    // Without a tag no tag matches; without a date the response's `Date` counts.
+    // Without a tag no condition matches; without `Last-Modified` the response's `Date` counts.
     assert_eq!(given_of(200, &[FRESH], "GET", &[condition]).status, 200);
     let since = [("If-Modified-Since", DATE.1)];
     assert_eq!(given_of(200, &[DATE, FRESH], "GET", &since).status, 304);
@@ -152,7 +152,7 @@ fn rfc9111_4_3_4_a_304_matches_by_tag_or_date_or_the_only_response() {
         (&[CHANGED], &[CHANGED], true),
         (&[CHANGED], &[other], false),
         (&[TAG], &[], true),
-        // It means the same; servers that compress send it (nginx).
+        // Weak comparison: servers that compress send weak tags (nginx).
         (&[("ETag", "W/\"t\"")], &[TAG], true),
     ] {
         assert_eq!(is_about(fields(ours).as_lines(), &fields(printed)), is_ours, "{ours:?} {printed:?}");
@@ -168,7 +168,7 @@ fn rfc9110_13_1_5_if_range_serves_a_part_only_of_the_same_response() {
         (&[TAG, CHANGED], "\"u\"", 200),
         (&[("ETag", "W/\"t\"")], "W/\"t\"", 200),
         (&[("ETag", "W/\"t\"")], "\"t\"", 200),
-        // It may have changed again in that very second (section 8.8.2.2).
+        // It may have changed again within that second (section 8.8.2.2).
         (&[same_second], same_second.1, 200),
         (&[CHANGED], "Sun, 06 Nov 1994 08:00:01 GMT", 200),
         (&[], "\"t\"", 200),
