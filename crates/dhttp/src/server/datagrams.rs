@@ -82,7 +82,7 @@ impl<H: Handler> Worker<H> {
         add(&way.counters.received_bytes, bytes.len() as u64);
         // A datagram addressed to our own port is for this server.
         let on_its_way_to = inbox.written_to(index).filter(|to| to.port() != way.local.port());
-        // A diverted datagram is answered from this server's own address.
+        // The response to a diverted datagram leaves from this server's own address.
         let ends = if on_its_way_to.is_some() { Endpoints { local: None, ..ends } } else { ends };
         let (ticket, head) = match way.machine.receive(now, ends.peer, bytes) {
             Verdict::Serve(ticket, head) => {

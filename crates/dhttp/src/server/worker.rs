@@ -1,6 +1,6 @@
 //! One thread of a server: waits for its sockets and its timers, and hands on what is ready.
 //!
-//! Datagrams are handled in `datagrams`, connections in `opened` and `plain`.
+//! Datagrams are handled in `datagrams`, connections in `opened_connections` and `plain`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -232,7 +232,7 @@ impl<H: Handler> Worker<H> {
         set(&self.counters.accepted_now, self.plain.len());
     }
 
-    /// Runs what is due, and returns the next deadline.
+    /// Handles expired timers, and returns the next deadline.
     fn timers(&mut self, now: Time) -> Time {
         let epoch = Keys::epoch(&self.config.dhttp, now);
         if epoch != self.epoch {

@@ -74,7 +74,7 @@ impl<'a> ParsedRequest<'a> {
         self.control.only_if_cached
     }
 
-    /// Returns whether the response must not be stored, because the request says so (`no-store`).
+    /// Returns whether the request forbids storing the response (`no-store`).
     pub const fn is_not_to_be_kept(&self) -> bool {
         self.control.no_store
     }

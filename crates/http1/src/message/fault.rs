@@ -43,7 +43,7 @@ pub enum PeerFault {
     TransferEncoding,
     /// More than [`super::Limits::body_bytes`].
     BodyTooLarge,
-    /// A chunk that does not begin with its size in hexadecimal, or does not end where the size says.
+    /// A chunk that does not begin with its size in hexadecimal, or whose data does not end at that size.
     Chunk,
     /// More than [`super::Limits::extension_bytes`].
     ExtensionsTooLarge,
