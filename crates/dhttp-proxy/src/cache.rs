@@ -1,25 +1,25 @@
-//! A cache that many share, as what answers: what is kept is given at once, in the thread that serves; the rest is asked
-//! for (`papers/dhttp#section-iv-a`, RFC 9111).
+//! A shared cache as a handler: stored responses are served immediately, in the server's thread; all others are fetched
+//! (`papers/dhttp#section-iv-a`, RFC 9111).
 //!
-//! Requests flow in as to any handler, and out to an [`Upstream`]; its answers are kept as they allow. Read in this order:
+//! Requests flow in as to any handler, and out to an [`Upstream`]; its responses are stored as they allow. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`upstream`] | whom it asks |
-//! | [`forward_upstream`] | of these, the servers to whom requests were on their way |
-//! | [`rules`] | how they are taken on their way |
-//! | `exchange` | asking, keeping, and what is given when that fails |
-//! | `waiting` | those who want the same meanwhile |
-//! | `passing` | the same for a gateway, which keeps what it passes on |
-//! | `answered` | what an answer of theirs changes |
-//! | `record` | an answer as it is kept |
-//! | `store` | what is kept, wherever |
-//! | `memory` | in memory, and who goes when it is full |
-//! | `ready` | answers as they are given in this second |
-//! | `disk` | on disk: what is left after the end |
-//! | `counters` | what it tells of itself |
+//! | [`upstream`] | the source of missing responses |
+//! | [`forward_upstream`] | an upstream: the servers to which intercepted requests were addressed |
+//! | [`rules`] | kernel rules that intercept requests |
+//! | `exchange` | requests to the upstream, storing, and the response when they fail |
+//! | `pending_requests` | collapsed requests |
+//! | `streaming_fill` | the cache of a gateway, filled while responses pass |
+//! | `cached_response` | changes to stored responses by a new response |
+//! | `record` | a stored response |
+//! | `store` | the store, in memory and on disk |
+//! | `memory` | the store in memory, and eviction |
+//! | `hot_responses` | rendered responses, valid for the current second |
+//! | `disk` | the store on disk, which survives a restart |
+//! | `counters` | counters for Prometheus |
 //!
-//! It decides nothing about caching; that is [`http1::cache`]. It knows no channel; that is the server's.
+//! [`http1::cache`] decides what may be stored and reused. The cache knows no transport; that is the server's.
 
 mod cached_response;
 pub mod counters;
@@ -61,19 +61,18 @@ pub use upstream::Upstream;
 /// Configuration of a cache.
 #[derive(Clone, Debug)]
 pub struct CacheConfig {
-    /// So many bytes are kept in memory at most.
+    /// Maximum number of bytes stored in memory.
     pub memory: u64,
-    /// No longer body is kept, in bytes.
+    /// Maximum length of a stored body, in bytes.
     pub largest: u64,
-    /// Keeps only what says itself how long it is good, and lets nobody wait for the answer to another: for a server that
-    /// answers in one other's place, of whose answers most may be for one client alone.
+    /// Stores only responses with explicit freshness, and collapses no requests for others: for a server in front of an origin
+    /// most of whose responses may be for one client alone.
     pub is_sparing: bool,
-    /// Fields that are obeyed in the place of `Cache-Control`, in this order (RFC 9213, section 2.2).
+    /// Fields that are obeyed instead of `Cache-Control`, in this order (RFC 9213, section 2.2).
     pub targets: Vec<String>,
-    /// The file in which answers are kept beside that, and for how many bytes of them there is room; none unless it is
-    /// said.
+    /// File in which responses are stored in addition to memory, and its capacity in bytes of responses; `None`: memory alone.
     pub disk: Option<(PathBuf, u64)>,
-    /// Callback that gets a sentence when the disk fails.
+    /// Callback that receives a sentence when the disk fails.
     pub tell: fn(&str),
 }
 
@@ -84,11 +83,11 @@ impl Default for CacheConfig {
     }
 }
 
-/// A cache before an upstream. Its clones share what is kept.
+/// A cache before an upstream. Its clones share the store.
 #[derive(Debug)]
 pub struct Cache<U> {
     shared: Arc<Shared<U>>,
-    /// For keys, used again.
+    /// Buffer for keys, reused.
     key: Vec<u8>,
     ready: HotResponses,
 }
@@ -102,11 +101,11 @@ struct Shared<U> {
     waiting: PendingRequests,
 }
 
-/// In `Cache-Status` and `Via`.
+/// Name in `Cache-Status` and `Via`.
 const NAME: &str = "roundtrip";
 
 impl<U: Upstream> Cache<U> {
-    /// An empty one. What it lacks is asked for in that runtime.
+    /// Creates an empty cache, which fetches missing responses in that runtime.
     ///
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
@@ -119,7 +118,7 @@ impl<U: Upstream> Cache<U> {
         })
     }
 
-    /// One that keeps the same in the same place, and asks another: a server that has moved.
+    /// Returns a cache with the same store and another upstream, for a server that has moved.
     pub fn before<V: Upstream>(&self, upstream: V) -> Cache<V> {
         let Shared { upstream: _, runtime, store, waiting: _ } = &*self.shared;
         let (runtime, store, waiting) = (runtime.clone(), Arc::clone(store), PendingRequests::default());
@@ -130,8 +129,7 @@ impl<U: Upstream> Cache<U> {
         }
     }
 
-    /// Keeps as much as this says, in memory and on the disk that it has, from now on; what it keeps stays, as far as there
-    /// is room.
+    /// Applies this configuration's capacities in memory and on the existing disk; stored responses stay as far as they fit.
     pub fn resize(&self, config: &CacheConfig) {
         self.shared.store.resize(config);
     }
@@ -183,9 +181,8 @@ impl<U: Upstream> Cache<U> {
         let is_for_cache = requested.is_for_cache() && request.body.is_empty();
         let store = &self.shared.store;
         let found = is_for_cache.then(|| store.memory.find(&self.key, &requested)).flatten();
-        // On disk it is looked for in another thread, unless there is nothing else to do for this request.
-        // Without a token nothing is looked for on disk, and nothing fetched, unless the request was on its way past here:
-        // then within its budget.
+        // Disk look-ups run in another thread, unless this request allows nothing else. Without a token there are no disk
+        // look-ups and no fetches, unless the request was intercepted: then they stay within its budget.
         let is_at_once = request.client.is_none() && request.meant_for.is_none();
         let is_all = is_for_cache && found.is_none() && requested.is_only_for_cache() && !is_at_once;
         let found = if is_all { store.find_on_disk(&self.key, &requested) } else { found };
@@ -217,7 +214,7 @@ impl<U: Upstream> Cache<U> {
         }
     }
 
-    /// Asks the upstream, unless somebody does so already.
+    /// Requests it from the upstream, unless a request for the same is pending.
     fn begin(
         &self,
         request: &Request<'_>,
@@ -232,8 +229,8 @@ impl<U: Upstream> Cache<U> {
     }
 }
 
-/// Writes the cache key: host and target. Responses of one host are separate from another's; and those of intercepted
-/// requests also from another server's that only claims to be the same host.
+/// Writes the cache key: host and target. Responses of different hosts are separate; those of intercepted requests are also
+/// separate from those of another server that claims to be the same host.
 fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
     key.clear();
     if let Some(server) = request.meant_for {
@@ -241,12 +238,12 @@ fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
         let _ = write!(key, "{server} ");
     }
     key.extend(request.field("Host").unwrap_or_default().iter().map(u8::to_ascii_lowercase));
-    // In no host, and in no target.
+    // A space, which occurs in no host and no target.
     key.push(b' ');
     key.extend_from_slice(request.target.as_bytes());
 }
 
-/// The fields of a request that go on to the origin, and that alone may choose among its responses.
+/// The request fields that go to the origin, and that alone may select among its responses (`Vary`).
 fn forwarded_lines<'a>(request: &Request<'a>) -> Vec<(&'a [u8], &'a [u8])> {
     let mut lines = Vec::with_capacity(16);
     request.each_field(|name, value| lines.push((name, value)));
@@ -259,7 +256,7 @@ fn forwarded_lines<'a>(request: &Request<'a>) -> Vec<(&'a [u8], &'a [u8])> {
     let takes_trailers = lines.iter().any(trailers);
     lines.retain(|(name, _)| !hop.covers(name) && !is_dhttp_field(name) && !is_rewriting_field(name));
     if takes_trailers {
-        // This cache reads them, and passes them on.
+        // This cache reads trailers and forwards them.
         lines.push((b"TE", b"trailers"));
     }
     lines
@@ -278,12 +275,12 @@ const fn seconds(now: Time) -> u64 {
     now.as_nanos() / 1_000_000_000
 }
 
-/// Now, for ages: steps of the calendar do not change it.
+/// Current time for ages; calendar steps do not affect it.
 fn since_1970() -> Time {
     Time::ZERO + steady_calendar()
 }
 
-/// Now, for dates.
+/// Current time for dates.
 fn on_calendar() -> Time {
     Time::ZERO + calendar()
 }

@@ -1,22 +1,22 @@
-//! Proxies that speak DHTTP: a local gateway for programs that know only HTTP, a shared cache, a front for another
-//! server, and a helper on routers that translate addresses.
+//! Proxies that speak DHTTP: a local gateway for HTTP clients, a shared cache, a reverse proxy for another server, and a helper
+//! on routers that translate addresses.
 //!
-//! Requests flow in from programs, clients or a router's kernel; each is answered from what is stored, or passed on by
-//! the channel that suits. Read in this order:
+//! Requests flow in from clients or a router's kernel; each is served from the cache, or forwarded over DHTTP or HTTP. Read in
+//! this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`mod@service_handler`] | any `tower` service as a handler |
 //! | [`origin`] | another HTTP server as such a service |
-//! | [`mod@cache`] | a handler: stored responses, as long as they may be reused |
-//! | `fetches` | limits of what is done for clients |
-//! | [`gateway`] | a local proxy by which programs that know only HTTP use DHTTP |
+//! | [`mod@cache`] | a handler: stored responses, while they may be reused |
+//! | `fetches` | limits of the work done for clients |
+//! | [`gateway`] | a local proxy through which HTTP clients use DHTTP |
 //! | [`nat`] | a helper on a router that translates addresses, or a firewall |
 //! | [`confinement`] | the files that a service may open once it has started |
-//! | [`nft`] | rules in the kernel, installed and taken away |
+//! | [`nft`] | kernel rules, installed and removed |
 //!
-//! Not the server and the client themselves: those are [`dhttp`]. Not what may be stored and passed on: that is for
-//! [`http1::cache`] and [`http1::gateway`] to say.
+//! The server and the client themselves are in [`dhttp`]. [`http1::cache`] and [`http1::gateway`] decide what may be stored and
+//! forwarded.
 //!
 //! ```
 //! use dhttp::ClientConfig;

@@ -1,6 +1,6 @@
 //! Changes to stored responses by a response of the upstream, and the response to the client.
 //!
-//! Not the asking: that is for `exchange`, and for gateways.
+//! The requests themselves are sent by `exchange`, and by gateways.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use dhttp::handler::{Body, Response};
 pub(super) struct KeyedRequest {
     pub(super) key: Vec<u8>,
     pub(super) head: RequestHead,
-    /// Whether an answer that is kept could be what it wants.
+    /// Whether a stored response could satisfy it.
     pub(super) is_for_cache: bool,
 }
 
@@ -32,20 +32,20 @@ impl KeyedRequest {
         ParsedRequest::new(self.head.method.name(), self.head.fields.iter())
     }
 
-    /// Whether others may want the same answer: the whole of it, to be kept.
+    /// Whether its response may be shared: a whole response, to be stored.
     pub(super) fn is_shareable(&self) -> bool {
         let alone = ["Range", "Authorization", "If-None-Match", "If-Modified-Since"];
         let is_plain = alone.iter().all(|name| self.head.fields.get(name).is_none());
         self.is_for_cache && self.head.method == Method::Get && is_plain
     }
 
-    /// The host, as addresses name it.
+    /// The host, as written in URLs.
     fn host(&self) -> String {
         let host = self.head.fields.get("Host").unwrap_or_default();
         String::from_utf8_lossy(host).trim_end_matches(":80").to_owned()
     }
 
-    /// The key of another path of the same host.
+    /// Returns the key of another path of the same host.
     fn key_beside(&self, path: &str) -> Vec<u8> {
         let end = self.key.len() - self.head.target.len().min(self.key.len());
         let mut key = self.key.get(..end).unwrap_or_default().to_vec();
@@ -54,10 +54,10 @@ impl KeyedRequest {
     }
 }
 
-/// Why such an answer is none.
+/// Error: why a response is unusable.
 pub(super) const UNASKED: &str = "304 to an unconditional request";
 
-/// A body up to this length lies in its record.
+/// A body up to this length is stored within its record.
 const SHORT: u64 = 8 << 10;
 
 /// Returns the stale response that replaces a failed one, if allowed.
@@ -78,7 +78,7 @@ pub(super) fn stood_in(
     })
 }
 
-/// The upstream has said that what is kept is still good.
+/// Handles a 304 from the upstream: the stored response is still valid.
 pub(super) fn validated(
     store: &Store,
     wanted: &KeyedRequest,
@@ -91,9 +91,9 @@ pub(super) fn validated(
     let renewed = renewed(store, wanted, found, fields, times);
     match &renewed {
         Some(fresh) => store.keep(fresh),
-        // Nothing of this is to be kept for its client's sake: not what is new, and what is old may stay.
+        // This client forbids storing: the new response is not stored, and the old one may stay.
         None if wanted.requested().is_not_to_be_kept() => {}
-        // It was good for this once, and may be kept no longer.
+        // It was valid for this request, and may no longer be stored.
         None => store.drop_all(&wanted.key),
     }
     let how = format!("{}; fwd-status=304", why(wanted, Some(found), times.came));
@@ -110,7 +110,7 @@ fn renewed(
 ) -> Option<CacheEntry> {
     let status = found.record.status();
     let head = ResponseHead { version: Version::Http11, status, fields };
-    // It was an answer to GET, whatever is asked now.
+    // The stored response was to GET, whatever this request's method is.
     let get = ParsedRequest::new("GET", wanted.head.fields.iter());
     let policy = Policy::of(&get, &head, times, &store.targets)?;
     let choice = Choice::of(&get, &head.fields)?;
@@ -134,7 +134,7 @@ pub(super) fn learn(
         store.drop_all(&wanted.key_beside(&path));
     }
     if let Some(found) = found.filter(|_| wanted.head.method == Method::Head && head.status == 200) {
-        // What it describes is what we have, or what we have is old (section 4.3.5).
+        // Either it describes the stored response, or the stored one is outdated (section 4.3.5).
         let fields = kept_fields(&head.fields, times.calendar);
         let stored = found.large.as_ref().map_or(found.record.body().len() as u64, Body::len);
         if length.is_none_or(|update| update == stored) && describes(found.record.fields(), stored, &fields) {
@@ -148,7 +148,7 @@ pub(super) fn learn(
     }
 }
 
-/// An answer that is kept once its body is there.
+/// A response that is stored once its body is complete.
 #[derive(Debug)]
 pub(super) struct PendingStore {
     policy: Policy,
@@ -158,7 +158,7 @@ pub(super) struct PendingStore {
 }
 
 impl PendingStore {
-    /// `None` if it is not to be kept.
+    /// Returns `None` if it is not to be stored.
     pub(super) fn of(
         store: &Store,
         wanted: &KeyedRequest,
@@ -176,7 +176,7 @@ impl PendingStore {
         Some(Self { policy, choice, status: head.status, fields: head.fields })
     }
 
-    /// The whole of it; `None` if there is no body.
+    /// Returns the complete entry; `None` if there is no body.
     pub(super) fn whole(self, key: &[u8], body: &Body) -> Option<CacheEntry> {
         let Self { policy, choice, status, fields } = self;
         let (short, large) = match body {
@@ -190,19 +190,19 @@ impl PendingStore {
     }
 }
 
-/// In `Cache-Status`: why it was asked (RFC 9211, section 2.2).
+/// Reason of the forward, for `Cache-Status` (RFC 9211, section 2.2).
 pub(super) fn why(wanted: &KeyedRequest, found: Option<&CacheEntry>, now: Time) -> &'static str {
     match (wanted.is_for_cache, &wanted.head.method, found) {
         (false, Method::Get | Method::Head, _) => "fwd=bypass",
         (false, Method::Options | Method::Other(_), _) => "fwd=method",
-        // There is a good one, but the request would not have it.
+        // A fresh one is stored, but the request did not accept it.
         (true, _, Some(found)) if found.record.policy().is_fresh(now) => "fwd=request",
         (true, _, Some(_)) => "fwd=stale",
         (true, _, None) => "fwd=miss",
     }
 }
 
-/// The fields of an answer on its way, with a line about this cache.
+/// Returns the fields of a forwarded response, with a line about this cache.
 pub(super) fn reported(fields: &Fields, how: &str) -> Fields {
     let mut reported = Fields::new();
     for (name, value) in fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Cache-Status")) {
@@ -212,17 +212,17 @@ pub(super) fn reported(fields: &Fields, how: &str) -> Fields {
     reported
 }
 
-/// An answer that is not kept, on its way.
+/// Returns the response to the client for one that is not stored.
 pub(super) fn passed(head: &ResponseHead, body: Body, how: &str, now: Time) -> Response {
     let fields = reported(&kept_fields(&head.fields, now), how);
     Response { status: head.status, fields: Arc::new(fields), body }
 }
 
-/// Fields as they are kept: without those that a server adds by itself, but with the date, and without those that are
-/// between a client and a proxy (RFC 9111, section 3.1).
+/// Returns the fields to store: without those that a server adds itself, except the date, and without those between a client
+/// and a proxy (RFC 9111, section 3.1).
 fn kept_fields(came: &Fields, now: Time) -> Fields {
     const NOT_KEPT: [&str; 7] = [
-        // What it announces is not kept; where it is passed on, whoever does so says it.
+        // Trailers are not stored; where they are forwarded, this field is added again.
         "Trailer",
         "Content-Length",
         "Connection",
@@ -233,11 +233,11 @@ fn kept_fields(came: &Fields, now: Time) -> Fields {
     ];
     let mut fields = Fields::new();
     if came.get("Date").is_none() {
-        // Whoever keeps an answer must know when it was made (RFC 9110, section 6.6.1).
+        // Stored responses need their date (RFC 9110, section 6.6.1).
         copy(&mut fields, b"Date", calendar::http(now.since(Time::ZERO)).as_bytes());
     }
     for (name, value) in came.iter() {
-        // DHTTP's token was given to us, for our address.
+        // DHTTP's token was issued to this cache, for its address.
         let is_kept = !NOT_KEPT.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
         if is_kept && !is_dhttp_field(name) {
             copy(&mut fields, name, value);

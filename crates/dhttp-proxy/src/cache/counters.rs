@@ -1,6 +1,6 @@
 //! Counters of a cache.
 //!
-//! Not how the answers left: that is counted by the server.
+//! Channels of responses are counted by the server.
 
 use dhttp::counters::counters;
 
@@ -22,7 +22,7 @@ counters! {
 }
 
 impl Counters {
-    /// In Prometheus' text format; `objects` and `bytes` are what is kept now.
+    /// Renders the counters in Prometheus' text format; `objects` and `bytes` are the current contents of the store.
     pub fn metrics(&self, (objects, bytes): (u64, u64)) -> String {
         let mut text = Self::text(&[self]);
         for (name, help, now) in

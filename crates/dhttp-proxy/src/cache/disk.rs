@@ -1,8 +1,9 @@
-//! Responses stored on disk in addition to memory: an embedded store (redb) that is whole after a kill or a power cut.
+//! Responses stored on disk in addition to memory: an embedded database (redb) that stays consistent after a kill or a power
+//! cut.
 //!
-//! A thread of its own writes what comes, many answers in one commit; look-ups read what is committed. Who drops
-//! something waits until it is gone. The oldest go first when there is too much. A disk that fails or is full is said
-//! once, and everything goes on from memory. Not what may be given: that is `http1::cache`'s.
+//! A separate thread writes, with many responses in one commit; look-ups read what is committed. A caller that drops a response
+//! waits until it is gone. The oldest are evicted first. A failed or full disk is reported once, and the cache continues from
+//! memory. `http1::cache` decides what may be served.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -22,47 +23,47 @@ use super::memory::CacheEntry;
 use super::record::Record;
 use dhttp::handler::Body;
 
-/// By key and choice ([`place`]): the number under which it came ([`NUMBER`]), a [`checksum`] of the rest, and a [`Record`]
-/// with a longer body behind.
+/// By key and choice ([`place`]): the sequence number ([`NUMBER`]), a [`checksum`] of the rest, and a [`Record`] followed by a
+/// longer body.
 const RESPONSES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
-/// Places, by the numbers under which answers came.
+/// Keys of responses, by their sequence numbers.
 const ORDER: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("order");
 /// Total bytes of the values of the responses, in one row.
 const BYTES: TableDefinition<'_, (), u64> = TableDefinition::new("bytes");
-/// Bytes of a number in front of a record, of the checksum behind that, and of the record's length.
+/// Bytes of the sequence number before a record, of the checksum behind that, and of the record's length.
 const NUMBER: usize = 8;
 const CHECKSUM: usize = 8;
 const LENGTH: usize = 4;
 
 /// Maximum number of pending writes; further responses are stored in memory alone.
 const MAX_QUEUED_JOBS: usize = 1_024;
-/// In one commit.
+/// Maximum number of jobs in one commit.
 const BATCH: usize = 256;
 
 /// A store on disk.
 #[derive(Debug)]
 pub(super) struct Disk {
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     database: Option<Arc<Database>>,
     jobs: SyncSender<Job>,
-    /// No more bytes of answers are kept.
+    /// Capacity in bytes of responses.
     most: Arc<AtomicU64>,
-    /// Something went wrong: nothing is read or written any more.
+    /// Whether the disk has failed: nothing is read or written any more.
     is_off: Arc<AtomicBool>,
 }
 
 /// Job of the thread.
 enum Job {
     Keep(CacheEntry),
-    /// Everything of a key; then the other end is told.
+    /// Drops everything of a key, then notifies the caller.
     Drop(Vec<u8>, SyncSender<()>),
 }
 
 impl Disk {
-    /// Opens a file, or makes it. `tell` gets the sentence if the disk fails later.
+    /// Opens a file, or creates it. `tell` receives the sentence if the disk fails later.
     ///
     /// # Errors
-    /// The fault of the file, in a sentence.
+    /// The file's error, in a sentence.
     pub(super) fn open(path: &Path, most: u64, tell: fn(&str)) -> io::Result<Self> {
         let shown = path.display().to_string();
         let failed = |error: Error| io::Error::other(format!("cannot store responses in {shown}: {error}"));
@@ -70,7 +71,7 @@ impl Disk {
         let (database, mut writer) = match opened(path, &most) {
             Ok(opened) => opened,
             Err(DatabaseError::Other(error)) => return Err(failed(error)),
-            // Another program's file, given by mistake, stays where it is.
+            // A file of another program, passed by mistake, is left unchanged.
             Err(DatabaseError::Damaged(why)) if !is_ours(path) => {
                 return Err(io::Error::other(format!(
                     "cannot store responses in {shown}: {why}; it is not a store"
@@ -111,7 +112,7 @@ impl Disk {
         if self.is_off.load(Ordering::Acquire) {
             return None;
         }
-        // What cannot be read is not there; a store that panics over it is not used any more.
+        // Unreadable entries count as missing; after a panic the store is not used any more.
         let look = AssertUnwindSafe(|| self.look(key, request).ok().flatten());
         catch_unwind(look).unwrap_or_else(|_| {
             self.is_off.store(true, Ordering::Release);
@@ -140,21 +141,21 @@ impl Disk {
         Ok(best)
     }
 
-    /// Keeps an answer, as soon as the disk takes it.
+    /// Stores a response as soon as the thread gets to it.
     pub(super) fn keep(&self, found: CacheEntry) {
-        // A disk that is too slow for this one gets the next.
+        // If the queue is full, this one is skipped.
         let _ = self.jobs.try_send(Job::Keep(found));
     }
 
-    /// From now on it holds so many bytes; what is too much goes when the next answer comes.
+    /// Changes the capacity; the excess is evicted at the next write.
     pub(super) fn resize(&self, most: u64) {
         self.most.store(most, Ordering::Relaxed);
     }
 
-    /// Drops everything of a key; it is gone when this returns.
+    /// Drops everything of a key; returns when it is gone.
     pub(super) fn drop_all(&self, key: &[u8]) {
         let (tell, reported) = sync_channel(1);
-        // If there is nobody who drops it, there is nobody who reads it either.
+        // If the writer has ended, there is no reader either.
         if self.jobs.send(Job::Drop(key.to_vec(), tell)).is_ok() {
             let _ = reported.recv();
         }
@@ -163,17 +164,17 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // A damaged store may panic over its own end; the file is set aside when it is opened next.
+        // A damaged store may panic when it is closed; the file is set aside when it is opened next.
         let database = self.database.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
 }
 
-/// Why a file cannot be used.
+/// Reason why a file cannot be used.
 enum DatabaseError {
-    /// Not a store, or not a complete one.
+    /// Not a store, or an incomplete one.
     Damaged(String),
-    /// Anything else: another process uses it, or the system refuses.
+    /// Any other error: another process uses it, or the system refuses.
     Other(Error),
 }
 
@@ -188,15 +189,14 @@ impl DatabaseError {
             | Error::TableTypeMismatch { .. }
             | Error::TableIsMultimap(_)
             | Error::TypeDefinitionChanged { .. } => true,
-            // The store's errors are open-ended.
+            // The store's error type is non-exhaustive.
             _ => false,
         };
         if is_damaged { Self::Damaged(error.to_string()) } else { Self::Other(error) }
     }
 }
 
-/// Opens a store and looks through it. A damaged one may be met by a panic of the store's, which is caught: it is not in
-/// use yet.
+/// Opens a store and checks it. A damaged one may panic, which is caught: it is not in use yet.
 fn opened(path: &Path, most: &Arc<AtomicU64>) -> Result<(Arc<Database>, Writer), DatabaseError> {
     let open = || -> Result<_, Error> {
         let database = Arc::new(Database::create(path)?);
@@ -209,16 +209,16 @@ fn opened(path: &Path, most: &Arc<AtomicU64>) -> Result<(Arc<Database>, Writer),
     }
 }
 
-/// Whether a file begins as a store does, but for damage to some of these bytes.
+/// Whether a file begins as a store does, apart from damage to some of these bytes.
 fn is_ours(path: &Path) -> bool {
-    // redb's design document, "Super-header".
+    // Magic number (redb's design document, "Super-header").
     const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
     let mut first = [0; MAGIC.len()];
     let is_read = std::fs::File::open(path).and_then(|file| file.read_exact_at(&mut first, 0)).is_ok();
     is_read && first.iter().zip(MAGIC).filter(|(found, magic)| *found == magic).count() > MAGIC.len() / 2
 }
 
-/// Gives a damaged file another name, in the place of one that was damaged before.
+/// Renames a damaged file, and replaces one that was damaged before.
 fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut name = path.as_os_str().to_owned();
     name.push(".damaged");
@@ -248,7 +248,7 @@ impl Writer {
         Ok(Self { database, most, bytes, number })
     }
 
-    /// Writes until nobody asks for it any more.
+    /// Writes until the sender is gone.
     fn run(&mut self, jobs: &Receiver<Job>, is_off: &AtomicBool) -> Result<(), Error> {
         while let Ok(first) = jobs.recv() {
             let mut reported = Vec::new();
@@ -269,7 +269,7 @@ impl Writer {
                 Ok(())
             })();
             let committed = written.and_then(|()| begun.commit().map_err(Error::from));
-            // Whoever waits must not go on and find what was to be dropped.
+            // Callers must not continue and still find what they dropped.
             is_off.store(committed.is_err(), Ordering::Release);
             drop(reported);
             committed?;
@@ -293,7 +293,7 @@ impl Writer {
         }
         while self.bytes > self.most.load(Ordering::Relaxed) {
             let Some((number, place)) = order.pop_first()? else { break };
-            // Unless another has come into its place since.
+            // Unless its key has been replaced since.
             let is_it =
                 responses.get(place.value())?.is_some_and(|value| number_of(value.value()) == number.value());
             if is_it && let Some(value) = responses.remove(place.value())? {
@@ -321,7 +321,7 @@ impl Writer {
     }
 }
 
-/// Where an answer lies: no key has a zero in it.
+/// Database key of a response: a zero byte separates key and choice, and occurs in no key.
 fn place(key: &[u8], choice: &[u8]) -> Vec<u8> {
     [key, &[0], choice].concat()
 }
@@ -330,7 +330,7 @@ fn is_of(place: &[u8], key: &[u8]) -> bool {
     place.strip_prefix(key).is_some_and(|rest| rest.first() == Some(&0))
 }
 
-/// An answer as it lies there.
+/// Encodes a response as it is stored.
 fn written(number: u64, found: &CacheEntry) -> Result<Vec<u8>, Error> {
     let record = found.record.as_bytes();
     let mut value = number.to_be_bytes().to_vec();
@@ -355,7 +355,7 @@ fn written(number: u64, found: &CacheEntry) -> Result<Vec<u8>, Error> {
     Ok(value)
 }
 
-/// Tells damage: the store checks its own pages, and not the values in them.
+/// Detects damage: the store checks its own pages, but not the values in them.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     SipHasher13::new().hash(bytes).to_be_bytes()
 }

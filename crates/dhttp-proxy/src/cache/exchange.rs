@@ -1,6 +1,6 @@
-//! Asking the upstream for what is not kept or no longer good, keeping what comes, and what is given when nothing does.
+//! Requests to the upstream for responses that are missing or stale, storing them, and the response when they fail.
 //!
-//! Not whether to ask: that was decided before. What an answer changes is in `answered`.
+//! Whether to send one is decided before. What a response changes is in `cached_response`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,23 +16,23 @@ use dhttp::counters::count_shared;
 use dhttp::deferred::{Interims, ResponseSender};
 use dhttp::handler::{Body, Response};
 
-/// A request, to be asked for others' sake perhaps.
+/// A request whose response may also serve others.
 #[derive(Debug)]
 pub(super) struct OwnedRequest {
     pub(super) wanted: KeyedRequest,
-    /// Where the client is, if that is known.
+    /// The client's address, if known.
     pub(super) client: Option<IpAddr>,
-    /// The longest body that is fetched for it, in bytes.
+    /// Maximum length of a body that is fetched for it, in bytes.
     pub(super) most: u64,
-    /// The server that it was on its way to.
+    /// The server to which it was addressed, if it was intercepted.
     pub(super) to: Option<SocketAddr>,
     pub(super) body: Vec<u8>,
 }
 
-/// A longer body is not even fetched.
+/// Maximum length of a body that is fetched, in bytes.
 pub(super) const MAX_BODY_BYTES: u64 = 1 << 30;
 
-/// Gives the answer to a request, from the upstream if it has one, to whoever it was promised to.
+/// Responds to a request, from the upstream if it has a response.
 pub(super) async fn exchange<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
@@ -42,13 +42,13 @@ pub(super) async fn exchange<U: Upstream>(
     let interims = promise.as_ref().map(ResponseSender::interims);
     let (response, trailers) = respond(shared, owned, found, interims).await;
     if let Some(promise) = promise {
-        // What is longer than a budget, and what fails, a client finds out over plain HTTP.
+        // A client learns of failures, and fetches what exceeds a budget, over plain HTTP.
         let is_within = owned.most == MAX_BODY_BYTES || response.status < 500;
         if is_within { promise.give_with(response, trailers) } else { promise.refer() }
     }
 }
 
-/// The answer, and what comes behind it.
+/// Returns the response, and its trailers.
 async fn respond<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
@@ -75,7 +75,7 @@ async fn respond<U: Upstream>(
     } else if found.is_none() {
         count_shared(&store.counters.misses);
     }
-    // The answer to HEAD describes; it is asked for as it was.
+    // HEAD is forwarded without our conditions: its response only describes the stored one.
     let ours = found
         .as_ref()
         .filter(|found| wanted.head.method == Method::Get && has_validator(found.record.fields()));
@@ -89,7 +89,7 @@ async fn respond<U: Upstream>(
             if is_about(found.record.fields(), &head.fields) {
                 return alone(validated(store, wanted, found, &head, times));
             }
-            // It is about another answer, which we do not have: now without our conditions.
+            // It describes a response that is not stored: retry without our conditions.
             let head = for_server(&wanted.head, Some(Fields::new().as_lines()));
             ask(shared, owned, head, owned.body.clone(), interims).await
         }
@@ -113,7 +113,7 @@ async fn respond<U: Upstream>(
     }
 }
 
-/// Asks; that nothing has changed is an answer only where that was the question.
+/// Sends the request; a 304 is a valid response only to a conditional one.
 async fn ask<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
@@ -133,7 +133,7 @@ const fn alone(response: Response) -> (Response, Fields) {
     (response, Fields::new())
 }
 
-/// The upstream has answered.
+/// Handles the upstream's response.
 fn came<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
@@ -156,7 +156,7 @@ fn came<U: Upstream>(
     if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {
         store.keep(&stored);
         let response = given(&stored, requested, times.came, &format!("{forwarded}; stored"));
-        // They are about the whole of it: not about a part, nor about what the client has.
+        // Trailers describe the whole response: not a part, and not a 304.
         let is_all = response.status == head.status;
         return (response, if is_all { trailers } else { Fields::new() });
     }

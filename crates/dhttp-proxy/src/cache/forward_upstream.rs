@@ -1,7 +1,7 @@
-//! The servers to which requests were on their way, as what a cache asks: by DHTTP, and where they do not answer that, by
-//! HTTP (`papers/dhttp#section-iv-a`).
+//! The servers to which intercepted requests were addressed, as an upstream of a cache: by DHTTP, and by HTTP where they do not
+//! respond to that (`papers/dhttp#section-iv-a`).
 //!
-//! Its requests have this host's own source address. Not the interception: that is for rules, and for the server's sockets.
+//! Its requests have this host's own source address. Interception is done by rules, and by the server's sockets.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use dhttp::{Client, ClientConfig, random};
 #[derive(Clone)]
 pub struct ForwardUpstream {
     client: Arc<Client>,
-    /// This cache's own in `Via`.
+    /// This cache's own name in `Via`.
     name: Arc<str>,
 }
 
 impl ForwardUpstream {
-    /// Binds its ports; `watch` is told what is sent and received.
+    /// Binds its ports; `watch` observes what is sent and received.
     ///
     /// # Errors
     /// The system's error for a socket.
@@ -49,7 +49,7 @@ impl Upstream for ForwardUpstream {
 }
 
 impl ForwardUpstream {
-    /// Its errors are sentences.
+    /// Sends a request; errors are sentences.
     async fn fetch(
         &self,
         to: Option<SocketAddr>,
@@ -86,7 +86,7 @@ impl ForwardUpstream {
         let digits = head.fields.get("Content-Length").and_then(|digits| std::str::from_utf8(digits).ok());
         let length = digits.and_then(|digits| digits.parse().ok());
         let body = if is_head { Body::Described(length) } else { Body::Whole(body.into()) };
-        // They were asked for in datagrams, which have room for an answer alone.
+        // No trailers: DHTTP's datagrams have room for a response alone.
         Ok(UpstreamResponse { head: gateway::response(&head, &self.name), body, trailers: Fields::new() })
     }
 }

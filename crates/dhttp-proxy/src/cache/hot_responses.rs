@@ -1,6 +1,6 @@
-//! Answers that are ready to be sent: of what is asked for again and again, as it is given in this second.
+//! Rendered responses to frequent requests, valid for the current second.
 //!
-//! Each thread has its own. What is kept is looked up every time all the same: nothing is given that has been dropped.
+//! Each thread has its own. The store is still looked up every time: a dropped response is never served.
 
 use http1::cache::ParsedRequest;
 use wire::Time;
@@ -12,7 +12,7 @@ use super::{given, seconds, since_1970};
 use dhttp::counters::count_shared;
 use dhttp::handler::Response;
 
-/// As many as there are places.
+/// A table with one response in each slot.
 #[derive(Debug)]
 pub(super) struct HotResponses {
     places: Vec<Option<HotSlot>>,
@@ -25,7 +25,7 @@ struct HotSlot {
     response: Response,
 }
 
-/// A power of two.
+/// Number of slots; a power of two.
 const SLOTS: usize = 512;
 
 impl Default for HotResponses {
@@ -46,7 +46,7 @@ impl HotResponses {
         self.respond(hash, &found, now)
     }
 
-    /// The answer that is made of what was found, for a GET that says nothing about caches.
+    /// Returns the response made from a stored one, for a GET without cache directives.
     fn respond(&mut self, hash: u64, found: &CacheEntry, now: Time) -> Option<&Response> {
         let place = self.places.get_mut(usize::try_from(hash).unwrap_or(0) % SLOTS)?;
         let second = seconds(now);

@@ -1,8 +1,8 @@
 //! Responses stored in memory, up to a number of bytes; unused ones are evicted first.
 //!
-//! Eviction follows SIEVE (Zhang and others, NSDI 2024): a hand goes from the oldest to the newest, forgives
-//! those that were asked for since it last passed, and takes the first that was not. A look-up moves nothing, which makes it
-//! cheap, and one pass over everything (a robot's) drives out little. Not what may be given: that is `http1::cache`'s.
+//! Eviction follows SIEVE (Zhang and others, NSDI 2024): a hand moves from the oldest to the newest, passes over those that
+//! were requested since it last passed, and evicts the first that was not. A look-up moves nothing, which makes it cheap, and
+//! one scan of everything (a robot's) evicts little. `http1::cache` decides what may be served.
 
 use std::hash::Hasher as _;
 use std::sync::Mutex;
@@ -21,21 +21,21 @@ pub(super) struct Memory {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// An answer that was found.
+/// A stored response that was found.
 #[derive(Clone, Debug)]
 pub(super) struct CacheEntry {
     pub(super) record: Record,
-    /// Its body, if that is too long for the record.
+    /// Its body, if it is too long for the record.
     pub(super) large: Option<Body>,
 }
 
-/// Threads meet seldom.
+/// Number of shards; with this many, threads seldom contend for a lock.
 const SHARDS: usize = 16;
-/// Answers to one address that differ in what they were chosen by.
+/// Maximum number of responses to one address that differ in what they were selected by (`Vary`).
 const MAX_CHOICES: usize = 32;
 
 impl Memory {
-    /// One that holds so many bytes; `secret` is drawn, so that nobody can make keys that meet.
+    /// Creates a store of this capacity; `secret` is random, so that clients cannot construct colliding keys.
     pub(super) fn new(bytes: u64, secret: [u8; 16]) -> Self {
         let (one, other) = secret.split_at(8);
         let number = |half: &[u8]| half.first_chunk().map_or(0, |half| u64::from_be_bytes(*half));
@@ -52,15 +52,15 @@ impl Memory {
         self.shard(hash)?.lock().ok()?.find(tag(hash), key, request)
     }
 
-    /// The same for a request that says nothing about caches, and an answer that depends on nothing else; and a number
-    /// that goes with the key.
+    /// Does the same for a request without cache directives and a response without `Vary`; also returns a number that
+    /// identifies the key.
     pub(super) fn find_plain(&self, key: &[u8]) -> Option<(u64, CacheEntry)> {
         let hash = self.hash(key);
         let found = self.shard(hash)?.lock().ok()?.find_where(tag(hash), key, <[u8]>::is_empty)?;
         Some((hash, found))
     }
 
-    /// Keeps an answer, in the place of the one for the same requests.
+    /// Stores a response, and replaces the one for the same requests.
     pub(super) fn keep(&self, found: CacheEntry) {
         let hash = self.hash(found.record.key());
         if let Some(Ok(mut shard)) = self.shard(hash).map(Mutex::lock) {
@@ -68,7 +68,7 @@ impl Memory {
         }
     }
 
-    /// Drops everything that is kept for this key.
+    /// Drops everything stored for this key.
     pub(super) fn drop_all(&self, key: &[u8]) {
         let hash = self.hash(key);
         if let Some(Ok(mut shard)) = self.shard(hash).map(Mutex::lock) {
@@ -76,7 +76,7 @@ impl Memory {
         }
     }
 
-    /// From now on it holds so many bytes; what is too much goes at once.
+    /// Changes the capacity; the excess is evicted immediately.
     pub(super) fn resize(&self, bytes: u64) {
         for shard in &self.shards {
             if let Ok(mut shard) = shard.lock() {
@@ -109,16 +109,16 @@ const fn tag(hash: u64) -> u32 {
     hash as u32
 }
 
-/// One part of the store: slots in a row, found by chains behind a table, and in a list by age.
+/// A shard of the store: an array of slots, indexed by a hash table with chains, and listed by age.
 #[derive(Debug)]
 struct Shard {
     most: u64,
     bytes: u64,
     count: u64,
-    /// The first slot of each chain; a power of two of them.
+    /// First slot of each chain; the length is a power of two.
     table: Vec<u32>,
     slots: Vec<Slot>,
-    /// Empty slots, chained.
+    /// First empty slot; they are chained.
     empty: u32,
     newest: u32,
     oldest: u32,
@@ -130,11 +130,11 @@ struct Slot {
     record: Option<Record>,
     large: Option<Box<Body>>,
     tag: u32,
-    /// In its chain; of an empty slot, the next empty one.
+    /// Next slot in its chain; of an empty slot, the next empty one.
     next: u32,
     newer: u32,
     older: u32,
-    /// Asked for since the hand last passed.
+    /// Whether it was requested since the hand last passed.
     is_wanted: bool,
 }
 
@@ -208,7 +208,7 @@ impl Shard {
         self.drop_where(tag, key, 0, |_| true);
     }
 
-    /// Drops those of a key that were chosen so, and of the others all but the newest so many.
+    /// Drops the responses for a key whose choice matches, and of the others all but the newest `most`.
     fn drop_where(&mut self, tag: u32, key: &[u8], most: usize, is_dropped: impl Fn(&[u8]) -> bool) {
         let (mut at, mut others) = (self.first(tag), 0);
         while let Some(slot) = self.slots.get(at as usize) {
@@ -229,7 +229,7 @@ impl Shard {
         while self.bytes > self.most && self.evict() {}
     }
 
-    /// Drops whom the hand finds; `false` if there is nobody.
+    /// Evicts the slot that the hand finds; `false` if the shard is empty.
     fn evict(&mut self) -> bool {
         loop {
             if self.hand == NONE {
@@ -246,7 +246,7 @@ impl Shard {
         }
     }
 
-    /// Takes a slot out of its chain and the list, and empties it.
+    /// Removes a slot from its chain and the list, and empties it.
     fn remove(&mut self, at: u32) {
         let empty = self.empty;
         let Some(slot) = self.slots.get_mut(at as usize) else { return };
@@ -284,7 +284,7 @@ impl Shard {
         }
     }
 
-    /// Puts a slot into an empty one, or behind the last.
+    /// Puts a slot into an empty one, or at the end.
     fn place(&mut self, slot: Slot) -> u32 {
         let at = self.empty;
         if let Some(place) = self.slots.get_mut(at as usize) {
@@ -293,21 +293,21 @@ impl Shard {
             return at;
         }
         if self.slots.len() == self.slots.capacity() {
-            // By an eighth, not to twice as many: what is reserved is memory, too.
+            // Grows by an eighth instead of doubling: reserved memory counts, too.
             self.slots.reserve_exact(self.slots.len() / 8 + 16);
         }
         self.slots.push(slot);
         u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
     }
 
-    /// As many chains as answers, or half as many.
+    /// Grows the hash table, to at least one chain for every two slots.
     fn make_room(&mut self) {
         if self.slots.len() < self.table.len() * 2 {
             return;
         }
         let chains = (self.table.len() * 2).max(16);
         self.table = vec![NONE; chains];
-        // The newest comes to the front of its chain: of several that suit, it is the one to give (RFC 9111, section 4.1).
+        // The newest comes first in its chain: of several that match, it is the one to serve (RFC 9111, section 4.1).
         let mut at = self.oldest;
         while let Some((tag, newer)) = self.slots.get(at as usize).map(|slot| (slot.tag, slot.newer)) {
             let bucket = self.bucket(tag);
@@ -402,7 +402,7 @@ mod tests {
                 memory.keep(CacheEntry { record: record(&key, &[], b""), large: None });
             }
         };
-        // Two that differ in what they were chosen by, and both suit; places that were emptied are taken first.
+        // Two that differ in their choice, and both match; emptied slots are reused first.
         memory.keep(CacheEntry { record: record(b"before", &[], b""), large: None });
         memory.keep(CacheEntry { record: record(b"k", &[("Foo", "1")], b"chosen"), large: None });
         memory.drop_all(b"before");

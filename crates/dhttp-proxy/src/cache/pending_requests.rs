@@ -1,7 +1,7 @@
-//! Those who want the same while it is being asked for: one asks, the others wait, and get what may be shared
-//! (RFC 9111, section 4: collapsed requests).
+//! Collapsed requests (RFC 9111, section 4): of several for the same, one is sent to the upstream, and the others wait for its
+//! response if it may be shared.
 //!
-//! Not the asking: that is `exchange`.
+//! The request itself is sent by `exchange`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,14 +22,14 @@ pub(super) struct PendingRequests {
     keys: Mutex<BTreeMap<Vec<u8>, Queue>>,
 }
 
-/// Those who came later.
+/// Requests that came later.
 type Queue = Vec<(OwnedRequest, ResponseSender)>;
 
-/// Place of a request among those for the same key.
+/// Position of a request among those for the same key.
 enum QueuePosition {
-    /// The first: it asks.
+    /// The first: it is sent to the upstream.
     First(Box<OwnedRequest>, Option<ResponseSender>),
-    /// It waits with others, or nobody wants the answer.
+    /// It waits behind the first, or no client wants the response.
     Behind,
 }
 
@@ -52,7 +52,7 @@ impl PendingRequests {
     }
 }
 
-/// Asks the upstream, and gives the answer to whoever it was promised to.
+/// Sends it to the upstream, and responds to the client.
 pub(super) fn begin<U: Upstream>(
     shared: &Arc<Shared<U>>,
     owned: OwnedRequest,
@@ -68,11 +68,11 @@ pub(super) fn begin<U: Upstream>(
             let shared = Arc::clone(shared);
             let runtime = shared.runtime.clone();
             let Some(fetch) = begun(&owned, promise.is_some()) else {
-                // Who waits behind looks again, each for itself.
+                // Each request that waits behind is looked up again.
                 drop(PendingGuard { shared: &shared, key: &owned.wanted.key });
                 return refuse(promise);
             };
-            // If the runtime is gone, so are the promises, and clients are told.
+            // If the runtime is gone, dropping the sender notifies the client.
             drop(runtime.spawn(async move {
                 let key = owned.wanted.key.clone();
                 let left = PendingGuard { shared: &shared, key: &key };
@@ -83,7 +83,7 @@ pub(super) fn begin<U: Upstream>(
     }
 }
 
-/// However asking ends, those who wait go on.
+/// Lets waiting requests continue, however the first one ends.
 struct PendingGuard<'a, U: Upstream> {
     shared: &'a Arc<Shared<U>>,
     key: &'a [u8],
@@ -97,7 +97,7 @@ impl<U: Upstream> Drop for PendingGuard<'_, U> {
     }
 }
 
-/// One who waited looks again, and asks by himself if what came is not for him.
+/// Looks up a request that waited, and sends it separately if the response may not be shared.
 fn again<U: Upstream>(shared: &Arc<Shared<U>>, owned: OwnedRequest, promise: ResponseSender) {
     let requested = owned.wanted.requested();
     let found = shared.store.memory.find(&owned.wanted.key, &requested);
@@ -113,7 +113,7 @@ fn again<U: Upstream>(shared: &Arc<Shared<U>>, owned: OwnedRequest, promise: Res
     }
 }
 
-/// Asks alone.
+/// Sends a single request to the upstream.
 fn run<U: Upstream>(
     shared: &Arc<Shared<U>>,
     owned: OwnedRequest,
@@ -127,12 +127,12 @@ fn run<U: Upstream>(
     }));
 }
 
-/// Counts a fetch, if there may be another. What nobody waits for is the cache's own.
+/// Counts a fetch, if the limits allow another. A fetch without a waiting client counts as the cache's own.
 fn begun(owned: &OwnedRequest, is_awaited: bool) -> Option<Fetch> {
     Fetch::begin(owned.client.filter(|_| is_awaited))
 }
 
-/// There may be no more fetches.
+/// Refuses a request because of the limits on fetches.
 fn refuse(promise: Option<ResponseSender>) {
     if let Some(promise) = promise {
         promise.give(busy());

@@ -1,28 +1,28 @@
-//! An answer as it lies in a store: one piece of memory (or of a file), that says by itself what it is.
+//! A stored response: one self-contained piece of memory (or of a file).
 //!
-//! Key, choice, policy, fields and, if it is short, the body, behind one another: what a store of a million small
-//! answers spends beside these is counted in bytes. Not where it lies: that is for `memory` and `disk`.
+//! Key, choice, policy, fields and, if it is short, the body are contiguous: in a store of a million small responses the
+//! overhead of each matters. Where it is stored is for `memory` and `disk`.
 
 use std::sync::Arc;
 
 use http1::cache::{Choice, Policy};
 use http1::message::FieldLines;
 
-/// One answer. Cheap to clone.
+/// A stored response. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record(Arc<[u8]>);
 
 /// Parts of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordParts<'a> {
-    /// Of whom what was asked.
+    /// Host and target.
     pub(super) key: &'a [u8],
-    /// For which requests.
+    /// Requests for which it may be selected.
     pub(super) choice: &'a Choice,
     pub(super) policy: Policy,
     pub(super) status: u16,
     pub(super) fields: FieldLines<'a>,
-    /// The body, if it lies in the record.
+    /// The body, if it is stored in the record.
     pub(super) body: &'a [u8],
 }
 
@@ -46,7 +46,7 @@ impl Record {
         Self(bytes.into())
     }
 
-    /// One that was kept elsewhere; `None` if it is none.
+    /// Decodes a record; `None` if it is invalid.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let record = Self(bytes.into());
         let (key, choice, fields) = record.lengths();
@@ -54,12 +54,12 @@ impl Record {
         is_whole.then_some(record)
     }
 
-    /// To be kept elsewhere.
+    /// Returns its bytes, to be stored elsewhere.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Whether this is the very same one.
+    /// Whether both are the same object in memory.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -1,6 +1,6 @@
 //! Store in memory and on disk, with its counters: common to all caches, whatever their upstream.
 //!
-//! Not what may be given: that is `http1::cache`'s.
+//! `http1::cache` decides what may be served.
 
 use std::io;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use dhttp::random;
 pub(crate) struct Store {
     pub(super) memory: Memory,
     disk: Option<Disk>,
-    /// No longer body is kept, in bytes.
+    /// Maximum length of a stored body, in bytes.
     pub(super) largest: u64,
-    /// Only what says itself how long it is good.
+    /// Whether only responses with explicit freshness are stored.
     pub(super) is_sparing: bool,
     /// Its target list (RFC 9213).
     pub(super) targets: Vec<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// An empty one, but for what is on disk.
+    /// Creates a store with an empty memory, and the responses on disk.
     ///
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
@@ -40,8 +40,7 @@ impl Store {
         Ok(Self { memory, disk, largest, is_sparing, targets, counters: Arc::default() })
     }
 
-    /// From now on it holds so much in memory, and so much on the disk that it has. What else a configuration says takes a
-    /// new one.
+    /// Changes the capacities in memory and on the existing disk. All other settings take a new store.
     pub(super) fn resize(&self, config: &CacheConfig) {
         let CacheConfig { memory, largest: _, is_sparing: _, targets: _, disk, tell: _ } = config;
         self.memory.resize(*memory);
@@ -50,14 +49,14 @@ impl Store {
         }
     }
 
-    /// Returns the response on disk for this key that matches this request; from now on it is in memory, too.
+    /// Returns the response on disk for this key that matches this request, and stores it in memory, too.
     pub(super) fn find_on_disk(&self, key: &[u8], requested: &ParsedRequest<'_>) -> Option<CacheEntry> {
         let found = self.disk.as_ref()?.find(key, requested)?;
         self.memory.keep(found.clone());
         Some(found)
     }
 
-    /// Whether looking something up may take long.
+    /// Whether a look-up may block.
     pub(super) const fn has_disk(&self) -> bool {
         self.disk.is_some()
     }
@@ -76,7 +75,7 @@ impl Store {
         }
     }
 
-    /// In Prometheus' text format.
+    /// Renders the counters in Prometheus' text format.
     pub(crate) fn metrics(&self) -> String {
         self.counters.metrics(self.memory.size())
     }

@@ -1,7 +1,6 @@
-//! Keeping what a gateway passes on, while it passes, and giving what is kept.
+//! Cache of a gateway: stores responses while they pass, and serves stored ones.
 //!
-//! Nothing waits for the end of a body but those who want the same short answer. Not the asking, and not the framing:
-//! these are the gateway's.
+//! Only requests for the same short response wait for the end of a body. Sending requests, and framing, are the gateway's.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -30,7 +29,7 @@ use dhttp::handler::Response;
 #[derive(Debug)]
 pub(crate) struct SharedCache {
     store: Store,
-    /// Keys that are being asked for.
+    /// Keys with a pending request.
     asked_for: Mutex<BTreeSet<Vec<u8>>>,
     has_come: Condvar,
 }
@@ -38,20 +37,20 @@ pub(crate) struct SharedCache {
 /// Result of a look-up.
 #[derive(Debug)]
 pub(crate) enum Lookup {
-    /// This, at once.
+    /// A fresh response, to be sent immediately.
     Kept(Response),
-    /// This, at once; and it is to be asked for again meanwhile.
+    /// A stale response, to be sent immediately while it is revalidated.
     Stale(Response, Box<StreamingFill>),
-    /// It is to be asked for.
+    /// Nothing usable is stored: to be requested.
     Nothing(Box<StreamingFill>),
 }
 
-/// Maximum length of a response for which requests for the same wait, in bytes; for a longer one they send their own,
-/// and see it begin immediately.
+/// Maximum length of a response for which requests for the same wait, in bytes; for a longer one they are sent separately, so
+/// that its first bytes arrive immediately.
 const MAX_SHARED_BYTES: u64 = 256 << 10;
 
 impl SharedCache {
-    /// One that keeps nothing yet, but for what is on disk.
+    /// Creates a cache with an empty memory, and the responses on disk.
     ///
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
@@ -59,7 +58,7 @@ impl SharedCache {
         Ok(Self { store: Store::new(config)?, asked_for: Mutex::default(), has_come: Condvar::new() })
     }
 
-    /// In Prometheus' text format.
+    /// Renders the counters in Prometheus' text format.
     pub(crate) fn metrics(&self) -> String {
         self.store.metrics()
     }
@@ -73,7 +72,7 @@ impl SharedCache {
         is_fresh.then(|| self.hit(&wanted, &found, "hit"))
     }
 
-    /// Looks up this request. Waits up to `patience` for a pending request for the same.
+    /// Looks up this request. Waits up to `timeout` for a pending request for the same.
     pub(crate) fn look(self: &Arc<Self>, forward: &Forward, timeout: Duration) -> Lookup {
         let wanted = wanted(forward);
         let found = match self.find(&wanted) {
@@ -109,8 +108,8 @@ impl SharedCache {
         }
     }
 
-    /// The request on its way, for whoever cannot wait: `None` if something must be waited for, be it the disk, or somebody
-    /// who asks for the same.
+    /// Returns the fill for callers that cannot wait: `None` if there is something to wait for, be it the disk, or a pending
+    /// request for the same.
     pub(crate) fn pass_at_once(self: &Arc<Self>, forward: &Forward) -> Option<Box<StreamingFill>> {
         let wanted = wanted(forward);
         let is_only_here = wanted.is_for_cache && wanted.requested().is_only_for_cache();
@@ -139,7 +138,7 @@ impl SharedCache {
         given(found, &wanted.requested(), since_1970(), how)
     }
 
-    /// `None`: somebody asks for it already.
+    /// Returns `None` if a request for it is already pending.
     fn enter(self: &Arc<Self>, wanted: &KeyedRequest) -> Option<FillTicket> {
         let is_first = self.asked_for.lock().ok()?.insert(wanted.key.clone());
         is_first.then(|| FillTicket { keeper: Arc::clone(self), key: wanted.key.clone() })
@@ -165,7 +164,7 @@ fn wanted(forward: &Forward) -> KeyedRequest {
 pub(crate) struct ThreadCache {
     keeper: Arc<SharedCache>,
     ready: HotResponses,
-    /// Used again.
+    /// Buffer for keys, reused.
     key: Vec<u8>,
 }
 
@@ -174,9 +173,8 @@ impl ThreadCache {
         Self { keeper, ready: HotResponses::default(), key: Vec::new() }
     }
 
-    /// Returns the fresh response in memory for a proxy's GET without a body, and without fields for caches or other
-    /// proxies. An
-    /// address that is not written as keys are finds nothing here, whatever it means: that is for [`SharedCache::at_once`].
+    /// Returns the fresh response in memory for a proxy's GET without a body, and without fields for caches or other proxies.
+    /// Addresses that are not spelled as keys are never found here: [`SharedCache::at_once`] handles them.
     pub(crate) fn at_once(&mut self, head: &RequestHead) -> Option<&Response> {
         let is_for_proxies =
             |name: &[u8]| name.eq_ignore_ascii_case(b"Via") || name.eq_ignore_ascii_case(b"Expect");
@@ -194,13 +192,13 @@ impl ThreadCache {
         self.ready.at_once(&self.keeper.store, &self.key)
     }
 
-    /// The same for any request.
+    /// Does the same for any request.
     pub(crate) fn at_once_with_care(&self, forward: &Forward) -> Option<Response> {
         self.keeper.at_once(forward)
     }
 }
 
-/// Pending request for which others wait. However it ends, they go on.
+/// Pending request for which others wait. When it is dropped, they continue.
 #[derive(Debug)]
 struct FillTicket {
     keeper: Arc<SharedCache>,
@@ -216,29 +214,29 @@ impl Drop for FillTicket {
     }
 }
 
-/// A request on its way to a server, and the answer on its way back.
+/// A request forwarded to a server, and its response being stored.
 #[derive(Debug)]
 pub(crate) struct StreamingFill {
     keeper: Arc<SharedCache>,
     wanted: KeyedRequest,
     found: Option<CacheEntry>,
     request: RequestHead,
-    /// Whether the conditions in it are ours.
+    /// Whether the conditions in it are this cache's own.
     is_validation: bool,
     asked_at: Time,
     ticket: Option<FillTicket>,
-    /// The answer, if it is to be kept, and what has come of its body.
+    /// The response, if it is to be stored, and the bytes of its body so far.
     keeping: Option<(PendingStore, CollectedBody)>,
 }
 
 /// Decision after the header section of a response.
 #[derive(Debug)]
 pub(crate) enum Disposition {
-    /// This in its place, whole.
+    /// A stored response replaces it, whole.
     Given(Response),
-    /// The answer as it comes, with these fields.
+    /// The response is forwarded as it arrives, with these fields.
     Passed(Fields),
-    /// Nothing yet: the server is to be asked again, with what is [`StreamingFill::request`] now.
+    /// No response yet: the server is to be sent [`StreamingFill::request`], which has changed.
     Again,
 }
 
@@ -255,7 +253,7 @@ impl StreamingFill {
         } else if found.is_none() {
             count_shared(&counters.misses);
         }
-        // The answer to HEAD describes; it is asked for as it was.
+        // HEAD is forwarded without our conditions: its response only describes the stored one.
         let is_get = wanted.head.method == Method::Get;
         let ours = found
             .as_ref()
@@ -267,12 +265,12 @@ impl StreamingFill {
         Box::new(Self { keeper, wanted, found, request, is_validation, asked_at, ticket, keeping: None })
     }
 
-    /// The request as it goes on.
+    /// Returns the request as it is forwarded.
     pub(crate) const fn request(&self) -> &RequestHead {
         &self.request
     }
 
-    /// The head of the answer has come, and how long its body will be, if that is known.
+    /// Handles the header section of a response; `length` is that of its body, if known.
     pub(crate) fn head(&mut self, head: &ResponseHead, length: Option<u64>) -> Disposition {
         let Self { keeper, wanted, found, request, is_validation, asked_at, ticket, keeping } = self;
         let store = &keeper.store;
@@ -283,7 +281,7 @@ impl StreamingFill {
                 *ticket = None;
                 return Disposition::Given(response);
             }
-            // It is about another answer, which we do not have: now without our conditions.
+            // It describes a response that is not stored: retry without our conditions.
             store.drop_all(&wanted.key);
             *request = for_server(&wanted.head, Some(Fields::new().as_lines()));
             *is_validation = false;
@@ -313,13 +311,13 @@ impl StreamingFill {
         *keeping = stored.map(|stored| (stored, CollectedBody::default()));
         let mut fields = reported(&head.fields, &how);
         if head.fields.get("Date").is_none() {
-            // Whoever passes an answer on must say when it was made, if nobody has (RFC 9110, section 6.6.1).
+            // A forwarded response needs a date, if it has none (RFC 9110, section 6.6.1).
             copy(&mut fields, b"Date", calendar::http(times.calendar.since(Time::ZERO)).as_bytes());
         }
         Disposition::Passed(fields)
     }
 
-    /// A part of the body.
+    /// Handles a part of the body.
     pub(crate) fn part(&mut self, part: &[u8]) {
         let Some((_, collected)) = &mut self.keeping else { return };
         let is_there = collected.push(part).is_ok();
@@ -332,7 +330,7 @@ impl StreamingFill {
         }
     }
 
-    /// The answer is whole.
+    /// Handles the end of a complete response.
     pub(crate) fn end(self) {
         let Some((keeping, collected)) = self.keeping else { return };
         let found = collected.into_body().ok().and_then(|body| keeping.whole(&self.wanted.key, &body));
@@ -341,7 +339,7 @@ impl StreamingFill {
         }
     }
 
-    /// No answer has come. What stands in for it, if anything may.
+    /// Handles a failed request. Returns the stored response that replaces it, if allowed.
     pub(crate) fn failed(self) -> Option<Response> {
         let (store, requested) = (&self.keeper.store, self.wanted.requested());
         let response =

@@ -1,6 +1,6 @@
 //! Upstream of a cache, for responses that it lacks.
 //!
-//! Not what becomes of the answers.
+//! Storing the responses is the cache's.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -20,8 +20,8 @@ use dhttp::handler::{Body, Response};
 
 /// Upstream of a cache.
 pub trait Upstream: Send + Sync + 'static {
-    /// The answer to a request, whole, of the server that it was on its way to, if it was taken on its way; or why there is
-    /// none, in a sentence. No body is longer than `most` bytes. What the server says before it answers goes to `interims`.
+    /// Returns the whole response to a request; an intercepted one is sent to the server to which it was addressed. The error
+    /// is a sentence. No body is longer than `most` bytes. Interim responses go to `interims`.
     fn ask(
         &self,
         to: Option<SocketAddr>,
@@ -37,16 +37,16 @@ pub trait Upstream: Send + Sync + 'static {
 pub struct UpstreamFailure(pub Response);
 
 impl From<String> for UpstreamFailure {
-    /// The next server's fault, in a sentence.
+    /// Error of the next server, in a sentence.
     fn from(why: String) -> Self {
         Self(Response::text(502, &format!("502 Bad Gateway: {why}")))
     }
 }
 
-/// An answer that has come.
+/// A response of the upstream.
 #[derive(Clone, Debug)]
 pub struct UpstreamResponse {
-    /// As a gateway passes it on: without what was for one hop, and with a line in `Via`.
+    /// Header section, as forwarded by a gateway: without hop-by-hop fields, and with a line in `Via`.
     pub head: ResponseHead,
     /// Its body.
     pub body: Body,
@@ -78,7 +78,7 @@ impl Upstream for Origin {
     ) -> Result<UpstreamResponse, UpstreamFailure> {
         let mut builder = http::Request::builder().method(head.method.name()).uri(&head.target);
         for (name, value) in head.fields.iter() {
-            // Which host was asked for is for us to say: nobody else's word is part of the key.
+            // The host is this cache's to determine: a client's claim is not part of the key.
             if !name.eq_ignore_ascii_case(b"X-Forwarded-Host") {
                 builder = builder.header(name, value);
             }
