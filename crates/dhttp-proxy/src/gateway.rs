@@ -1,28 +1,28 @@
-//! A gateway: a local proxy by which programs that know only HTTP use DHTTP (`papers/dhttp#section-iv-a`).
+//! A gateway: a local proxy through which programs that know only HTTP use DHTTP (`papers/dhttp#section-iv-a`).
 //!
-//! Requests of proxies flow in, on connections; they are asked by DHTTP where a server is known to speak it, and by
-//! plain HTTP on kept connections where not; answers flow back as they come, never held back whole. Read in this
+//! Proxy requests flow in, on connections of programs. They are forwarded by DHTTP where a server is known to speak it, and
+//! otherwise by plain HTTP on persistent connections. Responses flow back as they arrive, never buffered whole. Read in this
 //! order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `front` | the thread that watches all connections of programs |
-//! | `waiting` | one of them while nobody asks for anything in its name; what is kept is given there |
-//! | `asking` | what was asked in its name, and comes in one datagram |
-//! | `hands` | threads for whatever must be waited for |
-//! | `browser` | a request in the hands of such a thread, and what becomes of it |
-//! | `kept` | keeping what passes, if it was told to |
-//! | `own` | what the gateway says of itself |
-//! | `reply` | an answer, framed for that connection |
-//! | `upload` | a request's body on its way to a server |
-//! | `upstream` | asking a server by plain HTTP, and the connections that are kept for it |
-//! | `chunked` | bodies whose length is not known beforehand |
-//! | `tunnel` | bytes both ways, untouched |
-//! | `incoming` | what has come on a connection and is not read yet |
-//! | `counters` | what it tells of itself |
+//! | `event_loop` | the thread that watches all connections of programs |
+//! | `watched_connection` | one of them without a blocking task; cached responses are served there |
+//! | `pending_request` | a request by DHTTP whose response comes in one datagram |
+//! | `thread_pool` | threads for blocking exchanges |
+//! | `blocking_exchange` | a request handled by such a thread, and its outcome |
+//! | `cached_reply` | serving from the cache, and storing responses that pass, if enabled |
+//! | `own_responses` | responses of the gateway itself |
+//! | `reply` | a response, framed for the program's connection |
+//! | `upload` | a request's body, sent to a server |
+//! | `upstream` | requests to servers by plain HTTP, on pooled connections |
+//! | `chunked` | bodies whose length is not known in advance |
+//! | `tunnel` | bytes in both directions, untouched |
+//! | `incoming` | bytes received on a connection and not read yet |
+//! | `counters` | counters for Prometheus |
 //!
-//! A thread for each request that must be waited for, and one for all else. It decides nothing about the messages: that
-//! is [`http1::gateway`], and [`mod@crate::cache`] for what is kept.
+//! One thread for each blocking exchange, and one for everything else. Messages are interpreted by [`http1::gateway`], and
+//! caching is decided by [`mod@crate::cache`].
 
 mod blocking_exchange;
 mod cached_reply;
@@ -68,22 +68,22 @@ pub struct GatewayConfig {
     pub idle: Duration,
     /// Timeout of one side in the middle of a message.
     pub timeout: Duration,
-    /// Connections of programs at a time; more are told to come again.
+    /// Maximum number of programs' connections; further ones are refused with a retry later.
     pub connections: usize,
-    /// Those of one client, an IPv4 address or an IPv6 /64, that is not this host; `None`: half of all.
+    /// Maximum number of one client, an IPv4 address or an IPv6 /64, that is not this host; `None`: half of all.
     pub client_connections: Option<usize>,
-    /// Bytes per second that a program must send of a body, after its first `patience`; 0: any.
+    /// Minimum bytes per second of a program's request body, after the first `timeout`; 0: any.
     pub min_upload_rate: u64,
-    /// Clients that may use it; empty: all that reach it.
+    /// Clients that may use it; empty: all that can reach it.
     pub allowed: Vec<Prefix>,
-    /// Ports to which `CONNECT` leads; `None`: any.
+    /// Allowed ports for `CONNECT`; `None`: any.
     pub connect_ports: Option<Vec<u16>>,
     /// Configuration of the cache, if there is one.
     pub cache: Option<CacheConfig>,
 }
 
 impl GatewayConfig {
-    /// For the programs of one computer.
+    /// Returns the defaults for the programs of one computer.
     pub const fn new(client: ClientConfig) -> Self {
         Self {
             client,
@@ -91,7 +91,7 @@ impl GatewayConfig {
             timeout: Duration::from_secs(60),
             connections: 1_024,
             client_connections: None,
-            // Apache's `mod_reqtimeout`, as for servers.
+            // As in Apache's `mod_reqtimeout`, and as for servers.
             min_upload_rate: 500,
             allowed: Vec::new(),
             connect_ports: None,
@@ -100,7 +100,7 @@ impl GatewayConfig {
     }
 }
 
-/// A gateway that runs, until it is told to stop or is dropped.
+/// A running gateway; it stops when it is told to, or dropped.
 pub struct Gateway {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -109,22 +109,22 @@ pub struct Gateway {
 
 /// State shared by the threads.
 struct Shared {
-    /// Another after a reload.
+    /// Current configuration, replaced at a reload.
     ways: Mutex<LiveConfig>,
     watch: Option<Observer>,
     pool: Pool,
-    /// As long as it runs: what is kept is not lost with a reload.
+    /// The cache, which survives reloads.
     keeper: Option<Arc<SharedCache>>,
     clock: Clock,
     address: SocketAddr,
-    /// In `Via`, so that a request that comes round again is known.
+    /// Name in `Via`, by which the gateway detects loops.
     name: String,
     counters: Counters,
     log: Mutex<Option<Arc<Log>>>,
     stop: AtomicBool,
-    /// Grace period for pending work then.
+    /// Grace period for pending work at the shutdown.
     grace: Mutex<Duration>,
-    /// Where connections come back to.
+    /// Queue by which connections return to the event loop.
     desk: Completions,
     hands: Arc<ThreadPool>,
 }
@@ -137,11 +137,10 @@ struct LiveConfig {
 }
 
 impl Gateway {
-    /// Binds the port and begins. `known` are servers that speak DHTTP; `watch` is told what is sent and received.
+    /// Binds the port and starts. `known` are servers that speak DHTTP; `watch` observes what is sent and received.
     ///
     /// # Errors
-    /// The system's error for a socket; the address may be in use. Or the fault of the file in which responses are
-    /// to be kept.
+    /// The system's error for a socket; the address may be in use. Or the error of the cache's file on disk.
     pub fn start(
         address: SocketAddr,
         config: GatewayConfig,
@@ -176,17 +175,17 @@ impl Gateway {
         Ok(Self { address, shared, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The servers that are known to speak DHTTP by now.
+    /// Returns the servers that are known to speak DHTTP by now.
     pub fn known(&self) -> KnownServers {
         self.shared.client().known()
     }
 
-    /// Reads what it has counted, in Prometheus' text format, whenever it is called.
+    /// Returns a function that renders its counters in Prometheus' text format.
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
         let shared = Arc::clone(&self.shared);
         move || {
@@ -195,16 +194,16 @@ impl Gateway {
         }
     }
 
-    /// From now on it behaves so, and answers are written to another log. What is under way goes on as it began.
+    /// Applies a new configuration, and logs responses elsewhere. Pending requests continue as they began.
     ///
     /// # Errors
-    /// The system's error for other ports, if there are to be others; then nothing has changed.
+    /// The system's error for changed ports; then nothing has changed.
     pub fn reload(&self, config: GatewayConfig, log: Option<Arc<Log>>) -> io::Result<()> {
         let before = self.shared.ways();
         let client = if before.config.client == config.client {
             before.client
         } else {
-            // The old one ends with the last request that it was asked.
+            // The old client ends with its last pending request.
             let known = before.client.known();
             Arc::new(Client::start(config.client.clone(), known, self.shared.watch.clone())?)
         };
@@ -216,7 +215,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Takes no more requests, finishes those that were begun (for `grace` at most), and ends.
+    /// Accepts no more requests, finishes pending ones (for at most `grace`), and stops.
     pub fn stop(mut self, grace: Duration) {
         self.end(grace);
     }
@@ -226,7 +225,7 @@ impl Gateway {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.desk.wake();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }
@@ -249,7 +248,7 @@ impl Shared {
 
     /// Returns the current configuration and client.
     fn ways(&self) -> LiveConfig {
-        // A thread that panicked while it held the lock changed nothing by halves.
+        // A thread that panicked while it held the lock left no partial change.
         self.ways.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

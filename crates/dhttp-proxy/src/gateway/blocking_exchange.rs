@@ -1,6 +1,6 @@
-//! A request of a program in the hands of a thread, and what becomes of it.
+//! A program's request, handled by a thread that may block.
 //!
-//! Not what a request means: that is [`http1::gateway`]. What the gateway says of itself is in `own`.
+//! [`http1::gateway`] interprets requests. The gateway's own responses are in `own_responses`.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -29,7 +29,7 @@ use dhttp::handler::Request;
 use dhttp::log::Channel;
 use dhttp::{Client, Url, clock};
 
-/// A connection that was lent to a thread.
+/// A connection leased to a thread.
 pub(super) struct BlockingExchange<'a> {
     pub(super) shared: &'a Arc<Shared>,
     peer: SocketAddr,
@@ -39,20 +39,20 @@ pub(super) struct BlockingExchange<'a> {
 
 /// End of an exchange.
 pub(super) enum ExchangeEnd {
-    /// The connection can carry another.
+    /// The connection can carry another request.
     Whole,
-    /// It cannot, but all that was to be said has been said.
+    /// It cannot, but the response is complete.
     Last,
-    /// The answer broke off.
+    /// The response was cut short.
     Broken,
-    /// In a tunnel to this server, which was asked for so.
+    /// It becomes a tunnel to this server, by this request.
     Tunnel(Box<(TcpStream, RequestHead)>),
 }
 
-/// Maximum time between the last byte that a server reads and our knowing that it was sent.
+/// Maximum delay between the last byte that a server reads and the report that it was sent.
 const A_MOMENT: Duration = Duration::from_millis(100);
 
-/// Does what a connection was lent for.
+/// Does the task for which a connection was leased.
 pub(super) fn serve(
     shared: &Arc<Shared>,
     connection: Connection,
@@ -103,7 +103,7 @@ impl BlockingExchange<'_> {
 
     fn exchange(&mut self, head: &RequestHead, framing: Framing, plan: Result<Plan, Refusal>) -> ExchangeEnd {
         let requested = ReplyContext::of(head);
-        // A body that nobody is to have is not waited for.
+        // A body that is not forwarded is not read.
         let asked_alone =
             ReplyContext { stays: requested.stays && framing == Framing::Length(0), ..requested };
         match plan {
@@ -114,7 +114,7 @@ impl BlockingExchange<'_> {
         }
     }
 
-    /// Asks for it, as it is to be asked for if the answer may be kept.
+    /// Forwards the request, with validators if the response may be stored.
     pub(super) fn ask(
         &mut self,
         head: &RequestHead,
@@ -127,7 +127,7 @@ impl BlockingExchange<'_> {
         let url = url(forward);
         let client = self.shared.client();
         if forward.is_for_dhttp() && client.speaks_dhttp(&url) {
-            // It has no body: its end is read now, so that the connection is ready for the next.
+            // It has no body: its end is read now, so that the connection is ready for the next request.
             self.skip_end();
             self.by_dhttp(&client, head, requested, forward, &url, passing)
         } else {
@@ -162,12 +162,12 @@ impl BlockingExchange<'_> {
         }
     }
 
-    /// Passes on an answer that has begun to come.
+    /// Forwards a response that has begun to arrive.
     fn pass_on(&mut self, coming: IncomingResponse) -> ExchangeEnd {
         let IncomingResponse { head, forward, client: _client, mut exchange, via, response, mut passing } =
             coming;
         let requested = ReplyContext::of(&head);
-        // What came in one datagram is all here, and its length known.
+        // A response in one datagram is complete, and its length known.
         let mut ready = Vec::new();
         let size = match via {
             Via::Udp => loop {
@@ -199,7 +199,7 @@ impl BlockingExchange<'_> {
             }
             loop {
                 if !exchange.is_ready() {
-                    // A browser asks for what the first lines of a page name long before its last.
+                    // A browser requests what the first lines of a page name long before the last ones arrive.
                     reply.flush()?;
                 }
                 match exchange.next() {
@@ -252,7 +252,7 @@ impl BlockingExchange<'_> {
                     }
                     return ended;
                 }
-                // It was closed just as the request was on its way.
+                // The server closed it just as the request was sent.
                 RequestOutcome::Silent(_) if server.is_used && forward.may_be_repeated() => {
                     may_be_used = false
                 }
@@ -264,7 +264,7 @@ impl BlockingExchange<'_> {
         }
     }
 
-    /// Carries the body there and the answer back, at the same time.
+    /// Sends the request's body and forwards the response, concurrently.
     fn respond(
         &mut self,
         head: &RequestHead,
@@ -278,7 +278,7 @@ impl BlockingExchange<'_> {
         let to = server.stream();
         let has_body = forward.framing != Framing::Length(0);
         let (tell, reported) = mpsc::channel();
-        // Whether the body has been sent whole, as soon as that is known; and what of it was none.
+        // Whether the body has been sent whole, once that is known; and its error if it is invalid.
         let mut sent = (!has_body).then_some(true);
         let fault = OnceLock::new();
         let (mut reply, mut is_to_be_asked_again) = (None, false);
@@ -291,10 +291,10 @@ impl BlockingExchange<'_> {
                         if let Upload::Faulty(found) = why {
                             let _ = fault.set(*found);
                         }
-                        // The server is not to wait for what does not come.
+                        // The server must not wait for the rest of an invalid body.
                         upstream::abandon(&to);
                     }
-                    // Nobody listens any more if the answer broke off.
+                    // If the response was cut short, the receiver is gone.
                     let _ = tell.send(sent.is_ok());
                 });
             }
@@ -311,8 +311,8 @@ impl BlockingExchange<'_> {
                             Framing::Length(length) => Size::Known(length),
                             Framing::Chunked | Framing::UntilClose => Size::Unknown,
                         };
-                        // An answer to a body that is still on its way is a refusal, as a rule, and the connection
-                        // cannot be trusted with another request.
+                        // A response that precedes the end of the request's body is usually a refusal, and the connection is
+                        // not reused.
                         sent = sent.or_else(|| reported.recv_timeout(A_MOMENT).ok());
                         let stays = requested.stays && sent == Some(true);
                         let response = gateway::response(&response, &shared.name);
@@ -332,7 +332,7 @@ impl BlockingExchange<'_> {
             let came = server.respond(forward, shared.config().timeout, &has_progressed, &mut each);
             sent = sent.or_else(|| reported.recv_timeout(A_MOMENT).ok());
             if sent != Some(true) {
-                // Whoever still sends is stopped: the answer is there, or will never be.
+                // Stops the upload: the response is complete, or will never be.
                 upstream::abandon(&to);
                 let _ = program.shutdown(std::net::Shutdown::Read);
             }
@@ -369,15 +369,15 @@ impl BlockingExchange<'_> {
                 )
             }
             (Ok(_), None) if is_to_be_asked_again => RequestOutcome::Again,
-            // An answer that ends without having begun cannot be: the reader gives the head first.
+            // A response cannot end without having begun: the reader returns the header section first.
             (Ok(_), None) => RequestOutcome::Ended(ExchangeEnd::Broken, false),
         }
     }
 
-    /// Takes the end of a request without a body, which needs no more bytes.
+    /// Reads the end of a request without a body, which needs no more bytes.
     pub(super) fn skip_end(&mut self) {
         let mut nothing: &[u8] = &[];
-        // Without input it can only say that the message has ended.
+        // Without input the reader can only report the end of the message.
         let _ = self.reader.read(&mut nothing);
     }
 
@@ -397,7 +397,7 @@ impl BlockingExchange<'_> {
         };
         count_shared(&self.shared.counters.tunnels);
         self.skip_end();
-        // What the program sent behind its request goes first.
+        // Bytes that the program sent behind its request go first.
         let (mut program, mut first) = (self.stream(), &server);
         let reported = program.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
         match reported.and_then(|()| first.write_all(self.incoming.unread())) {
@@ -406,7 +406,7 @@ impl BlockingExchange<'_> {
         }
     }
 
-    /// Counts an answer that was passed on, and writes it down.
+    /// Counts and logs a forwarded response.
     pub(super) fn reported(
         &self,
         head: &RequestHead,
@@ -429,7 +429,7 @@ impl BlockingExchange<'_> {
             let request = Request::of_connection(head, &[]);
             let second = clock::calendar().as_nanos() / 1_000_000_000;
             log.line(second, self.peer.ip(), &request, status, bytes, channel);
-            // One computer's programs are no load: whoever looks sees what was just done.
+            // One computer's programs are little load: the log always shows the last request.
             log.flush();
         }
     }
@@ -439,7 +439,7 @@ impl BlockingExchange<'_> {
 enum RequestOutcome {
     /// The exchange ended, and whether the server's connection can carry another.
     Ended(ExchangeEnd, bool),
-    /// Not a byte came.
+    /// The connection ended without a byte of a response.
     Silent(String),
     /// The response does not belong to the client's request.
     Again,

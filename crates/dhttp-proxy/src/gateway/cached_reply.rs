@@ -1,6 +1,6 @@
 //! Cache of the gateway: serving from it, and storing responses that pass, if enabled.
 //!
-//! Not what may be kept or given: that is for [`crate::cache`].
+//! [`crate::cache`] decides what may be stored or served.
 
 use std::io;
 use std::net::TcpStream;
@@ -23,16 +23,16 @@ use dhttp::{Client, Url};
 
 /// Outcome of the header section of a response.
 pub(super) enum ReplyStart<'a> {
-    /// The answer to the program has begun.
+    /// The response to the program has begun.
     Reply(Reply<'a>),
-    /// The server is to be asked again.
+    /// The request is to be retried.
     Again,
 }
 
-/// Begins the answer to a program, and keeps it meanwhile if it is to be kept.
+/// Begins the response to a program, and stores it meanwhile if allowed.
 ///
 /// # Errors
-/// That the program is gone.
+/// The program is disconnected.
 pub(super) fn begin<'a>(
     passing: &mut Option<Box<StreamingFill>>,
     stream: &'a TcpStream,
@@ -58,7 +58,7 @@ pub(super) fn begin<'a>(
 }
 
 impl BlockingExchange<'_> {
-    /// Answers a request of what is kept, or asks for it.
+    /// Serves a request from the cache, or forwards it.
     pub(super) fn look(
         &mut self,
         head: &RequestHead,
@@ -76,7 +76,7 @@ impl BlockingExchange<'_> {
                 let ended = self.give(head, requested, &response);
                 let (shared, forward) = (Arc::clone(self.shared), forward.clone());
                 let validation = Box::new(move |_: &mut _| validate(&shared, &forward, passing));
-                // If there is no thread left, whoever comes next asks.
+                // If no thread can be started, the next request revalidates.
                 let _ = self.shared.hands.do_it(validation);
                 ended
             }
@@ -84,7 +84,7 @@ impl BlockingExchange<'_> {
         }
     }
 
-    /// Gives an answer that is kept.
+    /// Sends a cached response.
     pub(super) fn give(
         &self,
         head: &RequestHead,
@@ -97,7 +97,7 @@ impl BlockingExchange<'_> {
         conclude(&ended)
     }
 
-    /// There is no answer: gives what stands in for it, or says why.
+    /// Handles a failed request: sends the stored response that replaces it, or the error.
     pub(super) fn fail(
         &mut self,
         head: &RequestHead,
@@ -118,7 +118,7 @@ impl BlockingExchange<'_> {
     }
 }
 
-/// Asks for what was given stale, with nobody waiting for it.
+/// Revalidates a stored response that was served stale; no client waits for it.
 fn validate(shared: &Shared, forward: &Forward, mut passing: Box<StreamingFill>) {
     let forward = Forward { head: passing.request().clone(), ..forward.clone() };
     let url = url(&forward);
@@ -183,13 +183,13 @@ fn take_head(shared: &Shared, passing: &mut StreamingFill, response: &ResponseHe
     drop(passing.head(&gateway::response(response, &shared.name), length));
 }
 
-/// Where a request goes.
+/// Returns the URL of a request.
 pub(super) fn url(forward: &Forward) -> Url {
     let Forward { host, port, authority: _, head, framing: _ } = forward;
     Url { is_dhttp: false, host: host.clone(), port: *port, target: head.target.clone() }
 }
 
-/// The fields of a request to an address, which says the host.
+/// Returns the fields of a request without `Host`, which the URL names.
 pub(super) fn without_host(head: &RequestHead) -> Fields {
     let mut fields = Fields::new();
     for (name, value) in head.fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Host")) {

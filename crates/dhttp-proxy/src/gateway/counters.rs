@@ -1,6 +1,6 @@
 //! Counters of a gateway.
 //!
-//! Not a log: that is [`dhttp::log`].
+//! The log is [`dhttp::log`].
 
 use std::sync::atomic::AtomicU64;
 
@@ -41,7 +41,7 @@ counters! {
 }
 
 impl Counters {
-    /// Those of answers that came this way.
+    /// Returns the counter of responses by this channel.
     pub(super) const fn responses(&self, channel: Channel) -> &AtomicU64 {
         match channel {
             Channel::Udp => &self.udp,
@@ -51,7 +51,7 @@ impl Counters {
         }
     }
 
-    /// In Prometheus' text format.
+    /// Renders the counters in Prometheus' text format.
     pub fn metrics(&self) -> String {
         Self::text(&[self])
     }

@@ -1,9 +1,9 @@
-//! The thread that watches all connections of programs, and gives what is kept; whatever must be waited for is done by
-//! others (`hands`), to whom the connection is lent meanwhile.
+//! The thread that watches all connections of programs, and serves cached responses; blocking exchanges are done by others
+//! (`thread_pool`), to which the connection is leased meanwhile.
 //!
-//! A connection that is idle costs what is remembered of it, and no thread. It waits as a server's threads do
-//! ([`dhttp::server`]), with the same alarm and the same queues; the machine in there ends where a gateway begins, which
-//! passes bodies on before they are whole. Not what becomes of a request: that is for `waiting` and `browser`.
+//! An idle connection costs its state in memory, and no thread. The loop polls as a server's threads do ([`dhttp::server`]),
+//! with the same timer and the same queues, but not the same state machine: a gateway forwards bodies before they are complete.
+//! Requests are handled by `watched_connection` and `blocking_exchange`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,14 +29,14 @@ use dhttp::handler::Request;
 use dhttp::log::{Channel, Log};
 use dhttp::server::alarm::Alarm;
 
-/// It, and all that it holds.
+/// The loop, and all its state.
 pub(super) struct EventLoop {
     shared: Arc<Shared>,
     listener: TcpListener,
     epoll: OwnedFd,
     alarm: Alarm,
     places: BTreeMap<u64, ConnectionSlot>,
-    /// Number of them that wait for a server.
+    /// Number of connections whose request waits for a server.
     busy: usize,
     tunnels: usize,
     next: u64,
@@ -45,23 +45,23 @@ pub(super) struct EventLoop {
     buffer: Box<[u8]>,
     /// Send buffer.
     out: Vec<u8>,
-    /// Given up to take a connection that there is no descriptor for, and tell it so.
+    /// Spare descriptor, closed to accept and refuse a connection when none is left.
     spare: Option<File>,
     config: Arc<GatewayConfig>,
     log: Option<Arc<Log>>,
     is_stopping: bool,
 }
 
-/// Where a connection is.
+/// State of a connection.
 enum ConnectionSlot {
     Here(Box<WatchedConnection>),
-    /// With a thread.
+    /// Leased to a thread.
     Lent(Arc<TcpStream>),
     Tunnel(Box<Tunnel>),
 }
 
 impl ConnectionSlot {
-    /// The client that the program's host is, or belongs to.
+    /// The client: the peer's address, or its /64.
     fn client(&self) -> Option<IpAddr> {
         let peer = match self {
             Self::Here(waiting) => waiting.connection.peer,
@@ -72,7 +72,7 @@ impl ConnectionSlot {
     }
 }
 
-/// Connections that come back, and a way to say so.
+/// Connections that return to the loop, and its waker.
 #[derive(Debug)]
 pub(super) struct Completions {
     returned: Mutex<Vec<(u64, Completion)>>,
@@ -84,17 +84,17 @@ pub(super) struct Completions {
 pub(super) enum Completion {
     /// It can carry another request.
     Open(Connection),
-    /// All has been said on it.
+    /// Its last response has been sent.
     Ending(Connection),
     /// It is one end of a tunnel.
     Tunnel(Box<Tunnel>),
-    /// It is no more.
+    /// It is closed.
     Gone,
-    /// It was not lent: something has come that was asked in its name.
+    /// It was not leased: its pending request has progressed.
     Bell,
 }
 
-/// A connection's place, as long as a thread has it. However that ends, the place is free again.
+/// Lease of a connection to a thread. Dropping it frees its slot.
 struct Lease {
     shared: Arc<Shared>,
     number: u64,
@@ -104,10 +104,10 @@ struct Lease {
 const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 const ALARM: u64 = 2;
-/// Even numbers from here on are connections of programs; the next one of each is the other end of its tunnel.
+/// First number of a program's connection; these are even, and the next odd number is the other end of its tunnel.
 const FIRST: u64 = 4;
 
-/// So much is read at once.
+/// Maximum bytes of one read.
 const READ_BUFFER_BYTES: usize = 16 << 10;
 
 impl EventLoop {
@@ -138,7 +138,7 @@ impl EventLoop {
         })
     }
 
-    /// Watches until the gateway is told to stop, and until what was begun is finished.
+    /// Polls until the gateway is stopped, and pending work is finished.
     pub(super) fn run(mut self) {
         let mut events = Vec::with_capacity(256);
         while !self.shared.stop.load(Ordering::Acquire) {
@@ -169,7 +169,7 @@ impl EventLoop {
 
     fn turn(&mut self, events: &mut Vec<Event>) {
         events.clear();
-        // An interrupted wait has no events; any other failure would be a mistake in this file.
+        // An interrupted wait has no events; any other failure would be a bug in this file.
         let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), None);
         (self.config, self.log) = (self.shared.config(), self.shared.log());
         for event in events.drain(..) {
@@ -207,7 +207,7 @@ impl EventLoop {
                     self.watch(number, Connection::new(peer, stream));
                 }
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                    // Whoever waits is told so, and does not wait for ever.
+                    // The client is refused instead of waiting for ever.
                     self.spare = None;
                     if let Ok((stream, _)) = self.listener.accept() {
                         reply::turn_away(&stream);
@@ -219,8 +219,8 @@ impl EventLoop {
         }
     }
 
-    /// Whether there is room for a connection of that program's host; the longest idle one makes way for it. No client but
-    /// this host has more than its share.
+    /// Whether the limits allow a connection of that client; the longest idle one is closed for it. No client but this host may
+    /// exceed its share.
     fn has_room(&mut self, peer: IpAddr) -> bool {
         let most = self.config.connections;
         let share = self.config.client_connections.unwrap_or((most / 2).max(1));
@@ -266,7 +266,7 @@ impl EventLoop {
         }
     }
 
-    /// Watches one that was accepted or has come back, and reads what it has sent ahead.
+    /// Watches a connection that was accepted or has returned, and reads pipelined requests.
     fn watch(&mut self, number: u64, connection: Connection) {
         if self.place(number, WatchedConnection::new(self.shared.clock.now(), connection)) {
             self.step(number, |waiting, around, _| waiting.resume(around));
@@ -286,14 +286,14 @@ impl EventLoop {
         let watch = |side, number| {
             epoll::add(&self.epoll, tunnel.stream(side), EventData::new_u64(number), tunnel::WATCHED)
         };
-        // If it cannot be watched, both ends see it close.
+        // If registering fails, both ends are closed.
         if watch(Side::Program, number).and_then(|()| watch(Side::Server, number | 1)).is_ok() {
             self.places.insert(number, ConnectionSlot::Tunnel(tunnel));
             self.tunnels += 1;
         }
     }
 
-    /// Something has changed at one end of a tunnel.
+    /// Handles an event at one end of a tunnel.
     fn carry(&mut self, number: u64, side: Side) {
         let Some(ConnectionSlot::Tunnel(tunnel)) = self.places.get_mut(&number) else { return };
         match tunnel.ready(side, &mut self.buffer) {
@@ -301,7 +301,7 @@ impl EventLoop {
             RelayLimit::MyShare => {
                 for (side, number) in [(Side::Program, number), (Side::Server, number | 1)] {
                     let (stream, data) = (tunnel.stream(side), EventData::new_u64(number));
-                    // It is watched already, so that this cannot fail for want of anything.
+                    // It is registered already, so that this cannot fail for lack of resources.
                     let _ = epoll::modify(&self.epoll, stream, data, tunnel::WATCHED);
                 }
             }
@@ -321,14 +321,14 @@ impl EventLoop {
         }
     }
 
-    /// One computer's programs are no load: whoever looks sees what was just done.
+    /// Flushes the log: one computer's programs are little load, and the log always shows the last request.
     fn flush(&self) {
         if let Some(log) = &self.log {
             log.flush();
         }
     }
 
-    /// A moment has come for some of them, perhaps.
+    /// Handles expired timeouts.
     fn expire(&mut self) {
         self.alarm.rung();
         let (now, timeout) = (self.shared.clock.now(), timeout(&self.config));
@@ -339,7 +339,7 @@ impl EventLoop {
         }
     }
 
-    /// Lets a connection do something, and watches it for what it wants then.
+    /// Runs a step of a connection, and registers the events that it wants then.
     fn step(
         &mut self,
         number: u64,
@@ -368,7 +368,7 @@ impl EventLoop {
         let is_last = self.is_stopping && !waiting.is_busy();
         match step {
             ConnectionStep::Stays if is_last => drop(self.places.remove(&number)),
-            // Nothing begins any more.
+            // During the shutdown no new exchange begins.
             ConnectionStep::Lends(call) if is_last && call.is_first() => drop(self.places.remove(&number)),
             ConnectionStep::Stays => {
                 let wanted = waiting.wants();
@@ -379,14 +379,14 @@ impl EventLoop {
                         Interest::Breaking => EventFlags::empty(),
                     };
                     let stream = &waiting.connection.stream;
-                    // It is watched already, so that this cannot fail for want of anything.
+                    // It is registered already, so that this cannot fail for lack of resources.
                     let _ = epoll::modify(&self.epoll, stream, EventData::new_u64(number), flags);
                     waiting.watched = wanted;
                 }
                 let deadline = waiting.deadline(timeout);
                 self.alarm.ring_by(now, deadline);
             }
-            // Closing it takes it off the list of those that are watched.
+            // Closing it removes it from epoll.
             ConnectionStep::Ends => {
                 self.busy -= usize::from(waiting.is_asking());
                 drop(self.places.remove(&number));
@@ -395,7 +395,7 @@ impl EventLoop {
         }
     }
 
-    /// Gives a connection to a thread.
+    /// Leases a connection to a thread.
     fn lend(&mut self, number: u64, call: Box<BlockingTask>) {
         let Some(ConnectionSlot::Here(waiting)) = self.places.remove(&number) else { return };
         let connection = waiting.connection;
@@ -403,14 +403,14 @@ impl EventLoop {
         self.places.insert(number, ConnectionSlot::Lent(Arc::clone(&connection.stream)));
         self.busy += 1;
         let mut loan = Lease { shared: Arc::clone(&self.shared), number, is_over: false };
-        // If there is no thread left, the connection is closed, which is all that can be said.
+        // If no thread can be started, the connection is closed.
         let _ = self.shared.hands.do_it(Box::new(move |buffer| {
             loan.give_back(blocking_exchange::serve(&loan.shared, connection, *call, buffer));
         }));
     }
 }
 
-/// Since 1970.
+/// Seconds since 1970.
 fn second() -> u64 {
     clock::calendar().as_nanos() / 1_000_000_000
 }
@@ -445,13 +445,13 @@ impl Completions {
         Ok(Self { returned: Mutex::default(), waker })
     }
 
-    /// Something has changed.
+    /// Wakes the loop.
     pub(super) fn wake(&self) {
-        // If it is full, the thread has been woken already.
+        // If the counter is full, the thread has been woken already.
         let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
     }
 
-    /// Something has come that was asked in the name of this one.
+    /// Reports progress of this connection's pending request.
     pub(super) fn ring(&self, number: u64) {
         self.put(number, Completion::Bell);
     }
@@ -467,7 +467,7 @@ impl Completions {
     }
 
     fn take(&self) -> Vec<(u64, Completion)> {
-        // It only says that there is something.
+        // The value has no meaning.
         let _ = rustix::io::read(&self.waker, &mut [0_u8; 8]);
         std::mem::take(&mut *self.returned.lock().unwrap_or_else(PoisonError::into_inner))
     }

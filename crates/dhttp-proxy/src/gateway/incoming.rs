@@ -1,12 +1,12 @@
 //! Bytes received on a connection and not read yet.
 //!
-//! Not how it is to be read: that is for the readers of [`http1::message`].
+//! Parsing is for the readers of [`http1::message`].
 
 use std::io::{self, Read};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// One direction of a connection, as it comes in.
+/// Receiving direction of a connection.
 #[derive(Debug)]
 pub(super) struct Incoming<S> {
     pub(super) stream: S,
@@ -17,15 +17,15 @@ pub(super) struct Incoming<S> {
     end: usize,
 }
 
-/// Room for so much as is read at once, to be used again; made when it is needed.
+/// Read buffer, reused; allocated on first use.
 #[derive(Debug, Default)]
 pub(super) struct ReadBuffer(Box<[u8]>);
 
-/// So much is read at once.
+/// Maximum bytes of one read.
 const READ_BUFFER_BYTES: usize = 32 << 10;
 
 impl<S: AsRef<TcpStream>> Incoming<S> {
-    /// Nothing of it is read yet but this, which is no more than there is room for.
+    /// Starts with these unread bytes, which must fit into the buffer.
     pub(super) fn new(stream: S, mut buffer: ReadBuffer, unread: &[u8]) -> Self {
         if buffer.0.is_empty() {
             buffer.0 = vec![0; READ_BUFFER_BYTES].into_boxed_slice();
@@ -38,7 +38,7 @@ impl<S: AsRef<TcpStream>> Incoming<S> {
         Self { stream, timeout: None, buffer, at: 0, end }
     }
 
-    /// The connection, what is there and not read yet, and the room.
+    /// Returns the connection, the unread bytes, and the buffer.
     pub(super) fn end(self) -> (S, Vec<u8>, ReadBuffer) {
         let unread = self.unread().to_vec();
         (self.stream, unread, self.buffer)
@@ -49,15 +49,15 @@ impl<S: AsRef<TcpStream>> Incoming<S> {
         self.buffer.0.get(self.at..self.end).unwrap_or_default()
     }
 
-    /// So many bytes of it have been read.
+    /// Marks bytes as read.
     pub(super) const fn consume(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Waits for more, when all that was there has been read; `false` at the end of the stream.
+    /// Waits for more bytes, once all are read; returns `false` at the end of the stream.
     ///
     /// # Errors
-    /// The connection's error, or that nothing came within `patience`.
+    /// The connection's error, or that nothing arrived within `timeout`.
     pub(super) fn fill(&mut self, timeout: Duration) -> io::Result<bool> {
         debug_assert!(self.at >= self.end, "what is there is read first");
         let mut stream = self.stream.as_ref();

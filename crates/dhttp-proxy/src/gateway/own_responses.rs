@@ -1,6 +1,6 @@
 //! Responses of the gateway itself: its `proxy.pac`, and refusals.
 //!
-//! Not which: that is decided in [`http1::gateway`].
+//! [`http1::gateway`] decides which.
 
 use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
@@ -25,7 +25,7 @@ impl BlockingExchange<'_> {
         self.say(Some((head, requested)), 200, "application/x-ns-proxy-autoconfig", &script)
     }
 
-    /// A refusal, or what else is a sentence; `None`: to what was no request.
+    /// Sends a refusal, or another sentence; `None` as the request: it was invalid.
     pub(super) fn refuse(
         &mut self,
         requested: Option<(&RequestHead, ReplyContext<'_>)>,
@@ -35,7 +35,7 @@ impl BlockingExchange<'_> {
         self.say(requested, status, "text/plain; charset=utf-8", &format!("{why}\n"))
     }
 
-    /// An answer of the gateway's own.
+    /// Sends a response of the gateway itself.
     fn say(
         &mut self,
         requested: Option<(&RequestHead, ReplyContext<'_>)>,
@@ -45,7 +45,7 @@ impl BlockingExchange<'_> {
     ) -> ExchangeEnd {
         count_shared(&self.shared.counters.own);
         let mut fields = Fields::new();
-        // Constants, and valid fields.
+        // Both fields are constant and valid.
         let _ = fields.push("Content-Type", kind).and_then(|()| fields.push("Cache-Control", "no-store"));
         let head = ResponseHead { version: Version::Http11, status, fields };
         let get = Method::Get;

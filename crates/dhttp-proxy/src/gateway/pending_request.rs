@@ -1,7 +1,6 @@
-//! A request that is asked by DHTTP while its connection is watched: what comes in one datagram is passed on without a
-//! thread of its own.
+//! A request by DHTTP while the program's connection is watched: a response in one datagram is forwarded without a thread.
 //!
-//! Whatever comes otherwise, or not at all, is for a thread (`browser`). Not the asking: that is [`dhttp::client`].
+//! All other outcomes are for a thread (`blocking_exchange`). The request itself is sent by [`dhttp::client`].
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -18,29 +17,29 @@ use dhttp::Client;
 use dhttp::client::{Event, Exchange, Via};
 use dhttp::handler::Body;
 
-/// A request whose answer is waited for.
+/// A request whose response is awaited.
 pub(super) struct PendingRequest {
     head: RequestHead,
     forward: Forward,
     question: PendingExchange,
-    /// The head of an answer by datagram, and what has come of its body.
+    /// The header section of a response by datagram, and the bytes of its body so far.
     come: Option<(ResponseHead, Vec<u8>)>,
 }
 
 /// A request in progress, and what its response is stored with.
 pub(super) struct PendingExchange {
-    /// The DHTTP client, held as long as a response of it is awaited.
+    /// The DHTTP client, held as long as a response to it is awaited.
     client: Arc<Client>,
     exchange: Exchange,
     passing: Option<Box<StreamingFill>>,
     waker: Waker,
 }
 
-/// An answer that has begun to come on a connection.
+/// A response that has begun to arrive on a connection.
 pub(super) struct IncomingResponse {
     pub(super) head: RequestHead,
     pub(super) forward: Forward,
-    /// The DHTTP client, held until all has come.
+    /// The DHTTP client, held until the response is complete.
     pub(super) client: Arc<Client>,
     pub(super) exchange: Exchange,
     pub(super) via: Via,
@@ -48,26 +47,26 @@ pub(super) struct IncomingResponse {
     pub(super) passing: Option<Box<StreamingFill>>,
 }
 
-/// An answer that was written.
+/// A response that was written.
 pub(super) struct WrittenResponse {
     pub(super) head: RequestHead,
     pub(super) status: u16,
-    /// Bytes of its body.
+    /// Length of its body.
     pub(super) bytes: u64,
     pub(super) stays: bool,
 }
 
 /// Result of waiting.
 pub(super) enum PollOutcome {
-    /// Not enough.
+    /// Incomplete: the request is still pending.
     Nothing(Box<PendingRequest>),
-    /// The answer, which was written.
+    /// The response, which was written.
     Answer(WrittenResponse),
-    /// A task that a thread must go on with.
+    /// A task with which a thread must continue.
     Otherwise(Box<BlockingTask>),
 }
 
-/// Tells the thread that watches that something has come for the connection with this number.
+/// Notifies the event loop of progress for the connection with this number.
 struct ConnectionWaker {
     shared: Arc<Shared>,
     number: u64,
@@ -80,7 +79,7 @@ impl Wake for ConnectionWaker {
 }
 
 impl PendingExchange {
-    /// Asks, if that is by DHTTP and nothing must be waited for before.
+    /// Sends the request, if that is by DHTTP and nothing must be awaited before.
     pub(super) fn ask(shared: &Arc<Shared>, number: u64, forward: &Forward) -> Option<Self> {
         let (client, url) = (shared.client(), url(forward));
         if !forward.is_for_dhttp() || !client.speaks_dhttp(&url) {
@@ -102,7 +101,7 @@ impl PendingRequest {
         Self { head, forward, question, come: None }
     }
 
-    /// Takes what has come. An answer that is whole is written there.
+    /// Handles what has arrived. A complete response is written to `out`.
     pub(super) fn hear(mut self: Box<Self>, shared: &Shared, out: &mut Vec<u8>) -> PollOutcome {
         loop {
             let PendingExchange { client: _, exchange, passing: _, waker } = &mut self.question;
@@ -136,7 +135,7 @@ impl PendingRequest {
         PollOutcome::Otherwise(Box::new(BlockingTask::Failed(self.head, self.question.passing, why)))
     }
 
-    /// Writes the answer, and keeps it if it is to be kept.
+    /// Writes the response, and stores it if allowed.
     fn pass_on(
         self,
         shared: &Shared,

@@ -1,6 +1,6 @@
-//! An answer, framed for a program's connection, and written as it comes.
+//! A response, framed for a program's connection, and written as it arrives.
 //!
-//! Not where it comes from: that is for `browser`.
+//! Its source is for `blocking_exchange`.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -19,9 +19,9 @@ use dhttp::socket;
 /// Length of a response's body, as known from its header section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
-    /// So many bytes.
+    /// This number of bytes.
     Known(u64),
-    /// As many as come.
+    /// Unknown in advance.
     Unknown,
 }
 
@@ -34,28 +34,28 @@ impl Size {
     }
 }
 
-/// An answer that is being written.
+/// A response that is being written.
 #[derive(Debug)]
 pub(super) struct Reply<'a> {
     stream: &'a TcpStream,
     pub(super) status: u16,
     body: ReplyFraming,
-    /// Whether the connection may carry another.
+    /// Whether the connection may carry another request.
     pub(super) stays: bool,
     /// Bytes of the body so far.
     pub(super) bytes: u64,
-    /// Waits to be written together.
+    /// Bytes to be written together.
     out: Vec<u8>,
-    /// Keeps what passes.
+    /// Stores the response as it passes.
     keeping: Option<Box<StreamingFill>>,
-    /// It was kept, and is whole: what comes of the server is not for the program.
+    /// Whether it was served from the cache, whole: the server's body is not for the program.
     is_kept: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReplyFraming {
     Nothing,
-    /// So many bytes are still due.
+    /// Bytes that are left.
     Length(u64),
     Chunked,
     UntilClose,
@@ -66,7 +66,7 @@ enum ReplyFraming {
 pub(super) struct ReplyContext<'a> {
     pub(super) method: &'a Method,
     pub(super) version: Version,
-    /// Whether it wants to go on with this connection.
+    /// Whether it wants to keep the connection open.
     pub(super) stays: bool,
 }
 
@@ -77,16 +77,16 @@ impl<'a> ReplyContext<'a> {
     }
 }
 
-/// As programs of the nineties tell a proxy that they can keep the connection.
+/// Whether an HTTP/1.0 program keeps the connection alive by the historic `Proxy-Connection`.
 fn is_kept_in_the_old_way(head: &RequestHead) -> bool {
     head.version == Version::Http10 && head.fields.has_token("Proxy-Connection", "keep-alive")
 }
 
-/// Small parts wait for one another up to so many bytes.
+/// Maximum bytes of small parts that are gathered for one write.
 const TOGETHER: usize = 16 << 10;
 
 impl<'a> Reply<'a> {
-    /// Begins with the head, which is written with the first of the body.
+    /// Begins with the header section, which is written with the first part of the body.
     pub(super) fn begin(
         stream: &'a TcpStream,
         requested: ReplyContext<'_>,
@@ -99,10 +99,10 @@ impl<'a> Reply<'a> {
         Self { stream, status: head.status, body, stays, bytes: 0, out, keeping, is_kept }
     }
 
-    /// An answer that is kept, whole but for its end.
+    /// Begins with a cached response, whole but for its end.
     ///
     /// # Errors
-    /// That the program is gone, or that the file is.
+    /// The program is disconnected, or the cached file cannot be read.
     pub(super) fn given(
         stream: &'a TcpStream,
         requested: ReplyContext<'_>,
@@ -133,15 +133,15 @@ impl<'a> Reply<'a> {
         Ok(reply)
     }
 
-    /// The same, which is kept meanwhile.
+    /// Does the same, and stores the response as it passes.
     pub(super) fn keeping(self, passing: Box<StreamingFill>) -> Self {
         Self { keeping: Some(passing), ..self }
     }
 
-    /// A part of the body.
+    /// Writes a part of the body.
     ///
     /// # Errors
-    /// That the program is gone, or that there is more than the head said.
+    /// The program is disconnected, or the body exceeds its length.
     pub(super) fn part(&mut self, part: &[u8]) -> io::Result<()> {
         if self.is_kept {
             return Ok(());
@@ -162,7 +162,7 @@ impl<'a> Reply<'a> {
         if self.out.len() >= TOGETHER { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what waits: more may be long in coming.
+    /// Writes gathered bytes: the next part may take long.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         let mut stream = self.stream;
         stream.write_all(&self.out)?;
@@ -170,10 +170,10 @@ impl<'a> Reply<'a> {
         Ok(())
     }
 
-    /// The end, with trailers where there is room for them.
+    /// Ends the response, with trailers where the framing allows them.
     ///
     /// # Errors
-    /// That the program is gone, or that there was less than the head said.
+    /// The program is disconnected, or the body is too short.
     pub(super) fn end(mut self, trailers: &Fields) -> io::Result<(bool, u64)> {
         match self.body {
             ReplyFraming::Nothing | ReplyFraming::UntilClose | ReplyFraming::Length(0) => {}
@@ -188,7 +188,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// Writes a head, with what says how its body ends; and whether the connection stays.
+/// Writes a header section with the body's framing; returns whether the connection stays open.
 fn frame(
     out: &mut Vec<u8>,
     requested: ReplyContext<'_>,
@@ -225,7 +225,7 @@ fn frame(
     (body, stays)
 }
 
-/// Writes an answer that is all here; whether the connection stays, and how many bytes of a body there were.
+/// Writes a complete response; returns whether the connection stays open, and the length of the body.
 pub(super) fn write_passed(
     out: &mut Vec<u8>,
     requested: ReplyContext<'_>,
@@ -238,7 +238,7 @@ pub(super) fn write_passed(
     (stays, body.len() as u64)
 }
 
-/// Writes the head of an answer that is kept; whether its body follows.
+/// Writes the header section of a cached response; returns whether its body follows.
 pub(super) fn write_head(out: &mut Vec<u8>, requested: ReplyContext<'_>, response: &Response) -> bool {
     let Response { status, fields, body } = response;
     write_status_line(Version::Http11, *status, out);
@@ -257,13 +257,13 @@ pub(super) fn write_head(out: &mut Vec<u8>, requested: ReplyContext<'_>, respons
     *requested.method != Method::Head && !response.is_bodiless()
 }
 
-/// Ends a connection so that nobody takes what came for a whole answer.
+/// Resets a connection, so that the program does not take a truncated response for a whole one.
 pub(super) fn break_off(stream: &TcpStream) {
     socket::reset_on_close(stream);
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
 
-/// Tells a program that there are too many.
+/// Tells a program that there are too many connections.
 pub(super) fn turn_away(mut stream: &TcpStream) {
     let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
     let _ = stream.write_all(

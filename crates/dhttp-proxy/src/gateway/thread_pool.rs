@@ -1,6 +1,6 @@
-//! Threads for what must be waited for: as many as there is to do at once, and kept for a moment when it is done.
+//! Thread pool for blocking exchanges: it grows as needed, and idle threads end after a timeout.
 //!
-//! Not what they do: that is handed to them.
+//! The work itself is passed to them.
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use super::incoming::ReadBuffer;
 
-/// Something to do, with room for what comes in meanwhile.
+/// A job, which gets a read buffer.
 pub(super) type Job = Box<dyn FnOnce(&mut ReadBuffer) + Send>;
 
-/// The threads.
+/// The thread pool.
 #[derive(Debug)]
 pub(super) struct ThreadPool {
-    /// Those that rest, the last one first: the others may end. `None`: nobody is to rest any more.
+    /// Idle threads, the most recent last: the others may end. `None`: threads end when they are done.
     resting: Mutex<Option<Vec<IdleThread>>>,
 }
 
-/// One that rests, found again by its name.
+/// An idle thread, identified by its name.
 #[derive(Debug)]
 struct IdleThread {
     name: thread::ThreadId,
@@ -37,15 +37,15 @@ impl Default for ThreadPool {
 }
 
 impl ThreadPool {
-    /// Has something done.
+    /// Runs a job in an idle thread, or a new one.
     ///
     /// # Errors
-    /// That there can be no more threads; then it has been dropped.
+    /// No thread could be started; the job has been dropped.
     pub(super) fn do_it(self: &Arc<Self>, mut job: Job) -> io::Result<()> {
         while let Some(resting) = self.wake_one() {
             match resting.take.send(job) {
                 Ok(()) => return Ok(()),
-                // It has just ended.
+                // The thread has just ended.
                 Err(mpsc::SendError(back)) => job = back,
             }
         }
@@ -54,7 +54,7 @@ impl ThreadPool {
         thread.spawn(move || hands.work(job)).map(drop)
     }
 
-    /// Those who rest end now, and the others when they are done.
+    /// Ends idle threads now, and the others when they are done.
     pub(super) fn end(&self) {
         if let Ok(mut resting) = self.resting.lock() {
             *resting = None;
@@ -83,7 +83,7 @@ impl ThreadPool {
                     {
                         resting.retain(|one| one.name != name);
                     }
-                    // Whoever took it off the list before has something for it.
+                    // If it was already taken off the list, a job is coming.
                     let Ok(job) = work.recv() else { return };
                     job
                 }

@@ -1,7 +1,7 @@
-//! Bytes both ways, untouched, until both sides have ended (RFC 9110, section 9.3.6).
+//! Bytes in both directions, untouched, until both sides have ended (RFC 9110, section 9.3.6).
 //!
-//! Nothing is read out of them. A connection that says nothing for hours is no fault here: those inside know when it is
-//! one. Not the watching: that is `front`'s, which tells once each time that something has changed.
+//! Nothing in them is interpreted. There is no idle timeout: the protocol inside has its own. Polling is done by `event_loop`,
+//! edge-triggered.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -26,13 +26,13 @@ pub(super) struct Tunnel {
 #[derive(Debug)]
 struct TunnelEnd {
     stream: Arc<TcpStream>,
-    /// Bytes that it has not accepted yet.
+    /// Bytes that its socket has not accepted yet.
     unwritten: Vec<u8>,
-    /// It says no more, and the other has been told.
+    /// Whether it sends no more, and the other end has been notified.
     has_ended: bool,
 }
 
-/// Which.
+/// End of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Program,
@@ -42,11 +42,11 @@ pub(super) enum Side {
 /// Condition for carrying on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RelayLimit {
-    /// When something has changed.
+    /// The next event.
     All,
-    /// When others have had their turn.
+    /// Other connections have had their turn.
     MyShare,
-    /// Not at all: both have ended, or one broke off.
+    /// Nothing more: both have ended, or one broke off.
     ToTheEnd,
 }
 
@@ -54,11 +54,11 @@ pub(super) enum RelayLimit {
 pub(super) const WATCHED: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
-/// So often is something taken from one side before others have their turn.
+/// Maximum number of reads from one side before other connections have their turn.
 const SHARE: usize = 16;
 
 impl Tunnel {
-    /// Between a program, which has been told that it is there, and a server.
+    /// Creates a tunnel between a program, which has been told that it is open, and a server.
     pub(super) fn new(
         peer: SocketAddr,
         requested: RequestHead,
@@ -76,7 +76,7 @@ impl Tunnel {
         }
     }
 
-    /// Something has changed at one side.
+    /// Handles an event at one side.
     pub(super) fn ready(&mut self, side: Side, buffer: &mut [u8]) -> RelayLimit {
         let (this, other) = match side {
             Side::Program => (&mut self.program, &mut self.server),
@@ -84,7 +84,7 @@ impl Tunnel {
         };
         let was_full = !this.unwritten.is_empty();
         let there = carry(this, other, buffer);
-        // What it has room for now is what the other was kept from saying.
+        // Its freed buffer space takes what the other side could not send before.
         let back = if was_full { carry(other, this, buffer) } else { Ok(true) };
         match (there, back) {
             (Ok(_), Ok(_)) if this.has_ended && other.has_ended => RelayLimit::ToTheEnd,
@@ -98,7 +98,7 @@ impl Tunnel {
     }
 }
 
-/// Carries what there is, as far as it is taken; whether that was all.
+/// Relays what is available, as far as it is accepted; returns whether that was all.
 fn carry(from: &mut TunnelEnd, to: &mut TunnelEnd, buffer: &mut [u8]) -> io::Result<bool> {
     for _ in 0..SHARE {
         if !to.unwritten.is_empty() {
@@ -112,7 +112,7 @@ fn carry(from: &mut TunnelEnd, to: &mut TunnelEnd, buffer: &mut [u8]) -> io::Res
             return Ok(true);
         }
         match recv(&*from.stream, &mut *buffer, RecvFlags::DONTWAIT) {
-            // An end is passed on as an end: the other direction goes on.
+            // An end of stream is forwarded as such: the other direction continues.
             Ok((0, _)) => {
                 from.has_ended = true;
                 let _ = to.stream.shutdown(Shutdown::Write);

@@ -1,6 +1,6 @@
-//! A request's body on its way to a server of plain HTTP.
+//! A request's body, sent to a server of plain HTTP.
 //!
-//! Not the answer, which may come before the last of it: that is read in `upstream`.
+//! The response, which may come before the end of the body, is read in `upstream`.
 
 use std::io;
 use std::net::TcpStream;
@@ -14,9 +14,9 @@ use http1::message::{Event, Framing, PeerFault};
 use super::blocking_exchange::BlockingExchange;
 use super::upstream;
 
-/// Why a request's body did not reach the server whole.
+/// Reason why a request's body did not reach the server whole.
 pub(super) enum Upload {
-    /// It was none.
+    /// It was invalid.
     Faulty(PeerFault),
     /// One of the connections broke.
     Broken,
@@ -29,7 +29,7 @@ impl From<io::Error> for Upload {
 }
 
 impl BlockingExchange<'_> {
-    /// Sends the request's body as it comes, and sets `has_progressed` with each part.
+    /// Sends the request's body as it arrives, and sets `has_progressed` with each part.
     pub(super) fn upload(
         &mut self,
         to: &TcpStream,
@@ -59,7 +59,7 @@ impl BlockingExchange<'_> {
             if is_over {
                 return Ok(upstream::send_end(to, framing, &gateway::trailers(self.reader.trailers()))?);
             }
-            // A byte now and then would hold this thread and the server's connection for ever.
+            // Minimum rate: a trickle would hold this thread and the server's connection for ever.
             let elapsed = Duration::from_nanos(self.shared.clock.now().since(begun).as_nanos());
             if is_dry && elapsed > timeout && bytes < min_rate.saturating_mul(elapsed.as_secs()) {
                 count_shared(&self.shared.counters.slow);

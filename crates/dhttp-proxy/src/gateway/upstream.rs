@@ -1,7 +1,7 @@
-//! Asking a server by plain HTTP/1.1, and the connections that are kept for it.
+//! Requests to a server by plain HTTP/1.1, on pooled connections.
 //!
-//! The request's body goes out in a thread of its own while the answer is read, so that an interim answer or a refusal
-//! comes back before the last of it. Not what becomes of the answer: that is for `browser`.
+//! A separate thread sends the request's body while the response is read, so that an interim response or a refusal comes back
+//! before the last of it. The response is handled by `blocking_exchange`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -20,27 +20,27 @@ use super::incoming::{Incoming, ReadBuffer};
 use dhttp::Client;
 use dhttp::client::unreached;
 
-/// Connections that wait for the next request.
+/// Idle connections.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     idle: Mutex<BTreeMap<String, Vec<PooledConnection>>>,
 }
 
-/// A connection, and since when it waits.
+/// A connection, and since when it is idle.
 type PooledConnection = (Arc<TcpStream>, Time);
 
-/// So long a connection is kept: less than servers are used to keep them, so that both seldom meet in closing.
+/// Idle timeout of a pooled connection: shorter than servers' own, so that both seldom close at the same time.
 const MAX_IDLE: wire::Duration = wire::Duration::from_secs(4);
-/// So many are kept for one server: those that programs used at once. If they were fewer, each of the others would leave a
-/// port behind that is of no use for a minute.
+/// Maximum number of pooled connections to one server: as many as clients used concurrently. With fewer, each of the others
+/// would leave a port in TIME-WAIT for a minute.
 const MAX_POOLED: usize = 256;
 
 impl Pool {
-    /// One that is still open, as far as can be seen.
+    /// Takes a pooled connection that appears to be open.
     fn take(&self, authority: &str, now: Time) -> Option<Arc<TcpStream>> {
         let mut idle = self.idle.lock().ok()?;
         idle.retain(|_, stored| {
-            // The last one has waited least.
+            // The last one has been idle for the shortest time.
             let first = stored.partition_point(|(_, since)| now.since(*since) >= MAX_IDLE);
             stored.drain(..first);
             !stored.is_empty()
@@ -64,16 +64,16 @@ impl Pool {
     }
 }
 
-/// Whether nothing has come on it, neither bytes that nobody asked for nor its end.
+/// Whether neither unsolicited bytes nor the end of the stream have arrived.
 fn is_quiet(stream: &TcpStream) -> bool {
     let peeked = recv(stream, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
     matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Connects to the first of a name's addresses that answers.
+/// Connects to the first of a name's addresses that responds.
 ///
 /// # Errors
-/// A status and a sentence for the program that asked.
+/// A status and a sentence for the client.
 pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<TcpStream, (u16, String)> {
     let addresses = (host, port).to_socket_addrs();
     let addresses = addresses.map_err(|error| (502, format!("{host} has no address: {error}")))?;
@@ -88,7 +88,7 @@ pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<T
         }
         match TcpStream::connect_timeout(&address, config.timeout) {
             Ok(stream) => {
-                // What is written is whole already.
+                // Writes are complete messages already.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -106,7 +106,7 @@ fn is_own(address: SocketAddr, own: SocketAddr) -> bool {
     address == own || (own.is_unspecified() && (address.is_loopback() || address.is_unspecified()))
 }
 
-/// A connection to a server, with one request under way.
+/// A connection to a server, with one request in flight.
 pub(super) struct Upstream {
     incoming: Incoming<Arc<TcpStream>>,
     reader: ResponseReader,
@@ -114,24 +114,24 @@ pub(super) struct Upstream {
     /// The DHTTP client, which may await responses of the same server, and that server's address.
     client: Arc<Client>,
     server: Option<IpAddr>,
-    /// Whether it carried another request before: then it may have been closed just now.
+    /// Whether it carried another request before: then the server may just have closed it.
     pub(super) is_used: bool,
 }
 
 /// Next item of the response.
 #[derive(Debug)]
 pub(super) enum ResponseItem<'a> {
-    /// An answer that announces another.
+    /// An interim response (1xx).
     Interim(ResponseHead),
-    /// The answer, and how its body ends.
+    /// The final response, and its framing.
     Head(ResponseHead, Framing),
     Body(&'a [u8]),
-    /// All that has come is read: what waits may be written.
+    /// All received bytes are read: buffered output may be written.
     Pause,
 }
 
 impl Upstream {
-    /// On a connection that is open already, or on a new one.
+    /// Takes a pooled connection, or opens a new one.
     ///
     /// # Errors
     /// A status and a sentence.
@@ -160,14 +160,14 @@ impl Upstream {
         })
     }
 
-    /// Sends a request's head, which names the port on which DHTTP's client accepts connections.
+    /// Sends a request's header section, which includes the port on which DHTTP's client accepts connections.
     ///
     /// # Errors
     /// The connection's error.
     pub(super) fn send_head(&self, forward: &Forward) -> io::Result<()> {
         let mut head = forward.head.clone();
         if forward.framing == Framing::Chunked {
-            // Constant, and a valid field; what came with the request was for one hop.
+            // Constant, and a valid field; the request's own was hop-by-hop.
             let _ = head.fields.push("Transfer-Encoding", "chunked");
         }
         if let Some((name, port)) = self.client.port_field() {
@@ -179,18 +179,18 @@ impl Upstream {
         (&*self.incoming.stream).write_all(&bytes)
     }
 
-    /// Its other end, to write to.
+    /// Returns the socket, for writing.
     pub(super) fn stream(&self) -> Arc<TcpStream> {
         Arc::clone(&self.incoming.stream)
     }
 
-    /// Reads the answer, and gives each part of it to `each` until that says that it has had enough.
+    /// Reads the response, and passes each item to `each` until that returns that it is done.
     ///
-    /// Gives the final head and whether the connection can carry another request. The server may be silent for as long as
-    /// `has_progressed` is set again and again: the request's body is on its way.
+    /// Returns the trailers and whether the connection can carry another request. The server may be silent for as long as
+    /// `has_progressed` is set repeatedly: the request's body is still being sent.
     ///
     /// # Errors
-    /// Why there is no (whole) answer, in a sentence, and whether not a byte of one had come.
+    /// Why there is no (whole) response, in a sentence, and whether not a byte of one had arrived.
     pub(super) fn respond(
         &mut self,
         forward: &Forward,
@@ -230,7 +230,7 @@ impl Upstream {
                 Some(Event::End) => {
                     if let Some(persists) = last {
                         self.incoming.consume(used);
-                        // Whoever says more than was asked for is not asked again.
+                        // A server that sends more than one response is not reused.
                         let stays = persists && self.incoming.unread().is_empty();
                         return Ok((stays, self.reader.trailers().clone()));
                     }
@@ -266,7 +266,7 @@ impl Upstream {
         }
     }
 
-    /// Keeps the connection for the next request to the same server.
+    /// Returns the connection to the pool, for the next request to the same server.
     pub(super) fn keep(self, shared: &super::Shared) {
         shared.pool.keep(&self.authority, self.incoming.stream, shared.clock.now());
     }
@@ -277,14 +277,14 @@ fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// Why an answer did not come whole.
+/// Reason why a response is missing or incomplete.
 #[derive(Debug)]
 pub(super) struct UpstreamError {
-    /// 502 or 504, for a program that has heard nothing yet.
+    /// 502 or 504, for a client that has received nothing yet.
     pub(super) status: u16,
-    /// For people.
+    /// The reason, as a sentence.
     pub(super) why: String,
-    /// Whether not a byte of an answer had come.
+    /// Whether not a byte of a response had arrived.
     pub(super) is_silent: bool,
 }
 
@@ -332,7 +332,7 @@ pub(super) fn send_end(mut stream: &TcpStream, framing: Framing, trailers: &Fiel
     stream.write_all(&bytes)
 }
 
-/// Ends a connection that nobody is to write to any more.
+/// Closes a connection in both directions.
 pub(super) fn abandon(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Both);
 }

@@ -1,7 +1,8 @@
-//! A program's connection while it is watched and nobody asks for anything in its name: between two requests, in the
-//! middle of a head, while it takes an answer that was kept, and at its end.
+//! A program's connection while the event loop watches it: between two requests, during a header section, while a cached or
+//! pending response is awaited or written, and at its end.
 //!
-//! Stored responses are served here, immediately; all else is for a thread (`browser`). Not the watching: that is `front`'s.
+//! Cached responses are served here, immediately; other requests go to a thread (`blocking_exchange`). Polling is done by
+//! `event_loop`.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -22,7 +23,7 @@ use dhttp::handler::{Body, Response};
 use dhttp::log::Channel;
 use dhttp::server::queue::Queue;
 
-/// A program's connection, wherever it is.
+/// A program's connection, in any state.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) peer: SocketAddr,
@@ -30,7 +31,7 @@ pub(super) struct Connection {
     pub(super) reader: RequestReader,
     /// Bytes received and not read yet: pipelined requests.
     pub(super) unread: Vec<u8>,
-    /// Whether the kernel knows how long writing may take.
+    /// Whether the kernel's send timeout is set.
     pub(super) is_patient: bool,
 }
 
@@ -43,22 +44,22 @@ impl Connection {
 
 /// Task for a thread that may block.
 pub(super) enum BlockingTask {
-    /// To answer a request that is to be dealt with so.
+    /// Respond to a request by this plan.
     Request(RequestHead, Framing, Result<Plan, Refusal>),
-    /// To give this, of which a part lies in a file.
+    /// Send this response, a part of which is in a file.
     Kept(RequestHead, Response),
-    /// To refuse what was no request.
+    /// Refuse an invalid request.
     Fault(PeerFault),
-    /// To pass on an answer as it comes.
+    /// Forward a response as it arrives.
     Coming(IncomingResponse),
-    /// To ask again: what came was about something else.
+    /// Retry: the response was about another representation.
     Again(RequestHead, Forward, Box<StreamingFill>),
-    /// To say why there is no answer, or give what stands in for it.
+    /// Respond to a failed request, with an error or a stored response.
     Failed(RequestHead, Option<Box<StreamingFill>>, String),
 }
 
 impl BlockingTask {
-    /// Whether something begins with it.
+    /// Whether the task starts a new exchange.
     pub(super) const fn is_first(&self) -> bool {
         match self {
             Self::Request(..) | Self::Fault(_) => true,
@@ -67,30 +68,30 @@ impl BlockingTask {
     }
 }
 
-/// One that is watched.
+/// A connection that is watched.
 pub(super) struct WatchedConnection {
     pub(super) connection: Connection,
-    /// Bytes that it has not accepted yet.
+    /// Bytes that the socket has not accepted yet.
     queue: Queue,
     phase: Phase,
-    /// Behind what it has not taken yet.
+    /// Next step after the unwritten bytes.
     then: NextAction,
     /// Pending request for it.
     asking: Option<Box<PendingRequest>>,
-    /// It has said something meanwhile, which is read when the answer is written.
+    /// Whether bytes arrived meanwhile, which are read once the response is written.
     is_overheard: bool,
-    /// As it is watched.
+    /// Events registered with epoll.
     pub(super) watched: Interest,
 }
 
 /// Events watched on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interest {
-    /// That something comes.
+    /// Readable.
     In,
-    /// That there is room.
+    /// Writable.
     Out,
-    /// That it breaks.
+    /// Broken only.
     Breaking,
 }
 
@@ -99,13 +100,13 @@ pub(super) enum Interest {
 enum Phase {
     /// A request.
     Idle(Time),
-    /// The rest of its head.
+    /// The rest of its header section.
     Head(Time),
-    /// An answer.
+    /// A response.
     Asking,
-    /// That the program takes something.
+    /// Writability: the program is to read.
     Room(Time),
-    /// The program's end: ours is said. A reset would throw away what was said last (RFC 9112, section 9.6).
+    /// The program's close, after ours. A reset would discard the last bytes sent (RFC 9112, section 9.6).
     Linger(Time),
 }
 
@@ -118,11 +119,11 @@ enum NextAction {
 
 /// Next step of the connection.
 pub(super) enum ConnectionStep {
-    /// It is to be watched on.
+    /// It stays watched.
     Stays,
-    /// It is over.
+    /// It is closed.
     Ends,
-    /// A thread is to do this.
+    /// A thread is to do this task.
     Lends(Box<BlockingTask>),
 }
 
@@ -130,10 +131,10 @@ pub(super) enum ConnectionStep {
 pub(super) struct ConnectionContext<'a> {
     pub(super) now: Time,
     pub(super) shared: &'a Arc<Shared>,
-    /// The connection's.
+    /// Number of the connection.
     pub(super) number: u64,
     pub(super) quick: Option<&'a mut ThreadCache>,
-    /// For what goes out together; empty.
+    /// Buffer for bytes that are sent together; empty.
     pub(super) out: &'a mut Vec<u8>,
     /// Callback that counts and logs each response.
     pub(super) reported: &'a mut dyn FnMut(SocketAddr, &RequestHead, u16, u64, Channel),
@@ -148,13 +149,13 @@ pub(super) struct PhaseTimeouts {
 
 /// Timeout for the client's close after ours.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
-/// Answers wait for one another up to so many bytes.
+/// Maximum bytes of responses that are gathered for one write.
 const TOGETHER: usize = 64 << 10;
-/// A body up to this length is copied behind its head.
+/// A body up to this length is copied behind its header section.
 const COPIED: usize = 16 << 10;
 
 impl WatchedConnection {
-    /// One that has just come, or come back.
+    /// Creates one for a connection that was accepted or has returned.
     pub(super) fn new(now: Time, connection: Connection) -> Self {
         Self {
             connection,
@@ -167,19 +168,19 @@ impl WatchedConnection {
         }
     }
 
-    /// One on which all has been said.
+    /// Creates one whose last bytes have been sent.
     pub(super) fn ending(now: Time, connection: Connection) -> Self {
         let _ = connection.stream.shutdown(Shutdown::Write);
         Self { phase: Phase::Linger(now), ..Self::new(now, connection) }
     }
 
-    /// Something came, or there is room to write.
+    /// Handles a readable or writable socket.
     pub(super) fn ready(&mut self, around: &mut ConnectionContext<'_>, buffer: &mut [u8]) -> ConnectionStep {
         if !self.queue.is_empty() {
             return self.write_on(around);
         }
         if self.is_asking() {
-            // Watched no more for what comes, it can only have broken.
+            // While reading is not watched, this event means that it broke.
             return if std::mem::replace(&mut self.is_overheard, true) {
                 ConnectionStep::Ends
             } else {
@@ -195,7 +196,7 @@ impl WatchedConnection {
         }
     }
 
-    /// It has come back, perhaps with requests that were sent ahead.
+    /// Resumes a connection that has returned, perhaps with pipelined requests.
     pub(super) fn resume(&mut self, around: &mut ConnectionContext<'_>) -> ConnectionStep {
         if self.connection.unread.is_empty() {
             return ConnectionStep::Stays;
@@ -204,9 +205,9 @@ impl WatchedConnection {
         self.read_on(around, &unread)
     }
 
-    /// Something has come of what was asked in its name.
+    /// Handles progress of its pending request.
     pub(super) fn hear(&mut self, around: &mut ConnectionContext<'_>) -> ConnectionStep {
-        // Without, it was the bell of a request before.
+        // Without one, the wake-up belonged to an earlier request.
         let Some(asking) = self.asking.take() else { return ConnectionStep::Stays };
         match asking.hear(around.shared, around.out) {
             PollOutcome::Nothing(asking) => {
@@ -224,7 +225,7 @@ impl WatchedConnection {
         }
     }
 
-    /// A moment has come.
+    /// Handles a timeout, if it has expired.
     pub(super) fn expire(&mut self, now: Time, timeout: PhaseTimeouts) -> ConnectionStep {
         if now < self.deadline(timeout) {
             return ConnectionStep::Stays;
@@ -240,18 +241,18 @@ impl WatchedConnection {
         }
     }
 
-    /// When that is.
+    /// Returns the time of the timeout.
     pub(super) fn deadline(&self, timeout: PhaseTimeouts) -> Time {
         match self.phase {
             Phase::Idle(since) => since + timeout.idle,
             Phase::Head(since) | Phase::Room(since) => since + timeout.silent,
             Phase::Linger(since) => since + LINGER_TIMEOUT,
-            // Who asks knows when to give up.
+            // The pending request has its own timeouts.
             Phase::Asking => Time::MAX,
         }
     }
 
-    /// Since when it has waited for a request or the rest of its head, if that is all that it waits for.
+    /// Returns the time since which it only waits for a request or the rest of its header section.
     pub(super) fn idle_since(&self) -> Option<Time> {
         match self.phase {
             Phase::Idle(since) | Phase::Head(since) if !self.is_busy() => Some(since),
@@ -259,7 +260,7 @@ impl WatchedConnection {
         }
     }
 
-    /// Whether something was begun.
+    /// Whether an exchange is in progress.
     pub(super) fn is_busy(&self) -> bool {
         !self.queue.is_empty() || self.asking.is_some()
     }
@@ -279,7 +280,7 @@ impl WatchedConnection {
         }
     }
 
-    /// The program says no more.
+    /// Handles the end of the program's stream.
     fn ended(&self) -> ConnectionStep {
         match self.phase {
             Phase::Head(_) => ConnectionStep::Lends(Box::new(BlockingTask::Fault(PeerFault::Truncated))),
@@ -300,7 +301,7 @@ impl WatchedConnection {
         self.read_on(around, &unread)
     }
 
-    /// Answers what can be answered at once, writes the answers together, and says what comes then.
+    /// Serves requests that need no waiting, writes the responses together, and returns the next step.
     fn read_on(&mut self, around: &mut ConnectionContext<'_>, mut input: &[u8]) -> ConnectionStep {
         if matches!(self.then, NextAction::ReadOn) {
             self.then = self.respond(around, &mut input);
@@ -344,14 +345,14 @@ impl WatchedConnection {
             {
                 Phase::Idle(around.now)
             }
-            // A head that comes byte by byte has as long as one that comes at once.
+            // A header section that comes byte by byte has the same timeout as one that comes whole.
             Phase::Head(since) => Phase::Head(since),
             Phase::Idle(_) | Phase::Asking | Phase::Room(_) | Phase::Linger(_) => Phase::Head(around.now),
         };
         ConnectionStep::Stays
     }
 
-    /// Reads and answers until all is read, enough is to be written, or somebody else must go on.
+    /// Reads and serves requests until all input is read, enough is to be written, or a task or pending request takes over.
     fn respond(&mut self, around: &mut ConnectionContext<'_>, input: &mut &[u8]) -> NextAction {
         while self.queue.is_empty() && around.out.len() < TOGETHER {
             match self.connection.reader.read(input) {
@@ -359,7 +360,7 @@ impl WatchedConnection {
                     NextAction::ReadOn => {}
                     then @ (NextAction::Wait | NextAction::Call(_) | NextAction::HangUp) => return then,
                 },
-                // Those without a body are answered here: this is their end.
+                // Only requests without a body are served here: this is their end.
                 Ok(Some(Event::Body(_) | Event::End)) => {}
                 Ok(None) => break,
                 Err(fault) => return NextAction::Call(Box::new(BlockingTask::Fault(fault))),
@@ -415,7 +416,7 @@ impl WatchedConnection {
         }
     }
 
-    /// Writes what has gathered, and keeps what the program does not take now.
+    /// Writes the gathered bytes, and queues those that the socket does not accept.
     fn write(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         let stream = &*self.connection.stream;
         if self.queue.is_empty() && !out.is_empty() {
@@ -438,15 +439,15 @@ impl WatchedConnection {
 }
 
 impl Connection {
-    /// Takes the end of a request without a body, which needs no more bytes.
+    /// Reads the end of a request without a body, which needs no more bytes.
     pub(super) fn skip_end(&mut self) {
         let mut nothing: &[u8] = &[];
-        // Without input it can only say that the message has ended.
+        // Without input the reader can only report the end of the message.
         let _ = self.reader.read(&mut nothing);
     }
 }
 
-/// An answer of what is kept; how long its body is.
+/// Writes a cached response; returns the length of its body.
 fn give(
     queue: &mut Queue,
     out: &mut Vec<u8>,
