@@ -1,7 +1,7 @@
 //! Files that a service may open once it has started, by Landlock (Linux 5.13 and later): those that it serves, its own,
 //! and nothing else.
 //!
-//! Not its capabilities: those are the program's. Sockets are not restricted, nor descriptors that are open.
+//! Sockets and open descriptors are not restricted. Capabilities are the program's own.
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,8 @@ use landlock::{
 /// Newest rights that are restricted; an older kernel restricts those that it knows.
 const RIGHTS: ABI = ABI::V5;
 
-/// Read by every service: limits on CPUs, from which the number of threads follows, again at each reload; the kernel's
-/// settings of TCP; and the null device, opened to hold a descriptor in reserve.
+/// Read by every service: CPU limits, from which the number of threads follows, again at each reload; the kernel's TCP
+/// settings; and the null device, opened to hold a descriptor in reserve.
 const ALWAYS: [&str; 4] = ["/proc/self", "/sys/fs/cgroup", "/proc/sys/net", "/dev/null"];
 /// Read to resolve names: configuration, which other programs replace, and the modules that it names.
 const RESOLVER: [&str; 6] = ["/etc", "/run/systemd/resolve", "/run/resolvconf", "/lib", "/lib64", "/usr/lib"];
@@ -27,8 +27,8 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Those of every service: its configuration file and access log, which are opened again at a reload, by then perhaps
-    /// as new files in the same directories.
+    /// Paths of every service: its configuration file and access log, which are opened again at a reload, perhaps as new files
+    /// in the same directories.
     pub fn new(config: Option<&Path>, access_log: Option<&Path>) -> Self {
         let paths = Self { read: ALWAYS.map(PathBuf::from).into(), write: Vec::new() };
         let paths = config.into_iter().fold(paths, |paths, config| paths.read_below(directory_of(config)));
@@ -56,15 +56,15 @@ impl Paths {
         self.write_below(directory_of(file))
     }
 
-    /// Adds what requests to other servers take: name resolution, and unnamed temporary files for long bodies.
+    /// Adds the paths that requests to other servers need: name resolution, and unnamed temporary files for long bodies.
     #[must_use]
     pub fn for_requests(self) -> Self {
         let paths = self.write_below(&std::env::temp_dir());
         RESOLVER.iter().fold(paths, |paths, path| paths.read_below(Path::new(path)))
     }
 
-    /// Confines the calling thread, and all that it starts, to these paths. Paths that are not there stay out of reach.
-    /// Returns a line for the log if the kernel cannot do that.
+    /// Confines the calling thread, and all that it starts, to these paths. Missing paths stay inaccessible. Returns a line for
+    /// the log if the kernel does not support this.
     pub fn confine(&self) -> Option<String> {
         match self.restrict() {
             Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => None,

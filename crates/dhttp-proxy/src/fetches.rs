@@ -1,7 +1,8 @@
-//! Limits of what a proxy does for its clients: fetches in progress, and temporary files, for each client and in total.
+//! Limits of the work that a proxy does for its clients: fetches in progress, and temporary files, for each client and in
+//! total.
 //!
-//! A client is an IPv4 address or a /64 of IPv6; those that have not shown where they are (`None`) are one together.
-//! Not the connections of clients: those are the server's.
+//! A client is an IPv4 address or an IPv6 /64; all clients of unproved address (`None`) together count as one. Clients'
+//! connections are limited by the server.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use rustix::fs::fstatvfs;
 use rustix::process::{Resource, getrlimit};
 
-/// Fetches in progress in total, if there are four times as many descriptors.
+/// Maximum number of fetches in total; at most a quarter of the descriptors.
 const MAX_FETCHES: u64 = 4_096;
-/// Of all fetches and bytes a client has at most one in this many.
+/// Maximum share of one client: one in this many of all fetches and bytes.
 const CLIENT_SHARE: u64 = 8;
 /// Bytes in temporary files, in total; at most half of their file system.
 const MAX_SPILLED_BYTES: u64 = 2 << 30;
@@ -56,7 +57,7 @@ impl Fetch {
         Some(Self { client })
     }
 
-    /// Does what the fetch is for; its temporary files count as its client's.
+    /// Runs the fetch; its temporary files count as its client's.
     pub(crate) async fn run<T>(self, job: impl Future<Output = T>) -> T {
         CLIENT.scope(self.client, job).await
     }
@@ -74,7 +75,7 @@ impl Drop for Fetch {
     }
 }
 
-/// A temporary file, without a name, for as long as somebody has it.
+/// A temporary file without a name, removed with its last handle.
 #[derive(Debug)]
 pub(crate) struct Spill {
     pub(crate) file: Arc<File>,
@@ -89,7 +90,7 @@ struct SpillEntry {
 }
 
 impl Spill {
-    /// Makes one.
+    /// Creates one.
     ///
     /// # Errors
     /// The system's error.
@@ -103,7 +104,7 @@ impl Spill {
         Ok(Self { file, bytes })
     }
 
-    /// Counts so many bytes more.
+    /// Counts this many more bytes.
     ///
     /// # Errors
     /// If the client's files, or all, would be too large.
@@ -130,7 +131,7 @@ impl Spill {
     }
 }
 
-/// The addresses that are one client: /32, or /64 of IPv6.
+/// Returns the prefix of an address that counts as one client: /32, or /64 of IPv6.
 pub(crate) fn site(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),

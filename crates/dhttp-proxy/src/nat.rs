@@ -1,18 +1,18 @@
-//! A helper on a router: takes requests of DHTTP on their way, rewrites the port inside, and lets their answers in
+//! A helper on a router: intercepts DHTTP requests, rewrites the port inside, and lets their responses in
 //! (`papers/dhttp#section-iv-c`, and IV-D).
 //!
-//! Requests are diverted to it by rules of the kernel's (TPROXY); it sends them on from a port of the router's own, or,
-//! as a firewall, from the client's. A datagram that answers is passed back as from the one who sent it; a connection is
-//! let in and translated by the kernel, for which a hole was opened when the request went out. Read in this order:
+//! Kernel rules (TPROXY) divert requests to it; it forwards them from a port of the router's own, or, as a firewall, from the
+//! client's. A response by datagram is passed back with the server's source address. A connection is let in and translated by
+//! the kernel, through a pinhole that was opened when the request left. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `rules` | the rules, and holes as elements of them |
+//! | `rules` | the rules, and pinholes as elements of them |
 //! | `driver` | the thread: datagrams in and out |
-//! | `sockets` | sockets that send as somebody else |
-//! | `counters` | what it tells of itself |
+//! | `sockets` | sockets that send from other hosts' addresses |
+//! | `counters` | counters for Prometheus |
 //!
-//! It decides nothing: [`dhttp_proto::translator`] does. One is for IPv4 or for IPv6, whose rules the kernel keeps apart.
+//! All decisions are [`dhttp_proto::translator`]'s. One helper is for IPv4 or for IPv6, whose rules the kernel keeps separate.
 
 pub mod counters;
 mod driver;
@@ -42,39 +42,39 @@ pub use rules::LET_IN;
 /// Configuration of a helper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NatConfig {
-    /// The network interface behind which clients are.
+    /// Network interface behind which clients are.
     pub inside: String,
-    /// The one behind which servers are.
+    /// Network interface behind which servers are.
     pub outside: String,
-    /// Address family of the packets it sees; for the other there may be a second helper.
+    /// Address family of its packets; a second helper may serve the other.
     pub family: Family,
-    /// The UDP port of servers.
+    /// UDP port of servers.
     pub port: u16,
     /// Configuration of the translator.
     pub translator: TranslatorConfig,
     /// Whether a connection must begin with the id of a request.
     pub by_id: bool,
-    /// A firewall that itself lets nothing else in that is new.
+    /// Whether it is a firewall that otherwise lets no new connection in.
     pub closed: bool,
 }
 
 impl NatConfig {
-    /// The rules that it would install.
+    /// Returns the rules that it would install.
     pub fn rules(&self) -> Rules {
         rules::rules(self)
     }
 }
 
-/// Takes away what one that was killed has left; whether there was anything.
+/// Removes what a killed helper has left; returns whether there was anything.
 ///
 /// # Errors
-/// If the programs for it are missing or may not be used.
+/// If the required programs are missing or not permitted.
 pub fn clean(family: Family) -> Result<bool, RulesError> {
     rules::empty(family).clean()
 }
 
-/// A helper that runs, until it is told to stop or is dropped. Then its rules are gone; connections that it has let in
-/// go on.
+/// A running helper; it stops when it is told to, or dropped. Then its rules are removed; connections that it has let in
+/// continue.
 pub struct Nat {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -88,17 +88,17 @@ struct Shared {
     waker: OwnedFd,
 }
 
-/// The programs that change the rules take no longer.
+/// Timeout of a change of the rules.
 const CHANGED: Duration = Duration::from_secs(30);
 
 /// New configuration, and the sender of its result.
 type Change = (NatConfig, Sender<Result<(), NatError>>);
 
 impl Nat {
-    /// Binds the port, installs the rules and begins.
+    /// Binds the port, installs the rules and starts.
     ///
     /// # Errors
-    /// The missing part; then nothing is left behind.
+    /// The missing part; then nothing is left installed.
     pub fn start(config: &NatConfig, log: Option<Arc<Log>>) -> Result<Self, NatError> {
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
         let shared = Arc::new(Shared {
@@ -114,25 +114,24 @@ impl Nat {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Reads what it has counted, in Prometheus' text format, whenever it is called.
+    /// Returns a function that renders its counters in Prometheus' text format.
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
         let shared = Arc::clone(&self.shared);
         move || Counters::text(&[&shared.counters])
     }
 
-    /// From now on it works so, and writes to another log. The rules are exchanged in one step; if they are others,
-    /// requests that wait for an answer are sent again by their clients, and connections that were let in go on. So it is
-    /// if somebody has taken the table away.
+    /// Applies a new configuration, and logs elsewhere. Changed rules are replaced atomically: clients resend requests that
+    /// await a response, and connections that were let in continue. The same happens if the table has been removed.
     ///
     /// # Errors
-    /// The part that is missing, or was refused; then everything is as it was.
+    /// The part that is missing, or was refused; then nothing has changed.
     pub fn reload(&self, config: NatConfig, log: Option<Arc<Log>>) -> Result<(), NatError> {
         let (tell, reported) = mpsc::channel();
         if let Ok(mut change) = self.shared.change.lock() {
             *change = Some((config, tell));
         }
         self.shared.wake();
-        // A thread that has ended takes no change, and tells nothing.
+        // If the thread has ended, this times out or is disconnected.
         reported.recv_timeout(CHANGED).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         if let Ok(mut reported) = self.shared.log.lock() {
             *reported = log;
@@ -146,7 +145,7 @@ impl Drop for Nat {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.wake();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }
@@ -154,27 +153,27 @@ impl Drop for Nat {
 
 impl Shared {
     fn wake(&self) {
-        // If it is full, the thread has been woken already.
+        // If the counter is full, the thread has been woken already.
         let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
     }
 
     fn change(&self) -> Option<Change> {
-        // The number only says that something is to be looked at.
+        // The value has no meaning.
         let _ = rustix::io::read(&self.waker, &mut [0_u8; 8]);
         self.change.lock().ok()?.take()
     }
 }
 
-/// Why there is no helper.
+/// Reason why a helper could not start or change.
 #[derive(Debug)]
 pub enum NatError {
-    /// Its rules.
+    /// An error of its rules.
     Rules(RulesError),
-    /// It is to be one for others than it was.
+    /// The address family cannot change.
     Family,
-    /// Its UDP port.
+    /// An error of its UDP port.
     Port(u16, io::Error),
-    /// Anything else that the system refused.
+    /// Any other error of the system.
     System(io::Error),
 }
 

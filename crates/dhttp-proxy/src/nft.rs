@@ -1,10 +1,10 @@
-//! Rules of nftables, in one table of our own: installed whole or not at all, and taken away again.
+//! Rules of nftables, in a table of their own: installed atomically, and removed again.
 //!
-//! Written as text for the program `nft`, which puts a whole table into the kernel in one step; beside it one line of
-//! policy routing (by the program `ip`) that keeps diverted packets on this machine. Tables of other programs are never
-//! touched. What changes with every request goes to the kernel directly: [`elements`].
+//! They are text for the program `nft`, which installs a whole table in one transaction; in addition, one line of policy
+//! routing (by the program `ip`) delivers diverted packets locally. Tables of other programs are never touched. Changes with
+//! every request go to the kernel directly: [`elements`].
 //!
-//! Not what the rules say: that is for whoever installs them.
+//! The content of the rules is the caller's.
 
 pub mod elements;
 
@@ -14,17 +14,17 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::process::{Command, Output, Stdio};
 
-/// Address family of a table's packets. Two tables of one name, one of each family, are independent.
+/// Address family of a table's packets. Tables of the same name and different families are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Those of IPv4.
+    /// IPv4.
     Ip,
-    /// Those of IPv6.
+    /// IPv6.
     Ip6,
 }
 
 impl Family {
-    /// That of an address.
+    /// Returns the family of an address.
     pub const fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::Ip,
@@ -32,7 +32,7 @@ impl Family {
         }
     }
 
-    /// As rules call it: `ip`.
+    /// Returns its name in rules: `ip`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ip => "ip",
@@ -48,7 +48,7 @@ impl Family {
         }
     }
 
-    /// As the program `ip` has it.
+    /// Returns its option of the program `ip`.
     const fn option(self) -> &'static str {
         match self {
             Self::Ip => "-4",
@@ -57,22 +57,22 @@ impl Family {
     }
 }
 
-/// A table, and where marked packets go.
+/// A table, and the routing of marked packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Address family of its packets.
     pub family: Family,
-    /// Nobody else has one of this name.
+    /// Name of the table, unique among programs.
     pub table: &'static str,
     /// Its contents: sets, maps and chains.
     pub content: String,
-    /// Packets with this mark are delivered to this machine, whomever they are for. It is also the number of the
-    /// routing table that says so.
+    /// Mark of packets that are delivered locally, whatever their destination. It is also the number of the routing table for
+    /// this.
     pub diverted: u32,
 }
 
 impl Rules {
-    /// As one can install them by hand, and take them away.
+    /// Returns the rules as text, with the commands that install and remove them by hand.
     pub fn text(&self) -> String {
         let Self { family, table, content, diverted } = self;
         let (name, option) = (family.name(), family.option());
@@ -94,7 +94,7 @@ impl Rules {
         }
         let diverted = self.diverted.to_string();
         check("nft", nft(&self.text())?)?;
-        // Only what was added is taken away again, also if a line fails.
+        // If a command fails, only what was added is removed.
         let mut installed = InstalledRules { rules: self, parts: 1 };
         check("ip", ip(family, &["route", "add", "local", "default", "dev", "lo", "table", &diverted])?)?;
         installed.parts = 2;
@@ -103,7 +103,7 @@ impl Rules {
         Ok(installed)
     }
 
-    /// Whether the kernel would take them, without giving them to it.
+    /// Checks whether the kernel would accept the rules, without installing them.
     ///
     /// # Errors
     /// The part that is missing, or was refused.
@@ -111,20 +111,20 @@ impl Rules {
         check("nft", run("nft", &["--check", "--file", "-"], &self.text())?)
     }
 
-    /// Takes away what a program that was killed has left; whether there was anything.
+    /// Removes what a killed process has left; returns whether there was anything.
     ///
     /// # Errors
-    /// If the programs are missing or may not be used.
+    /// If the programs are missing or not permitted.
     pub fn clean(&self) -> Result<bool, RulesError> {
         let was_there = self.is_there()?;
         self.remove(ALL);
         Ok(was_there)
     }
 
-    /// The table as text that takes the place of one of this name, in one step: at no time is there none.
+    /// Returns text that atomically replaces the table of this name: there is a table at any time.
     fn replacement(&self) -> String {
         let (family, table) = (self.family.name(), self.table);
-        // The first makes one if somebody has taken it away.
+        // The first line creates the table if it has been removed.
         format!("table {family} {table} {{\n}}\ndelete table {family} {table}\n{}", self.text())
     }
 
@@ -136,7 +136,7 @@ impl Rules {
         Ok(is_there)
     }
 
-    /// Takes the first so many parts away. What is not there needs no removing.
+    /// Removes the first `parts` parts. Missing ones are ignored.
     fn remove(&self, parts: usize) {
         let diverted = self.diverted.to_string();
         let remove: [&dyn Fn() -> Result<Output, RulesError>; ALL] = [
@@ -150,10 +150,10 @@ impl Rules {
     }
 }
 
-/// The table, the route, the rule that leads to it.
+/// Number of parts: the table, the route, and the rule that leads to it.
 const ALL: usize = 3;
 
-/// Rules that are in force until this is dropped.
+/// Installed rules, removed when this is dropped.
 #[derive(Debug)]
 pub struct InstalledRules {
     rules: Rules,
@@ -161,15 +161,15 @@ pub struct InstalledRules {
 }
 
 impl InstalledRules {
-    /// Whether nobody has taken the table away.
+    /// Whether the table still exists.
     ///
     /// # Errors
-    /// If the programs are missing or may not be used.
+    /// If the programs are missing or not permitted.
     pub fn is_there(&self) -> Result<bool, RulesError> {
         self.rules.is_there()
     }
 
-    /// Puts other rules of the same table in the place of these, in one step. What was in its sets is gone.
+    /// Atomically replaces the rules by others of the same table. Its sets are emptied.
     ///
     /// # Errors
     /// The refused part; then the rules are unchanged.
@@ -177,8 +177,7 @@ impl InstalledRules {
         Self::replace_all(std::slice::from_mut(self), vec![rules])
     }
 
-    /// The same for several tables, each with its own in the place of what it has, and all of them in one step: if one is
-    /// refused, all are what they were.
+    /// Does the same for several tables, in one transaction: if one part is refused, all are unchanged.
     ///
     /// # Errors
     /// The refused part.
@@ -215,7 +214,7 @@ fn ip(family: Family, arguments: &[&str]) -> Result<Output, RulesError> {
 }
 
 fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<Output, RulesError> {
-    // Where administrators' programs are, also for those whose PATH does not say so.
+    // Administrators' programs are in these directories, which may be missing in PATH.
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new(program);
     command
@@ -226,7 +225,7 @@ fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<Output,
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| RulesError::Program(program, error))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that reads nothing has said why.
+        // A program that does not read its input reports why.
         let _ = stdin.write_all(input.as_bytes());
     }
     child.wait_with_output().map_err(|error| RulesError::Program(program, error))
@@ -241,18 +240,18 @@ fn check(program: &'static str, output: Output) -> Result<(), RulesError> {
     Err(RulesError::Refused(program, first.trim().replace(char::is_control, " ")))
 }
 
-/// Why there are no rules.
+/// Reason why rules could not be installed or changed.
 #[derive(Debug)]
 pub enum RulesError {
     /// The program cannot be run.
     Program(&'static str, io::Error),
-    /// The kernel, or the program, did not take them.
+    /// The kernel, or the program, refused them.
     Refused(&'static str, String),
-    /// The program, or the kernel, did not take others in their place.
+    /// The program, or the kernel, refused their replacement.
     Kept(String),
-    /// There is such a table already.
+    /// Such a table already exists.
     Exists(Family, &'static str),
-    /// The kernel did not take a change.
+    /// The kernel refused a change.
     Change(io::Error),
 }
 

@@ -1,7 +1,7 @@
-//! Another HTTP server as what answers: DHTTP in front of whatever there is (`roundtrip serve --origin`).
+//! Another HTTP server as a handler: a reverse proxy that speaks DHTTP to clients (`roundtrip serve --origin`).
 //!
-//! Requests flow in, are written anew as a gateway does ([`http1::gateway`]), and go to the origin on persistent connections
-//! (`client`, `connection`). One that is down gets no request until it responds to a probe (`health`). It stores no
+//! Requests flow in, are rewritten as by a gateway ([`http1::gateway`]), and go to the origin on persistent connections
+//! (`client`, `connection`). An origin that is down gets no request until it responds to a probe (`health`). It stores no
 //! responses: that is for a cache.
 
 mod client;
@@ -41,21 +41,21 @@ pub struct Origin {
     client: Arc<Client>,
     /// `host` or `host:port`.
     authority: String,
-    /// This server's own in `Via`.
+    /// This server's own name in `Via`.
     name: String,
     tells_clients: bool,
     timeout: Duration,
     health: Arc<Health>,
 }
 
-/// An answer's body as it comes.
+/// Body of a response, streamed as it arrives.
 pub type OriginBody = http_body_util::combinators::UnsyncBoxBody<Bytes, OriginError>;
 
-/// The origin must begin to respond within this time, and go on within this.
+/// Timeout for the begin of a response, and for each pause within it.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Origin {
-    /// The server at this address; its path does not count. Call it inside a runtime, or enter one.
+    /// Creates a proxy for the server at this address; its path is ignored. Call it inside a runtime, or enter one.
     ///
     /// # Errors
     /// If the kernel gives no random bytes.
@@ -71,15 +71,15 @@ impl Origin {
         })
     }
 
-    /// The same, which tells the origin where each client is, in `Forwarded` and `X-Forwarded-For`. Of one that has not
-    /// proved it, it says that it is unknown: an origin that lets some addresses do more would let everybody who writes
-    /// them on a datagram.
+    /// Reports each client's address to the origin, in `Forwarded` and `X-Forwarded-For`. The address of a client that has not
+    /// proved it is reported as unknown: an origin that grants rights by address would otherwise grant them to anyone who
+    /// forges it in a datagram.
     #[must_use]
     pub fn telling_clients(self) -> Self {
         Self { tells_clients: true, ..self }
     }
 
-    /// The same, which waits so long for an answer to begin, and for it to go on, in the place of 30 seconds.
+    /// Sets the timeout for the begin of a response, and for each pause within it; 30 seconds by default.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
@@ -91,12 +91,12 @@ impl Origin {
         move || health.metrics()
     }
 
-    /// This server's own in `Via`.
+    /// Returns this server's own name in `Via`.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Asks it, unless it is down.
+    /// Sends it a request, unless it is down.
     pub(crate) async fn ask(
         &self,
         request: Request<Full<Bytes>>,
@@ -129,7 +129,7 @@ impl Origin {
         }
     }
 
-    /// If it fell just now, it is asked again and again until it is back.
+    /// Logs a failure; if the origin has just been marked down, starts the probes.
     fn fell(&self, why: &str, just_now: bool) {
         tracing::warn!(origin = self.authority, why, "no response from the origin");
         if just_now {
@@ -140,16 +140,16 @@ impl Origin {
     }
 }
 
-/// Why an origin gave no answer.
+/// Reason why there is no response from the origin.
 #[derive(Debug)]
 pub enum OriginError {
-    /// The request is none that goes on: a status, and why.
+    /// The request cannot be forwarded: a status, and the reason.
     Refused(u16, String),
-    /// It cannot be reached, or could not be a moment ago.
+    /// It is unreachable, or was so a moment ago.
     Down(String),
-    /// It was reached, and said nothing.
+    /// It was reached, and sent no response in time.
     Silent(String),
-    /// Its response was invalid, or broke off.
+    /// Its response was invalid, or was cut short.
     Broken(String),
 }
 
@@ -198,7 +198,7 @@ impl Service<Request<Full<Bytes>>> for Origin {
     }
 }
 
-/// Response as clients get it.
+/// Returns the response as clients get it.
 fn passed_on(
     head: &ResponseHead,
     body: ResponseBody,
@@ -210,12 +210,12 @@ fn passed_on(
     let mut response = HttpResponse::new(TimeoutBody::new(body, timeout, authority).boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(head.status).unwrap_or_default();
     *response.headers_mut() = headers_from(&head.fields);
-    // It is about the origin's own ports, and clients know us as the server (RFC 7838, section 2.1).
+    // It names the origin's own ports, but clients know this proxy as the server (RFC 7838, section 2.1).
     response.headers_mut().remove(http::header::ALT_SVC);
     response
 }
 
-/// The request as the origin gets it, or a refusal.
+/// Returns the request as the origin gets it, or a refusal.
 async fn rewritten(
     request: Request<Full<Bytes>>,
     authority: &str,
@@ -226,10 +226,10 @@ async fn rewritten(
     let body = body.collect().await.map_or_else(|never| match never {}, http_body_util::Collected::to_bytes);
     let path = head.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let mut fields = Fields::new();
-    // Whom the client asked, for an origin that must know.
+    // The host that the client requested, for origins that need it.
     let asked_of = head.headers.get("Host").and_then(|host| host.to_str().ok());
     for (name, value) in fields_from(&head.headers).iter() {
-        // Whom it was asked for by whom is for us to say: an origin that believes it would believe anybody.
+        // Forwarding fields are this proxy's to set: an origin that trusts them would otherwise trust any client.
         if !is_rewriting_field(name) {
             copy(&mut fields, name, value);
         }
@@ -253,21 +253,21 @@ async fn rewritten(
     };
     let mut fields = Fields::new();
     for (name, value) in forward.head.fields.iter() {
-        // The body is here: there is no one to wait for.
+        // The body is complete: 100 Continue would serve nothing.
         if !name.eq_ignore_ascii_case(b"Expect") {
             copy(&mut fields, name, value);
         }
     }
     let has_length = ["POST", "PUT", "PATCH"].contains(&forward.head.method.name()) || !body.is_empty();
     if has_length && fields.get("Content-Length").is_none() {
-        // It came in chunks, or empty (RFC 9110, section 8.6).
+        // The body came in chunks, or is empty (RFC 9110, section 8.6).
         copy(&mut fields, b"Content-Length", body.len().to_string().as_bytes());
     }
     let on_interim = head.extensions.get::<OnInterim>().cloned();
     Ok(OriginRequest { head: RequestHead { fields, ..forward.head }, body, on_interim })
 }
 
-/// Says where the client is, if it has proved that (RFC 7239, section 5.2, and as everybody did before).
+/// Adds the client's address, if proved (`Forwarded`, RFC 7239, section 5.2; and the older `X-Forwarded-For`).
 fn tell(fields: &mut Fields, client: Option<IpAddr>) {
     let node = match client {
         Some(IpAddr::V4(address)) => format!("for={address}"),
@@ -280,7 +280,7 @@ fn tell(fields: &mut Fields, client: Option<IpAddr>) {
     }
 }
 
-/// An answer of our own, as a service gives it.
+/// Converts a response of this proxy's own.
 fn own(reply: Response) -> HttpResponse<OriginBody> {
     let Response { status, fields, body } = reply;
     let body = match body {

@@ -1,9 +1,9 @@
-//! Any `tower` service, an axum application among them, as what answers (`roundtrip_dhttp_proxy::service_handler(app, runtime)`).
+//! Any `tower` service, such as an axum application, as a handler (`roundtrip_dhttp_proxy::service_handler(app, runtime)`).
 //!
-//! Requests flow in from the threads that serve and out to the runtime's; answers come back when they are whole. Bodies
-//! that are larger wait in an unnamed file, so that their number costs disk and not memory.
+//! Requests flow in from the server's threads and out to the runtime's; responses flow back once they are complete. Larger
+//! bodies are buffered in an unnamed file, so that their number costs disk and not memory.
 //!
-//! Not for endless responses (events, long polls): DHTTP sends messages whose length is known.
+//! Endless responses (events, long polls) are not supported: DHTTP sends messages whose length is known.
 
 use std::error::Error;
 use std::fmt;
@@ -30,34 +30,34 @@ use dhttp::deferred::{Reply, promise};
 use dhttp::fields::copy;
 use dhttp::handler::{Body, Handler, Request, Response};
 
-/// A service that answers for a server.
+/// A service as a server's handler.
 pub struct ServiceHandler<S, B> {
     service: S,
     runtime: Handle,
-    /// The longest body that is taken, in bytes.
+    /// Maximum length of a response body, in bytes.
     most: u64,
     body: PhantomData<fn() -> B>,
 }
 
-/// Where the client is, among a request's extensions; `None` where it is not known.
+/// The client's address, among a request's extensions; `None` if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub Option<IpAddr>);
 
-/// As a cause in a sentence.
+/// Cause of an error.
 pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 
-/// More of a body waits in a file.
+/// Maximum bytes of a body in memory; the rest is buffered in a file.
 const IN_MEMORY: usize = 256 << 10;
-/// A body is not longer, unless [`ServiceHandler::with_longest_body`] says so.
+/// Maximum length of a body, unless [`ServiceHandler::with_longest_body`] sets another.
 const MAX_BODY_BYTES: u64 = 1 << 30;
 
-/// Lets a service answer. Its futures run on that runtime.
+/// Makes a handler of a service, whose futures run on that runtime.
 pub const fn service_handler<S, B>(service: S, runtime: Handle) -> ServiceHandler<S, B> {
     ServiceHandler { service, runtime, most: MAX_BODY_BYTES, body: PhantomData }
 }
 
 impl<S, B> ServiceHandler<S, B> {
-    /// The same with another limit to a body, in bytes; what is longer gets 502.
+    /// Sets the maximum length of a body, in bytes; a longer one gets 502.
     #[must_use]
     pub fn with_longest_body(self, most: u64) -> Self {
         Self { most, ..self }
@@ -88,7 +88,7 @@ where
 {
     fn respond(&mut self, _now: Time, request: &Request<'_>) -> Reply {
         if request.client.is_none() {
-            // Nothing is done for whoever may be anybody.
+            // The address of a client without a token may be forged: it is referred to plain HTTP.
             return Reply::PlainHttp;
         }
         let Some(fetch) = Fetch::begin(request.client) else { return busy().into() };
@@ -98,7 +98,7 @@ where
         let (promise, later) = promise();
         let (mut service, most) = (self.service.clone(), self.most);
         let is_head = request.method() == http::Method::HEAD;
-        // If the runtime is gone, so is the promise, and the client is told.
+        // If the runtime is gone, dropping the promise notifies the client.
         drop(self.runtime.spawn(async move {
             let reply = async {
                 poll_fn(|context| service.poll_ready(context)).await.map_err(Into::into)?;
@@ -120,13 +120,13 @@ pub(crate) fn busy() -> Response {
     response
 }
 
-/// A request as the ecosystem has it.
+/// Converts a request to the `http` crate's type.
 fn to_http(request: &Request<'_>) -> Option<http::Request<Full<Bytes>>> {
     let uri: Uri = request.target.parse().ok()?;
     let mut builder = http::Request::builder().method(request.method).uri(uri);
     builder = builder.extension(ClientAddress(request.client));
     request.each_field(|name, value| {
-        // How the body came is over: it is whole.
+        // The body is already decoded.
         if !name.eq_ignore_ascii_case(b"Transfer-Encoding") && !is_dhttp_field(name) {
             builder = std::mem::take(&mut builder).header(name, value);
         }
@@ -134,7 +134,7 @@ fn to_http(request: &Request<'_>) -> Option<http::Request<Full<Bytes>>> {
     builder.body(Full::new(Bytes::copy_from_slice(request.body))).ok()
 }
 
-/// An answer, once all of it has come.
+/// Returns a response, once all of it has arrived.
 async fn collect<B>(response: http::Response<B>, is_head: bool, most: u64) -> Result<Response, Cause>
 where
     B: HttpBody,
@@ -149,7 +149,7 @@ where
         }
     }
     let body = if is_head {
-        // The body that it describes is elsewhere, and so is its length, unless it says it.
+        // The described body is not here; its length is known only from `Content-Length`.
         let reported = head.headers.get(http::header::CONTENT_LENGTH).and_then(|digits| digits.to_str().ok());
         Body::Described(reported.and_then(|digits| digits.parse().ok()))
     } else {
@@ -162,7 +162,7 @@ where
 const BY_US: [&str; 6] =
     ["Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding", "Upgrade"];
 
-/// A body that has come, in memory or in a file that has no name.
+/// A received body, in memory or in an unnamed file.
 #[derive(Debug, Default)]
 pub(crate) struct CollectedBody {
     memory: Vec<u8>,
@@ -202,7 +202,7 @@ impl CollectedBody {
         Ok(collected)
     }
 
-    /// A part of it.
+    /// Appends a part of the body.
     pub(crate) fn push(&mut self, part: &[u8]) -> std::io::Result<()> {
         self.length += part.len() as u64;
         self.memory.extend_from_slice(part);

@@ -1,6 +1,6 @@
-//! The thread of a helper: datagrams that were diverted to it, those that come back, and the holes between.
+//! The thread of a helper: diverted datagrams, responses, and the pinholes between.
 //!
-//! Not what becomes of them: the machine says that ([`dhttp_proto::translator`]).
+//! All decisions are those of the state machine ([`dhttp_proto::translator`]).
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -24,7 +24,7 @@ use dhttp::batch::{Endpoints, Inbox, Outbox};
 use dhttp::clock::{Clock, timespec};
 use dhttp::random;
 
-/// The thread.
+/// The thread's state.
 pub(super) struct Driver {
     config: NatConfig,
     clock: Clock,
@@ -34,35 +34,35 @@ pub(super) struct Driver {
     port: u16,
     diverted: UdpSocket,
     icmp: Socket,
-    /// By where they are, and by their numbers in the epoll.
+    /// By external address, and by number in the epoll.
     outsides: BTreeMap<SocketAddr, OutsidePort>,
     numbers: BTreeMap<u64, SocketAddr>,
     next: u64,
     inbox: Inbox,
     outbox: Outbox,
-    /// For how long anybody may answer, if anybody may, where the kernel must be told so.
+    /// Time for which any host may respond, if allowed, and if the kernel must be told.
     anybody: Option<Duration>,
     is_translating: bool,
     shared: Arc<Shared>,
 }
 
-/// Where a mapping appears.
+/// External port of a mapping.
 struct OutsidePort {
     number: u64,
     udp: UdpSocket,
-    /// The port of TCP.
+    /// Reserves the TCP port.
     _kept: Option<Socket>,
-    /// A client that changes its TCP port has two mappings of one UDP port.
+    /// Number of mappings; a client that changes its TCP port has two with one UDP port.
     mappings: usize,
 }
 
 const WAKER: u64 = 0;
 const DIVERTED: u64 = 1;
-/// From here on mappings.
+/// First number of a mapping.
 const FIRST: u64 = 2;
 
 impl Driver {
-    /// One that has seen nothing. The port that requests are diverted to is that of one before it, if that is the same.
+    /// Creates one without mappings. It takes over the predecessor's socket for diverted requests if the port is the same.
     pub(super) fn new(
         config: &NatConfig,
         shared: Arc<Shared>,
@@ -105,7 +105,7 @@ impl Driver {
         })
     }
 
-    /// Until it is told to stop; then the rules are gone.
+    /// Runs until it is told to stop; then the rules are removed.
     pub(super) fn run(mut self, mut installed: InstalledRules) {
         let mut events: Vec<Event> = Vec::with_capacity(64);
         while !self.shared.stop.load(Ordering::Acquire) {
@@ -114,7 +114,7 @@ impl Driver {
             let wait = next.map(|next| timespec(next.since(self.clock.now())));
             events.clear();
             let mut is_told = false;
-            // An interrupted wait has no events; any other failure would be a mistake in this file.
+            // An interrupted wait has no events; any other failure would be a bug in this file.
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
             for event in events.drain(..) {
                 match event.data.u64() {
@@ -124,13 +124,13 @@ impl Driver {
                 }
             }
             if is_told && let Some((config, tell)) = self.shared.change() {
-                // Whoever does not wait for it any more has ended.
+                // If the caller has timed out, the result is dropped.
                 let _ = tell.send(self.become_so(&config, &mut installed));
             }
         }
     }
 
-    /// Goes on as another, which takes the place of this one once its rules are in force.
+    /// Applies a new configuration, which replaces this one once its rules are in force.
     fn become_so(&mut self, config: &NatConfig, installed: &mut InstalledRules) -> Result<(), NatError> {
         if config.family != self.config.family {
             return Err(NatError::Family);
@@ -146,14 +146,14 @@ impl Driver {
     }
 
     fn requests(&mut self) {
-        // Whatever is wrong with the socket now, clients ask again.
+        // After an error of the socket, clients resend.
         let _ = self.inbox.receive(&self.diverted);
         let now = self.clock.now();
         for index in 0..self.inbox.len() {
             if let Some((Endpoints { peer: from, local: Some(server) }, datagram)) =
                 self.inbox.datagram(index)
             {
-                // A program of this machine can send to the loopback address itself; nothing diverted is for that.
+                // A local program can send to the loopback address directly; diverted datagrams have other addresses.
                 if server.to_canonical().is_loopback() || from.ip().to_canonical().is_loopback() {
                     continue;
                 }
@@ -185,7 +185,7 @@ impl Driver {
         }
     }
 
-    /// Does what the machine says, until it waits.
+    /// Performs the state machine's outputs, until there are none.
     fn poll(&mut self) -> Option<Time> {
         let mut taken = Vec::new();
         loop {
@@ -197,7 +197,7 @@ impl Driver {
                     }
                 }
                 Output::End(mapping) => self.end(&mapping),
-                // One of a mapping that could not begin would lead nowhere.
+                // A pinhole of a mapping that could not begin would lead nowhere.
                 Output::Open(hole) if self.is_translating && !self.outsides.contains_key(&hole.outside) => {}
                 Output::Open(hole) => {
                     counters.opened.fetch_add(1, Ordering::Relaxed);
@@ -214,7 +214,7 @@ impl Driver {
                 Output::Answer { from, to, datagram } => self.give(from, to, &datagram),
                 Output::Unreachable { server, to } => {
                     let message = sockets::nobody_listens(to, server);
-                    // Whoever does not hear it waits, as if the network had lost it.
+                    // If the message is lost, the client waits for its timeout.
                     let _ = self.icmp.send_to(&message, &SocketAddr::new(to.ip(), 0).into());
                 }
                 Output::Refused(from, refusal) => self.refuse(from, refusal),
@@ -266,12 +266,12 @@ impl Driver {
             self.check(opened);
         }
         let Some(socket) = self.outsides.get(&outside) else { return };
-        // What is not taken is lost, as on the way; the client asks again.
+        // A datagram that is not accepted is lost, as in the network; the client resends.
         let _ = socket.udp.send_to(datagram, to);
         self.shared.counters.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An answer goes as from the one who sent it: from a port that is not the servers' by a socket of its own.
+    /// Sends a response with the server's source address: for another port than the servers', by a separate socket.
     fn give(&mut self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
         self.shared.counters.responses.fetch_add(1, Ordering::Relaxed);
         if from.port() == self.port {

@@ -1,13 +1,13 @@
 //! The rules of a helper, as text for `nft`, and its pinholes as elements of them.
 //!
-//! Requests are diverted to this process by TPROXY, whose kernel module leaves the packet as it is. A connection comes in
-//! if its sender and port are in one of the sets `holes0` to `holes3`: the rule that lets it in deletes the element, so
-//! that it lets in one, and the element has a time of its own. Where addresses are translated the map `listeners` says
-//! where the connection goes. Where some caches may answer, a hole is for whoever is in `caches`, or in `asked`, and finds
-//! it; the latter are the servers that were asked. With `by_id`, bytes pass only once the first eight are an id that was asked for
-//! (`papers/dhttp#section-iv-c`: "making holes specific to the request IDs").
+//! TPROXY diverts requests to this process, and leaves the packets unchanged. A connection is let in if its source address and
+//! port are in one of the sets `holes0` to `holes3`. The rule that lets it in deletes the element, so that it lets in one
+//! connection; the element also has a lifetime. Where addresses are translated, the map `listeners` holds the destination.
+//! Where caches may respond, a hole is for members of `caches`, or of `asked`, the servers that were sent a request. With
+//! `by_id`, bytes pass only once the first eight are the id of a request (`papers/dhttp#section-iv-c`: "making holes specific
+//! to the request IDs").
 //!
-//! Not when a hole is opened: that is in [`dhttp_proto::translator`].
+//! [`dhttp_proto::translator`] decides when a pinhole is opened.
 
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -20,24 +20,24 @@ use super::NatConfig;
 use crate::nft::elements::{Element, Elements};
 use crate::nft::{Family, Rules, RulesError};
 
-/// The table.
+/// Name of the table.
 pub(super) const TABLE: &str = "roundtrip_nat";
 
-/// On requests, which are diverted to this process.
+/// Mark of requests, which are diverted to this process.
 const DIVERTED: u32 = 0x7470;
 
-/// On connections that come through a hole; other programs' rules may let these in.
+/// Mark of connections that come through a pinhole; other programs' rules may accept it.
 pub const LET_IN: u32 = 0x7471;
 
-/// On connections whose first bytes were an id.
+/// Mark of connections whose first bytes were an id.
 const PROVED: u32 = 0x7472;
 
-/// The rules.
+/// Returns the rules.
 pub(super) fn rules(config: &NatConfig) -> Rules {
     Rules { family: config.family, table: TABLE, content: content(config), diverted: DIVERTED }
 }
 
-/// The same table with nothing in it: enough to take it away.
+/// Returns the same table without content: enough to remove it.
 pub(super) const fn empty(family: Family) -> Rules {
     Rules { family, table: TABLE, content: String::new(), diverted: DIVERTED }
 }
@@ -140,7 +140,7 @@ fn content(config: &NatConfig) -> String {
     text
 }
 
-/// Returns the key of a pinhole: as a type, and as it is found in a packet.
+/// Returns the key of a pinhole: as a type, and as an expression on a packet.
 fn key(family: Family, translation: &Translation, answerers: Responders) -> (String, String) {
     let (ip, address) = (family.name(), family.address());
     let mut parts = Vec::new();
@@ -177,7 +177,7 @@ impl Holes {
         })
     }
 
-    /// Where a mapping's connections go.
+    /// Adds the internal address to which connections of a mapping are translated.
     pub(super) fn begin(&mut self, mapping: &Mapping) -> Result<(), RulesError> {
         if !self.is_translating || mapping.tcp_port == 0 {
             return Ok(());
@@ -217,7 +217,7 @@ impl Holes {
         Ok(())
     }
 
-    /// Lets datagrams of anybody in to where a request came from.
+    /// Lets datagrams of any host in, to the source of a request.
     pub(super) fn hear_anybody(
         &mut self,
         client: SocketAddr,
@@ -236,7 +236,7 @@ impl Holes {
             key.extend(octets(hole.outside.ip()));
         }
         key.extend(hole.outside.port().to_be_bytes());
-        // A part of several is filled up; one alone is not.
+        // The parts of a concatenation are padded; a single one is not.
         if key.len() > 2 {
             key.extend([0; 2]);
         }
@@ -248,7 +248,7 @@ fn holes(slot: u8) -> String {
     format!("holes{slot}")
 }
 
-/// An address and a port, as the sets have them.
+/// Returns an address and a port as a key of the sets.
 fn place(socket: SocketAddr) -> Vec<u8> {
     [&octets(socket.ip())[..], &socket.port().to_be_bytes(), &[0; 2]].concat()
 }

@@ -1,6 +1,6 @@
-//! Sockets that receive what is for others, and send as others (`IP_TRANSPARENT`; ip(7)).
+//! Sockets that receive datagrams for other hosts, and send from their addresses (`IP_TRANSPARENT`; ip(7)).
 //!
-//! Not what is sent.
+//! The datagrams are `driver`'s.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -11,10 +11,11 @@ use crate::nft::Family;
 use dhttp::batch;
 use dhttp::socket;
 
-/// Where diverted datagrams arrive, and whence answers go, as from whoever sent them: the port is the servers'.
+/// Socket on which diverted datagrams arrive, and from which responses are sent with the server's address: its port is the
+/// servers'.
 ///
-/// It is bound to a loopback address, to which only the rules divert: what anybody sends to an address of the router
-/// itself does not arrive here.
+/// It is bound to a loopback address, to which only the rules divert: datagrams to an address of the router itself do not
+/// arrive here.
 pub(super) fn diverted(family: Family, port: u16) -> io::Result<UdpSocket> {
     let loopback: IpAddr = match family {
         Family::Ip => Ipv4Addr::LOCALHOST.into(),
@@ -28,7 +29,7 @@ pub(super) fn diverted(family: Family, port: u16) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// One that sends as that address, whosever it is.
+/// Opens a socket that sends from that address, even if it belongs to another host.
 pub(super) fn spoken_by(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = transparent(Family::of(address.ip()))?;
     socket.set_reuse_port(true)?;
@@ -36,12 +37,12 @@ pub(super) fn spoken_by(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// A port of the router's own, by UDP; it hears what ICMP says about those it sent to.
+/// Opens a UDP port of the router's own; it reports ICMP errors for what it sent.
 pub(super) fn own(address: SocketAddr) -> io::Result<UdpSocket> {
     socket::udp_of_client(address)
 }
 
-/// Keeps the same port of TCP from others: nobody listens there, as long as no hole leads elsewhere.
+/// Reserves the same TCP port: nothing listens there, as long as no pinhole leads elsewhere.
 pub(super) fn stored(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.bind(&address.into())?;
@@ -57,12 +58,12 @@ pub(super) fn icmp(family: Family) -> io::Result<Socket> {
     Socket::new(domain, Type::RAW, Some(protocol))
 }
 
-/// That nobody listens at `server`, as `client` would have heard it: the message quotes the head of what it sent
-/// (RFC 792; RFC 4443, section 3.1).
+/// Returns the ICMP message that `server`'s port is unreachable, as `client` would have got it: it quotes the begin of the
+/// client's datagram (RFC 792; RFC 4443, section 3.1).
 pub(super) fn nobody_listens(client: SocketAddr, server: SocketAddr) -> Vec<u8> {
     let mut message = match (client.ip(), server.ip()) {
         (IpAddr::V4(client), IpAddr::V4(server)) => {
-            // Destination unreachable: port. Then IPv4 without options, of UDP.
+            // Destination unreachable: port. Then an IPv4 header without options, of UDP.
             let mut message = vec![3, 3, 0, 0, 0, 0, 0, 0];
             let mut quoted = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
             quoted.extend([client.octets(), server.octets()].concat());
@@ -72,7 +73,7 @@ pub(super) fn nobody_listens(client: SocketAddr, server: SocketAddr) -> Vec<u8> 
             message
         }
         (client, server) => {
-            // The same, and IPv6 with eight bytes of UDP.
+            // The same, and an IPv6 header with eight bytes of UDP.
             let mut message = vec![1, 4, 0, 0, 0, 0, 0, 0, 0x60, 0, 0, 0, 0, 8, 17, 64];
             message.extend([octets(client), octets(server)].concat());
             message
@@ -81,7 +82,7 @@ pub(super) fn nobody_listens(client: SocketAddr, server: SocketAddr) -> Vec<u8> 
     message.extend(client.port().to_be_bytes());
     message.extend(server.port().to_be_bytes());
     message.extend([0, 8, 0, 0]);
-    // The kernel sums up messages of IPv6 itself.
+    // The kernel computes ICMPv6 checksums itself.
     if client.is_ipv4() {
         let sum = checksum(&message).to_be_bytes();
         message.splice(2..4, sum);
@@ -113,7 +114,7 @@ fn transparent(family: Family) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// RFC 1071.
+/// Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|pair| match *pair {
         [high, low] => u32::from(u16::from_be_bytes([high, low])),

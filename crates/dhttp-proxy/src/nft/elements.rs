@@ -1,7 +1,7 @@
-//! Elements of the sets and maps of a table of nftables, added and deleted without a program in between.
+//! Elements of the sets and maps of an nftables table, added and deleted by system calls alone.
 //!
-//! The kernel's own interface (`linux/netfilter/nf_tables.h`): a batch over netlink, which it takes whole or not at all.
-//! Not for tables and chains: those come once, as text ([`super`]).
+//! The kernel's interface is `linux/netfilter/nf_tables.h`: a batch over netlink, which is applied atomically. Tables and
+//! chains are installed once, as text ([`super`]).
 
 use std::io::{self, Read, Write};
 use std::time::Duration as Wait;
@@ -11,7 +11,7 @@ use wire::Duration;
 
 use super::{Family, RulesError};
 
-/// The way to one table's elements.
+/// Netlink socket for the elements of one table.
 #[derive(Debug)]
 pub struct Elements {
     socket: Socket,
@@ -20,17 +20,17 @@ pub struct Elements {
     sequence: u32,
 }
 
-/// An element, as the kernel compares it: numbers in network order, each part filled up to four bytes if there are
-/// several.
+/// An element, as the kernel compares it: numbers in network byte order, and, in a concatenation, each part padded to four
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
     /// The name of the set or map.
     pub set: &'a str,
-    /// Key that is looked up.
+    /// Key of the element.
     pub key: &'a [u8],
-    /// Value of it in a map.
+    /// Its value in a map.
     pub value: Option<&'a [u8]>,
-    /// It goes by itself.
+    /// Time after which the kernel removes it.
     pub lifetime: Option<Duration>,
 }
 
@@ -48,10 +48,10 @@ const CREATE: u16 = 0x400;
 const NESTED: u16 = 0x8000;
 
 impl Elements {
-    /// Those of a table.
+    /// Opens a socket for a table.
     ///
     /// # Errors
-    /// If the kernel gives no such socket.
+    /// If the kernel refuses such a socket.
     pub fn open(family: Family, table: &'static str) -> Result<Self, RulesError> {
         let protocol = Some(Protocol::from(NETLINK_NETFILTER));
         let open = || {
@@ -62,7 +62,7 @@ impl Elements {
         Ok(Self { socket: open().map_err(RulesError::Change)?, family, table, sequence: 0 })
     }
 
-    /// Adds one; if it is there already, its time begins anew.
+    /// Adds an element; if it already exists, its lifetime is restarted.
     ///
     /// # Errors
     /// The kernel's error.
@@ -78,7 +78,7 @@ impl Elements {
         .map_err(RulesError::Change)
     }
 
-    /// Deletes one, if it is there.
+    /// Deletes an element, if it exists.
     ///
     /// # Errors
     /// The kernel's error.
@@ -93,9 +93,9 @@ impl Elements {
     fn change(&mut self, kind: u16, flags: u16, element: &Element<'_>) -> io::Result<()> {
         let mut batch = Vec::with_capacity(512);
         self.sequence = self.sequence.wrapping_add(1);
-        // One number for all: what is said to any part is said of the whole.
+        // All messages have the same number: a result for any of them applies to the whole batch.
         let expected = self.sequence;
-        // The batch itself is of no family.
+        // The batch messages themselves belong to no family.
         let family = match self.family {
             Family::Ip => 2,
             Family::Ip6 => 10,
@@ -118,7 +118,7 @@ impl Elements {
     }
 }
 
-/// Returns the kernel's result for the message with this number: 0 or an error below 0. Results of others are old.
+/// Returns the kernel's result for the message with this number: 0 or a negative error. Results of others are old.
 fn reported(response: &[u8], expected: u32) -> Option<i32> {
     let field = |at: usize| response.get(at..at + 4)?.try_into().ok();
     let kind = u16::from_ne_bytes(response.get(4..6)?.try_into().ok()?);
@@ -167,7 +167,7 @@ fn write_element(out: &mut Vec<u8>, table: &str, element: &Element<'_>) {
     });
 }
 
-/// `struct nlattr` and what it holds, filled up to four bytes.
+/// `struct nlattr` and its payload, padded to four bytes.
 fn attribute(out: &mut Vec<u8>, kind: u16, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend([0; 2]);

@@ -1,8 +1,8 @@
 //! HTTP/1.1 client of an origin: persistent connections, and responses read by the same strict parser as the gateway's
 //! ([`http1::message::ResponseReader`]). A response whose end two readers could see at different places is an error.
 //!
-//! Requests flow in with their whole bodies; header sections, bodies and trailers flow out as they come. Not the timeouts
-//! of a silent origin: those are the caller's.
+//! Requests flow in with their whole bodies; header sections, bodies and trailers flow out as they arrive. The timeouts of a
+//! silent origin are the caller's.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -24,10 +24,11 @@ use super::{OriginError, headers_from};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Idle time after which a connection is closed: shorter than servers' own, so that both seldom close at the same time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// Idle connections.
+/// Maximum number of idle connections.
 const MAX_IDLE: usize = 256;
 
-/// Interim responses to one request. Clients get only the first few; the response timeout ends hints that never stop.
+/// Maximum number of interim responses to one request. Clients get only the first few; the response timeout ends an endless
+/// series.
 const MAX_INTERIMS: usize = 256;
 
 /// Client of one origin.
@@ -35,7 +36,7 @@ const MAX_INTERIMS: usize = 256;
 pub(super) struct Client {
     host: String,
     port: u16,
-    /// The connection that was used last is the last.
+    /// Idle connections, the most recently used last.
     idle: Mutex<Vec<(Connection, Instant)>>,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct Client {
 #[derive(Clone)]
 pub(crate) struct OnInterim(pub(crate) Arc<dyn Fn(&ResponseHead) + Send + Sync>);
 
-/// Request, with the fields that the origin gets.
+/// A request, with the fields that the origin gets.
 pub(super) struct OriginRequest {
     pub(super) head: RequestHead,
     pub(super) body: Bytes,
@@ -162,7 +163,7 @@ impl Client {
     }
 }
 
-/// Body of a response, as it comes; whole, its connection serves the next request.
+/// Body of a response, as it arrives; once it is complete, its connection serves the next request.
 #[derive(Debug)]
 pub(super) struct ResponseBody {
     /// `None` once it is complete, or broken.
@@ -252,7 +253,7 @@ impl Body for ResponseBody {
 
     fn size_hint(&self) -> SizeHint {
         match self.framing {
-            // Of what is left nobody keeps count: the first hint is exact, and later ones an upper bound.
+            // The remaining length is not tracked: the first hint is exact, and later ones are an upper bound.
             Framing::Length(length) => {
                 let mut hint = SizeHint::new();
                 hint.set_upper(length);
@@ -263,7 +264,7 @@ impl Body for ResponseBody {
     }
 }
 
-/// Whether an error of a connection means that its other end closed it.
+/// Whether a connection's error means that the peer closed it.
 pub(super) fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted)
 }

@@ -1,6 +1,6 @@
-//! One connection to an origin: a request out, and the events of its response in.
+//! A connection to an origin: a request out, and the events of its response in.
 //!
-//! Not when it is kept or opened: that is for [`super::client`].
+//! [`super::client`] pools and opens connections.
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use super::client::{Failure, is_closed};
 
-/// Bytes read at once.
+/// Maximum bytes of one read.
 const READ_BYTES: usize = 32 << 10;
 
 /// Connection with at most one request in flight.
@@ -27,9 +27,9 @@ pub(super) struct Connection {
     /// Unread bytes: those from `start` to `end`.
     start: usize,
     end: usize,
-    /// Writes what the kernel did not take immediately.
+    /// Task that writes the bytes that the kernel did not accept immediately.
     writer: Option<JoinHandle<()>>,
-    /// Whether a byte of the response has come.
+    /// Whether a byte of the response has arrived.
     has_begun: bool,
 }
 
@@ -46,8 +46,8 @@ impl Connection {
         }
     }
 
-    /// Sends a request. The rest of a long body goes out while the response is read, so that an early refusal is seen. A
-    /// write error shows in the response: there is none.
+    /// Sends a request. The rest of a long body is sent while the response is read, so that an early refusal is seen. A write
+    /// error shows as a missing response.
     pub(super) fn send(&mut self, head: &RequestHead, body: &Bytes) {
         self.has_begun = false;
         let mut bytes = Vec::with_capacity(1_024 + body.len());
@@ -99,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// Returns the next event of what has come; `None`: more bytes are needed.
+    /// Returns the next event of the received bytes; `None`: more bytes are needed.
     pub(super) fn event(&mut self, method: &Method) -> Result<Option<Event<'_, ResponseHead>>, Failure> {
         let mut input = self.buffer.get(self.start..self.end).unwrap_or_default();
         let before = input.len();
@@ -108,7 +108,7 @@ impl Connection {
         event.map_err(|fault| Failure::Invalid(fault.to_string()))
     }
 
-    /// Waits for more bytes, once all that were there are read; `false` at the end of the stream.
+    /// Waits for more bytes, once all are read; `false` at the end of the stream.
     pub(super) fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         loop {
             ready!(self.stream.poll_read_ready(context))?;
@@ -139,7 +139,7 @@ impl Connection {
         (trailers.iter().next().is_some()).then(|| trailers.clone())
     }
 
-    /// Whether another request may follow: all of this one is sent, and no unrequested byte has come.
+    /// Whether another request may follow: this one is sent completely, and no unsolicited byte has arrived.
     pub(super) fn is_reusable(&self) -> bool {
         let is_sent = self.writer.as_ref().is_none_or(JoinHandle::is_finished);
         is_sent && self.start == self.end && self.reader.is_between_messages()

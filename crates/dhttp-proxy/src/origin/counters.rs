@@ -1,6 +1,6 @@
 //! Counters of an origin's failures.
 //!
-//! Not the answers: the server counts these.
+//! Responses are counted by the server.
 
 use dhttp::counters::counters;
 

@@ -1,6 +1,6 @@
-//! Whether an origin can be asked: what its answers say, and their lack; and asking it again and again while it is down.
+//! Health of an origin: marked down by failures, and probed until it responds.
 //!
-//! Not what clients are told meanwhile: that is for [`super::OriginError`].
+//! Responses to clients meanwhile are those of [`super::OriginError`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -17,20 +17,20 @@ use super::counters::Counters;
 #[derive(Debug)]
 pub(super) struct Health {
     is_down: AtomicBool,
-    /// Requests in a row to which it said nothing.
+    /// Consecutive requests without a response.
     silent: AtomicU32,
-    /// Why it is down, in a sentence.
+    /// Why it is down, as a sentence.
     why: Mutex<String>,
     counters: Counters,
 }
 
-/// So many requests in a row without a word, and it is down. One alone may be slow by itself.
+/// Consecutive requests without a response after which the origin is marked down. A single request may be slow by itself.
 const MAX_SILENT: u32 = 3;
-/// From falling to the first probe; twice that to the next, and so on.
+/// Delay of the first probe; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// But no longer.
+/// Maximum delay between probes.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// A probe that is answered later has not been answered.
+/// Timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Health {
@@ -45,7 +45,7 @@ impl Health {
         })
     }
 
-    /// Why it is not to be asked, if so.
+    /// Returns why it is down, if it is.
     pub(super) fn down(&self) -> Option<String> {
         if !self.is_down.load(Ordering::Acquire) {
             return None;
@@ -54,7 +54,7 @@ impl Health {
         Some(self.why.lock().map_or_else(|_| String::new(), |why| why.clone()))
     }
 
-    /// It has answered.
+    /// Handles a response: the origin is up.
     pub(super) fn heard(&self, authority: &str) {
         self.silent.store(0, Ordering::Relaxed);
         if self.is_down.swap(false, Ordering::AcqRel) {
@@ -68,13 +68,13 @@ impl Health {
         self.counters.broken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// No connection could be had. `true`: it is down from now on, and was not before.
+    /// Handles a failed connection attempt. Returns `true` if this marks the origin down, and it was not down before.
     pub(super) fn could_not_be_reached(&self, why: &str) -> bool {
         self.counters.unreachable.fetch_add(1, Ordering::Relaxed);
         self.fall(why)
     }
 
-    /// It said nothing. `true` as above.
+    /// Handles a response timeout. Returns `true` as above.
     pub(super) fn said_nothing(&self, why: &str) -> bool {
         self.counters.silent.fetch_add(1, Ordering::Relaxed);
         self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_SILENT && self.fall(why)
@@ -88,17 +88,17 @@ impl Health {
         !self.is_down.swap(true, Ordering::AcqRel)
     }
 
-    /// In Prometheus' text format.
+    /// Renders the counters in Prometheus' text format.
     pub(super) fn metrics(&self) -> String {
         Counters::text(&[&self.counters])
     }
 }
 
-/// Asks it until it answers, or until nobody wants to know any more.
+/// Probes the origin until it responds, or until it is dropped.
 pub(super) async fn probe(client: Arc<Client>, authority: String, health: Weak<Health>) {
     let mut fields = Fields::new();
     copy(&mut fields, b"Host", authority.as_bytes());
-    // Without a body on either side, and without effect.
+    // HEAD: no body in either direction, and safe.
     let head = RequestHead { method: Method::Head, target: "/".to_owned(), version: Version::Http11, fields };
     let request = OriginRequest { head, body: Bytes::new(), on_interim: None };
     let mut pause = FIRST_PAUSE;
@@ -108,7 +108,7 @@ pub(super) async fn probe(client: Arc<Client>, authority: String, health: Weak<H
         let Some(health) = health.upgrade().filter(|health| health.is_down.load(Ordering::Acquire)) else {
             return;
         };
-        // Whatever it says: it is there.
+        // Any response shows that the origin is up.
         if matches!(answered, Ok(Ok(_))) {
             return health.heard(&authority);
         }

@@ -1,6 +1,6 @@
-//! A body that must go on: one whose sender is silent for too long in the middle of it ends as broken.
+//! A body with a timeout: it ends with an error if the origin stalls for too long within it.
 //!
-//! The caller watches the time until a response begins.
+//! The caller's timeout covers the time until a response begins.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::OriginError;
 use super::client::ResponseBody;
 
-/// A body, and how long its sender may be silent.
+/// A body, and the timeout of its sender.
 pub(super) struct TimeoutBody {
     body: ResponseBody,
     timeout: Duration,
@@ -23,7 +23,7 @@ pub(super) struct TimeoutBody {
 }
 
 impl TimeoutBody {
-    /// Call it inside a runtime.
+    /// Creates one; call it inside a runtime.
     pub(super) fn new(body: ResponseBody, timeout: Duration, authority: &str) -> Self {
         Self { body, timeout, silence: Box::pin(sleep(timeout)), authority: authority.to_owned() }
     }
