@@ -1,7 +1,7 @@
 //! Memory that a cache needs for each of a million small responses beyond their contents: key, fields and body.
 //!
-//! `cargo bench -p roundtrip-dhttp-proxy --bench cache_memory`. Resident memory before and after, of this program alone; what the allocator
-//! and the kernel round up is in it. Not a measure of time.
+//! `cargo bench -p roundtrip-dhttp-proxy --bench cache_memory`. It compares the resident memory of this process before and
+//! after, which includes what the allocator and the kernel round up. Time is not measured.
 
 mod origin;
 
@@ -34,7 +34,7 @@ fn main() {
         let line = text.lines().find_map(|line| line.strip_prefix("cache_objects ")).unwrap_or("0");
         line.parse::<u64>().expect("a number")
     };
-    // The first of everything, which is no answer's own.
+    // The first response pays for one-time allocations.
     ask(&mut cache, 0);
     while stored() < 1 {
         std::thread::yield_now();
@@ -56,18 +56,18 @@ fn main() {
     println!("beside the content: {beside:.1} bytes each; at most 150 are asked: {verdict}");
 }
 
-/// Asks for an object; how many bytes its key, fields and body are.
+/// Requests an object; returns the bytes of its key, fields and body.
 fn ask(cache: &mut Cache<Origin>, number: u64) -> u64 {
     let target = format!("/images/{number:07}.gif");
     let fields = fields(&[("Host", "www.example.org")]);
     let head = RequestHead { method: Method::Get, target, version: Version::Http11, fields };
-    // Nobody waits for the answer.
+    // The response itself is not needed.
     drop(cache.respond(Time::ZERO, &Request::of_connection(&head, &[])));
     let lines: usize = LINES.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     ("www.example.org ".len() + head.target.len() + lines + BODY_BYTES) as u64
 }
 
-/// Bytes of this program that are in memory (proc(5)).
+/// Resident memory of this process, in bytes (proc(5)).
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says so");

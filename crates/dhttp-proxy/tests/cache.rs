@@ -1,6 +1,6 @@
-//! A cache behind a server, before an upstream that counts and fails as it is told: what is asked, and what is given.
+//! A cache of a server, before an upstream that counts requests and fails on demand: upstream requests, and responses.
 //!
-//! Which answers may be kept is tested in `http1`, from RFC 9111.
+//! Storability is tested in `http1`, from RFC 9111.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -98,7 +98,7 @@ impl TestServer {
         Self { origin, server, _runtime: runtime }
     }
 
-    /// The answer to a request over plain HTTP: head and body.
+    /// Sends a request over plain HTTP; returns the response's header section and body.
     fn ask(&self, method: &str, path: &str, lines: &str) -> (String, Vec<u8>) {
         let mut stream = TcpStream::connect(self.server.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -225,7 +225,7 @@ fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
     assert_eq!(house.origin.requested(), before);
 }
 
-/// A validation that forbade keeping was heard for the answer, and what was kept stayed.
+/// A 304 that forbade storing was merged into the response, but the stored one stayed.
 #[test]
 fn regress_response_that_became_uncacheable_is_dropped_on_validation() {
     let house = TestServer::open();
@@ -245,7 +245,7 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
-/// A response on disk alone was not found for `only-if-cached` requests.
+/// Responses only on disk were not found for `only-if-cached` requests.
 #[test]
 fn regress_only_if_cached_finds_responses_on_disk() {
     let file = std::env::temp_dir().join(format!("dhttp-cache-disk-{}", std::process::id()));
@@ -316,7 +316,7 @@ fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_th
         for (path, via, length) in [("small", Via::Udp, 5), ("large", Via::TcpOpened, 300_000)] {
             let url: Url = format!("dhttp://{}/{path}", house.server.address()).parse().unwrap();
             let (came, head, body) = client.get(&url).unwrap().whole().unwrap();
-            // The first one has no token, and nothing is fetched for a datagram without.
+            // The first client has no token, and nothing is fetched for a datagram without one.
             let via = if (round, path) == (0, "small") { Via::TcpClient } else { via };
             assert_eq!((came, head.status, body.len()), (via, 200, length), "{path}, round {round}");
             let status = String::from_utf8_lossy(head.fields.get("Cache-Status").unwrap()).into_owned();

@@ -1,7 +1,7 @@
-//! A cache before an origin that is silent, breaks off, lies and changes its mind: no wrong bytes, nothing that hangs, and
-//! nothing of it that is kept.
+//! A cache before an origin that stalls, breaks off, sends wrong responses and changes them: no wrong bytes, no hanging
+//! requests, and no wrong response is stored.
 //!
-//! A disk that is full and a cache that is killed are in `crates/roundtrip/tests/cache.rs`; routes and losses in
+//! A full disk and a killed cache are tested in `crates/roundtrip/tests/cache.rs`; routes and losses in
 //! `tests/interception.rs`.
 
 use std::io::{Read, Write};
@@ -19,12 +19,12 @@ use tokio::runtime::{Builder, Runtime};
 const BODY: &str = "these are the right bytes";
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// An origin that does at each path what its name says, until it is cured.
+/// An origin with the fault that each path names, until it is cured.
 struct FaultyOrigin {
     address: SocketAddr,
     is_cured: Arc<AtomicBool>,
     requested: Arc<AtomicUsize>,
-    /// To the first requests it says what it would say at these paths.
+    /// Paths whose responses replace those to the first requests.
     says_next: Arc<Mutex<Vec<&'static str>>>,
 }
 
@@ -67,7 +67,7 @@ impl FaultyOrigin {
                         let _ = stream.write_all(all.as_bytes());
                     }
                     if matches!(path, "/silent" | "/stalls" | "/stalls-in-a-chunk") {
-                        // Until the other end has had enough.
+                        // Until the client has closed.
                         let _ = stream.read(&mut [0]);
                     }
                     let _ = stream.shutdown(Shutdown::Both);
@@ -117,7 +117,7 @@ fn printed(path: &str, number: usize) -> String {
             let ok = "HTTP/1.1 200 OK\r\nCache-Control: max-age=0\r\nETag: \"s\"\r\n";
             format!("{ok}Content-Length: {length}\r\n\r\n{BODY}")
         }
-        // The whole of one version: twenty times one letter.
+        // The whole of one version: one letter, twenty times.
         "/changes-in-parts" => {
             format!("{ok}ETag: \"{number}\"\r\nContent-Length: 20\r\n\r\n{}", letter(number).repeat(20))
         }
@@ -145,7 +145,7 @@ fn printed(path: &str, number: usize) -> String {
             format!("{head}Content-Length: 7\r\n\r\n{}", &BODY[3..10])
         }
         "/unchanged-since-never" => "HTTP/1.1 304 Not Modified\r\nETag: \"t\"\r\n\r\n".to_owned(),
-        // As long as its content tells, which is another each time, and so are its validators.
+        // The length depends on the content, which changes each time, and so do its validators.
         "/changes" => {
             let body = format!("version {number}");
             let length = body.len();
@@ -156,7 +156,7 @@ fn printed(path: &str, number: usize) -> String {
     }
 }
 
-/// A part of the version with this number.
+/// Returns the response with a part of the version with this number.
 fn part_said(range: &str, number: usize) -> String {
     let head = "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\n";
     let tag = format!("ETag: \"{number}\"\r\nContent-Range: bytes {range}/20\r\nContent-Length: 10\r\n");
@@ -188,7 +188,7 @@ impl TestServer {
         Self { ill, server, _runtime: runtime }
     }
 
-    /// Status and body. Nothing takes longer than ten seconds.
+    /// Returns status, body and header section. No response takes longer than ten seconds.
     fn get(&self, path: &str, lines: &str) -> (u16, Vec<u8>, String) {
         let mut stream = TcpStream::connect(self.server.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -209,7 +209,7 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
     thread::scope(|scope| {
         for (house, illness) in &houses {
             scope.spawn(move || {
-                // Several at once, of whom one asks and the others wait for it.
+                // Concurrent requests: one is sent to the origin, and the others wait for its response.
                 let (tell, reported) = mpsc::channel();
                 thread::scope(|scope| {
                     for _ in 0..3 {
@@ -224,7 +224,7 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
                     assert!(!BODY.as_bytes().starts_with(&body) || body.is_empty(), "{illness}: {head}");
                 }
                 house.ill.is_cured.store(true, Ordering::SeqCst);
-                // One that was down is asked again once it has answered a probe.
+                // An origin that was down gets requests again once it has responded to a probe.
                 let well = (0..100).find_map(|_| {
                     let (status, body, _) = house.get(illness, "");
                     let is_well = status == 200;
@@ -242,7 +242,7 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
     });
 }
 
-/// The same answer with wrong validators: a 304 about another version than the one that it was asked about.
+/// The same response with wrong validators: a 304 about another version than the one that is stored.
 #[test]
 fn unsolicited_304_gives_no_empty_page() {
     for (first, second) in [("/stale", "/unchanged-since-never"), ("/unchanged-since-never", "/well")] {
@@ -251,7 +251,7 @@ fn unsolicited_304_gives_no_empty_page() {
         let (status, body, head) = house.get("/a", "");
         let is_right = if first == "/stale" { body == BODY.as_bytes() } else { status == 502 };
         assert!(is_right, "{head}");
-        // What is kept stands in, or the next good answer is given; nobody gets a 304 who has nothing.
+        // The stored response replaces it, or the next valid response is sent; a client without a stored response gets no 304.
         let (status, body, head) = house.get("/a", "");
         assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
     }
@@ -272,12 +272,12 @@ fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
         assert_eq!(status, 206, "{head}");
         (body, head)
     };
-    // Each is of another version, and says so by its tag.
+    // Each part is of another version, with another tag.
     let ((first, one), (second, other)) = (part("0-9"), part("10-19"));
     let tag = |head: &str| head.lines().find_map(|line| line.strip_prefix("etag: ")).map(str::to_owned);
     assert!(tag(&one) != tag(&other), "{one}{other}");
     assert_eq!((first.len(), second.len()), (10, 10));
-    // The whole is one version, fetched at once, and from then on all parts are of that.
+    // The whole is one version, fetched in one response, and from then on all parts are of that version.
     let (status, whole, head) = house.get("/changes-in-parts", "");
     assert_eq!(status, 200, "{head}");
     assert!(whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() == 20, "{head}");
@@ -291,14 +291,14 @@ fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
 fn an_origin_that_changes_its_mind_is_never_mixed_up_with_itself() {
     let house = TestServer::open(Duration::from_secs(10));
     for round in 0..5 {
-        // Asked for in part, it is given whole by this origin, and in part of what is kept.
+        // To a range request this origin responds with the whole, and the cache with a part of the stored response.
         let lines = if round % 2 == 0 { "Cache-Control: no-cache\r\n" } else { "Range: bytes=0-6\r\n" };
         let (status, body, head) = house.get("/changes", lines);
         let tag = head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap().trim_matches('"');
         let whole = format!("version {tag}");
         let right = if status == 206 { whole.as_bytes()[..7].to_vec() } else { whole.into_bytes() };
         assert_eq!(String::from_utf8_lossy(&body), String::from_utf8_lossy(&right), "{head}");
-        // A part of one version is no part of another.
+        // A part of one version must not be served as part of another.
         let (status, body, head) = house.get("/changes", "Range: bytes=8-\r\nIf-Range: \"of another\"\r\n");
         assert!(status == 200 && body.starts_with(b"version "), "{head}");
     }

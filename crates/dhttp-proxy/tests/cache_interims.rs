@@ -1,7 +1,7 @@
-//! Interim responses and trailers through a cache: interim responses come first (1xx; RFC 9110, section 15.2), and trailers
-//! comes behind them (trailers; RFC 9110, section 6.5; RFC 9111, section 3).
+//! Interim responses and trailers through a cache: interim responses (1xx) come first (RFC 9110, section 15.2), and trailers
+//! come last (RFC 9110, section 6.5; RFC 9111, section 3).
 //!
-//! For a gateway that keeps answers the same is in `tests/gateway_cache.rs`.
+//! The same for a gateway with a cache is tested in `tests/gateway_cache.rs`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ struct TestServer {
 }
 
 impl TestServer {
-    /// A cache before an origin that gets each connection when its head has come.
+    /// A cache before an origin that handles each connection once its header section has arrived.
     fn before(origin: impl Fn(&str, &mut TcpStream) + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -52,7 +52,7 @@ impl TestServer {
         stream
     }
 
-    /// All that comes to a request.
+    /// Sends a request; returns all received bytes.
     fn ask(&self, request: &str) -> String {
         let mut all = String::new();
         self.connect(request).read_to_string(&mut all).unwrap();
@@ -60,7 +60,7 @@ impl TestServer {
     }
 }
 
-/// Reads until these bytes have come.
+/// Reads until these bytes have arrived.
 fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(end.as_bytes()) {
@@ -74,7 +74,7 @@ fn until(stream: &mut TcpStream, end: &str) -> String {
 }
 
 fn write(stream: &mut TcpStream, text: &str) {
-    // Who has gone needs nothing.
+    // A client that has disconnected needs nothing.
     let _ = stream.write_all(text.as_bytes());
 }
 
@@ -89,7 +89,7 @@ fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
     let reported = std::sync::Arc::new(std::sync::Mutex::new(reported));
     let house = TestServer::before(move |_, stream| {
         write(stream, HINT);
-        // The answer is not even begun before the client has the hint.
+        // The origin does not begin the response before the client has the hint.
         reported.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
         write(stream, WHOLE);
     });
@@ -145,7 +145,7 @@ fn rfc9110_10_1_1_expectation_with_a_body_gets_100() {
     assert!(rest.starts_with("HTTP/1.1 200 ") && rest.ends_with("right"), "{rest}");
 }
 
-/// In chunks, with a trailer that is one, and one that would say what a head says.
+/// Returns a chunked response with a valid trailer, and one that is only allowed in header sections.
 fn chunked(body: &str) -> String {
     format!(
         "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\
@@ -170,7 +170,7 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
         "{first}"
     );
     assert!(low.ends_with("\r\n\r\n5\r\nasked\r\n0\r\nx-sum: 9\r\n\r\n"), "{first}");
-    // What is kept is the head and the body; nothing of the trailers has come among the fields (RFC 9111, section 3).
+    // Header section and body are stored; no trailer has become a header field (RFC 9111, section 3).
     for stored in [taking("/a"), house.ask(GET)] {
         assert!(
             stored.contains("roundtrip; hit") && stored.contains("\r\nContent-Length: 5\r\n"),
@@ -181,11 +181,11 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
             "{stored}"
         );
     }
-    // Who says nothing about trailers gets a length.
+    // A client that does not accept trailers gets a length.
     let other = house.ask(&GET.replace("/a", "/b"));
     assert!(other.contains("\r\nContent-Length: 5\r\n") && other.ends_with("\r\n\r\nwhole"), "{other}");
     assert!(!other.to_ascii_lowercase().contains("x-sum"), "{other}");
-    // A part of it is none of the whole that they are about.
+    // Trailers describe the whole response, and are left out of any other.
     let part = house.ask("HEAD /c HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
     assert!(!part.to_ascii_lowercase().contains("x-sum"), "{part}");
 }

@@ -1,4 +1,4 @@
-//! A disk store that was damaged while nobody looked: it is set aside, a new one is begun, and nothing wrong is given.
+//! A disk store that was damaged while closed: it is set aside, a new one is created, and no wrong response is served.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -92,7 +92,7 @@ fn a_damaged_store_is_set_aside_and_nothing_wrong_is_given() {
             _ => {
                 for _ in 0..8 {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    // Half of them in the first pages, where the store's own tables are.
+                    // Half of them in the first pages, which hold the store's own tables.
                     let reach = if number % 2 == 0 { 16_384 } else { damaged.len() };
                     let at = usize::try_from(random >> 33).unwrap() % reach;
                     damaged[at] ^= u8::try_from(random >> 25 & 0xff).unwrap() | 1;
@@ -102,7 +102,7 @@ fn a_damaged_store_is_set_aside_and_nothing_wrong_is_given() {
         let file = directory.0.join(format!("damaged-{number}"));
         std::fs::write(&file, &damaged).unwrap();
         if matches!(number, 2 | 3) {
-            // Another program's, for all that can be told: it stays as it is.
+            // It may be another program's file: it is left unchanged.
             let error = cache(&runtime, origin, &file).unwrap_err().to_string();
             assert!(error.contains("it is not a store"), "{error}");
             assert_eq!(std::fs::read(&file).unwrap(), damaged);

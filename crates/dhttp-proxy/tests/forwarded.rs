@@ -1,6 +1,6 @@
 //! Client addresses reported to an origin: never a client's own claims, and its address only if it has proved it.
 //!
-//! Not what else becomes of a request on its way: that is in `hosted`.
+//! Other changes of forwarded requests are tested in `hosted`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use dhttp::{Handler, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Origin, service_handler};
 
-/// An origin that answers with the head it got.
+/// An origin that responds with the header section that it got.
 fn origin() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -47,7 +47,7 @@ const LIES: &str = "forwarded: for=6.6.6.6\r\nX-Forwarded-For: 6.6.6.6\r\nX-FORW
                     X-Rewrite-URL: /6.6.6.6\r\nX-Forwarded-Scheme: 6.6.6.6\r\nX-Forwarded-Prefix: /6.6.6.6\r\n\
                     X-Host: evil.example\r\nProxy: http://evil.example\r\nContent_Length: 6.6.6.6\r\n";
 
-/// Asks by one datagram with these fields; the answer as text.
+/// Sends a request in one datagram with these fields; returns the response as text.
 fn by_datagram(server: SocketAddr, fields: &str) -> String {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -71,7 +71,7 @@ fn by_connection(server: SocketAddr, fields: &str) -> String {
     text
 }
 
-/// The lines of the request that the origin got which speak of the client, and no lie among them.
+/// Returns the lines of the origin's request that name the client; checks that none is forged.
 fn reported(response: &str) -> Vec<String> {
     assert!(!response.contains("6.6.6.6") && !response.contains("evil.example"), "{response}");
     let lines = response.lines().map(str::to_ascii_lowercase);

@@ -1,6 +1,6 @@
 //! Programs through the gateway, over the loopback interface: to servers that speak DHTTP, and to those that do not.
 //!
-//! Not what a message becomes on its way: that is tested where it is decided, in `http1::gateway`.
+//! Changes of forwarded messages are tested in `http1::gateway`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -118,7 +118,7 @@ fn dhttp_server() -> Server<impl dhttp::Handler> {
     Server::start("127.0.0.1:0".parse().unwrap(), config, response, None).unwrap()
 }
 
-/// A server that reads whole requests without bodies and answers each as it is told, on one connection.
+/// A server that reads whole requests without bodies and sends these responses, on one connection.
 fn scripted(responses: Vec<&'static str>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -182,7 +182,7 @@ fn dhttp_path_is_requested_by_udp_immediately_and_head_has_no_body() {
     let at = server.address();
     program.send(&format!("HEAD http://{at}/_dhttp_/large HTTP/1.1\r\nHost: {at}\r\n\r\n"));
     assert!(program.head().starts_with("HTTP/1.1 200 OK\r\n"));
-    // If the answer to HEAD had had a body, this would not be the beginning of a head.
+    // If the response to HEAD had had a body, its bytes would precede this status line.
     assert_eq!(program.get(at, "/_dhttp_/").status, 200);
     assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 0);
 }
@@ -223,7 +223,7 @@ fn a_server_that_speaks_only_http_sees_nothing_else() {
     assert_eq!(program.respond().body, b"one");
     let second = program.get(origin, "/");
     assert_eq!(second.body, b"twoX-Sum: 9\r\n", "with its trailer, and without a length in it");
-    // Where the end of the stream was the end of the body, the next connection says so by chunks.
+    // A body that the origin ends by closing the connection is forwarded in chunks.
     let third = program.get(origin, "/");
     assert_eq!(third.body, b"three");
     assert!(third.head.contains("Transfer-Encoding: chunked"), "{}", third.head);
@@ -342,7 +342,7 @@ fn serves_its_proxy_pac_and_404_for_other_paths() {
 fn excess_connections_get_503() {
     let config = GatewayConfig { connections: 1, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway = gateway_with(config);
-    // One that waits for its response, and keeps its place.
+    // A client that waits for its response occupies a connection.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut first = GatewayClient::new(&gateway);
     let at = silent.local_addr().unwrap();
@@ -402,7 +402,7 @@ fn an_upload_below_the_minimum_rate_is_aborted_and_counted() {
     slow.send(&format!(
         "POST http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\nContent-Length: 1000000\r\n\r\n"
     ));
-    // Never silent for as long as the gateway waits, and a hundredth of what it must send. The server waits for the rest.
+    // Never silent for the gateway's timeout, but at a hundredth of the minimum rate. The server waits for the rest.
     let ended = (0..200).any(|_| {
         thread::park_timeout(Duration::from_millis(100));
         slow.stream.get_mut().write_all(b"0123456789").is_err()
@@ -463,7 +463,7 @@ fn dhttp_responses_arrive_across_a_reload() {
         let promise = is_asked.recv_timeout(Duration::from_secs(10)).unwrap();
         let client = ClientConfig { timeout: wire::Duration::from_secs(20), ..ClientConfig::internet() };
         gateway.reload(GatewayConfig::new(client), None).unwrap();
-        // It takes another request with the new ones before the old one is answered.
+        // The gateway serves a request with the new configuration before the old request has its response.
         assert_eq!(GatewayClient::new(&gateway).get(gateway.address(), "/").status, 508);
         promise.give(Response::whole(200, "text/plain", body.clone().into_bytes()));
         let response = program.respond();
@@ -471,7 +471,7 @@ fn dhttp_responses_arrive_across_a_reload() {
     }
 }
 
-/// The deployment matrix's old servers: asked by DHTTP for their path alone, they are asked by HTTP at once or soon.
+/// The deployment matrix's old servers: after a failed DHTTP request they get HTTP requests immediately or soon.
 #[test]
 fn old_server_gets_http_whatever_its_udp_port_does() {
     for other in [OtherPeer::Nobody, OtherPeer::Parrot] {
@@ -484,7 +484,7 @@ fn old_server_gets_http_whatever_its_udp_port_does() {
                 let (mut buffer, mut heard) = ([0; 2_048], 0);
                 while let Ok((length, from)) = socket.recv_from(&mut buffer) {
                     heard += 1;
-                    // Another program's answer: what it got, which is no answer of DHTTP.
+                    // A foreign program's reply: an echo of the request, which is not a DHTTP response.
                     socket.send_to(&buffer[..length], from).unwrap();
                 }
                 heard

@@ -1,5 +1,5 @@
-//! Programs that send requests ahead, read slowly, or end in the middle: what is kept is given in one thread for all of
-//! them, in order and whole, and nobody waits for another.
+//! Programs that pipeline requests, read slowly, or disconnect in the middle: one thread serves cached responses to all of
+//! them, in order and whole, and no program waits for another.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use roundtrip_dhttp_proxy::{CacheConfig, Gateway, GatewayConfig};
 
 const LARGE: usize = 4 << 20;
 
-/// `/large`, and for all else its own path; to be kept for a while, unless it says otherwise.
+/// Serves `/large`, and for all other paths the path itself; cacheable for a while, unless the path forbids it.
 fn server() -> Server<impl Handler> {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let response = |request: &Request<'_>| {
@@ -43,7 +43,7 @@ fn request(to: SocketAddr, path: &str, lines: &str) -> String {
     format!("GET http://{to}{path} HTTP/1.1\r\nHost: {to}\r\n{lines}\r\n")
 }
 
-/// All that comes until the gateway ends it, after this.
+/// Sends this; returns all received bytes until the gateway closes.
 fn all(mut program: TcpStream, sent: &str) -> String {
     program.write_all(sent.as_bytes()).unwrap();
     let mut come = String::new();
@@ -83,7 +83,7 @@ fn slow_reader_gets_everything_and_delays_no_one() {
     let close = "Connection: close\r\n";
     assert!(all(connect(&gateway), &request(at, "/large", close)).len() > LARGE);
     assert!(all(connect(&gateway), &request(at, "/small", close)).ends_with("</small>"));
-    // Three large answers, a small one behind them, and nothing is read.
+    // Three large responses, a small one after them, and nothing is read.
     let mut slow = connect(&gateway);
     let sent = request(at, "/large", "").repeat(3) + &request(at, "/small", "");
     slow.write_all(sent.as_bytes()).unwrap();
@@ -106,7 +106,7 @@ fn client_that_closes_during_its_request_is_dropped() {
     for number in 0..50 {
         let mut program = connect(&gateway);
         program.write_all(request(at, &format!("/_dhttp_/{number}"), "").as_bytes()).unwrap();
-        // Half of them with a request in the middle, which makes their end a reset.
+        // Half of them in the middle of a request, so that their close is a reset.
         if number % 2 == 0 {
             program.write_all(b"GET http://").unwrap();
         }

@@ -1,6 +1,6 @@
-//! A gateway that keeps what passes through it, before servers that do as they are told: what is asked, and what is given.
+//! A gateway with a cache, before scripted servers: forwarded requests, and responses.
 //!
-//! Which answers may be kept is tested in `http1`, from RFC 9111; what becomes of the others in `tests/gateway.rs`.
+//! Storability is tested in `http1`, from RFC 9111; other responses in `tests/gateway.rs`.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -22,11 +22,11 @@ fn gateway_with(cache: CacheConfig) -> Gateway {
     Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap()
 }
 
-/// The answer to a request through the gateway: head and body as they came.
+/// Sends a request through the gateway; returns the response's header section and body as received.
 fn ask(gateway: SocketAddr, to: SocketAddr, method: &str, path: &str, lines: &str) -> (String, Vec<u8>) {
     let mut stream = begin(gateway, to, method, path, lines);
     let mut bytes = Vec::new();
-    // What breaks off ends in a reset.
+    // A truncated response ends in a reset.
     let _ = stream.read_to_end(&mut bytes);
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").map_or(bytes.len(), |end| end + 4);
     let body = bytes.split_off(end);
@@ -41,14 +41,14 @@ fn begin(gateway: SocketAddr, to: SocketAddr, method: &str, path: &str, lines: &
     stream
 }
 
-/// A server, and how often it was asked.
+/// A server, and the number of its requests.
 struct Origin {
     address: SocketAddr,
     requested: Arc<AtomicUsize>,
 }
 
 impl Origin {
-    /// `answer` gets the head of each request, and writes what it likes.
+    /// `response` gets each request's header section, and writes the response.
     fn new(response: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -69,7 +69,7 @@ impl Origin {
                     }
                     counted.fetch_add(1, Ordering::SeqCst);
                     response(&String::from_utf8(head).unwrap(), &mut stream);
-                    // What it was sent besides is read, so that its end is no reset.
+                    // Other received bytes are read, so that the close is not a reset.
                     let _ = stream.shutdown(Shutdown::Write);
                     let _ = stream.read_to_end(&mut Vec::new());
                 });
@@ -200,7 +200,7 @@ fn stale_responses_are_validated_and_replace_failures() {
         let mood = *felt.lock().unwrap();
         let _ = match (mood, is_conditional) {
             ("good", true) => write!(stream, "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"),
-            // It is about what we never had.
+            // A 304 about a response that was never stored.
             ("lying", true) => write!(stream, "HTTP/1.1 304 Not Modified\r\nETag: \"other\"\r\n\r\n"),
             ("gone", _) => return,
             ("sick", _) => write!(stream, "HTTP/1.1 503 Sick\r\nContent-Length: 4\r\n\r\nsick"),

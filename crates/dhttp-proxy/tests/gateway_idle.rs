@@ -1,6 +1,6 @@
-//! Programs that keep their connections to the gateway and say nothing: what they cost, and that they are still served.
+//! Programs with idle connections to the gateway: their cost, and whether they are still served.
 //!
-//! In a program of its own, so that the threads that are counted are one gateway's.
+//! A test program of its own, so that the counted threads are those of one gateway.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use dhttp::client::KnownServers;
 use dhttp::{ClientConfig, Request, Response, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{CacheConfig, Gateway, GatewayConfig};
 
-/// Both ends are open files of this program, which may have only so many.
+/// Both ends are open files of this process, which are limited.
 const PROGRAMS: usize = 300;
 
 fn threads_of_gateways() -> usize {
@@ -54,11 +54,11 @@ fn connections_that_are_idle_cost_no_threads_and_are_served_when_they_speak() {
     for number in 0..PROGRAMS {
         let mut program = TcpStream::connect(gateway.address()).unwrap();
         program.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        // Each another page, so that each is asked for by a thread.
+        // A different page each, so that each needs a thread.
         get(&mut program, &format!("http://{}/{number}", server.address()));
         programs.push(program);
     }
-    // One that watches, one that had waited for the server, and one that asks by DHTTP; on a busy machine two had to wait.
+    // The event loop, a thread that waited for the server, and the DHTTP client; on a busy host two had to wait.
     let threads = threads_of_gateways();
     assert!((1..10).contains(&threads), "{threads} threads for {PROGRAMS} connections");
     for (number, program) in programs.iter_mut().enumerate() {

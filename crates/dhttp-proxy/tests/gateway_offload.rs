@@ -1,7 +1,7 @@
-//! Concurrent requests of many clients go to a server, and its responses come back, many datagrams in one
-//! piece: segmentation offload both ways (`UDP_SEGMENT`, `UDP_GRO`; udp(7)), seen by a relay between the two.
+//! Concurrent requests of many clients, and their responses, each many datagrams in one system call: segmentation offload in
+//! both directions (`UDP_SEGMENT`, `UDP_GRO`; udp(7)), observed by a relay.
 //!
-//! Not how much that saves: that is in studies/speed.
+//! The savings are measured in studies/speed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -25,7 +25,7 @@ struct SentTraffic {
     datagrams: usize,
 }
 
-/// Carries what comes at one socket on from another, until it is told to stop.
+/// Relays from one socket to another, until it is told to stop.
 fn carry(
     from: &Arc<UdpSocket>,
     by: &Arc<UdpSocket>,

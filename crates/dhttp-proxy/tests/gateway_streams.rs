@@ -1,6 +1,6 @@
-//! Answers that come slowly pass the gateway as they come, whichever way they came to it.
+//! Slow responses pass the gateway as they arrive, by any channel.
 //!
-//! No time is judged: the server says its second half when the program has the first.
+//! No time is measured: the server sends its second half once the program has the first.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -15,7 +15,7 @@ use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nCache-Control: no-store\r\n\r\n";
 const HALVES: [&[u8]; 2] = [b"first", b"other"];
 
-/// A server of DHTTP: it answers the only request on a connection that it opens, half of it when it is told to.
+/// A DHTTP server: it responds to the only request on a connection that it opens, with the second half on a signal.
 fn slow_dhttp_server(go_on: Receiver<()>) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
@@ -26,13 +26,13 @@ fn slow_dhttp_server(go_on: Receiver<()>) -> SocketAddr {
         let mut stream = TcpStream::connect((from.ip(), port)).unwrap();
         stream.write_all(&buffer[..8]).unwrap();
         halves(&mut stream, &go_on);
-        // Until the client has had enough of it.
+        // Until the client has closed.
         let _ = stream.read(&mut buffer);
     });
     address
 }
 
-/// The same, of plain HTTP.
+/// The same for plain HTTP.
 fn slow_http_server(go_on: Receiver<()>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,6 +1,6 @@
-//! Tunnels through the gateway (CONNECT): what idle ones cost, and that much goes through them both ways at once.
+//! Tunnels through the gateway (CONNECT): the cost of idle ones, and much data in both directions concurrently.
 //!
-//! In a program of its own, so that the threads that are counted are one gateway's.
+//! A test program of its own, so that the counted threads are those of one gateway.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 
 /// Four open files each.
 const TUNNELS: usize = 100;
-/// More than all buffers on the way together.
+/// More bytes than all buffers on the path hold.
 const MUCH: usize = 12 << 20;
 
 fn threads_of_gateways() -> usize {
@@ -24,7 +24,7 @@ fn threads_of_gateways() -> usize {
     names.filter(|name| name.starts_with("gateway")).count()
 }
 
-/// A server that says back what it hears, with a thread for each connection.
+/// An echo server, with a thread for each connection.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -61,7 +61,7 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
     let gateway =
         Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap();
     let mut tunnels: Vec<_> = (0..TUNNELS).map(|_| tunnel(gateway.address(), to)).collect();
-    // One that watches and one that had connected; on a busy machine two had to wait.
+    // The event loop, and a thread that had connected; on a busy host two had to wait.
     let threads = threads_of_gateways();
     assert!((1..10).contains(&threads), "{threads} threads for {TUNNELS} tunnels");
     for tunnel in &mut tunnels {
@@ -81,13 +81,13 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
         while !rest.is_empty() {
             match there.write(rest) {
                 Ok(taken) => rest = &rest[taken..],
-                // All buffers on the way are full: from now on somebody reads.
+                // All buffers on the path are full: now the reader may begin.
                 Err(_) => tell.send(()).unwrap_or_default(),
             }
         }
         there.shutdown(Shutdown::Write).unwrap();
     });
-    // Or there is room for everything.
+    // Or the buffers hold everything.
     let _ = reported.recv();
     let mut back = Vec::new();
     busy.read_to_end(&mut back).unwrap();
@@ -98,6 +98,6 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
     assert_eq!(open, Some((TUNNELS - 1).to_string().as_str()), "{metrics}");
     drop(tunnels.split_off(1));
     gateway.stop(Duration::ZERO);
-    // One that is open when the gateway ends sees it.
+    // A tunnel that is open when the gateway stops is closed.
     assert_eq!(tunnels[0].read(&mut [0]).unwrap_or(0), 0);
 }

@@ -1,6 +1,6 @@
-//! Applications that take their time, axum's and other servers behind a server: over UDP, over connections of either side.
+//! Slow applications, of axum and of other servers, behind a server: over UDP, and over connections that either side opened.
 //!
-//! Not what a promise does by itself: that is tested in `later`.
+//! Promises themselves are tested in `later`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -47,7 +47,7 @@ fn an_axum_application_is_served_in_one_line() {
     .unwrap();
     let client = client();
     let get = |scheme: &str, path: &str| client.get(&url(scheme, &server, path)).unwrap().whole().unwrap();
-    // Nothing is done for a request without a token, which plain HTTP brings.
+    // Plain HTTP has no token, and a request without one is referred to it.
     assert_eq!(get("dhttp", "/hello/you").0, Via::TcpClient);
     let (via, head, body) = get("dhttp", "/hello/you");
     assert_eq!((via, head.status, body.as_slice()), (Via::Udp, 200, &b"hello, you"[..]));
@@ -55,7 +55,7 @@ fn an_axum_application_is_served_in_one_line() {
     let (via, _, body) = get("dhttp", "/large");
     assert_eq!((via, body.len()), (Via::TcpOpened, 1_000_000));
     assert_eq!(get("dhttp", "/missing").1.status, 404);
-    // Whoever panics breaks a promise, and the client is told.
+    // A panic drops the promise, and the client gets 500.
     assert_eq!(get("dhttp", "/panic").1.status, 500);
     let plain = self::client();
     let (via, _, body) = plain.get(&url("http", &server, "/large")).unwrap().whole().unwrap();
@@ -103,7 +103,7 @@ fn late_response_delays_no_other_and_stopping_waits_for_it() {
     stopping.join().unwrap();
 }
 
-/// Serves what a listener answers that gives each connection one answer, and tells the heads it saw.
+/// Serves the responses of a listener, one on each connection; also returns the header sections that it received.
 fn in_front_of(
     responses: Vec<String>,
 ) -> (Server<impl dhttp::Handler>, mpsc::Receiver<String>, tokio::runtime::Runtime) {

@@ -1,7 +1,8 @@
-//! A cache on one of two paths to a server, with a router before them that chooses a path for each packet
-//! (`papers/dhttp#figure-3`): a classic interception proxy breaks connections there, and ours none.
+//! A cache on one of two paths to a server, behind a router that chooses a path for each packet (`papers/dhttp#figure-3`): a
+//! classic interception proxy breaks connections there, but this cache breaks none.
 //!
-//! Six network namespaces, which are gone when the test is over; without the right to make them it says so, and passes.
+//! Six network namespaces, which are removed when the test ends; without the permission to create them it prints that, and
+//! passes.
 
 mod node;
 
@@ -23,7 +24,7 @@ use roundtrip_dhttp_proxy::nft::Family;
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// The paper's figure: whoever asks, the router that chooses, the upper path, the lower path with the cache, the server.
+/// The paper's figure: the client, the router that chooses, the upper path, the lower path with the cache, the server.
 struct Figure {
     client: Node,
     balancer: Node,
@@ -64,7 +65,7 @@ impl Figure {
         Ok(Self { client, balancer, _upper: upper, lower, server })
     }
 
-    /// `None` says why not, and that this is no failure.
+    /// Returns `None` if this is impossible, which is printed and not a failure.
     fn if_possible() -> Option<Self> {
         if !nix::unistd::geteuid().is_root() {
             skip::because("network namespaces take root");
@@ -91,7 +92,7 @@ impl Figure {
     }
 }
 
-/// `/LENGTH/NUMBER`: so many bytes, which anybody may keep for a minute.
+/// Responds to `/LENGTH/NUMBER` with this many bytes, fresh for a minute in any cache.
 fn respond(request: &Request<'_>) -> Response {
     let mut response = Response::whole(200, "text/plain", content(request.target));
     Arc::make_mut(&mut response.fields).push("Cache-Control", "max-age=60").unwrap();
@@ -115,11 +116,11 @@ struct FetchResults {
     by_plain: AtomicUsize,
 }
 
-/// Fetches small and large ones through DHTTP, some of them again and again, eight at a time.
+/// Fetches small and large responses through DHTTP, some of them repeatedly, eight concurrently.
 fn fetch(figure: &Figure, ways: PathChoice, fetches: usize) -> FetchResults {
     let mut config = ClientConfig::internet();
     if !ways.are_whole() {
-        // What fails is only counted.
+        // Failures are only counted.
         config.timeout = wire::Duration::from_secs(5);
     }
     config.dhttp.answerers = Responders::Anybody;
@@ -128,7 +129,7 @@ fn fetch(figure: &Figure, ways: PathChoice, fetches: usize) -> FetchResults {
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                // Connections of plain HTTP begin where the thread is.
+                // Connections of plain HTTP are opened in the thread's namespace.
                 setns(&figure.client.0, CloneFlags::CLONE_NEWNET).unwrap();
                 loop {
                     let number = next.fetch_add(1, Ordering::SeqCst);
@@ -182,7 +183,7 @@ fn interception(listen: SocketAddr) -> Interception<'static> {
     Interception { listen, ports: &[80], inside: &*INSIDE, reaches_private: true }
 }
 
-/// Runs a cache on the lower path for as long as it takes.
+/// Runs a cache on the lower path during a function.
 fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
     let runtime = figure.lower.inside(|| {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
@@ -206,7 +207,7 @@ enum PathChoice {
     EitherAtRandom,
     /// Some by one path, and the next by the other: connections change theirs in mid-flight.
     Flapping,
-    /// Each by either, and three of ten are lost each way.
+    /// Each by either path, with a loss of 30% in each direction.
     Losing,
 }
 
@@ -235,7 +236,7 @@ fn none_is_broken(ways: PathChoice, fetches: usize) {
     assert_eq!(count(&fetched.right) + count(&fetched.failed), fetches);
     assert!(!ways.are_whole() || count(&fetched.failed) == 0, "{fetched:?}");
     let from_cache = count(&fetched.from_cache);
-    // Of a few nobody knows.
+    // A few fetches are too few to judge.
     let is_both = fetches < 100 || (fetches / 8..fetches * 7 / 8).contains(&from_cache);
     assert!(is_both, "both paths are taken: {fetched:?}");
 }
@@ -291,19 +292,19 @@ fn when_the_cache_is_gone_everything_passes() {
     assert_eq!(fetched.from_cache.load(Ordering::SeqCst), 0);
 }
 
-/// The least that is an interception proxy for TCP: it accepts connections to others, and answers in their name.
+/// A minimal interception proxy for TCP: it accepts connections to other hosts, and responds in their name.
 fn classic_proxy() -> TcpListener {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
     socket.set_reuse_address(true).unwrap();
     socket.set_ip_transparent_v4(true).unwrap();
     socket.bind(&"0.0.0.0:3130".parse::<SocketAddr>().unwrap().into()).unwrap();
     socket.listen(128).unwrap();
-    // For accepting, too.
+    // The timeout also applies to accept(2).
     socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     socket.into()
 }
 
-/// Whether a fetch over plain HTTP, on a connection of its own, brings all of the answer.
+/// Whether a fetch over plain HTTP, on a new connection, returns the whole response.
 fn is_whole(path: &str) -> io::Result<bool> {
     let timeout = Duration::from_secs(2);
     let mut stream = TcpStream::connect_timeout(&SERVER.parse().unwrap(), timeout)?;
@@ -345,7 +346,7 @@ fn paper_figure_3_a_classic_interception_proxy_on_one_of_two_paths_breaks_connec
     let broken = thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::SeqCst) {
-                // If nobody came: look whether it is over.
+                // After a timeout, the flag is checked.
                 if let Ok((stream, _)) = listener.accept() {
                     drop(scope.spawn(move || in_the_name_of_the_server(stream)));
                 }

@@ -1,6 +1,7 @@
-//! A cache on the way over IPv6: it takes requests there as it does over IPv4, which is tried in `tests/interception.rs`.
+//! A cache on a path over IPv6: it intercepts requests as over IPv4, which is tested in `tests/interception.rs`.
 //!
-//! Three network namespaces, which are gone when the test is over; without the right to make them it says so, and passes.
+//! Three network namespaces, which are removed when the test ends; without the permission to create them it prints that, and
+//! passes.
 
 mod node;
 
@@ -71,7 +72,7 @@ fn intercepts_requests_over_ipv6() {
     });
     let mut config = ClientConfig::internet();
     config.dhttp.answerers = Responders::Anybody;
-    // What is sent again passes the cache: not on a machine that is only busy.
+    // A resend passes the cache, so that a busy host must not cause one.
     config.dhttp.resend = Resend::Fixed { waits: [wire::Duration::from_secs(5); 2] };
     client.inside(|| {
         let client = Client::start(config, KnownServers::default(), None).unwrap();

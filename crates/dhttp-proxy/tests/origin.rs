@@ -1,6 +1,7 @@
-//! An origin that goes away, is slow, lies or flaps, behind a server: what clients get meanwhile, and that it is asked again.
+//! An origin that stops, is slow, sends invalid responses or flaps, behind a server: responses to clients meanwhile, and
+//! recovery.
 //!
-//! Not what becomes of messages on their way: that is in `hosted` and `forwarded`.
+//! Changes of forwarded messages are tested in `hosted` and `forwarded`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +14,7 @@ use dhttp::{Handler, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Origin, service_handler};
 use tokio::runtime::Runtime;
 
-/// A server of before at this address, which answers each request on a connection with this, until it is told to go.
+/// A plain HTTP server at this address, which sends the same response to each request, until it is stopped.
 struct PlainOrigin {
     address: SocketAddr,
     is_over: Arc<AtomicBool>,
@@ -56,7 +57,7 @@ impl Drop for PlainOrigin {
 
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood";
 
-/// A server in front of that address, and what tells how the origin is.
+/// A server in front of that address, and a function that renders the origin's health.
 fn front(address: SocketAddr, timeout: Duration) -> (Runtime, Server<impl Handler>, impl Fn() -> String) {
     let runtime = Runtime::new().unwrap();
     let inside = runtime.enter();
@@ -69,7 +70,7 @@ fn front(address: SocketAddr, timeout: Duration) -> (Runtime, Server<impl Handle
     (runtime, server, metrics)
 }
 
-/// Status and all of an answer over plain HTTP.
+/// Sends a request over plain HTTP; returns the status and the whole response.
 fn ask(server: SocketAddr) -> (u16, String) {
     let mut stream = TcpStream::connect(server).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -102,14 +103,14 @@ fn origin_is_marked_down_and_probed_until_it_returns() {
         assert!(metrics().contains("origin_up 0\n"));
     }
     let _back = PlainOrigin::start(&at.to_string(), GOOD);
-    // The next probe is two seconds away at most.
+    // The next probe is at most two seconds away.
     while metrics().contains("origin_up 0\n") {
         thread::park_timeout(Duration::from_millis(10));
     }
     assert_eq!(ask(server.address()).0, 200);
 }
 
-/// Each answer but the first was 502: the origin closed the connection just when it was asked on it again.
+/// Each response but the first was 502: the origin closed the connection just when the next request was sent on it.
 #[test]
 fn regress_idle_connection_closed_under_a_request_costs_no_response() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -145,7 +146,7 @@ fn regress_idle_connection_closed_under_a_request_costs_no_response() {
 
 #[test]
 fn origin_silent_three_times_is_marked_down() {
-    // It accepts, and that is all.
+    // It accepts connections, and never responds.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (_runtime, server, metrics) = front(listener.local_addr().unwrap(), Duration::from_millis(100));
     for _ in 0..3 {

@@ -1,7 +1,6 @@
-//! Programs of today through the gateway, with nothing but their proxy setting: curl, Wget and apt-get, of a server that
-//! speaks DHTTP.
+//! Today's programs through the gateway, with only their proxy setting: curl, Wget and apt-get, to a server that speaks DHTTP.
 //!
-//! Programs that are not installed are skipped, with a message. Not the handling of messages: that is in `gateway`.
+//! Programs that are not installed are skipped, with a message. The handling of messages is tested in `gateway`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use dhttp::client::KnownServers;
 use dhttp::{ClientConfig, Files, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 
-/// A server of files, a gateway that does not know it yet, and a folder for both.
+/// A file server, a gateway that does not know it yet, and a directory for both.
 struct TestServers {
     directory: PathBuf,
     server: Server<Files>,
@@ -56,7 +55,7 @@ impl TestServers {
         output.stdout
     }
 
-    /// Waits until so many answers have been counted on this channel: that is done when an answer has been written.
+    /// Waits until this many responses have been counted on this channel; they are counted after they are written.
     fn has_counted(&self, channel: &str, least: u64) {
         let name = format!("gateway_answers_total{{channel=\"{channel}\"}} ");
         let count = || {

@@ -1,7 +1,7 @@
-//! Attacks on every proxy, sent to the gateway and to a server in front of an origin; and invalid responses of origins.
-//! answer. Refused by both, and what is refused never reaches the other side.
+//! Attacks on proxies, sent to the gateway and to a server in front of an origin; and invalid responses of origins. Both refuse
+//! them, and refused messages never reach the other side.
 //!
-//! Not how messages are read: that is tested in `http1`, payload by payload.
+//! Parsing is tested in `http1`, payload by payload.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use dhttp::{ClientConfig, Handler, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig, Origin, service_handler};
 use tokio::runtime::Runtime;
 
-/// An origin of before: it says the same to each whole head, and counts them.
+/// A plain HTTP origin: it sends the same response to each whole header section, and counts them.
 struct PlainOrigin {
     address: SocketAddr,
     requested: Arc<AtomicUsize>,
@@ -51,7 +51,7 @@ struct Proxies {
     _runtime: Runtime,
 }
 
-/// The patience of both with a silent side.
+/// Timeout of both for a silent side.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 fn fronts(response: &'static str) -> Proxies {
@@ -77,11 +77,11 @@ fn front(runtime: &Runtime, origin: SocketAddr) -> Server<impl Handler> {
     .unwrap()
 }
 
-/// All that comes back until the connection ends or falls silent, and the status of the first answer; 0: none.
+/// Sends a request; returns the status of the first response (0: none), and all bytes until the connection ends or stalls.
 fn printed(to: SocketAddr, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    // Whoever refuses may have closed before the last byte.
+    // A proxy that refuses may have closed before the last byte.
     let _ = stream.write_all(request.as_bytes());
     let mut all = Vec::new();
     let _ = stream.read_to_end(&mut all);
@@ -94,7 +94,7 @@ fn invalid_requests_are_refused_by_gateway_and_origin_proxy_alike() {
     let fronts = fronts(GOOD);
     let (long, many, far) = ("a".repeat(20_000), "X: y\r\n".repeat(200), "a".repeat(9_000));
     let refused = [
-        // Heads.
+        // Header sections.
         (format!("GET TARGET HTTP/1.1\r\nHost: h\r\nX: {long}\r\n\r\n"), 431),
         (format!("GET TARGET HTTP/1.1\r\nHost: h\r\n{many}\r\n"), 431),
         (format!("GET TARGET{far} HTTP/1.1\r\nHost: h\r\n\r\n"), 414),
@@ -105,14 +105,14 @@ fn invalid_requests_are_refused_by_gateway_and_origin_proxy_alike() {
         ("GET TARGET HTTP/1.1\nHost: h\n\n".to_owned(), 400),
         ("GET  TARGET HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), 400),
         ("GET TARGET HTTP/2.0\r\nHost: h\r\n\r\n".to_owned(), 505),
-        // Where the body ends.
+        // Body length.
         ("POST TARGET HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd".to_owned(), 400),
         ("POST TARGET HTTP/1.1\r\nHost: h\r\nContent-Length: 3, 4\r\n\r\nabcd".to_owned(), 400),
         ("POST TARGET HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc".to_owned(), 400),
         ("POST TARGET HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(), 400),
         ("POST TARGET HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n".to_owned(), 501),
         ("POST TARGET HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(), 501),
-        // What leads nowhere.
+        // Unsupported methods, expectations and targets.
         ("TRACE TARGET HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".to_owned(), 405),
         ("GET TARGET HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: wonders\r\n\r\n".to_owned(), 417),
     ];
@@ -133,11 +133,11 @@ fn every_form_of_a_target_means_the_same_to_the_origin_or_nothing() {
     for (to, target, status) in [
         (fronts.gateway.address(), format!("http://{at}/"), 200),
         (fronts.gateway.address(), format!("HTTP://{at}"), 200),
-        // A proxy is asked for whole addresses; what is its own is its own.
+        // A proxy expects absolute URLs; paths are its own resources.
         (fronts.gateway.address(), "/".to_owned(), 404),
         (fronts.gateway.address(), at.to_string(), 400),
         (fronts.server, "/".to_owned(), 200),
-        // Whole addresses are understood by every server (RFC 9112, section 3.2.2).
+        // Every server accepts absolute URLs (RFC 9112, section 3.2.2).
         (fronts.server, "http://elsewhere.example/".to_owned(), 200),
     ] {
         let (found, text) =
@@ -190,7 +190,7 @@ fn upgrades_are_not_forwarded() {
 #[test]
 fn server_in_front_of_itself_is_detected() {
     let runtime = Runtime::new().unwrap();
-    // A free port: nobody else is told of it.
+    // A free port, used by this test alone.
     let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let _inside = runtime.enter();
     let origin = Origin::new(&format!("http://{own}/").parse().unwrap()).unwrap();
@@ -219,7 +219,7 @@ fn invalid_responses_of_an_origin_are_never_forwarded() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n4\r\nhalf\r\n0\r\n\r\n", &[502]),
         ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\n\r\n", &[502]),
         ("HTTP/1.1 103 Early Hints\r\nContent-Length : 4\r\n\r\n", &[502]),
-        // Of these the head was passed on before they broke off: then there is no end.
+        // Here the header section was forwarded before the response broke off: then its end is missing.
         ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", &[502, 200, 0]),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", &[502, 200, 0]),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n", &[502, 200, 0]),
@@ -261,7 +261,7 @@ fn silent_origin_costs_its_timeout_and_gives_504() {
 
 #[test]
 fn flapping_origin_gives_whole_responses_or_none() {
-    // A free port: nobody else is told of it.
+    // A free port, used by this test alone.
     let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let runtime = Runtime::new().unwrap();
     let server = front(&runtime, at);

@@ -1,7 +1,7 @@
-//! RFC 9111, section by section, as clients and servers see it: a cache over sockets, before an origin that says what each
-//! line of a table has it say, and whether it was asked at all.
+//! RFC 9111, section by section, as clients and servers see it: a cache over sockets, before an origin with scripted responses
+//! that records its requests.
 //!
-//! An outside oracle, as `crates/http1/tests/rfc9111` is for the decisions alone.
+//! An independent oracle, as `crates/http1/tests/rfc9111` is for the decisions alone.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,9 +13,9 @@ use dhttp::{Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
 use tokio::runtime::{Builder, Runtime};
 
-/// One exchange: what a client asks (`GET /path | Field: value`), what the origin says if it is asked (`200 | Field:
-/// value || body`; nothing: it must not be; `gone`: it closes), and what the client gets (`200 | Field: value || body`,
-/// with `!Field` for one that must not be there).
+/// One exchange: the client's request (`GET /path | Field: value`), the origin's response if it gets a request (`200 | Field:
+/// value || body`; empty: it must not get one; `gone`: it closes), and the client's response (`200 | Field: value || body`,
+/// with `!Field` for a field that must be absent).
 type Step<'a> = (&'a str, &'a str, &'a str);
 
 /// The origin's next response, and the requests it got.
@@ -50,7 +50,7 @@ impl TestServer {
         Self { script, server, _runtime: runtime }
     }
 
-    /// Goes through a table; what the origin was asked, line by line.
+    /// Runs a table; returns the origin's requests, line by line.
     fn goes(&self, section: &str, steps: &[Step<'_>]) -> Vec<String> {
         let mut requested = Vec::new();
         for (number, (ask, says, gets)) in steps.iter().enumerate() {
@@ -64,7 +64,7 @@ impl TestServer {
             let mut wanted = wanted.split(" | ");
             let status = wanted.next().unwrap();
             assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{place}: {head}");
-            // Names of fields have no case, and values here differ in more than that.
+            // Field names are case-insensitive, and no values here differ only in case.
             let low = head.to_ascii_lowercase();
             for line in wanted.map(str::to_ascii_lowercase) {
                 match line.strip_prefix('!') {
@@ -72,14 +72,14 @@ impl TestServer {
                     None => assert!(low.contains(&format!("\r\n{line}")), "{place}: {head}"),
                 }
             }
-            // What a failure says of itself is not looked at.
+            // The body of an error response is not compared.
             assert!(status.starts_with('5') || body == wanted_body, "{place}: {body}");
         }
         requested
     }
 }
 
-/// Reads a request and says what is to be said.
+/// Reads a request and sends the scripted response.
 fn respond(mut stream: TcpStream, script: &Script) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -113,7 +113,7 @@ fn respond(mut stream: TcpStream, script: &Script) {
     let _ = stream.write_all(format!("{response}\r\n{body}").as_bytes());
 }
 
-/// Head and body of the answer to a request.
+/// Sends a request; returns the response's header section and body.
 fn exchange(address: SocketAddr, ask: &str) -> (String, String) {
     let mut lines = ask.split(" | ");
     let mut request = format!("{} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n", lines.next().unwrap());
@@ -129,7 +129,7 @@ fn exchange(address: SocketAddr, ask: &str) -> (String, String) {
     (format!("{head}\r\n"), body.to_owned())
 }
 
-/// Each table before a cache of its own.
+/// Runs each table with a cache of its own.
 fn tables(section: &str, tables: &[&[Step<'_>]]) {
     for steps in tables {
         TestServer::new().goes(section, steps);
@@ -168,7 +168,7 @@ fn requests_with_method_overrides_are_not_stored() {
     let (deleted, page) = (fresh("deleted"), fresh("page"));
     let other = "GET /a | X-HTTP-Method-Override: DELETE";
     let deletes = (other, &*deleted, "200 || deleted");
-    // These do not reach the origin, and the response is that to the request as it is.
+    // These fields are dropped, and the response is that to the request without them.
     let dropped = ("GET /a | X-Original-URL: /b | Proxy: x | X_Y: z", &*page, "200 || page");
     tables(
         "9.3",
@@ -186,7 +186,7 @@ fn rfc9111_3_2_and_4_3_4_a_304_changes_the_fields_that_it_names_and_no_others() 
         "3.2",
         &[
             &[("GET /a", stale, "200 || whole"), ("GET /a", still, gets), ("GET /a", "", gets)],
-            // Who has nothing kept of what he asks does not take from others what is.
+            // A request with `no-store` does not evict what is stored for others.
             &[
                 ("GET /a", stale, "200 || whole"),
                 ("GET /a | Cache-Control: no-store", still, "200 || whole"),
@@ -248,7 +248,7 @@ fn rfc9111_4_reuse_requires_the_same_url_and_method() {
                 ("GET /A", fresh, "200 || whole"),
                 ("OPTIONS /a", fresh, "200 || whole"),
             ],
-            // The answer to HEAD is none to GET.
+            // A response to HEAD is not one to GET.
             &[("HEAD /a", fresh, "200 | Content-Length: 5"), ("GET /a", fresh, "200 || whole")],
             &[("GET /a", no_store, "200 || once"), ("GET /a", no_store, "200 || once")],
             &[
@@ -320,7 +320,7 @@ fn rfc5861_3_stale_responses_are_served_immediately_and_revalidated_in_the_backg
     let new = "200 | Cache-Control: max-age=60 | ETag: \"u\" || new";
     *house.script.lock().unwrap() = (new.to_owned(), Vec::new());
     let (mut given, mut requested) = (Vec::new(), String::new());
-    // What is given changes as soon as the new one has come.
+    // The served response changes as soon as the new one has arrived.
     while given.last().is_none_or(|body| body == "old") {
         assert!(given.len() < 10_000, "it is never asked for");
         let (head, body) = exchange(house.server.address(), "GET /a");
@@ -329,7 +329,7 @@ fn rfc5861_3_stale_responses_are_served_immediately_and_revalidated_in_the_backg
         requested += &std::mem::take(&mut house.script.lock().unwrap().1).concat();
     }
     assert_eq!((&*given[0], &**given.last().unwrap()), ("old", "new"));
-    // Twice, if the new one comes between a look and a question.
+    // Twice, if the new one arrives between a look-up and the next request.
     let questions = requested.to_ascii_lowercase().matches("if-none-match: \"t\"").count();
     assert!((1..=2).contains(&questions), "{requested}");
 }
@@ -375,7 +375,7 @@ fn rfc9111_4_3_3_full_response_to_a_validation_replaces_the_stored_one() {
         "4.3.3",
         &[
             &[("GET /a", stale, "200 || old"), ("GET /a", new, "200 || new"), ("GET /a", "", "200 || new")],
-            // A failure of the server takes nothing's place.
+            // A server error does not replace the stored response.
             &[
                 ("GET /a", stale, "200 || old"),
                 ("GET /a", "500 || sick", "500"),
@@ -385,7 +385,7 @@ fn rfc9111_4_3_3_full_response_to_a_validation_replaces_the_stored_one() {
                     "200 | Cache-Status: roundtrip; fwd=stale; fwd-status=304 || old",
                 ),
             ],
-            // Nor does what is gone, but that may be said for a while.
+            // A 410 replaces it, and is served while it is fresh.
             &[
                 ("GET /a", stale, "200 || old"),
                 ("GET /a", "410 | Cache-Control: max-age=60 || none", "410 || none"),
@@ -415,7 +415,7 @@ fn rfc9111_4_3_5_head_updates_or_invalidates_the_stored_response() {
                 (head, "200 | Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT | Content-Length: 5", "200"),
                 stored,
             ],
-            // What is no success describes nothing.
+            // An unsuccessful response to HEAD describes nothing.
             &[stored, (head, "404 | Content-Length: 6", "404"), ("GET /a", "", "200 || whole")],
         ],
     );

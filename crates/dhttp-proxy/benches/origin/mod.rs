@@ -1,4 +1,4 @@
-//! A server that says the same to everybody and is asked in this very program, for benchmarks of caches: what it costs is not
+//! An upstream inside the process that sends the same response to every request, for benchmarks of caches: its cost is not
 //! theirs.
 
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ impl Upstream for Origin {
     }
 }
 
-/// These lines as fields.
+/// Returns these lines as fields.
 pub(crate) fn fields(lines: &[(&str, &str)]) -> Fields {
     let mut fields = Fields::new();
     for (name, value) in lines {

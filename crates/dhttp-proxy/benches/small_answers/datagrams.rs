@@ -1,4 +1,4 @@
-//! Loads servers with datagrams, from many addresses of the loopback network. Not with connections.
+//! Load by datagrams, from many addresses of the loopback network. Connections are in other modules.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -14,21 +14,21 @@ use super::{LOADED, now};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Clients that have been here before and show a token, a request at a time each.
+    /// Returning clients with a token, with one request at a time each.
     Known,
-    /// Each request from another address.
+    /// Each request from a new address.
     New,
-    /// All from one address, many at a time.
+    /// All from one address, many concurrently.
     One,
     /// `GET /` of CoAP, from few addresses.
     Coap,
 }
 
 const THREADS: u16 = 2;
-/// Requests that each thread has on their way.
+/// Requests in flight of each thread.
 const WINDOW: usize = 128;
 const WINDOW_OF_ONE: usize = 1_024;
-/// Addresses that each thread sends from.
+/// Number of source addresses of each thread.
 const CLIENTS: u16 = 256;
 
 /// Returns the number of responses. `begin` is called when all clients are ready.
@@ -43,14 +43,14 @@ pub(crate) fn run(load: Load, server: SocketAddr, begin: impl FnOnce()) -> u64 {
     })
 }
 
-/// One thread's.
+/// Load of one thread.
 struct Loader {
     load: Load,
     server: SocketAddr,
     socket: UdpSocket,
     inbox: Inbox,
     outbox: Outbox,
-    /// Requests with their clients, in turns.
+    /// Requests with their clients, sent in turn.
     requests: Vec<(IpAddr, Vec<u8>)>,
     requested: u64,
     /// Different in each thread of each run.
@@ -73,13 +73,13 @@ impl Loader {
             Load::Known => (0..CLIENTS).map(|number| loader.known(address(number))).collect(),
             Load::One => vec![loader.known(address(1))],
             Load::New => vec![(address(1), request(b"small.txt", &padding()))],
-            // It remembers every client for minutes, and slows down with their number.
+            // The server stores every client for minutes, and slows down with their number.
             Load::Coap => vec![(client(server, [0, 0, 1]), coap())],
         };
         loader
     }
 
-    /// Returns the request of a client that has a token, which it fetches.
+    /// Returns the request of a client with a token, which it fetches.
     fn known(&mut self, client: IpAddr) -> (IpAddr, Vec<u8>) {
         let first = request(b"small.txt", &padding());
         for _ in 0..100 {
@@ -107,7 +107,7 @@ impl Loader {
             }
             self.outbox.send(&self.socket);
             if !self.wait() {
-                // What is not here by now does not come.
+                // Responses that are missing by now are lost.
                 waiting = 0;
             }
             waiting = waiting.saturating_sub(self.inbox.len());
@@ -124,7 +124,8 @@ impl Loader {
         let (whose, request) = &self.requests[turn];
         let local = match self.load {
             Load::Known | Load::One | Load::Coap => *whose,
-            // Another every time, and all networks in turns, which have a share each; others than the other loads use.
+            // A new address every time, and all networks in turn, because each has a rate share; other loads use other
+            // addresses.
             Load::New => {
                 let [.., low, middle, high] = (id.wrapping_mul(0x9e37_79b1) ^ self.seed >> 32).to_be_bytes();
                 client(self.server, [20 + low % 180, middle, high.clamp(1, 254)])
@@ -146,28 +147,28 @@ impl Loader {
         }
     }
 
-    /// Waits for datagrams and takes them; `false` if none came.
+    /// Waits for datagrams and receives them; `false` if none arrived.
     fn wait(&mut self) -> bool {
         arrive(&self.socket);
         self.inbox.receive(&self.socket).is_ok()
     }
 }
 
-/// For whatever may be on its way, as the server has it: a datagram takes more room than its bytes, and what is lost
-/// here is waited for.
+/// Sets socket buffers for everything in flight, as the server does: a datagram takes more memory than its bytes, and a
+/// datagram lost here costs a timeout.
 pub(crate) fn make_room(socket: &UdpSocket) {
-    // The kernel gives what it may.
+    // The kernel grants what its limits allow.
     let _ = setsockopt(socket, sockopt::RcvBuf, &(4 << 20));
     let _ = setsockopt(socket, sockopt::SndBuf, &(4 << 20));
 }
 
-/// Waits until something comes, but not for ever.
+/// Waits for a datagram, up to a timeout.
 pub(crate) fn arrive(socket: &UdpSocket) {
     let mut waits = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
     let _ = poll(&mut waits, PollTimeout::from(200_u8));
 }
 
-/// A request with its number, and 50,000 for the client's port.
+/// Encodes a request with its number, and 50,000 as the client's port.
 pub(crate) fn request(page: &[u8], fields: &str) -> Vec<u8> {
     let mut request = b"\0\0\0\0\0\0\0\0\xc3\x50\0GET /".to_vec();
     request.extend_from_slice(page);
@@ -182,15 +183,15 @@ pub(crate) fn padding() -> String {
     format!("DHTTP-Fill: {}\r\n", "0".repeat(340))
 }
 
-/// The field with the token in an answer.
+/// Returns the token field of a response.
 pub(crate) fn token(response: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(response);
     let line = text.lines().find(|line| line.starts_with("DHTTP-Token: "))?;
     Some(format!("{line}\r\n"))
 }
 
-/// RFC 7252, section 3: version 1, non-confirmable, GET, a message number; no options, so it is the root that is asked
-/// for.
+/// A CoAP request (RFC 7252, section 3): version 1, non-confirmable, GET, a message number; without options, so that the
+/// resource is the root.
 fn coap() -> Vec<u8> {
     vec![0x50, 1, 0, 0]
 }

@@ -1,9 +1,9 @@
-//! Response time of an otherwise idle server, compared with one that only reflects, over the loopback interface. Not
-//! the network's time.
+//! Response time of an otherwise idle server, compared with a datagram reflector, over the loopback interface. The network's
+//! time is not included.
 //!
-//! They are asked in turns, two thousand times each, so that what disturbs one disturbs the other. Both run, and are
-//! asked, before all other programs where that is allowed, so that a machine that is not idle is measured as if it were;
-//! what is left of other programs, of interrupts and of the hypervisor is in both.
+//! Both get two thousand requests in turn, so that disturbances affect both. Both servers and the client run at real-time
+//! priority where that is allowed, so that a busy host measures as an idle one; the remaining noise of other programs,
+//! interrupts and the hypervisor is in both.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -13,17 +13,17 @@ use super::network::Network;
 use super::server::{ServedDirectory, ServerKind, ServerProcess};
 use super::{now, processor, spread};
 
-/// In a turn, of one server.
+/// Requests of a turn, to one server.
 const TOGETHER: usize = 2_000;
-/// In a round, for each server.
+/// Turns of a round, for each server.
 const TURNS: usize = 10;
-/// Timeout: a later response is requested again, and not counted.
+/// Timeout: a later response is retried, and not counted.
 const LOST: Duration = Duration::from_millis(200);
 
-/// Of one server in one round, in microseconds: the median, and the 999th of a thousand.
+/// Median and 99.9th percentile of one server in one round, in microseconds.
 type Percentiles = [f64; 2];
 
-/// Prints percentiles of both, and what lies between.
+/// Prints percentiles of both, and their differences.
 pub(crate) fn compare(directory: &ServedDirectory, rounds: usize) {
     let is_first = processor::hurry();
     let [reflector, ours] = [ServerKind::Reflector, ServerKind::Ours]
@@ -75,7 +75,7 @@ fn rest() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
-/// A client that has been there before.
+/// A returning client.
 struct ReturningClient {
     socket: UdpSocket,
     request: Vec<u8>,
@@ -97,12 +97,12 @@ impl ReturningClient {
         asking
     }
 
-    /// In microseconds.
+    /// Returns the response time of a request, in microseconds.
     fn ask(&mut self) -> f64 {
         loop {
             self.requested += 1;
             self.request[..8].copy_from_slice(&self.requested.to_be_bytes());
-            // An answer that came too late must not be taken for this one's.
+            // A late response to an earlier request must not be taken for this one's.
             while self.socket.recv(&mut self.buffer).is_ok() {}
             let started = now();
             self.socket.send(&self.request).expect("it is connected");

@@ -1,15 +1,16 @@
 //! Small responses per second of CPU time: this server compared with nginx, hyper, libcoap and a server that reflects
 //! datagrams and does nothing else, in turns, in one run.
 //!
-//! `cargo bench -p roundtrip-dhttp-proxy --bench small_answers [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are `http`,
-//! `many`, `first`, `one`, `opened`, `latency`, `mutated`, `memory`, `cache` and `gateway`, and without any it is all of them. Each server is
-//! one thread on processor 0, and what loads it runs on the others, in a network namespace of its own, so that each end
-//! pays for itself (`network`); without the right to make namespaces, or with `--loopback`, it is the loopback interface,
-//! where whoever sends pays for both. Processor time is what the kernel booked on the server, and on the kernel's own
-//! thread for what arrives there, so that a server that is not fully loaded can be compared with one that is. Not what a
-//! network would do, and not a comparison of machines: only ratios within a run say anything.
+//! `cargo bench -p roundtrip-dhttp-proxy --bench small_answers [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are
+//! `http`, `many`, `first`, `one`, `opened`, `latency`, `mutated`, `memory`, `cache` and `gateway`, by default all of them.
+//! Each server is one thread on CPU 0, and its load runs on the others, in a network namespace of its own, so that each end is
+//! charged for its own work (`network`). Without the permission to create namespaces, or with `--loopback`, it is the loopback
+//! interface, where the sender is charged for both ends. CPU time is what the kernel charged to the server and to its own
+//! thread for the server's incoming packets, so that servers at less than full load can be compared. It is not a comparison of
+//! hosts or networks: only ratios within a run are meaningful.
 //!
-//! `wrk`, `nginx` (nginx-light) and `coap-server-notls` (libcoap3-bin) are Debian's; what is not there is left out, and said.
+//! `wrk`, `nginx` (nginx-light) and `coap-server-notls` (libcoap3-bin) are Debian's; missing programs are skipped, with a
+//! message.
 
 mod datagrams;
 mod latency;
@@ -31,7 +32,7 @@ use std::time::{Duration, Instant};
 use network::Network;
 use server::{ServerKind, ServerProcesses};
 
-/// One line of the table.
+/// A row of the table.
 struct TableRow {
     name: &'static str,
     kind: ServerKind,
@@ -43,7 +44,7 @@ enum Load {
     Wrk(wrk::Load),
     Datagrams(datagrams::Load),
     Opened(opened::Load),
-    /// By a gateway, of this server at this path.
+    /// Through a gateway, to this server at this path.
     Through(ServerKind, &'static str),
 }
 
@@ -123,11 +124,11 @@ const TARGETS: [Target; 18] = {
     ]
 };
 
-/// Answers for a second of processor time.
+/// Responses per second of CPU time.
 #[derive(Clone, Copy)]
 struct Rate {
     server: f64,
-    /// Of the server's and of what loads it.
+    /// Responses per second of CPU time of the server and its load.
     both: f64,
     /// Share of the time in which the server's CPU was busy.
     busy: f64,
@@ -215,7 +216,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `None` if a program is not there.
+/// Returns `None` if a program is missing.
 fn measure(line: &TableRow, servers: &ServerProcesses) -> Option<Rate> {
     let server = servers.get(line.kind)?;
     let look =
@@ -270,7 +271,7 @@ fn print_ratios(targets: &[&Target], rates: &[Vec<Rate>]) {
     }
 }
 
-/// Median, least, most.
+/// Median, minimum, maximum.
 fn spread(mut all: Vec<f64>) -> (f64, f64, f64) {
     all.sort_by(f64::total_cmp);
     (all[all.len() / 2], all[0], all[all.len() - 1])
@@ -279,7 +280,7 @@ fn spread(mut all: Vec<f64>) -> (f64, f64, f64) {
 /// Duration of the load on each line in a round.
 const LOADED: Duration = Duration::from_secs(1);
 
-/// When this program began to look at the time.
+/// Start time of the measurement.
 fn started() -> Instant {
     static STARTED: OnceLock<Instant> = OnceLock::new();
     *STARTED.get_or_init(now)

@@ -1,6 +1,6 @@
-//! Memory per client: that of a server before and after it has responded to a million of them, and while it keeps
-//! a hundred thousand connections that it opened; and a gateway while a thousand programs keep theirs. Not the kernel's
-//! memory, which has several KiB for each socket.
+//! Memory per client: that of a server before and after it has responded to a million of them, and while it keeps a hundred
+//! thousand connections open; and that of a gateway with a thousand idle programs. The kernel's memory, several KiB for each
+//! socket, is not included.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,13 +19,13 @@ use super::server::{LARGE_BYTES, ServedDirectory, ServerKind, ServerProcess};
 
 const CLIENTS: u64 = 1_000_000;
 const CONNECTIONS: u32 = 100_000;
-/// Files that are open for other reasons.
+/// Number of files open for other reasons.
 const SPARE: u64 = 1_000;
 
-/// Says that this program is to be clients that keep connections.
+/// Argument that makes this program a holder of client connections.
 pub(crate) const ROLE: &str = "--keep";
 
-/// Prints both.
+/// Prints both results.
 pub(crate) fn compare(network: &Network, directory: &ServedDirectory) {
     if let Some(server) = ServerProcess::start(ServerKind::Ours, network, directory) {
         let before = resident(server.process);
@@ -38,7 +38,7 @@ pub(crate) fn compare(network: &Network, directory: &ServedDirectory) {
     }
     let each = descriptors();
     let (mut servers, mut held, mut more) = (0, 0, 0);
-    // With what they keep: all of it is there at once.
+    // All holders keep their connections open concurrently.
     let mut all = Vec::new();
     while held < CONNECTIONS {
         let Some(server) = ServerProcess::start(ServerKind::Holding, network, directory) else { return };
@@ -63,7 +63,7 @@ pub(crate) fn compare(network: &Network, directory: &ServedDirectory) {
 /// Prints the memory of a gateway for clients that have sent one request and keep their connections open.
 fn print_idle(gateway: &ServerProcess) {
     const PROGRAMS: u64 = 1_000;
-    // Whatever it needs for the first of them is not theirs.
+    // The gateway's one-time allocations for its first client are not counted.
     let first = ask_once(gateway.address);
     let (before, threads) = (resident(gateway.process), threads(gateway.process));
     let stored: Option<Vec<_>> = (0..PROGRAMS).map(|_| ask_once(gateway.address)).collect();
@@ -78,7 +78,7 @@ fn print_idle(gateway: &ServerProcess) {
     }
 }
 
-/// A program's connection on which it has got something, and says no more.
+/// Returns a program's connection that has received one response, and idles.
 fn ask_once(gateway: SocketAddr) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(gateway).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
@@ -100,8 +100,8 @@ fn print_row(what: &str, requested: u64, got: u64) {
     println!("{what}: at most {requested} bytes more asked, {got} got: {verdict}");
 }
 
-/// Returns the number of connections that a server can have: each needs a descriptor, and child processes may have as
-/// this program.
+/// Returns the number of connections that a server can have: each needs a descriptor, and child processes have this program's
+/// limit.
 fn descriptors() -> u32 {
     let wanted = u64::from(CONNECTIONS) + SPARE;
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
@@ -115,7 +115,7 @@ fn descriptors() -> u32 {
     u32::try_from(most.saturating_sub(SPARE)).unwrap_or(0).max(1)
 }
 
-/// A process that has the other ends, because a descriptor is one of its own, too.
+/// A child process with the client ends, because these need descriptors, too.
 struct HolderProcess {
     child: Child,
     count: u32,
@@ -139,23 +139,23 @@ impl Drop for HolderProcess {
     }
 }
 
-/// Keeps so many connections until it is killed, or whoever started it is gone.
+/// Keeps this many connections open until it is killed, or its parent has ended.
 pub(crate) fn keep(server: SocketAddr, connections: u32) {
     let held = hold(server, connections);
     println!("{}", held.len());
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// Bytes of memory that a process holds.
+/// Resident memory of a process, in bytes.
 fn resident(process: u32) -> u64 {
     let statistics = fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
     let pages = statistics.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
     pages.unwrap_or(0) * 4_096
 }
 
-/// Has so many clients ask for what is too large for a datagram, and keeps the connections.
+/// Opens connections by requests of this many clients for a response too large for a datagram.
 fn hold(server: SocketAddr, connections: u32) -> Vec<TcpStream> {
-    /// Requests on their way.
+    /// Requests in flight.
     const TOGETHER: u32 = 64;
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
@@ -181,11 +181,11 @@ fn hold(server: SocketAddr, connections: u32) -> Vec<TcpStream> {
     held
 }
 
-/// A connection whose answer has come to its last byte.
+/// Returns a connection whose response has arrived completely.
 fn whole(mut stream: TcpStream, buffer: &mut [u8]) -> Option<TcpStream> {
     stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
     let mut taken = 0;
-    // The head has some two hundred bytes.
+    // The header section has about two hundred bytes.
     while taken < LARGE_BYTES + 100 {
         taken += stream.read(buffer).ok().filter(|count| *count > 0)?;
     }

@@ -1,7 +1,7 @@
-//! A million mutated requests at a server that serves: what it answers, how much, and whether it is as fast as before.
+//! A million mutated requests to a server: its responses, their size, and whether it is as fast as before.
 //!
-//! Half of them are still requests, of a kind. Those that are not carry a mark in their number, by which an answer to
-//! one of them would be known. Not a fuzzer: that is `fuzz/`, without a server.
+//! Half of them are still valid requests. The others carry a mark in their id, by which a response to one of them would be
+//! detected. The fuzzer is `fuzz/`, without a server.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
@@ -15,7 +15,7 @@ use super::server::{ServerKind, ServerProcesses};
 use super::{processor, spread};
 
 const DATAGRAMS: u64 = 1_000_000;
-/// Where the mark is in a number.
+/// Position of the mark in an id.
 const MARK: u8 = 0x80;
 
 /// Results of a run.
@@ -25,11 +25,11 @@ struct RunResult {
     requests: u64,
     responses: u64,
     response_bytes: u64,
-    /// Answers to what is no request.
+    /// Responses to invalid requests.
     wrong: u64,
 }
 
-/// Prints it.
+/// Prints the result.
 pub(crate) fn compare(servers: &ServerProcesses) {
     let Some(server) = servers.get(ServerKind::Ours) else { return };
     let once = || {
@@ -103,7 +103,7 @@ fn take(socket: &UdpSocket, inbox: &mut Inbox, reported: &mut RunResult) {
     }
 }
 
-/// xorshift64: any sequence will do, as long as it is the same each time.
+/// Random number generator (xorshift64): any reproducible sequence will do.
 struct Xorshift(u64);
 
 impl Xorshift {

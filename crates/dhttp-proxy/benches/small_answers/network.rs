@@ -1,11 +1,10 @@
-//! Where servers and what loads them meet: two network namespaces with a wire between them, each end's work on its own
-//! processors. Not a link with a rate or a delay.
+//! Network between servers and loads: two network namespaces with a virtual link between them, and each end's work on its own
+//! CPUs. The link has no rate limit and no delay.
 //!
-//! Over the loopback interface whoever sends is booked what the kernel does at the other end, too: a server that opens
-//! connections pays for both ends, and one that is connected to, for neither handshake. Here what arrives at an end is
-//! taken by a thread of the kernel's (`threaded`; Documentation/networking/napi.rst): at the servers' end it runs on their
-//! processor and is booked on them, at the other end on the others'. That is what a network card does, but for the
-//! card's own work.
+//! Over the loopback interface the sender is charged for the kernel's work at the other end, too: a server that opens
+//! connections pays for both ends, and one that accepts them pays for neither handshake. Here a kernel thread receives the
+//! packets of an end (`threaded`; Documentation/networking/napi.rst). At the servers' end it runs on their CPU and is charged
+//! to them, and at the other end on the others'. A network card does the same, apart from its own work.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +19,7 @@ use super::processor;
 
 /// The network of this run.
 pub(crate) enum Network {
-    /// One interface for all.
+    /// One interface for both.
     Loopback,
     /// The servers' namespace; this program is in the other.
     Apart(File),
@@ -30,7 +29,7 @@ const SERVERS: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 1);
 const LOADERS: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 2);
 
 impl Network {
-    /// Two namespaces, which are gone with this program. To be called while it has one thread.
+    /// Two namespaces, which are removed with this program. Must be called while it has one thread.
     ///
     /// # Errors
     /// The missing permission or tool.
@@ -45,7 +44,7 @@ impl Network {
         run(&["ip", "link", "add", "loaders", "type", "veth", "peer", "name", "servers", "netns", &path])?;
         run(&["ip", "address", "add", &format!("{LOADERS}/30"), "dev", "loaders"])?;
         run(&["ip", "link", "set", "loaders", "up"])?;
-        // Every address of it is a client.
+        // Every address of it is a local client's.
         run(&["ip", "route", "add", "local", "10.0.0.0/8", "dev", "lo"])?;
         receive_in_thread("loaders")?;
         let network = Self::Apart(servers);
@@ -60,7 +59,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Where servers listen.
+    /// Returns the address on which servers listen.
     pub(crate) const fn servers(&self) -> Ipv4Addr {
         match self {
             Self::Loopback => Ipv4Addr::LOCALHOST,
@@ -68,7 +67,7 @@ impl Network {
         }
     }
 
-    /// Does something where the servers are, in a thread that takes over where this one runs.
+    /// Runs a function in the servers' namespace, in a thread that inherits this one's CPUs.
     pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         in_thread(|| {
             match self {
@@ -80,7 +79,7 @@ impl Network {
     }
 }
 
-/// One of the addresses that ask this server.
+/// Returns a client address in the network of this server.
 pub(crate) fn client(server: SocketAddr, [second, third, fourth]: [u8; 3]) -> IpAddr {
     IpAddr::from([if server.ip().is_loopback() { 127 } else { 10 }, second, third, fourth])
 }
@@ -91,17 +90,17 @@ fn in_thread<T: Send>(what: impl FnOnce() -> io::Result<T> + Send) -> io::Result
 
 /// Lets a thread receive the packets of this device.
 fn receive_in_thread(device: &str) -> io::Result<()> {
-    // `ethtool --offload DEVICE gro on tso off`: what one end segments is nothing that the other has to take.
+    // `ethtool --offload DEVICE gro on tso off`: segmentation at one end must not save work at the other.
     offload(device, 0x2c, 1)?;
     offload(device, 0x1f, 0)?;
-    // Who sends waits when there is no room, instead of losing what was sent.
+    // A sender waits while the queue is full, instead of losing packets.
     run(&["tc", "qdisc", "add", "dev", device, "root", "pfifo_fast"])?;
-    // Only a /sys that was mounted in a namespace shows its devices.
+    // Only a /sys that was mounted in the namespace shows its devices.
     let script = format!("mount -t sysfs sysfs /sys && echo 1 > /sys/class/net/{device}/threaded");
     run(&["unshare", "--mount", "sh", "-c", &script])
 }
 
-/// Tells a device what it is to do by itself.
+/// Sets an offload of a device.
 fn offload(device: &str, command: u32, data: u32) -> io::Result<()> {
     /// linux/ethtool.h: `struct ethtool_value`.
     #[repr(C)]
@@ -110,15 +109,14 @@ fn offload(device: &str, command: u32, data: u32) -> io::Result<()> {
         data: u32,
     }
     let mut value = Value { command, data };
-    // SAFETY: plain numbers and pointers, for which zero is a value.
+    // SAFETY: the structure has plain numbers and pointers, for which zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
         *place = byte.cast_signed();
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    // SAFETY: the request has a name that ends with zero and points at a value of the command's kind; both outlive the
-    // call.
+    // SAFETY: the request has a zero-terminated name and points at a value of the command's type; both outlive the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,4 +1,4 @@
-//! Asks by datagrams for what is too large for one, and takes it on the connections that the server opens.
+//! Load by datagrams that request responses too large for one, which arrive on connections that the server opens.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
@@ -16,16 +16,16 @@ use super::{LOADED, now};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Each client keeps the server's connection.
+    /// Each client keeps the server's connection open.
     Reused,
-    /// Each client closes it after an answer, and it is long before it asks again.
+    /// Each client closes it after a response, and idles for long before its next request.
     New,
 }
 
 const THREADS: u8 = 2;
-/// Requests that each thread has on their way, each of another client.
+/// Requests in flight of each thread, each of another client.
 const WINDOW: u16 = 64;
-/// Clients of each thread whose connections are new.
+/// Number of clients of each thread, for new connections.
 const NEW_CLIENTS: u16 = 256;
 
 /// Returns the number of responses. `begin` is called when all clients have their tokens.
@@ -54,9 +54,9 @@ struct Loader {
 struct Connection {
     stream: TcpStream,
     client: IpAddr,
-    /// Bytes of the answer that is coming in.
+    /// Received bytes of the current response.
     taken: usize,
-    /// Bytes of an answer, once its head is here.
+    /// Length of the response, once its header section has arrived.
     whole: Option<usize>,
 }
 
@@ -92,7 +92,7 @@ impl Loader {
         loader
     }
 
-    /// Fetches a client's token, and makes its request.
+    /// Fetches a client's token, and encodes its request.
     fn prepare(&mut self, client: IpAddr) {
         let first = request(b"small.txt", &padding());
         for _ in 0..100 {
@@ -130,7 +130,7 @@ impl Loader {
             let wait = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
             let count = epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait));
             if count.unwrap_or(0) == 0 {
-                // What is not here by now does not come.
+                // Responses that are missing by now are lost.
                 due = turns.by_ref().take(WINDOW.into()).collect();
             }
             for event in &events {
@@ -169,7 +169,7 @@ impl Loader {
         }
     }
 
-    /// Reads what came; whose answer is complete.
+    /// Reads from a connection; returns its client if the response is complete.
     fn take(&mut self, number: u64, buffer: &mut [u8]) -> Option<IpAddr> {
         let connection = self.connections.get_mut(&number)?;
         match connection.stream.read(buffer) {

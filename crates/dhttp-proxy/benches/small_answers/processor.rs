@@ -1,4 +1,4 @@
-//! Where threads run, and how long they have run. Not a clock.
+//! CPU affinity, scheduling and CPU time of threads. It is not a clock.
 
 use std::fs;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
-/// The calling thread, and those it starts, run on the first processor: it serves.
+/// Pins the calling thread, and those it starts, to the first CPU, for servers.
 pub(crate) fn serve_here() {
     keep(0, 0..1);
 }
 
-/// The calling thread, and those it starts, run on all but the first: it loads servers.
+/// Pins the calling thread, and those it starts, to all CPUs but the first, for loads.
 pub(crate) fn load_here() {
     keep(0, others());
 }
@@ -24,19 +24,19 @@ fn others() -> Range<usize> {
     1..std::thread::available_parallelism().map_or(1, usize::from).max(2)
 }
 
-/// A thread, 0 for the calling one, runs on these processors.
+/// Pins a thread, 0 for the calling one, to these CPUs.
 fn keep(thread: u32, processors: Range<usize>) {
     let mut set = CpuSet::new();
     for processor in processors {
-        // More processors than the set has room for are left out.
+        // CPUs beyond the set's size are left out.
         let _ = set.set(processor);
     }
-    // On a machine with one processor everything runs there.
+    // On a host with one CPU everything runs there.
     let _ = sched_setaffinity(Pid::from_raw(thread.try_into().unwrap_or(0)), &set);
 }
 
-/// Processor time of this process, of those it waited for, and of the kernel's threads that take what arrives at them:
-/// what loads the servers.
+/// CPU time of this process, of children that it waited for, and of the kernel threads that receive their packets: the cost of
+/// the load.
 pub(crate) fn time_of_loaders() -> Duration {
     static KERNEL: OnceLock<Vec<u32>> = OnceLock::new();
     let kernel = KERNEL.get_or_init(|| kernel_threads("napi/loaders-"));
@@ -48,12 +48,12 @@ pub(crate) fn time_of_loaders() -> Duration {
     own.chain(kernel.iter().map(|thread| time(*thread))).sum()
 }
 
-/// The calling thread, and what it starts, runs before all others that want its processors; whether that is allowed.
+/// Raises the calling thread, and what it starts, to real-time priority; returns whether that is allowed.
 pub(crate) fn hurry() -> bool {
     schedule(libc::SCHED_FIFO, 1)
 }
 
-/// It does so no longer.
+/// Returns to normal priority.
 pub(crate) fn do_not_hurry() {
     schedule(libc::SCHED_OTHER, 0);
 }
@@ -64,7 +64,7 @@ fn schedule(policy: i32, priority: i32) -> bool {
     unsafe { libc::sched_setscheduler(0, policy, &raw const how) == 0 }
 }
 
-/// The kernel's threads that take what arrives run where those do that it is for.
+/// Pins the kernel threads that receive packets to the CPUs of the receiving programs.
 pub(crate) fn keep_apart() {
     for number in kernel_threads("napi/servers-") {
         keep(number, 0..1);
@@ -74,7 +74,7 @@ pub(crate) fn keep_apart() {
     }
 }
 
-/// Processor time of a server, and of the kernel's threads that take what arrives at it.
+/// CPU time of a server, and of the kernel threads that receive its packets.
 pub(crate) fn time_of_server(process: u32) -> Duration {
     static KERNEL: OnceLock<Vec<u32>> = OnceLock::new();
     let kernel = KERNEL
@@ -82,11 +82,11 @@ pub(crate) fn time_of_server(process: u32) -> Duration {
     time_of_process(process) + kernel.iter().map(|thread| time(*thread)).sum::<Duration>()
 }
 
-/// Processor time of a process, threads that have ended among it: a gateway has one for each connection.
+/// CPU time of a process, including threads that have ended: a gateway has one for each connection.
 fn time_of_process(process: u32) -> Duration {
     let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
     let number = process.try_into().unwrap_or(0);
-    // SAFETY: both places outlive the calls, and the clock is asked only if there is one.
+    // SAFETY: both variables outlive the calls, and the clock is read only if it exists.
     let is_told = unsafe {
         libc::clock_getcpuclockid(number, &raw mut clock) == 0
             && libc::clock_gettime(clock, &raw mut time) == 0
@@ -99,7 +99,7 @@ fn time_of_process(process: u32) -> Duration {
     }
 }
 
-/// Those whose names begin so.
+/// Returns the kernel threads whose names have this prefix.
 fn kernel_threads(name: &str) -> Vec<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
@@ -109,12 +109,12 @@ fn kernel_threads(name: &str) -> Vec<u32> {
     numbers.filter(is_named).collect()
 }
 
-/// Processor time of all threads of a process that are there.
+/// CPU time of all live threads of a process.
 fn time(process: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     tasks
         .filter_map(|task| {
-            // Documentation/scheduler/sched-stats.rst: the first number is nanoseconds on a processor.
+            // Documentation/scheduler/sched-stats.rst: the first number is the CPU time in nanoseconds.
             let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
             text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
         })

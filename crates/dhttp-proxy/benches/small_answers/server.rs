@@ -1,4 +1,4 @@
-//! The servers: each a process of its own, on the first processor. Not what is asked of them.
+//! The servers: each in its own process, on the first CPU. Their load is in other modules.
 
 use std::convert::Infallible;
 use std::fs;
@@ -27,21 +27,21 @@ use super::network::Network;
 use super::origin::Origin;
 use super::processor;
 
-/// Says that this program is to be a server.
+/// Argument that makes this program a server.
 pub(crate) const ROLE: &str = "--serve";
 
-/// The small body: with its head it is about a kilobyte, and a datagram.
+/// Length of the small body: with its header section it is about a kilobyte, and fits a datagram.
 pub(crate) const SMALL_BYTES: usize = 960;
 pub(crate) const LARGE_BYTES: usize = 16_384;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerKind {
     Ours,
-    /// The same, which believes every client and keeps its connections.
+    /// The same, which trusts every client's address and keeps its connections open.
     Holding,
-    /// A cache before a server that is never asked again.
+    /// A cache whose upstream gets no request after the first.
     Cache,
-    /// A proxy before the others.
+    /// A proxy before the other servers.
     Gateway,
     /// The same, with a cache of its own.
     GatewayThatKeeps,
@@ -70,7 +70,7 @@ impl Drop for ServedDirectory {
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct ServerProcess {
     kind: ServerKind,
     child: Child,
@@ -85,7 +85,7 @@ impl Drop for ServerProcess {
     }
 }
 
-/// All of them.
+/// All running servers.
 pub(crate) struct ServerProcesses(Vec<ServerProcess>);
 
 impl ServerProcesses {
@@ -101,10 +101,10 @@ impl ServerProcesses {
 }
 
 impl ServerProcess {
-    /// Starts a server; `None` if it is not there.
+    /// Starts a server; `None` if it is not installed.
     pub(crate) fn start(kind: ServerKind, network: &Network, directory: &ServedDirectory) -> Option<Self> {
         let started = network.inside(|| {
-            // It takes over on which processor it runs.
+            // The thread, and so the server, inherits this CPU.
             processor::serve_here();
             start(kind, network.servers(), &directory.0)
         });
@@ -163,7 +163,7 @@ fn free_port(host: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
 
-/// As somebody who wants answers a second would write it.
+/// Configuration of nginx for maximum throughput.
 fn nginx_configuration(address: SocketAddr, directory: &Path) -> String {
     let directory = directory.display();
     format!(
@@ -209,7 +209,7 @@ pub(crate) fn run(role: &str, address: SocketAddr, directory: &Path) {
     }
 }
 
-/// A cache that keeps the small answer for a day.
+/// A cache in which the small response is fresh for a day.
 fn cache(address: SocketAddr) {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
@@ -223,7 +223,7 @@ fn cache(address: SocketAddr) {
     }
 }
 
-/// A proxy that believes what paths say of DHTTP.
+/// A gateway that trusts the paths' claims about DHTTP.
 fn gateway(address: SocketAddr, cache: Option<CacheConfig>) {
     let config = GatewayConfig { cache, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway =
@@ -234,7 +234,7 @@ fn gateway(address: SocketAddr, cache: Option<CacheConfig>) {
     }
 }
 
-/// As its own examples are, and pipelined answers gathered, which it does not do by itself.
+/// As in hyper's examples, but with pipelined responses flushed together, which is not its default.
 async fn hyper_server(address: SocketAddr) {
     let listener = tokio::net::TcpListener::bind(address).await.expect("the port is free");
     let body = Bytes::from(vec![b's'; SMALL_BYTES]);
@@ -250,7 +250,7 @@ async fn hyper_server(address: SocketAddr) {
                     Ok::<_, Infallible>(response.body(body).expect("it is valid"))
                 }
             });
-            // What a client breaks off is no fault of the server.
+            // A connection that the client breaks is not the server's error.
             let _ = http1::Builder::new()
                 .pipeline_flush(true)
                 .serve_connection(TokioIo::new(stream), service)
@@ -259,7 +259,7 @@ async fn hyper_server(address: SocketAddr) {
     }
 }
 
-/// Answers every datagram with as many bytes as an answer has, and looks at none.
+/// Reflector: replies to every datagram with the bytes of a response, and parses nothing.
 fn reflect(address: SocketAddr) {
     let socket = UdpSocket::bind(address).expect("the port is free");
     socket.set_nonblocking(true).expect("it is a socket");

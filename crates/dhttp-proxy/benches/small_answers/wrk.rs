@@ -1,4 +1,4 @@
-//! Loads servers of HTTP with wrk. Not their processor time.
+//! Load by HTTP with wrk. Its CPU time is not measured here.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ pub(crate) enum Load {
     LargeEach,
 }
 
-/// Requests that wrk sends ahead.
+/// Number of requests that wrk pipelines.
 const AHEAD: usize = 16;
 
 /// Returns the number of responses; `None` if wrk is not installed.
@@ -38,7 +38,7 @@ pub(crate) fn run(load: Load, server: SocketAddr) -> Option<u64> {
     }
 }
 
-/// The same by a gateway, which is asked for whole addresses.
+/// The same through a gateway, with absolute URLs.
 pub(crate) fn through(gateway: SocketAddr, url: &str) -> Option<u64> {
     let script = format!(
         "init = function(args) whole = wrk.format(\"GET\", \"{url}\") end\nrequest = function() return whole end\n"
@@ -63,7 +63,7 @@ fn count(url: &str, flags: &[&str], script: Option<&str>) -> Option<u64> {
     };
     let _ = fs::remove_file(&path);
     let text = String::from_utf8_lossy(&output.stdout);
-    // What is refused is no answer, however quick.
+    // Refusals do not count as responses, however fast.
     assert!(!text.contains("Non-2xx"), "{text}");
     let (before, _) = text.split_once(" requests in ").expect("wrk says how many");
     before.split_whitespace().last()?.parse().ok()

@@ -1,6 +1,6 @@
-//! Hosts and routers of tests: network namespaces that are gone with the test, and wires between them.
+//! Hosts and routers of tests: network namespaces that are removed with the test, and virtual links between them.
 //!
-//! Not what runs there. It takes root, `ip` and `sysctl`.
+//! It requires root, `ip` and `sysctl`. Programs are started by the tests.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ impl Node {
             unshare(CloneFlags::CLONE_NEWNET)?;
             let node = Self(File::open("/proc/thread-self/ns/net")?);
             run("ip link set lo up")?;
-            // Answers come by another way than requests went.
+            // Responses arrive by another path than requests leave.
             for name in ["all", "default"] {
                 run(&format!("sysctl -q -w net.ipv4.conf.{name}.rp_filter=0"))?;
             }
@@ -28,7 +28,7 @@ impl Node {
         })
     }
 
-    /// Does something there; threads and programs that are started stay there.
+    /// Runs a function in the namespace; threads and programs that it starts stay there.
     pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
         in_thread(|| {
             setns(&self.0, CloneFlags::CLONE_NEWNET).expect("the namespace is there as long as its file");
@@ -40,7 +40,7 @@ impl Node {
         self.inside(|| lines.lines().map(str::trim).filter(|line| !line.is_empty()).try_for_each(run))
     }
 
-    /// A wire to another, with the first two addresses of a network of 256.
+    /// Connects it to another by a virtual link, with the first two addresses of a network of 256.
     pub(crate) fn wire(&self, other: &Self, name: &str, network: &str) -> io::Result<()> {
         let path = format!("/proc/{}/fd/{}", std::process::id(), other.0.as_raw_fd());
         self.run(&format!(
