@@ -13,9 +13,9 @@ use crate::record::{Record, Second};
 pub enum Bottleneck {
     /// Every response came in time.
     Nothing,
-    /// The server left more requests unanswered than before.
+    /// The server left more requests without a response than before.
     Server,
-    /// This machine's kernel dropped datagrams.
+    /// This host's kernel dropped datagrams.
     Network,
     /// Requests were sent late, or a thread was busy all the time.
     Generator,
@@ -100,8 +100,8 @@ fn late_and_due(record: &Record) -> [u64; 2] {
 const OWN_SHARE: f64 = 0.1;
 
 /// Whether a run's mean latency is void: more than a tenth of it is the generator's own, which is as late in receiving
-/// responses as it is in sending requests. The rule holds at any rate: a millisecond is much for a response of a
-/// millisecond, and nothing for one of a second.
+/// responses as in sending requests. The rule is relative: a millisecond is much for a response of a millisecond, and nothing
+/// for one of a second.
 pub fn is_void(record: &Record) -> bool {
     2.0 * record.lateness.mean() > OWN_SHARE * record.intended.mean()
 }

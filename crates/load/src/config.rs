@@ -23,8 +23,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Whether it is on this machine, or in a private network: loopback, private and link-local addresses. Only its
-    /// owner may load any other. The unspecified address is this machine, too (ip(7)).
+    /// Whether it is on this host, or in a private network: loopback, private and link-local addresses. Only its owner may load
+    /// any other. The unspecified address is this host, too (ip(7)).
     pub fn is_near(&self) -> bool {
         match self.address.ip().to_canonical() {
             IpAddr::V4(ip) => {

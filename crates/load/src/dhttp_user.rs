@@ -26,7 +26,7 @@ pub(crate) struct DhttpUser {
     listener: TcpListener,
     machine: Client,
     connections: BTreeMap<ConnectionId, (TcpStream, GaugeGuard)>,
-    /// Whether a connection waits in the backlog for which this machine has no socket.
+    /// Whether a connection waits in the backlog for which this host has no socket.
     is_short: bool,
     next: u64,
     requested: BTreeMap<Id, PendingExchange>,
@@ -77,7 +77,7 @@ impl DhttpUser {
         self.listener.as_fd()
     }
 
-    /// Takes what a response over plain HTTP says: the token, if there is one.
+    /// Stores the token of a response over plain HTTP.
     pub(crate) fn learn_token(&mut self, now: Time, token: &[u8]) {
         self.machine.learn_token(now, self.server, token);
     }
@@ -87,7 +87,7 @@ impl DhttpUser {
         self.machine.named_port()
     }
 
-    /// Asks; `false` if this must go over plain HTTP.
+    /// Sends a request; returns `false` if it must go over plain HTTP.
     pub(crate) fn ask(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
         let is_asked = self.machine.request(now, id, self.server, head).is_ok();
         if is_asked {
@@ -185,7 +185,7 @@ impl DhttpUser {
         self.connections.get(&id).map(|(stream, _)| (id.0, stream.as_fd()))
     }
 
-    /// Whether a connection waits for which this machine had no socket: epoll would report it forever.
+    /// Whether a connection waits for which this host had no socket: epoll would report it forever.
     pub(crate) fn is_short(&self) -> bool {
         self.is_short
     }

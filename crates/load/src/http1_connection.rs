@@ -1,6 +1,6 @@
 //! An HTTP/1 connection that a user opened: requests written, responses read, in their order.
 //!
-//! Not a client for people: bodies are counted and discarded.
+//! Bodies are counted and discarded.
 
 pub(crate) mod transport;
 
@@ -63,9 +63,9 @@ pub(crate) struct Http1Connection {
     requested: VecDeque<Pending>,
     /// The response being received.
     coming: IncomingResponse,
-    /// A token for requests by DHTTP, which came in a head.
+    /// A token for requests by DHTTP, from a header section.
     token: Option<Vec<u8>>,
-    /// Answers that came on it.
+    /// Number of responses on it.
     served: u64,
     /// Time since which it is idle.
     idle: Option<Time>,
@@ -160,12 +160,12 @@ impl Http1Connection {
         is_there
     }
 
-    /// The token that has come since this was last called.
+    /// Takes the token received since the last call.
     pub(crate) fn take_token(&mut self) -> Option<Vec<u8>> {
         self.token.take()
     }
 
-    /// Everything that was asked has come to this.
+    /// Fails all requests in flight for this reason.
     pub(crate) fn fail(&mut self, trouble: FailureReason, outcomes: &mut Vec<Outcome>) {
         outcomes.extend(self.requested.drain(..).map(|pending| Outcome::Done(pending, Err(trouble))));
     }

@@ -39,7 +39,7 @@ pub enum Turns {
 /// Objects of a page, by number.
 #[derive(Clone, Debug)]
 pub enum Requests<'a> {
-    /// The files of a site of SURGE, below the target's folder, by their sizes.
+    /// The files of a site of SURGE, below the target's directory, by their sizes.
     Site(&'a [u64]),
     /// These requests; a response with one of these statuses is a success.
     List(Arc<[Request]>, Statuses),
@@ -158,20 +158,20 @@ impl Prepared {
         Self { head, encoded, body: request.body.clone() }
     }
 
-    /// Writes this head, and the body.
+    /// Writes this header section, and the body.
     pub(crate) fn encode_with(&self, head: &RequestHead, out: &mut Vec<u8>) {
         head.encode(out);
         out.extend_from_slice(&self.body);
     }
 
-    /// Writes head and body.
+    /// Writes the header section and the body.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.encoded);
         out.extend_from_slice(&self.body);
     }
 }
 
-/// Whether each request asks the server to close its connection.
+/// Whether each request requests that the server close its connection.
 pub(crate) fn closes(config: &Config) -> bool {
     config.keeps == Some(Duration::ZERO) && config.protocol != Protocol::Http10
 }

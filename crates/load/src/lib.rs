@@ -1,7 +1,7 @@
 //! Users for a real server: requests sent on schedule, and a record of each.
 //!
-//! In flow a [`Job`] (of requests, or of a [`workload::plan::Plan`]), a [`Target`] and a [`Config`]; out flows a [`Record`]:
-//! the latency of every response from when its request was sent and from when it was due, every failure, and for each second the
+//! Input is a [`Job`] (of requests, or of a [`workload::plan::Plan`]), a [`Target`] and a [`Config`]. Output is a [`Record`]:
+//! the latency of every response, both from sending its request and from its due time, every failure, and for each second the
 //! bottleneck. Read in this order:
 //!
 //! | module | what it holds |
@@ -9,13 +9,13 @@
 //! | [`requests`] | requests: method, target, header fields, body |
 //! | [`job`] | the requests of a run, their users, and their times |
 //! | [`config`] | the server, and how it is loaded |
-//! | [`resources`] | the resources that a run needs of this machine, and whether it has them |
+//! | [`resources`] | the resources that a run needs of this host, and whether it has them |
 //! | [`record`] | the results, second by second |
 //! | [`bottleneck`] | the bottleneck: generator, network or server |
 //! | `gauge` | number of open connections |
 //! | [`progress`] | progress reports of a run, and its interruption |
-//! | `line` | an HTTP/1 connection |
-//! | `pair` | a DHTTP user |
+//! | `http1_connection` | an HTTP/1 connection |
+//! | `dhttp_user` | a DHTTP user |
 //! | `ports` | UDP ports that many DHTTP users share |
 //! | [`preflight`] | a preflight request to the server |
 //! | [`tls`] | certificate verification |

@@ -13,9 +13,8 @@
 //! Tag=lateness,0.000,120.000,0.041,HISTFAAA...
 //! ```
 //!
-//! A line without a tag for each second: latencies from when requests were due; the others are of the whole run, with
-//! more digits. All values are nanoseconds. Not for people: the command line prints a run. `read` reads such a file,
-//! whoever wrote it.
+//! A line without a tag for each second: latencies from when requests were due; the others are of the whole run, with more
+//! digits. All values are nanoseconds. The command line prints a run for people. `read` reads such a file from any source.
 
 mod read;
 
@@ -139,7 +138,7 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
     };
     let comment = serde_json::to_string(&comment).map_err(std::io::Error::other)?;
     let began = Duration::try_from_secs_f64(about.began.0).unwrap_or_default();
-    // A log that was read may have any value.
+    // A log read from a file may have any value.
     let began = UNIX_EPOCH.checked_add(began).unwrap_or(UNIX_EPOCH);
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()

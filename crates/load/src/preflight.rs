@@ -1,6 +1,6 @@
 //! A preflight request: whether the server responds by the protocol, whether it can be trusted, and with which status.
 //!
-//! Not a measurement. Errors name the remedy, before minutes of failures.
+//! Nothing is measured. Errors name the remedy in advance, instead of after minutes of failures.
 
 use std::fmt;
 use std::io::{self, Read, Write};

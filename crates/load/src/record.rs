@@ -56,7 +56,7 @@ pub enum FailureReason {
     Size,
     /// It did not come before the timeout.
     Timeout,
-    /// This machine had no socket or port left.
+    /// This host had no socket or port left.
     Exhausted,
 }
 
@@ -107,7 +107,7 @@ pub struct Second {
     pub opened: u64,
     /// The maximum of open connections in it: of each thread, added up.
     pub open: u64,
-    /// Datagrams that this machine's kernel dropped in it.
+    /// Datagrams that this host's kernel dropped in it.
     pub dropped: u64,
     /// Bottleneck of the worst of the generators with this second.
     pub worst: Bottleneck,

@@ -39,9 +39,9 @@ pub struct Request {
 /// Why a request cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestError {
-    /// The method is not one.
+    /// The method is invalid.
     Method(String),
-    /// The path is not one.
+    /// The path is invalid.
     Target(String),
     /// The field is not `Name: value`, or has invalid characters.
     Field(String),
@@ -105,7 +105,7 @@ impl Request {
     /// A request without header fields and body; `target` is a path with its query.
     ///
     /// # Errors
-    /// [`RequestError`] if there is no such method, or the path is not one.
+    /// [`RequestError`] if the method or the path is invalid.
     pub fn new(method: &str, target: &str) -> Result<Self, RequestError> {
         let is_method = !method.is_empty()
             && method.len() <= 32
@@ -131,7 +131,7 @@ impl Request {
     /// Adds a header field, `Name: value`; `Host` replaces the URL's.
     ///
     /// # Errors
-    /// [`RequestError`] if it is not one, or one that the generator sets.
+    /// [`RequestError`] if it is invalid, or one that the generator sets.
     pub fn add_field(&mut self, line: &str) -> Result<(), RequestError> {
         let bad = || RequestError::Field(line.to_owned());
         let (name, value) = line.split_once(':').filter(|_| line.len() <= MAX_LINE_BYTES).ok_or_else(bad)?;
@@ -216,7 +216,7 @@ impl Default for Statuses {
 }
 
 impl Statuses {
-    /// A list such as `200,204,300-399`; `None` if it is not one.
+    /// Parses a list such as `200,204,300-399`; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         let status = |text: &str| text.trim().parse().ok().filter(|status| (100..=999).contains(status));
         let range = |part: &str| match part.split_once('-') {

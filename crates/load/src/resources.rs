@@ -1,4 +1,4 @@
-//! Resources that a run needs of this machine, checked before minutes of failures.
+//! Resources that a run needs of this host, checked in advance instead of after minutes of failures.
 //!
 //! Not a measurement: sockets and ports are worst cases, memory is a rule of thumb.
 
@@ -13,7 +13,7 @@ use crate::config::{Config, Protocol};
 use crate::job::{Job, Turns};
 use crate::record::Second;
 
-/// Resources of a run, or of this machine.
+/// Resources of a run, or of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
     /// Maximum number of open files: mostly sockets.
@@ -77,7 +77,7 @@ impl fmt::Display for MissingResource {
 
 impl std::error::Error for MissingResource {}
 
-/// Checks that this machine has the resources of a run.
+/// Checks that this host has the resources of a run.
 ///
 /// # Errors
 /// [`MissingResource`], with the needed and the available amount.
@@ -113,7 +113,7 @@ pub(crate) fn needs(job: &Job<'_>, config: &Config) -> Resources {
         Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 => {
             (connections, connections)
         }
-        // One port, whatever goes over it.
+        // One port for all connections.
         Protocol::Http3 => (users, users),
     };
     let seconds = job.lasts.as_nanos() / 1_000_000_000 + 1;
@@ -147,7 +147,7 @@ const fn bytes_of_user(config: &Config) -> u64 {
     kib << 10
 }
 
-/// Resources of this machine; an unknown one counts as sufficient.
+/// Resources of this host; an unknown one counts as sufficient.
 fn there() -> Resources {
     Resources { files: allowed_files(), ports: given_ports(), bytes: free_memory() }
 }
@@ -169,8 +169,8 @@ fn given_ports() -> u64 {
     }
 }
 
-/// Bytes of available memory: of this machine (proc(5)), of each cgroup of this process (cgroups(7)), and of this
-/// process; an unknown limit counts as sufficient.
+/// Bytes of available memory: of this host (proc(5)), of each cgroup of this process (cgroups(7)), and of this process; an
+/// unknown limit counts as sufficient.
 pub fn free_memory() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = kib(&machine, "MemAvailable:");

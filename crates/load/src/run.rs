@@ -34,7 +34,7 @@ use crate::worker::{Queue, Worker};
 /// Reason why a run did not begin.
 #[derive(Debug)]
 pub enum Error {
-    /// This machine has too little of something.
+    /// This host lacks a resource.
     Short(MissingResource),
     /// The system gave no socket, port or thread.
     System(io::Error),
@@ -169,9 +169,9 @@ pub fn run_until<'a>(
                 Ok((all_there, handle))
             })
             .collect::<io::Result<_>>()?;
-        // The threads have theirs: when the last of them is dropped, the run is over.
+        // The threads have clones: the run is over when the last one is dropped.
         drop(tell);
-        // Not before: preparing thousands of users takes time.
+        // Not earlier: preparing thousands of users takes time.
         let now = calendar();
         let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
         let begins = clock.now() + wait;

@@ -332,7 +332,7 @@ impl<'a> Worker<'a> {
                         self.settle(now, number, wakes);
                     }
                 }
-                // The run is over for what was not started.
+                // Pages and objects that were not started by the end are dropped.
                 Wake::Page(_) | Wake::Object(..) if at > self.ends => {}
                 Wake::Page(page) => self.begin(now, at, number, page),
                 Wake::Object(page, object) => self.ask(now, at, number, self.job.pages[page].objects[object]),

@@ -26,8 +26,7 @@ use servers::{Server, ServerKind};
 const ROUNDS: usize = 7;
 /// Seconds of a run in a round.
 const SECONDS: u64 = 2;
-/// Milliseconds of a run for lateness: where this program runs at real-time priority (`chrt -f 1`), Linux lets others
-/// wait no longer than a second.
+/// Milliseconds of a run for lateness: at real-time priority (`chrt -f 1`), Linux throttles this program after a second.
 const LATE_MILLIS: u64 = 800;
 /// Users of a run for lateness.
 const LATE_USERS: u32 = 16;
@@ -89,8 +88,8 @@ fn late() {
     }
 }
 
-/// Lateness of a thread that only watches the clock, for events at this rate: the 99.9th percentile in microseconds. It
-/// is the machine's, not the generator's.
+/// Lateness of a thread that only watches the clock, for events at this rate: the 99.9th percentile in microseconds. It is the
+/// host's, not the generator's.
 #[expect(clippy::disallowed_methods, reason = "it is about the clock")]
 fn floor(rate: u64, millis: u64) -> f64 {
     let began = Instant::now();

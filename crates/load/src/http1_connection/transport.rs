@@ -1,6 +1,6 @@
 //! The bytes of a connection of HTTP/1: over TCP alone, or over TLS on it.
 //!
-//! Not HTTP. Nothing blocks: a call that would returns `WouldBlock`.
+//! HTTP is parsed by the caller. Nothing blocks: a call that would returns `WouldBlock`.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -55,7 +55,7 @@ impl Connector {
         Self { tls, ..*self }
     }
 
-    /// Sends a SYN.
+    /// Opens a connection: sends a SYN.
     pub(crate) fn open(&self) -> io::Result<Transport> {
         let Self { server, fast_open, tls } = self;
         let kind = Type::STREAM.nonblocking().cloexec();

@@ -1,4 +1,4 @@
-//! The bottleneck of each second, as a strip of colours for each run, drawn for a page.
+//! The bottleneck of each second, as a strip of colours for each run, rendered for a page.
 //!
 //! Not the attribution: that is [`crate::bottleneck`]. The time axis is that of the charts above it, so that seconds line up.
 

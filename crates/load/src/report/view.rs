@@ -1,6 +1,6 @@
 //! A load run in progress, as a few lines for a terminal: the last second, and graphs of those before it.
 //!
-//! Numbers in, text out. The caller draws it; the result is printed at the end.
+//! Numbers in, text out. The caller displays it; the result is printed at the end.
 
 use std::collections::VecDeque;
 use std::fmt;

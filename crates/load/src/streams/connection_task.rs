@@ -24,7 +24,7 @@ pub(crate) struct Site {
     pub(crate) authority: Authority,
     pub(crate) directory: String,
     pub(crate) unchanged_since: HeaderValue,
-    /// The requests of a list; `None`: the files of a site below the folder.
+    /// The requests of a list; `None`: the files of a site below the directory.
     pub(crate) list: Option<Arc<[crate::requests::Request]>>,
     /// Timeout of a request.
     pub(crate) timeout: std::time::Duration,

@@ -137,7 +137,7 @@ fn came(error: &h2::Error, has_begun: bool) -> StreamOutcome {
 /// Failure of all requests that wait for the connection.
 pub(crate) fn trouble(failed: &ConnectError) -> FailureReason {
     match failed {
-        // `EMFILE`, `EADDRNOTAVAIL`: this machine's limits.
+        // `EMFILE`, `EADDRNOTAVAIL`: this host's limits.
         ConnectError::Io(error) if is_own(error) => FailureReason::Exhausted,
         ConnectError::Io(_) => FailureReason::Refused,
         ConnectError::Protocol => FailureReason::Garbage,

@@ -26,7 +26,7 @@ pub(crate) const NAME: &[u8] = b"h3";
 /// Reason why there is no connection.
 #[derive(Debug)]
 pub(crate) enum ConnectError {
-    /// This machine has no port for it.
+    /// This host has no port for it.
     Io(io::Error),
     /// The handshake failed.
     Quic(ConnectionError),

@@ -13,7 +13,7 @@ use wire::{Duration, Time};
 use crate::site::{config, plan_for, target};
 use crate::{hostile_datagrams, hostile_streams};
 
-/// Time limit after the end of a run: for busy machines, and for graceful closes.
+/// Time limit after the end of a run: for busy hosts, and for graceful closes.
 const LATE: Duration = Duration::from_millis(2_500);
 
 #[test]
@@ -33,7 +33,7 @@ fn ends(protocol: Protocol) {
     let patient = Config { timeout: Duration::from_secs(30), users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
     let record = run_until(&plan, &target(served, trust), &patient, &stop, &mut |progress| {
-        // On a busy machine the first second may be reported late.
+        // On a busy host the first second may be reported late.
         if progress.seconds.iter().any(|second| second.due > 0) {
             stop.stop();
         }

@@ -20,7 +20,7 @@ const REQUESTS: u64 = 30;
 const LASTS: Duration = Duration::from_millis(300);
 /// Timeout of a request.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Time limit after the end of a run: for busy machines, and for graceful closes.
+/// Time limit after the end of a run: for busy hosts, and for graceful closes.
 const GRACE: Duration = Duration::from_millis(2_500);
 
 /// Runs against this address, and checks that every request is recorded in time.
