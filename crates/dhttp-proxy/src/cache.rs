@@ -65,7 +65,7 @@ pub struct CacheConfig {
     pub memory: u64,
     /// Maximum length of a stored body, in bytes.
     pub largest: u64,
-    /// Stores only responses with explicit freshness, and collapses no requests for others: for a server in front of an origin
+    /// Stores only responses with explicit freshness, and collapses no requests: for a server in front of an origin
     /// most of whose responses may be for one client alone.
     pub is_sparing: bool,
     /// Fields that are obeyed instead of `Cache-Control`, in this order (RFC 9213, section 2.2).

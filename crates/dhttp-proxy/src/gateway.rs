@@ -68,7 +68,7 @@ pub struct GatewayConfig {
     pub idle: Duration,
     /// Timeout of one side in the middle of a message.
     pub timeout: Duration,
-    /// Maximum number of programs' connections; further ones are refused with a retry later.
+    /// Maximum number of programs' connections; further ones get 503 with `Retry-After`.
     pub connections: usize,
     /// Maximum number of one client, an IPv4 address or an IPv6 /64, that is not this host; `None`: half of all.
     pub client_connections: Option<usize>,
@@ -100,7 +100,7 @@ impl GatewayConfig {
     }
 }
 
-/// A running gateway; it stops when it is told to, or dropped.
+/// A running gateway; it stops at [`Gateway::stop`], or when it is dropped.
 pub struct Gateway {
     address: SocketAddr,
     shared: Arc<Shared>,

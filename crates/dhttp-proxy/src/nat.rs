@@ -131,7 +131,7 @@ impl Nat {
             *change = Some((config, tell));
         }
         self.shared.wake();
-        // If the thread has ended, this times out or is disconnected.
+        // If the thread has ended, this times out.
         reported.recv_timeout(CHANGED).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         if let Ok(mut reported) = self.shared.log.lock() {
             *reported = log;

@@ -1,6 +1,6 @@
 //! Slow applications, of axum and of other servers, behind a server: over UDP, and over connections that either side opened.
 //!
-//! Promises themselves are tested in `later`.
+//! Promises themselves are tested in `dhttp::deferred`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

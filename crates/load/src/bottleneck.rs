@@ -1,6 +1,6 @@
 //! Bottleneck of each second of a run: the generator, the network, the server, or none.
 //!
-//! Not a measurement: it evaluates the record. A load generator that was late, or whose threads had no CPU time left,
+//! It evaluates the record, and measures nothing. A load generator that was late, or whose threads had no CPU time left,
 //! has measured itself; its latencies are not the server's.
 
 use rustix::time::{ClockId, clock_gettime};

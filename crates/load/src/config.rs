@@ -1,6 +1,6 @@
 //! The server, and the configuration of the load.
 //!
-//! Not the requests and their schedule: those are the plan's.
+//! The requests and their schedule are the plan's.
 
 use std::net::{IpAddr, SocketAddr};
 

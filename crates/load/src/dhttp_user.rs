@@ -1,7 +1,7 @@
 //! A DHTTP user: the client state machine, and the port that the server connects to. Datagrams use [`Ports`], which
 //! users share.
 //!
-//! Not the protocol: that is [`dhttp_proto::client`]. Requests that it cannot carry go back to the user, for plain HTTP.
+//! The protocol is [`dhttp_proto::client`]'s. Requests that it cannot carry go back to the user, for plain HTTP.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};

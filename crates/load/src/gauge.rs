@@ -1,6 +1,6 @@
 //! Number of open connections of a thread's users, with its maximum.
 //!
-//! Not the number of connections opened: a connection is counted for as long as its [`GaugeGuard`] exists.
+//! It does not count all connections ever opened: a connection is counted for as long as its [`GaugeGuard`] exists.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

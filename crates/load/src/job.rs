@@ -1,8 +1,8 @@
 //! The work of a run: its requests, their users, and their times.
 //!
 //! A plan of SURGE has pages, each for one user, once. A list of requests ([`crate::requests`]) has pages of one
-//! request, with times of their own (an open schedule), or users repeat them, each as soon as the previous response is
-//! there (a closed loop).
+//! request. They have times of their own (an open schedule), or users repeat them, each as soon as the previous response
+//! is there (a closed loop).
 
 use std::sync::Arc;
 

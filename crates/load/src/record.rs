@@ -1,7 +1,7 @@
 //! Results of a load: every response and every failure, second by second.
 //!
-//! Not a judgement: [`crate::bottleneck`] names the bottleneck of a second. Latencies are histograms with three digits (the
-//! seconds' with two), which merge without loss.
+//! Nothing is judged here: [`crate::bottleneck`] names the bottleneck of a second. Latencies are histograms with three digits
+//! (the seconds' with two), which merge without loss.
 
 use std::collections::BTreeMap;
 

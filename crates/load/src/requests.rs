@@ -36,7 +36,7 @@ pub struct Request {
     pub logged_error: Option<u16>,
 }
 
-/// Why a request cannot be sent.
+/// Reason why a request cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestError {
     /// The method is invalid.

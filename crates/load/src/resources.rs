@@ -1,6 +1,6 @@
 //! Resources that a run needs of this host, checked in advance instead of after minutes of failures.
 //!
-//! Not a measurement: sockets and ports are worst cases, memory is a rule of thumb.
+//! The numbers are estimates: sockets and ports are worst cases, memory is a rule of thumb.
 
 use std::fmt;
 use std::fs;

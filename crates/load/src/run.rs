@@ -1,6 +1,6 @@
 //! All threads of a run, from the first request to the last response.
 //!
-//! Not the users: see `worker`. The kernel's counter of dropped datagrams is read once a second.
+//! Users are in `worker`. The kernel's counter of dropped datagrams is read once a second.
 
 use std::collections::VecDeque;
 use std::fmt;

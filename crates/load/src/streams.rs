@@ -10,7 +10,7 @@
 //! | [`http2`], [`http3`] | opening connections and sending requests, in each |
 //! | [`reactor`] | the thread's runtime, which runs all tasks |
 //!
-//! Not the protocols: those are h2's, h3's and quinn's.
+//! The protocols are h2's, h3's and quinn's.
 
 pub(crate) mod connection_task;
 pub(crate) mod http2;

@@ -30,7 +30,7 @@ enum Measure {
     ErrorRate,
     /// Successes a second: the limit is a minimum.
     Rate,
-    /// The same as the error rate, by the flag `--max-failures`.
+    /// The error rate, by the flag `--max-failures`.
     MaxFailures,
 }
 

@@ -1,6 +1,6 @@
 //! Certificate verification, and the configuration of encrypted connections.
 //!
-//! Not the encryption: that is rustls', with ring's ciphers.
+//! Encryption is rustls', with ring's ciphers.
 
 use std::fmt;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! A user: its connections, and its waiting and pending requests.
 //!
-//! Not the schedule: the worker has the time. Slots number a user's sockets, for the worker's epoll.
+//! The schedule is the worker's. Slots number a user's sockets, for the worker's epoll.
 
 use std::collections::VecDeque;
 use std::io;

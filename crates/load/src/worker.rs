@@ -1,6 +1,6 @@
 //! A thread with its users: its schedule, and its sockets.
 //!
-//! Not the users themselves. Its clock is the run's; it waits only for the next event or timeout.
+//! Its clock is the run's; it waits only for the next event or timeout.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

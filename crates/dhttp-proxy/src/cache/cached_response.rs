@@ -54,7 +54,7 @@ impl KeyedRequest {
     }
 }
 
-/// Error: why a response is unusable.
+/// Error for an unsolicited 304.
 pub(super) const UNASKED: &str = "304 to an unconditional request";
 
 /// A body up to this length is stored within its record.

@@ -1,6 +1,6 @@
 //! Requests to the upstream for responses that are missing or stale, storing them, and the response when they fail.
 //!
-//! Whether to send one is decided before. What a response changes is in `cached_response`.
+//! The caller decides whether to send one. Changes by a response are in `cached_response`.
 
 use std::net::{IpAddr, SocketAddr};
 

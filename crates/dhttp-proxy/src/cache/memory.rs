@@ -31,7 +31,7 @@ pub(super) struct CacheEntry {
 
 /// Number of shards; with this many, threads seldom contend for a lock.
 const SHARDS: usize = 16;
-/// Maximum number of responses to one address that differ in what they were selected by (`Vary`).
+/// Maximum number of responses to one address that differ in their choice (`Vary`).
 const MAX_CHOICES: usize = 32;
 
 impl Memory {

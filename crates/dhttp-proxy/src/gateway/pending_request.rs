@@ -26,7 +26,7 @@ pub(super) struct PendingRequest {
     come: Option<(ResponseHead, Vec<u8>)>,
 }
 
-/// A request in progress, and what its response is stored with.
+/// A request in progress, and the cache entry that its response fills.
 pub(super) struct PendingExchange {
     /// The DHTTP client, held as long as a response to it is awaited.
     client: Arc<Client>,

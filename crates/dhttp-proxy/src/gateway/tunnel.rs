@@ -22,7 +22,7 @@ pub(super) struct Tunnel {
     pub(super) requested: RequestHead,
 }
 
-/// One of its ends.
+/// An end of a tunnel, with its pending output.
 #[derive(Debug)]
 struct TunnelEnd {
     stream: Arc<TcpStream>,
@@ -32,14 +32,14 @@ struct TunnelEnd {
     has_ended: bool,
 }
 
-/// End of a tunnel.
+/// Name of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Program,
     Server,
 }
 
-/// Condition for carrying on.
+/// Condition for further relaying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RelayLimit {
     /// The next event.
@@ -58,7 +58,7 @@ pub(super) const WATCHED: EventFlags =
 const SHARE: usize = 16;
 
 impl Tunnel {
-    /// Creates a tunnel between a program, which has been told that it is open, and a server.
+    /// Creates a tunnel between a program, which has got its 200 response, and a server.
     pub(super) fn new(
         peer: SocketAddr,
         requested: RequestHead,

@@ -16,7 +16,7 @@ use super::upstream;
 
 /// Reason why a request's body did not reach the server whole.
 pub(super) enum Upload {
-    /// It was invalid.
+    /// The body was invalid.
     Faulty(PeerFault),
     /// One of the connections broke.
     Broken,

@@ -190,7 +190,7 @@ impl Upstream {
     /// `has_progressed` is set repeatedly: the request's body is still being sent.
     ///
     /// # Errors
-    /// Why there is no (whole) response, in a sentence, and whether not a byte of one had arrived.
+    /// The reason for a missing or incomplete response, in a sentence, and whether not a byte of one had arrived.
     pub(super) fn respond(
         &mut self,
         forward: &Forward,

@@ -1,6 +1,6 @@
 //! Counters of a helper.
 //!
-//! Not a log: that is a line for each request.
+//! The log has a line for each request.
 
 use dhttp::counters::counters;
 

@@ -40,7 +40,7 @@ pub(super) struct Driver {
     next: u64,
     inbox: Inbox,
     outbox: Outbox,
-    /// Time for which any host may respond, if allowed, and if the kernel must be told.
+    /// Time for which any host may respond, if that is allowed and needs an element in the rules.
     anybody: Option<Duration>,
     is_translating: bool,
     shared: Arc<Shared>,

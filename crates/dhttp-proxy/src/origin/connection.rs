@@ -145,7 +145,7 @@ impl Connection {
         is_sent && self.start == self.end && self.reader.is_between_messages()
     }
 
-    /// Whether neither bytes nor the end of the stream came while it was idle.
+    /// Whether neither bytes nor the end of the stream have arrived while it was idle.
     pub(super) fn is_quiet(&self) -> bool {
         let peeked = recv(&*self.stream, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
         matches!(peeked, Err(error) if error.kind() == ErrorKind::WouldBlock)

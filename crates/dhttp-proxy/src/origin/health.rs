@@ -19,7 +19,7 @@ pub(super) struct Health {
     is_down: AtomicBool,
     /// Consecutive requests without a response.
     silent: AtomicU32,
-    /// Why it is down, as a sentence.
+    /// Reason for being down, as a sentence.
     why: Mutex<String>,
     counters: Counters,
 }

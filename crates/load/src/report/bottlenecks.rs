@@ -1,6 +1,6 @@
 //! The bottleneck of each second, as a strip of colours for each run, rendered for a page.
 //!
-//! Not the attribution: that is [`crate::bottleneck`]. The time axis is that of the charts above it, so that seconds line up.
+//! The attribution is in [`crate::bottleneck`]. The time axis is that of the charts above it, so that seconds line up.
 
 use render::plot::axes::Axes;
 use render::plot::svg::{Anchor, Svg};

@@ -1,6 +1,6 @@
 //! Goodness of fit of a plan, and of the log whose distributions it uses, as a table, JSON and CSV.
 //!
-//! Not the comparison itself: that is `workload::fit`.
+//! The comparison itself is in `workload::fit`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Results of a load run, as a table, as JSON, and as CSV: a row for each second.
 //!
-//! Not a judgement of the server: the first line states the bottleneck.
+//! The first line states the bottleneck; the server is not judged.
 
 use std::collections::BTreeMap;
 

@@ -45,12 +45,12 @@ pub struct RequestFileError {
     pub reason: Reason,
 }
 
-/// Why a line is refused.
+/// Reason why a line is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// There is no request in the whole file.
     Empty,
-    /// It should be a method and a URL.
+    /// It is not a method and a URL.
     NotARequest(String),
     /// It is longer than any request.
     TooLong,
@@ -129,7 +129,7 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, RequestFileError> {
     if entries.is_empty() { Err(RequestFileError { line: 1, reason: Reason::Empty }) } else { Ok(entries) }
 }
 
-/// Whether a line begins a request, even where the one before has no empty line after it: a field has a colon in its first word.
+/// Whether a line begins a request, even without an empty line before it: a field has a colon in its first word.
 fn is_request_line(text: &str) -> bool {
     let Some((method, url)) = text.split_once(' ') else { return false };
     let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());

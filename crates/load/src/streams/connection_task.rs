@@ -1,6 +1,6 @@
 //! A connection's task: orders come in, requests run concurrently, and each is reported once.
 //!
-//! Not a protocol: the code that opens connections and sends requests is passed in.
+//! It is independent of the protocol: the code that opens connections and sends requests is passed in.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

@@ -1,6 +1,6 @@
 //! HTTP/2 (RFC 9113) by the crate h2: over TLS where configured, else with prior knowledge (section 3.3).
 //!
-//! Not a client for people: bodies are counted and discarded.
+//! Bodies are counted and discarded.
 
 use std::future::poll_fn;
 use std::io;

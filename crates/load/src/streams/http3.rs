@@ -1,7 +1,7 @@
 //! HTTP/3 (RFC 9114) by the crates h3 and quinn: always encrypted, over datagrams. Returning users with a ticket send
 //! requests in the first of them (0-RTT, RFC 9001, section 4.6), if configured.
 //!
-//! Not a client for people: bodies are counted and discarded.
+//! Bodies are counted and discarded.
 
 use std::future::poll_fn;
 use std::io;

@@ -1,6 +1,6 @@
 //! A thread's runtime for the libraries that carry streams, and the wait for their reports.
 //!
-//! Not a clock: the timer is the kernel's, because a runtime's own wakes a millisecond late.
+//! The timer is the kernel's, because a runtime's own wakes a millisecond late.
 
 use std::future::poll_fn;
 use std::io;

@@ -1,6 +1,6 @@
 //! Configuration of a run's connections, with each user's own part: session tickets, and for HTTP/3 a port.
 //!
-//! Not the connections.
+//! Connections are run by `connection_task`.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,6 +1,6 @@
 //! Interrupted runs, with every protocol: requests in flight are not failures, and are not waited for.
 //!
-//! Not the output of such runs: the tests of the command line cover that.
+//! The output of such runs is covered by the tests of the command line.
 
 use std::thread;
 

@@ -1,6 +1,6 @@
 //! Hostile behaviour with datagrams: of DHTTP servers, and of QUIC servers where it makes no difference.
 //!
-//! Not with connections that users open.
+//! Connections that users open are in `hostile_streams`.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

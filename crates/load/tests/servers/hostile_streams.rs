@@ -1,6 +1,6 @@
 //! Hostile behaviour with connections.
 //!
-//! Not with datagrams, nor the expected results.
+//! Datagrams are in `hostile_datagrams`, and the expected results in `hostile`.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,6 +1,6 @@
 //! Runs with every protocol against correct, faulty and hostile servers on loopback: requests, counts, refusals.
 //!
-//! Not the libraries of HTTP/2 and HTTP/3: their behaviour is taken as given.
+//! The libraries of HTTP/2 and HTTP/3 are not tested: their behaviour is taken as given.
 
 extern crate roundtrip_load as load;
 
