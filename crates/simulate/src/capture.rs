@@ -1,7 +1,7 @@
 //! The packets of a run as pcapng: whole IP packets with valid checksums, captured at one end or at both.
 //!
-//! Virtual time zero is 1 January 1970, numbers begin at 0, hosts are 10.0.0.1 and up in the order in which they
-//! were added. Nothing of this depends on the host: the same run gives the same bytes.
+//! Virtual time zero is 1 January 1970, sequence numbers start at 0, and hosts get 10.0.0.1 and up in the
+//! order in which they were added. Nothing depends on the computer: the same run gives the same bytes.
 
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ impl CapturePoint {
     }
 }
 
-/// Writes the packets of one end or both, with a comment on the whole. A packet that the link lost has a comment of its own.
+/// Writes the packets of one end or both, with a comment on the capture. Packets that the link lost are commented, too.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -52,7 +52,7 @@ pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &st
         let end = match record.seen {
             ObservationPoint::Sent => record.from,
             ObservationPoint::Received => record.to,
-            // The comment stands on the packet as it was sent.
+            // The comment is attached to the record of sending.
             ObservationPoint::Lost => continue,
         };
         let Some(interface) = (if end.host == CLIENT { client } else { server }) else { continue };
@@ -109,7 +109,7 @@ pub(crate) fn packet(from: Address, to: Address, segment: &Segment, into: &mut V
     builder.write(payload, into).map_err(io::Error::other)
 }
 
-/// ARDP's header and the data. The client's port is its connection identifier, too: it is as random as that need be here.
+/// Encodes ARDP's header and the data. The client's port is also the connection identifier: it is random enough here.
 fn ardp(from: Address, to: Address, segment: &Segment) -> Vec<u8> {
     let Segment { sequence, acknowledgement, window, flags, options, framing: _, payload } = segment;
     let client = if from.host == CLIENT { from } else { to };
@@ -188,7 +188,7 @@ pub(crate) fn socket(Address { host, port }: Address) -> SocketAddr {
     SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, high, low), port))
 }
 
-/// A number on the wire: its low 32 bits.
+/// A sequence number as encoded on the wire: its low 32 bits.
 fn low(number: u64) -> u32 {
     let [_, _, _, _, a, b, c, d] = number.to_be_bytes();
     u32::from_be_bytes([a, b, c, d])

@@ -51,7 +51,7 @@ pub struct Hosts {
     pub pipelining: Pipelining,
     /// Maximum number of requests that the server serves on one connection; `None`: unlimited.
     pub requests: Option<NonZeroU32>,
-    /// The server's way to close a connection.
+    /// Connection closing of the server.
     pub closing: Closing,
     /// Minimum sizes to which response headers are padded.
     pub heads: HeadSizes,

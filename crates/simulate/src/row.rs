@@ -29,14 +29,14 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
             Ok((fetched, spent))
         })
         .collect::<Result<_, Error>>()?;
-    // Failures matter most.
+    // Failures come first.
     let mut notes = Vec::from_iter(failures(&runs));
     notes.extend(experiment.notes().to_vec());
     let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
     notes.extend(scenario::dhttp::reported(&channels));
     let visits: Vec<_> = runs.iter().map(|run| (run.began, run.course())).collect();
     notes.extend(scenario::robot::notes(&visits));
-    // Runs that failed say nothing about a page's duration; they count only if every run failed.
+    // Failed runs have no page duration; they count only if every run failed.
     let came = runs.iter().any(|run| run.elapsed.is_some());
     let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) =
         runs.into_iter().zip(spent).filter(|(run, _)| run.elapsed.is_some() == came).unzip();

@@ -13,7 +13,7 @@ use wire::{Bytes, Duration, Rate, Time};
 use crate::page::{CLIENT, Flow};
 use crate::world::{ObservationPoint, Probe, Record};
 
-/// Facts about path and hosts beside the packets.
+/// Facts about path and hosts that packets do not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathFacts {
     /// Towards the server.
@@ -78,12 +78,12 @@ struct ConnectionState {
     was_syn_lost: bool,
     syn_again: Option<Time>,
     opened: Option<Time>,
-    /// The number after the last that the client has sent; 0 before its first request.
+    /// The client's next sequence number; 0 before its first request.
     requested: u64,
     /// When the server last received a request, and when it last sent data.
     request_received: Time,
     sent: Option<Time>,
-    /// The number after the last that the server has sent.
+    /// The server's next sequence number.
     next: u64,
     /// Limits that kept the client and the server from sending more.
     limits: [Limit; 2],
@@ -93,7 +93,7 @@ struct ConnectionState {
     /// A segment shorter than the MSS is in flight.
     has_short: bool,
     data_received: Time,
-    /// Acknowledgements in flight: number, and the client's delay.
+    /// Acknowledgements in flight: acknowledgement number, and the client's delay.
     acks: BTreeMap<u64, Duration>,
     acknowledged: u64,
     /// When the server last received a segment.
@@ -105,9 +105,9 @@ struct ConnectionState {
     /// acknowledgement.
     retransmits_at: Option<Time>,
     is_told: bool,
-    /// Cause of the server's current recovery, and the number that ends it.
+    /// Cause of the server's current recovery, and the acknowledgement number that ends it.
     repairing: Option<(Cause, u64)>,
-    /// First transmission times of unacknowledged data, by number.
+    /// First transmission times of unacknowledged data, by sequence number.
     first_sent: BTreeMap<u64, Time>,
 }
 
@@ -163,7 +163,7 @@ impl StallObserver {
             (ObservationPoint::Sent, false) => self.server_sends(record),
             (ObservationPoint::Received, true) => self.server_receives(record),
             (ObservationPoint::Received, false) => self.client_receives(record),
-            // No host knows of the loss yet; a SYN that is retransmitted for it is needed.
+            // No host has detected the loss yet. A SYN retransmitted for it is not spurious.
             (ObservationPoint::Lost, _) => self.line(record).was_syn_lost |= record.segment.flags.syn,
         }
     }
@@ -330,7 +330,7 @@ impl StallObserver {
             (cause, pause)
         });
         line.has_short |= bytes < known.mss.get();
-        // Needless or not, a retransmission has reduced the window.
+        // Spurious or not, a retransmission has reduced the window.
         line.was_lost |= repair.is_some();
         line.first_sent.entry(segment.sequence).or_insert(record.at);
         line.next = line.next.max(segment.end());
@@ -345,7 +345,7 @@ impl StallObserver {
             Some((PauseReason::Request(received), pause)) => {
                 self.think(&pause, Cause::ServerThink, received, pause.sent);
             }
-            // A pause in which not even this packet would have fitted is none.
+            // A pause no longer than this packet's serialisation is not a stall.
             Some((PauseReason::Named(cause), pause)) if pause.length() > pause.packet => {
                 self.stall(&pause, cause, pause.from, pause.until);
             }
@@ -386,11 +386,11 @@ impl StallObserver {
     }
 }
 
-/// Why the server's data comes after a pause.
+/// Reason for a pause before the server's data.
 enum PauseReason {
     /// A request was in flight; it arrived at this time.
     Request(Time),
-    /// By its name.
+    /// A named cause.
     Named(Cause),
 }
 
@@ -427,7 +427,7 @@ impl ConnectionState {
         Some(Retransmission {
             cause,
             first_sent: first.map_or(record.at, |(_, at)| *at),
-            // What follows in a recovery leaves as acknowledgements let it.
+            // Later retransmissions of a recovery are clocked by acknowledgements.
             waited_for: if same.is_some() && self.heard == record.at {
                 Cause::CongestionWindow
             } else {
@@ -436,7 +436,7 @@ impl ConnectionState {
         })
     }
 
-    /// Reason why data that leaves now did not leave before.
+    /// Reason why the data sent now was not sent earlier.
     fn cause(&self, record: &Record, wake_up: Duration) -> PauseReason {
         let [_, limit] = self.limits;
         let has_answered = self.sent.is_some_and(|sent| sent >= self.request_received);

@@ -241,7 +241,7 @@ impl<A: Application> World<A> {
     fn deliver(&mut self, id: LinkId) -> bool {
         let link = &mut self.links[usize::from(id.0)];
         if link.scheduled != Some(self.now) {
-            // An earlier event took its place.
+            // Superseded by an earlier event.
             return false;
         }
         link.scheduled = None;

@@ -141,7 +141,7 @@ impl Population {
         }
     }
 
-    /// Reads an HTTP/1.1 response; at its end the user goes on.
+    /// Reads an HTTP/1.1 response; when it is complete, starts the user's next step.
     fn read(&mut self, now: Time, user: usize, mut bytes: &[u8]) {
         let UserTransport::Http(Some(line)) = &mut self.users[user].way else { return };
         while let Ok(Some(event)) = line.reader.read(&mut bytes, &Method::Get) {

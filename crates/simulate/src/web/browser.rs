@@ -41,7 +41,7 @@ pub struct WarmUp {
     pub think: Duration,
 }
 
-/// Settings of a client, beside its plan.
+/// Settings of a client, apart from its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BrowserConfig {
     /// CPU time of its work.

@@ -153,12 +153,12 @@ impl DhttpService {
         let port = request.fields.get(PORT_FIELD).and_then(read_port);
         let client = port.map(|port| SocketAddr::new(capture::socket(client).ip(), port));
         if let Some(token) = client.and_then(|client| self.machine.token_for(now, client)) {
-            // Hexadecimal digits can stand in a field.
+            // Hexadecimal digits are always valid in a field's value.
             let _ = response.fields.push(TOKEN_FIELD, token.as_str());
         }
     }
 
-    /// Something happened on a connection that was opened here.
+    /// Handles an event of a connection that this service opened.
     pub(super) fn handle(&mut self, now: Time, input: &Input) -> Option<DhttpStep> {
         let (Input::Connected(socket)
         | Input::Data(socket, _)
@@ -210,7 +210,7 @@ impl DhttpService {
     ) -> Vec<DhttpStep> {
         let PendingRequest { head, ticket, datagram } = requested;
         let Ok(response) = WholeResponse::new(response, &head.method) else {
-            // The site gives whole objects and final statuses only.
+            // The site returns whole objects and final statuses only.
             self.machine.abandon(ticket);
             return Vec::new();
         };

@@ -220,7 +220,7 @@ impl WebServer {
             if let Some(desk) = &self.desk {
                 desk.add_token(now, line.client, head, &mut response);
             }
-            // A request that was given up meanwhile is not awaited any more, and needs no answer.
+            // A request that was aborted in the meantime needs no response.
             let _ = line.connection.respond(now, id, response);
             self.drain(now, socket);
         }
@@ -281,7 +281,7 @@ impl WebServer {
                 self.steps.push_back(ServerStep::Proceed(socket));
                 Some(Action::Shutdown(socket))
             }
-            // TCP's remaining work is not the server's business.
+            // TCP completes the close without the server.
             server::Output::Close => {
                 self.connections.remove(&socket);
                 Some(Action::Close(socket))

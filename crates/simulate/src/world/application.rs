@@ -27,7 +27,7 @@ pub struct SocketId(pub u32);
 pub enum Input {
     /// A client's connection, on this port and from there, is open.
     Accepted(SocketId, u16, Address),
-    /// Ours is open.
+    /// A connection that this application opened is open.
     Connected(SocketId),
     /// Bytes, in order; they have been read.
     Data(SocketId, Payload),

@@ -208,7 +208,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// Polls a connection once. `None`: the output was no step, or there was none.
+    /// Polls a connection once. Returns `None` if there was no output, or it needs no step.
     fn poll_socket(&mut self, now: Time, id: SocketId) -> Option<HostOutput> {
         let Some(socket) = self.socket(id) else {
             self.restless.pop_front();
@@ -235,7 +235,7 @@ impl<A: Application> Host<A> {
                 let next = next?;
                 let socket = self.socket(id)?;
                 if socket.scheduled.is_some_and(|scheduled| scheduled <= next) {
-                    // It is polled early, and then again.
+                    // It is polled at the earlier time, and scheduled again then.
                     return None;
                 }
                 socket.scheduled = Some(next);
@@ -257,7 +257,7 @@ impl<A: Application> Host<A> {
     fn note(&mut self, id: SocketId, event: Event) {
         match event {
             Event::Connected | Event::PeerFinished | Event::Failed(_) => self.remember(id),
-            // The next connection needs the state at the time when everything was sent: `leave`.
+            // The next connection needs the state at the time when everything was sent: `leave_when_done`.
             Event::Closed | Event::Readable | Event::Written => {}
         }
         let Some(socket) = self.socket(id) else { return };

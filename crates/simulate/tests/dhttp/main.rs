@@ -76,7 +76,7 @@ fn a_server_that_knows_the_client_sends_the_first_segment_with_its_syn() {
     let whole = |size, fast_open| {
         let mut known = scenario(path(), &[size]);
         known.client.connection = Connection::Warm;
-        // It connects the first time, too, and so learns what the second takes.
+        // The first response comes on a connection, too, which provides the state that the second needs.
         let hosts = Hosts { think, fast_open, dhttp: Some(known_client()), ..Hosts::default() };
         let fetched = run(&known, hosts);
         assert_eq!(counts(&fetched)[1], 2, "both times on a connection");
@@ -99,17 +99,17 @@ fn a_first_contact_costs_a_large_response_three_round_trips_and_a_small_one_one(
     let (small, ways) = contact(300, Connection::Cold);
     assert!(is_about(small, 1.0), "{small}");
     assert_eq!(ways, [1, 0, 0, 0]);
-    // The eight bytes; then a connection of the client's and the response, which brings a token.
+    // The bare id; then a connection that the client opens, and the response, which carries a token.
     let (first, ways) = contact(10_000, Connection::Cold);
     assert!(is_about(first, 3.0), "{first}");
     assert_eq!(ways, [0, 0, 1, 0]);
-    // The server connects.
+    // The server opens the connection.
     let (later, ways) = contact(10_000, Connection::Warm);
     assert!(is_about(later, 2.0), "{later}");
     assert_eq!(ways, [0, 1, 1, 0]);
 }
 
-/// One answer, in parts if that can be; what else goes beyond the paper.
+/// Fetches one object, in parts if possible; `more` are further extensions beyond the paper.
 fn in_parts(network: Network, size: u64, more: &[Extension]) -> PageResult {
     let scenario = scenario(network, &[size]);
     let dhttp = Dhttp::paper().with(Extension::Parts, true);
@@ -129,7 +129,7 @@ fn response_in_parts_takes_one_round_trip_cold_and_lost_parts_take_another() {
         assert_eq!((lost, counts(&fetched)), (lost, [1, 0, 0, 1]));
         let took = round_trips(&fetched);
         assert!((2.2..2.5).contains(&took), "the part {lost}: {took}");
-        // Where more than one loss per response is too many, the rest comes on a connection.
+        // Counted in aggregate, the one loss exceeds the threshold: the rest comes on a connection.
         let fetched = in_parts(lossy, 8_192, &[]);
         assert_eq!((lost, counts(&fetched)), (lost, [0, 1, 0, 1]));
         let took = round_trips(&fetched);
@@ -249,7 +249,7 @@ fn regress_queued_responses_cause_no_resends() {
         let mut scenario = Scenario::new(network, page, Protocol::Dhttp, Stack::named("linux").unwrap());
         let hosts = |dhttp| Hosts { dhttp: Some(dhttp), ..Hosts::default() };
         let fetched = run(&scenario, hosts(known_client()));
-        // Over the modem, answers wait behind others for up to half a minute.
+        // Over the modem, responses queue behind others for up to half a minute.
         assert_eq!(counts(&fetched), [20, 23, 0, 0], "{}", scenario.network.name);
         assert_eq!(fetched.down.connections, 1, "{}", scenario.network.name);
         let first = run(&scenario, hosts(Dhttp::internet()));
@@ -260,7 +260,7 @@ fn regress_queued_responses_cause_no_resends() {
             [fetched, first, direct].map(|fetched| fetched.elapsed.unwrap().as_millis_f64());
         assert!(ours < theirs * 1.01, "{}: {ours} and {theirs}", scenario.network.name);
         // A first contact: the document comes over plain HTTP, a round trip later, and brings the token for the rest. Over
-        // the modem the connections that then open side by side are in one another's way.
+        // the modem the connections that are then open concurrently delay one another.
         if scenario.network.name != "n-modem" {
             assert_eq!(ways, [20, 22, 1, 0], "{}", scenario.network.name);
             let rtt = scenario.network.rtt.as_millis_f64();
@@ -269,7 +269,7 @@ fn regress_queued_responses_cause_no_resends() {
     }
 }
 
-/// As on the Internet of today, for a client that the server knows already.
+/// Settings for today's Internet, for a client that the server knows already.
 fn known_client() -> Dhttp {
     let mut dhttp = Dhttp::internet();
     dhttp.server.validation = Validation::Trusting;

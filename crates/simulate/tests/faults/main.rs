@@ -2,7 +2,7 @@
 //! killed and restarted.
 //!
 //! In every case the caller gets exactly one result per request. No unsafe request goes by UDP or is
-//! resent; and in the end all is idle. Where the path is good and no host dies, everything arrives.
+//! resent; and at the end everything is idle. Where the path is good and no host dies, everything arrives.
 //!
 //! Without the test harness: as a test it runs a sample. `cargo test --release -p roundtrip-simulate --test faults --
 //! 20000` runs that number of seeds; `-- 20000 7` begins at seed 7.
@@ -128,7 +128,7 @@ impl Case {
         }
     }
 
-    /// Runs it; the error says what is wrong.
+    /// Runs the case; the error is the violated invariant.
     fn run(&self, sum: &mut Totals) -> Result<(), String> {
         let mut world = self.world();
         world.record();
