@@ -1,6 +1,6 @@
 //! Robot and server on kernel sockets: bytes between the state machines and the sockets, and the time between.
 //!
-//! In flow sockets that are ready; out flow the robot's reports and the server's processing times. One thread
+//! Ready sockets flow in; the robot's reports and the server's processing times flow out. One thread
 //! in each namespace, non-blocking sockets, `ppoll`. Read in this order:
 //!
 //! | module | what it holds |
@@ -11,7 +11,7 @@
 //! | [`dhttp_endpoint`] | its DHTTP part |
 //! | `wait` | waits for a socket or a deadline, to the microsecond |
 //!
-//! It knows no HTTP and no TCP: the state machines decide when to send, the kernel how.
+//! It implements neither HTTP nor TCP: the state machines decide when to send, the kernel how.
 
 pub mod client;
 pub mod dhttp_endpoint;

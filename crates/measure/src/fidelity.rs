@@ -1,6 +1,6 @@
 //! Stack fidelity: the parts of a stack profile that no Linux kernel reproduces, and the scenarios in which they show.
 //!
-//! A scenario flows in; out flows nothing, or the first part that would make the measured packets differ. The
+//! A scenario flows in; the first part that would make the measured packets differ flows out, if any. The
 //! parts that the kernel, its settings and the link's shims do reproduce are set in [`crate::profile`]. A
 //! part that cannot show is honoured: the rule for it is here, and `tests/fidelity.rs` of the program shows
 //! it in simulated packets.
@@ -56,7 +56,7 @@ pub enum StackPart {
     Reset,
     /// State that connections share.
     Sharing,
-    /// The first window of a server that is the passive opener beside connections that it opens itself.
+    /// The first window of a server that accepts some connections and opens others itself.
     MixedOpening,
 }
 

@@ -1,6 +1,6 @@
 //! Stage 2c, real kernels: the same scenario over kernel TCP and an emulated link.
 //!
-//! In flows a [`scenario::Scenario`]; out flow elapsed times, packets and bytes, run by run, with the pinned
+//! A [`scenario::Scenario`] flows in; elapsed times, packets and bytes flow out, run by run, with the pinned
 //! settings of the kernel. Read in this order:
 //!
 //! | module | what it holds |

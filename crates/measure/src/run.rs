@@ -1,6 +1,6 @@
 //! One run: a laboratory is built, a page fetched, and all observations are summarised.
 //!
-//! Not a result: one run says little, and a void one nothing ([`crate::series`]). The programs' settings are
+//! Not a result: one run is a single sample, and a void one does not count ([`crate::series`]). The programs' settings are
 //! in `plan`.
 
 mod plan;
@@ -236,7 +236,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Runs the two programs; the duration of a third-party client is unknown here. Its files stay in `kept`.
+    /// Runs the two programs; the duration of a third-party client is unknown here. Its files stay in `retained`.
     fn fetch(
         &self,
         client: &Namespace,
@@ -376,7 +376,7 @@ const WATCHED: Bytes = Bytes::new(64 << 20);
 /// Longer than two hosts take to wake up and reply.
 const SETTLING: Duration = Duration::from_millis(20);
 
-/// Reason why a run says nothing about the network: the emulator was late, or a host was.
+/// Reason why a run is void: the emulator was late, or a host was.
 fn void(report: &Report, processing: Option<Duration>, waits: Duration) -> Option<String> {
     let limit = report.late_limit;
     let slowest =

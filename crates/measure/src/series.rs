@@ -200,7 +200,7 @@ impl Series {
     }
 }
 
-/// Note on the cost of naive closes beside retried requests, if there were any.
+/// Note on the cost of naive closes in addition to retried requests, if there were any.
 fn destroyed(runs: &[Run]) -> Option<String> {
     let first = runs.iter().find_map(|run| run.destroyed.first())?;
     let lost: usize = runs.iter().map(|run| run.destroyed.len()).sum();

@@ -27,7 +27,7 @@ fn main() {
             is_possible(&measured);
         }
     }
-    // Python supports HEAD and dates; the body is not sent again.
+    // Python supports HEAD and dates; the body is not transferred again.
     for program in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Python] {
         let again = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
         if let Some(measured) = with(&again, server(program)) {
@@ -83,7 +83,7 @@ fn scenario(protocol: Protocol) -> Scenario {
 }
 
 /// `None`, and a message, where a program is not installed. If the link was late in every run, it is
-/// repeated: that says nothing about the program.
+/// repeated: lateness is not the program's fault.
 fn with(scenario: &Scenario, peers: Peers) -> Option<Measurement> {
     let options = Options { peers, ..Options::default() };
     let is_void = |measured: &Result<Measurement, Error>| {

@@ -1,8 +1,8 @@
 //! The client: the robot on its connections.
 //!
 //! The time a page took runs from just before the `connect` that sends the first SYN to just after the `read` that
-//! returned the last byte of the last response, both by CLOCK_MONOTONIC on the client's thread. Later packets (the
-//! FINs) do not count.
+//! returned the last byte of the last response. Both are read from CLOCK_MONOTONIC on the client's thread. Later
+//! packets (the FINs) do not count.
 //!
 //! Not a load generator: one page, once.
 
@@ -27,7 +27,7 @@ use crate::socket::{Connection, ReadResult};
 pub struct FetchedPage {
     /// Time just before the first `connect`; `None` if no connection was opened.
     pub began: Option<Time>,
-    /// Time just after the `read` of the last byte of the last response; `None` if it never came.
+    /// Time just after the `read` of the last byte of the last response; `None` if it never arrived.
     pub ended: Option<Time>,
     /// Connections opened.
     pub connections: u64,
@@ -37,8 +37,8 @@ pub struct FetchedPage {
     pub reports: Vec<Report>,
     /// Transport of requests and responses, if by DHTTP.
     pub channels: Option<TransportCounts>,
-    /// For each object that did not come, a sentence with the reason; a server's protocol error counts as
-    /// one.
+    /// A sentence with the reason for each object that did not arrive, and for each protocol error of the
+    /// server.
     pub failures: Vec<String>,
 }
 

@@ -110,7 +110,7 @@ impl DhttpEndpoint {
             let (length, from) = match self.datagrams.recv_from(buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // A client that has gone: ICMP's reply to an earlier response.
+                // The client is gone: ICMP's port unreachable for an earlier response.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 Err(error) => return Err(Error::io("read a datagram")(error)),
             };
@@ -133,7 +133,7 @@ impl DhttpEndpoint {
             let QueuedRequest { ticket, head } = entry.remove();
             let response = site.respond(&head);
             let Ok(response) = WholeResponse::new(&response, &head.method) else {
-                // The site gives whole objects and final statuses only.
+                // The site returns whole objects and final statuses only.
                 self.machine.abandon(ticket);
                 continue;
             };
@@ -167,12 +167,12 @@ impl DhttpEndpoint {
         let port = request.fields.get(PORT_FIELD).and_then(read_port);
         let client = client.zip(port).map(|(address, port)| SocketAddr::new(address, port));
         if let Some(token) = client.and_then(|client| self.machine.token_for(now, client)) {
-            // Hexadecimal digits can stand in a field.
+            // Hexadecimal digits are always valid in a field's value.
             let _ = response.fields.push(TOKEN_FIELD, token.as_str());
         }
     }
 
-    /// Gives the machine what a connection has done.
+    /// Passes a connection's events to the state machine.
     pub(super) fn attend(
         &mut self,
         now: Time,

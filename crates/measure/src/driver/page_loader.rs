@@ -49,7 +49,7 @@ pub fn fetch(
 ) -> Result<FetchedPage, Error> {
     let here = SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT));
     let datagrams = UdpSocket::bind(here).map_err(Error::io(format!("take datagrams at {here}")))?;
-    // A connected socket reports that no one listens there.
+    // A connected socket reports ICMP's port unreachable.
     datagrams.connect(server).map_err(Error::io("find a way to the server"))?;
     datagrams.set_nonblocking(true).map_err(Error::io("read datagrams without waiting"))?;
     let ids = dhttp.seed.stream("dhttp-client", 0);
@@ -92,9 +92,9 @@ struct Client<'a> {
 /// A connection by the name that its side of the state machine has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Name {
-    /// Ours, for plain HTTP.
+    /// Opened by this client, for plain HTTP.
     Plain(robot::ConnectionId),
-    /// The server's.
+    /// Opened by the server.
     Opened(client::ConnectionId),
 }
 

@@ -130,7 +130,7 @@ impl ServedConnection {
         if let Some(desk) = desk {
             desk.add_token(now, self.client, wanted, &mut response);
         }
-        // Who cuts answers into writes of his own means those.
+        // A configured division into writes is honoured: then the body is passed whole.
         let WritePolicy { head_apart, buffer, gather: _ } = service.config.writes;
         let is_one_write = !head_apart && buffer.is_none() && wanted.method == Method::Get;
         match &response.body {
@@ -347,7 +347,7 @@ impl Server {
             let request = entry.remove();
             let Some(visitor) = self.connections.get_mut(&id) else { continue };
             let Some(wanted) = visitor.wanted.take() else { continue };
-            // The client may have gone meanwhile: then nobody awaits the answer.
+            // It fails if the client has disconnected: then no response is needed.
             if visitor.respond(now, request, &wanted, (&self.service, self.desk.as_ref())).is_ok() {
                 self.obey(id)?;
             }
@@ -372,7 +372,7 @@ impl Server {
                 }
                 Output::Send(bytes) => {
                     visitor.is_lost |= visitor.connection.write(bytes).is_err();
-                    // If the client has gone, the state machine is notified afterwards.
+                    // If the client has disconnected, the state machine is notified afterwards.
                     let _ = visitor.go_on(now);
                 }
                 Output::HalfClose => {

@@ -57,7 +57,7 @@ impl ClientProgram {
     }
 }
 
-/// Fetches the page, in the calling thread's network namespace; its cache is in `folder`.
+/// Fetches the page, in the calling thread's network namespace; its cache is in `directory`.
 pub(crate) fn fetch(
     program: ClientProgram,
     found: &InstalledProgram,

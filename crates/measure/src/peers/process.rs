@@ -45,7 +45,7 @@ impl RunDirectory {
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
-        // The directory that cannot be removed is among the temporary files.
+        // A directory that cannot be removed remains among the temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -93,7 +93,7 @@ impl Process {
         self.child.try_wait().map_err(Error::io(format!("watch {}", self.name)))
     }
 
-    /// Waits until `is_so`, at most `patience`.
+    /// Waits until `is_so`, at most `timeout`.
     #[expect(clippy::disallowed_methods, reason = "others' programs have no descriptor that could be polled")]
     pub(super) fn wait_until(
         &mut self,

@@ -131,8 +131,8 @@ impl RunningServer {
     }
 }
 
-/// Writes the objects as files, by the names that our own server gives them; a document whose name does not
-/// say that it is HTML also gets one that does.
+/// Writes the objects as files, by the names that our own server gives them. A document without an HTML name
+/// is also written under an HTML name.
 fn write_page(directory: &RunDirectory, site: &Site) -> Result<(), Error> {
     let root = directory.path().join("page");
     let written = SystemTime::UNIX_EPOCH + Elapsed::from_secs(WRITTEN);
