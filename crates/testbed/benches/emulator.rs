@@ -3,7 +3,7 @@
 //!
 //! Not a test: the figures depend on the host as much as on the emulator. Each is the median of several
 //! tries, with minimum and maximum. Before each try it waits for other load on the host to end, up to a
-//! minute in all, and the table shows the number of CPUs that were busy nevertheless.
+//! minute in all. The table shows the number of CPUs that were busy nevertheless.
 
 extern crate roundtrip_testbed as testbed;
 
@@ -90,7 +90,7 @@ fn section<const N: usize>(
     Ok(())
 }
 
-/// Waits until other load is below half a CPU, or `patience` is used up.
+/// Waits until other load is below half a CPU, or `timeout` is used up.
 fn wait_for_quiet(timeout: &mut Duration) {
     const GLANCE: Duration = Duration::from_millis(200);
     while *timeout > Duration::ZERO {

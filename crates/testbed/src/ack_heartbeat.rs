@@ -7,7 +7,7 @@
 //! would have sent immediately. It holds the others until the tick; a newer one replaces the older, which it
 //! covers.
 //!
-//! Forwarded immediately are: segments with data, SYN, FIN or RST; acknowledgements of at least two full
+//! It forwards immediately: segments with data, SYN, FIN or RST; acknowledgements of at least two full
 //! segments more than the last one forwarded; acknowledgements of nothing new (a duplicate, an opened window,
 //! a reply to a probe); the first advance after duplicates (a gap was filled); the acknowledgement of the
 //! peer's FIN.

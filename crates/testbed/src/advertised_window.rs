@@ -31,7 +31,7 @@ pub struct SlowStart {
     pub initial: u16,
 }
 
-/// Source and destination port, as they stand in the packet.
+/// Source and destination port, as encoded in the packet.
 type Ports = [u8; 4];
 
 /// Progress of one connection's slow start.

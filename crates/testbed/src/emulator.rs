@@ -120,7 +120,7 @@ impl Emulator {
             let tap = capture.map(|memory| Tap::new(memory, clock.zero_since_1970()));
             let mut priority = Priority::take(real_time.then_some(Rank::Link), clock.now());
             let mut relay = Relay::new([client, server], [up, down], shims, clock, reactions, tap);
-            // The receiver is gone only if `start` is, and then `heard` says stop.
+            // Does not fail: `start` waits for this message.
             let _ = at_work.send(());
             relay.run(&heard, spin, &mut priority)?;
             relay.report(&priority, late_limit)

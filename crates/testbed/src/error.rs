@@ -35,7 +35,7 @@ pub enum Error {
         /// Value that the kernel reports.
         found: String,
     },
-    /// The drawing of a network contradicts itself.
+    /// An inconsistent topology.
     Topology(String),
     /// An interface cannot have this name.
     InterfaceName(String),

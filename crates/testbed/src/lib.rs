@@ -1,7 +1,7 @@
 //! Hosts as network namespaces of this kernel, and emulated links between them.
 //!
-//! In flow names, addresses and [`wire::link::Config`]s; out flow hosts, in which a caller runs its programs,
-//! and reports of the links. Read in this order:
+//! Names, addresses and [`wire::link::Config`]s flow in; hosts, in which a caller runs its programs, and
+//! reports of the links flow out. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | [`card`], [`mounts`] | offloads of a network device; mounts that only one thread sees |
 //! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
 //! | [`emulator`] | the link in real time, with its own lateness measured |
-//! | [`ack_heartbeat`], [`advertised_window`] | the delayed ACKs and the slow start of 1996, which no setting provides: shims in the link |
+//! | [`ack_heartbeat`], [`advertised_window`] | shims in the link: delayed ACKs and slow start of 1996 |
 //! | [`reactions`] | reaction times of each host, seen from outside |
 //! | [`probe`] | one-way latency in excess of the link's configured delay |
 //! | [`lateness`] | a histogram of durations |

@@ -98,7 +98,7 @@ pub struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// Gives it this much more time, or less if it ends by itself.
+    /// Waits until it is done, at most this long.
     pub fn give(&mut self, span: wire::Duration) {
         self.early = self.result.recv_timeout(std::time::Duration::from_nanos(span.as_nanos())).ok();
     }

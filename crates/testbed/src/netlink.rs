@@ -34,12 +34,12 @@ pub struct Link {
     pub gso_max_segments: u32,
 }
 
-/// An address with the number of its first bits that name its network.
+/// An address with its network's prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subnet {
     /// The address.
     pub address: IpAddr,
-    /// Bits of the network's prefix, at most 32 or 128.
+    /// Prefix length in bits, at most 32 or 128.
     pub bits: u8,
 }
 
@@ -49,12 +49,12 @@ impl Subnet {
     /// All of IPv6.
     pub const IPV6: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 };
 
-    /// An address, and the bits of its network's prefix.
+    /// An address with a prefix length in bits.
     pub fn new(address: impl Into<IpAddr>, bits: u8) -> Self {
         Self { address: address.into(), bits }
     }
 
-    /// Whether it is one address without a network.
+    /// Whether it is a single address: the prefix has its full length.
     pub const fn is_host(&self) -> bool {
         self.bits == if self.address.is_ipv4() { 32 } else { 128 }
     }
@@ -188,8 +188,8 @@ impl Netlink {
         self.ask(message, &format!("make the cable from {name} to {far}")).map(drop)
     }
 
-    /// Gives a link the queue of a network card, of three bands (tc-pfifo_fast(8)): a sender waits while it
-    /// is full.
+    /// Adds the queueing discipline of a network card to a link, of three bands (tc-pfifo_fast(8)): a sender
+    /// waits while it is full.
     pub fn add_queue(&mut self, name: &str) -> Result<(), Error> {
         let index = self.index(name)?;
         let mut message = Message::new(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL);
@@ -201,7 +201,7 @@ impl Netlink {
         self.ask(message, &format!("give {name} a queue")).map(drop)
     }
 
-    /// Gives a link an address, without looking whether another host has it.
+    /// Adds an address to a link, without duplicate address detection.
     pub fn add_address(&mut self, name: &str, address: impl Into<Subnet>) -> Result<(), Error> {
         let (index, subnet) = (self.index(name)?, address.into());
         let mut message = Message::new(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);

@@ -88,7 +88,7 @@ fn effective_capabilities(status: &str) -> Option<u64> {
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// Error of a refused user namespace: each gate that common systems have, and the way to open it.
+/// Error of a refused user namespace: each setting by which common systems refuse it, and the remedy.
 fn no_user_namespace(errno: Errno) -> Error {
     const GATES: [(&str, &str); 3] = [
         ("kernel.unprivileged_userns_clone", "0"),

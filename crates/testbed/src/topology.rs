@@ -2,7 +2,7 @@
 //!
 //! Every host is a network namespace with its loopback device up. IPv6 is off on a host without an address of it:
 //! neighbour and router discovery would be among the packets. An address without a network (`/32`, `/128`) gets a
-//! route from the other end of its link; whatever is beyond is [`Interface::reaches`]'s.
+//! route from the other end of its link; [`Interface::reaches`] adds routes beyond that.
 //!
 //! ```text
 //! client eth0 10.0.0.2/24 -- 10.0.0.1/24 lan [router] wan 11.0.0.1/24 -- 11.0.0.2/24 eth0 server
@@ -73,9 +73,9 @@ pub struct Interface {
     addresses: Vec<Subnet>,
     beyond: Vec<Subnet>,
     metrics: Metrics,
-    /// Of a device with an emulated link.
+    /// Settings of a device with an emulated link.
     settings: Link,
-    /// Of a cable's end.
+    /// Offloads of a cable's end.
     offloads: Vec<(Offload, bool)>,
     has_queue: bool,
     receives_in_thread: bool,
@@ -84,21 +84,21 @@ pub struct Interface {
 /// The created network, removed when dropped.
 #[derive(Debug)]
 pub struct Testbed {
-    /// Emulated links, in the order of the drawing.
+    /// Emulated links, in order of addition.
     pub links: Vec<Running>,
-    /// The other ends of the stubs, in the order of the drawing.
+    /// The other ends of the stubs, in order of addition.
     pub stubs: Vec<Tun>,
-    /// Hosts and routers, in the order of the drawing.
+    /// Hosts and routers, in order of addition.
     pub hosts: Vec<Namespace>,
 }
 
 impl Topology {
-    /// An empty sheet.
+    /// A network without hosts or links.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a host; `name` also stands in error messages.
+    /// Adds a host; `name` is also used in error messages.
     #[must_use]
     pub fn host(mut self, name: &'static str) -> Self {
         self.hosts.push(Host { name, forwards: false, settings: Vec::new() });
@@ -188,10 +188,10 @@ impl Topology {
 }
 
 impl Testbed {
-    /// The hosts and the emulated links, each in the order of the drawing.
+    /// Returns the hosts and the emulated links, each in order of addition.
     ///
     /// # Errors
-    /// [`Error::Topology`] if the drawing had another number of them.
+    /// [`Error::Topology`] if the topology has another number of them.
     pub fn split<const HOSTS: usize, const LINKS: usize>(
         self,
     ) -> Result<([Namespace; HOSTS], [Running; LINKS]), Error> {
@@ -252,7 +252,7 @@ impl Interface {
         self
     }
 
-    /// Sets the number of segments that are cut from one large buffer at once, for an emulated link.
+    /// Sets the number of segments that are cut from one large buffer at one instant, for an emulated link.
     #[must_use]
     pub const fn gso_max_segments(mut self, segments: u32) -> Self {
         self.settings.gso_max_segments = segments;
@@ -292,7 +292,7 @@ impl Host {
             |name, value| [("all", value), ("default", value)].map(|(scope, value)| (scope, name, value));
         let ipv6: &[(&str, &str)] = match (has_ipv6, self.forwards) {
             (false, _) => &[("disable_ipv6", "1")],
-            // The drawing has every address once, and no router announces itself.
+            // The topology has every address once, and no router advertises itself.
             (true, false) => &[("disable_ipv6", "0"), ("accept_dad", "0"), ("router_solicitations", "0")],
             (true, true) => &[("disable_ipv6", "0"), ("accept_dad", "0"), ("forwarding", "1")],
         };

@@ -62,8 +62,7 @@ impl Tun {
         }
     }
 
-    /// Passes one packet to the kernel, as if it had just arrived at the interface. The kernel's receiving
-    /// side
+    /// Passes one packet to the kernel, as if it had just arrived at the interface. The kernel's receiving side
     /// runs within this call.
     ///
     /// # Errors
@@ -131,7 +130,7 @@ impl Request {
     fn attach(&self, device: &File) -> Result<(), Errno> {
         // SAFETY: the descriptor is open for the length of the call, and TUNSETIFF reads and writes one `struct
         // ifreq`, whose size and layout this type has (asserted below); the kernel's reply in it is not needed, so
-        // a copy is lent.
+        // a copy is passed.
         let result = unsafe {
             let mut copy = Self { ..*self };
             libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl, &raw mut copy)

@@ -191,7 +191,7 @@ impl Relay {
         Ok(true)
     }
 
-    /// Offers the link at most one acknowledgement: one that need not wait, or whose tick has come.
+    /// Offers the link at most one acknowledgement: one that need not wait, or whose tick is due.
     fn release_held_ack(&mut self) -> Output<()> {
         let Some(heartbeats) = &mut self.shims.heartbeats else { return Output::Timeout(None) };
         let now = self.clock.now();
