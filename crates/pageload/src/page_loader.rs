@@ -164,7 +164,7 @@ impl PageLoader {
         }
     }
 
-    /// Looks for a token in the head of a response over plain HTTP.
+    /// Looks for a token in the headers of a response over plain HTTP.
     fn learn_token(&mut self, now: Time, connection: ConnectionId, bytes: &[u8]) {
         let Some(head) = self.heads.get_mut(&connection) else { return };
         head.extend_from_slice(bytes);
@@ -182,14 +182,14 @@ impl PageLoader {
                     }
                     break;
                 }
-                // The robot says what is wrong with it.
+                // The robot reports the error.
                 Err(_) => break,
             }
         }
         self.heads.remove(&connection);
     }
 
-    /// The next thing to do.
+    /// Next output.
     pub fn poll(&mut self, now: Time) -> Output {
         loop {
             if let Some(output) = self.outputs.pop_front() {
@@ -287,7 +287,7 @@ impl PageLoader {
         self.outputs.push_back(Output::Robot(robot::Output::Open(connection)));
     }
 
-    /// Times out a silent plain HTTP connection: a server that died, and whose reset was lost, sends nothing
+    /// Times out an idle plain HTTP connection: a server that died, and whose reset was lost, sends nothing
     /// more.
     fn give_up(&mut self, now: Time, connection: ConnectionId) {
         self.due.remove(&connection);
@@ -342,7 +342,8 @@ impl PageLoader {
         }
     }
 
-    /// A request for a connection of its own: the server closes when it has answered, with a token for the port that is named.
+    /// Encodes a request that has a connection of its own. It requests `Connection: close`, and names the port, if
+    /// any, for which the server adds a token to its response.
     fn alone(&self, mut head: RequestHead) -> Vec<u8> {
         head.fields.push_checked(b"Connection", b"close");
         if let Some(port) = self.client.named_port() {

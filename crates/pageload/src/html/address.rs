@@ -69,12 +69,12 @@ impl Base {
     }
 }
 
-/// The path of a file at this place below a site's root, `images/a b.gif`: the result of resolving a properly
-/// encoded reference to it.
+/// The URL path of a file whose path below a site's root is `place`, such as `images/a b.gif`: the result of
+/// resolving a properly encoded reference to it.
 pub fn path_of(place: &str) -> String {
     let mut path = vec![b'/'];
     for byte in place.bytes() {
-        // Delimiters of a path, and the beginning of an escape, are part of the name here.
+        // Delimiters of a path, and the beginning of a percent-encoding, are part of the name here.
         if b"?#%".contains(&byte) {
             path.extend_from_slice(format!("%{byte:02X}").as_bytes());
         } else {
@@ -84,8 +84,8 @@ pub fn path_of(place: &str) -> String {
     String::from_utf8_lossy(&path).into_owned()
 }
 
-/// The place below a site's root of the file with this path: without a query, and with escapes decoded;
-/// `None` if it is not UTF-8.
+/// The path below a site's root of the file with this URL path: without a query, and percent-decoded; `None`
+/// if it is not UTF-8.
 pub fn place_of(path: &str) -> Option<String> {
     let (path, _) = split_query(path.as_bytes());
     let mut place = Vec::new();

@@ -66,11 +66,11 @@ enum TokenizerState {
     Comment(Dashes),
     /// In a bogus comment of the standard, and in a doctype: up to `>`.
     Bogus,
-    /// In an element whose content is not markup, with the part of its end tag that has come.
+    /// In an element whose content is not markup, with the part of its end tag received so far.
     Raw(RawEnd),
 }
 
-/// Part of the end of a comment that has come.
+/// Part of the end of a comment received so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dashes {
     /// Nothing yet: `<!-->` and `<!--->` are whole comments.
@@ -83,7 +83,7 @@ enum Dashes {
     Bang,
 }
 
-/// Part of the end of raw text that has come.
+/// Part of the end of raw text received so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RawEnd {
     None,

@@ -46,7 +46,7 @@ enum Phase {
     Lingering(Time),
 }
 
-/// A request and the part of its response that has come.
+/// A request and the part of its response received so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Exchange {
     object: usize,
@@ -54,7 +54,7 @@ struct Exchange {
     /// Status of the final response.
     status: Option<u16>,
     body: Bytes,
-    /// Whether any part of a response came, including interim ones.
+    /// Whether any part of a response has arrived, including interim ones.
     answered: bool,
     /// Number of interim responses.
     interims: usize,
@@ -76,7 +76,7 @@ pub(super) enum Arrival<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Orphan {
     pub(super) object: usize,
-    /// Whether any part of a response came.
+    /// Whether any part of a response arrived.
     pub(super) answered: bool,
 }
 

@@ -16,11 +16,11 @@ use http1::message::{Fields, ResponseHead, Validator};
 pub struct FirstBytes {
     /// Number of bytes; a GIF has its dimensions in the first 10.
     pub bytes: NonZeroU32,
-    /// Way in which they are requested.
+    /// Policy by which they are requested.
     pub asking: FirstBytesPolicy,
 }
 
-/// Way in which first bytes are requested.
+/// Policy by which first bytes are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FirstBytesPolicy {
     /// Together with the rest, which follows; only their arrival is reported.

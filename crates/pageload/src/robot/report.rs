@@ -97,7 +97,7 @@ pub enum Failure {
     Broken(Break),
     /// The response is not valid HTTP, exceeds a limit, or ends too early.
     Fault(PeerFault),
-    /// The response's status is no success.
+    /// The response's status does not indicate success.
     Status(u16),
     /// The document references it, and the server has no such object (404, 410): the page is as complete as
     /// possible.
@@ -117,7 +117,7 @@ pub enum Failure {
     Deadline,
 }
 
-/// Way in which a connection breaks, without an end of the stream.
+/// Failure of a connection, without an end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Break {
     /// Connection refused.

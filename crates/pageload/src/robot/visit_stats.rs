@@ -12,7 +12,7 @@ use super::{Failure, PageEvent, Report};
 /// Statistics of a visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VisitStats {
-    /// Number of requests retried, because a connection ended before any part of their responses came.
+    /// Number of requests retried, because a connection ended before any part of their responses arrived.
     pub asked_again: u64,
     /// Time at which the first bytes of the last object had arrived; `None` if they are missing for some
     /// requested object, or the plan did not request this.
