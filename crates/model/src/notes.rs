@@ -1,6 +1,6 @@
 //! Assumptions of the formulas that a scenario breaks, each as a sentence with its figures.
 //!
-//! Not errors: the prediction stands, and the note names what it leaves out. The scenario is compared in
+//! Not errors: the prediction is still valid, and the note names what it leaves out. The scenario is compared in
 //! `checks`.
 
 mod checks;
@@ -70,7 +70,7 @@ pub enum Note {
         /// The settings.
         sentence: String,
     },
-    /// A modem compresses what the line carries.
+    /// A modem compresses the data on the link.
     Modem,
     /// The queue is too short for the window that fills the path, so that packets would be dropped.
     ShortQueue {

@@ -1,7 +1,7 @@
 //! Entry point: a scenario to its formula, and the result.
 //!
-//! Each part of the scenario is honoured, or a [`Note`] says that it is not, or a [`Refusal`] that there is
-//! no prediction. `runs` and `seed` have no effect: a formula is deterministic.
+//! Each part of the scenario is honoured, or a [`Note`] reports that it is not, or a [`Refusal`] reports that there
+//! is no prediction. `runs` and `seed` have no effect: a formula is deterministic.
 
 use ::tcp::stack::{Acks, Congestion};
 use scenario::{Connection, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};

@@ -1,7 +1,7 @@
 //! Simplest estimate of the cost of a round trip, before any protocol
 //! (`papers/heidemann-model#section-iv-b`).
 //!
-//! Not a time: a ratio, by which the paper tells where transients matter (above a quarter).
+//! Not a time: a ratio, by which the paper determines where transients matter (above a quarter).
 
 use wire::Bytes;
 

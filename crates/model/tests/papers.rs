@@ -1,8 +1,8 @@
 //! The formulas against every number that `papers/heidemann-model` prints for them.
 //!
-//! The numbers stand once, in the project's papers directory, and are read from there. Tables III to VI are
+//! The numbers are stored once, in the project's papers directory, and are read from there. Tables III to VI are
 //! computed here directly from the formulas, so that `roundtrip reproduce`, which uses [`model::predict`], is
-//! a second way to the same numbers. Tables VII and VIII use it, too.
+//! an independent computation of the same numbers. Tables VII and VIII use it, too.
 
 extern crate roundtrip_model as model;
 
