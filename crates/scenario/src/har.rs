@@ -1,8 +1,8 @@
 //! A browser's HAR (HTTP Archive 1.2): the objects of one visit, their sizes on the wire, and optionally
 //! their bodies.
 //!
-//! In flow bytes, out flows a page ([`read`]) or its files ([`files`]), and a sentence on the entries left
-//! out of either. Both use the same responses; cookies, headers and timings are ignored. Read in this order:
+//! Bytes flow in; a page ([`read`]) or its files ([`files`]), and a sentence on the entries left out of
+//! either, flow out. Both use the same responses; cookies, headers and timings are ignored. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -55,7 +55,7 @@ pub enum HarError {
     },
     /// No response came over the network from the document's host; the entries it has instead.
     Empty(Option<String>),
-    /// The remaining objects are no valid page.
+    /// The remaining objects are not a valid page.
     Page(PageError),
 }
 

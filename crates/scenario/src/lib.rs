@@ -1,7 +1,7 @@
 //! Stage 1, what to run: names, flags and TOML in; checked values with units out.
 //!
 //! A [`Scenario`] is a value: one page over one network, by one protocol, between two stacks. Every engine takes
-//! the same one. In flow texts to a [`Spec`]; out flow a [`Plan`]'s scenarios. Read in this order:
+//! the same one. Texts for a [`Spec`] flow in; a [`Plan`]'s scenarios flow out. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |

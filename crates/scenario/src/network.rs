@@ -6,7 +6,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `catalogue` | networks by name, and the papers' thirteen |
-//! | `today` | today's |
+//! | `modern` | today's |
 //! | [`changes`] | a user's changes to a path: a custom network, or a named one with some values changed |
 
 mod catalogue;
@@ -41,7 +41,7 @@ pub struct Network {
     pub mss: Bytes,
     /// Maximum packet size, where full segments do not fill it.
     pub mtu: Option<Bytes>,
-    /// A modem at both ends; the rate is then that of the telephone line, headers included.
+    /// A modem at both ends; the rate is then that of the phone line, headers included.
     pub modem: Option<modem::Config>,
     /// Impairments of packets from the client to the server.
     pub up: Direction,

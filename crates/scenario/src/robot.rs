@@ -63,7 +63,7 @@ pub(crate) fn first_bytes_said(first: FirstBytes) -> String {
     }
 }
 
-/// Notes on visits beside their duration; each visit has its start time.
+/// Notes on visits, apart from their duration; each visit has its start time.
 pub fn notes(visits: &[(Time, VisitStats)]) -> Vec<String> {
     let mean = |sum: f64| sum / visits.len() as f64;
     let known: Vec<Duration> =

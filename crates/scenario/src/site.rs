@@ -6,7 +6,7 @@
 //! | `html` | its document |
 //! | `picture`, `gif` | its images, and their format |
 //!
-//! It is not a server, and writes nothing: out flow paths and bytes.
+//! It is not a server, and writes nothing: it returns paths and bytes.
 
 mod gif;
 mod html;

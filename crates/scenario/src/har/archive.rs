@@ -157,7 +157,7 @@ impl UnparsedEntries {
     }
 }
 
-/// Id of the first page; a value of another type is no page.
+/// Id of the first page; `None` for a value of another type.
 struct FirstPage(Option<String>);
 
 impl<'de> Deserialize<'de> for FirstPage {

@@ -131,7 +131,7 @@ pub(super) const CATALOGUE: [ModernNetwork; 10] = [
             "5G in the mid-bands: 100 Mb/s down, 50 Mb/s up",
             "ITU-R M.2410-0; Lighthouse, desktopDense4G; 3GPP TS 38.322; Linux txqueuelen",
         ),
-        // Lighthouse, core/config/constants.js: desktopDense4G, 40 ms. Deployments beside 4G's core keep about its delay
+        // Lighthouse, core/config/constants.js: desktopDense4G, 40 ms. Deployments that use 4G's core have about its delay
         // (Narayanan et al., WWW 2020).
         rtt: ms(40),
         // ITU-R M.2410-0, section 4.3: the user experienced data rate, 100 Mb/s down and 50 Mb/s up.
@@ -195,7 +195,7 @@ pub(super) const CATALOGUE: [ModernNetwork; 10] = [
         mss: ETHERNET,
         // ETSI EN 302 307-1 (DVB-S2): quasi error free, one packet in 10^7.
         lost: 0,
-        // A bandwidth-delay product, which RFC 2488, section 2, says must be in flight: 100 Mb/s for 600 ms.
+        // A bandwidth-delay product, which RFC 2488, section 2, requires in flight: 100 Mb/s for 600 ms.
         queue: bytes(7_500_000),
     },
     ModernNetwork {

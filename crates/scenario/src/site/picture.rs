@@ -51,7 +51,7 @@ pub(super) fn draw(bytes: u64, frames: usize, seed: Seed, number: u64) -> Pictur
     Picture { width, height, gif }
 }
 
-/// A palette of as many colours as such a file has room for.
+/// A palette with a number of colours for a file of this size.
 fn palette(bytes: usize, random: &mut Random) -> Vec<[u8; 3]> {
     let colours = match bytes {
         0..300 => 4,

@@ -55,10 +55,10 @@ pub enum Key {
 /// A setting of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathKey {
-    /// Round trip; several values make as many networks.
+    /// Round trip; each of several values makes a network.
     Rtt,
-    /// Rate towards the client, and both ways unless `rate-up` is given; several values make as many
-    /// networks.
+    /// Rate towards the client, and both ways unless `rate-up` is given; each of several values makes
+    /// a network.
     Rate,
     /// Rate towards the server.
     RateUp,
