@@ -16,7 +16,7 @@ use wire::packet::{Flags, TcpBuilder, TcpOption, UdpBuilder};
 use crate::page::CLIENT;
 use crate::world::{Address, ObservationPoint, Record};
 
-/// Where packets are captured.
+/// Point at which packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapturePoint {
     /// At the client, as a user's own capture.

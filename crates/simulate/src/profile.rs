@@ -1,6 +1,6 @@
 //! Translation of a stack profile: `scenario::Stack` in, [`Config`] out.
 //!
-//! Every knob is honoured here or refused: the profile is destructured exhaustively. The profiles
+//! Every setting is honoured here or refused: the profile is destructured exhaustively. The profiles
 //! themselves, and their sources, are in `scenario`.
 
 use scenario::Stack;

@@ -22,7 +22,7 @@ pub struct PathFacts {
     pub down: Rate,
     /// The largest segment's payload.
     pub mss: Bytes,
-    /// Longest time that a host's process takes to wake up; this is no avoidable pause.
+    /// Longest time that a host's process takes to wake up; this is not an avoidable pause.
     pub wake_up: Duration,
 }
 
@@ -64,9 +64,9 @@ struct StallObserver {
     busy: [Time; 2],
     /// End of the useful data so far.
     useful_until: Time,
-    /// When the client last received data.
+    /// Time at which the client last received data.
     received: Time,
-    /// When the server last received a request in a datagram.
+    /// Time at which the server last received a request in a datagram.
     requested: Time,
 }
 
@@ -80,7 +80,7 @@ struct ConnectionState {
     opened: Option<Time>,
     /// The client's next sequence number; 0 before its first request.
     requested: u64,
-    /// When the server last received a request, and when it last sent data.
+    /// Times at which the server last received a request, and last sent data.
     request_received: Time,
     sent: Option<Time>,
     /// The server's next sequence number.
@@ -96,12 +96,12 @@ struct ConnectionState {
     /// Acknowledgements in flight: acknowledgement number, and the client's delay.
     acks: BTreeMap<u64, Duration>,
     acknowledged: u64,
-    /// When the server last received a segment.
+    /// Time at which the server last received a segment.
     heard: Time,
     last_ack: Option<Ack>,
     /// Whether a retransmission has reduced the window.
     was_lost: bool,
-    /// When the server's timer expires, and whether the client has reported a loss since its last new
+    /// Expiry time of the server's timer, and whether the client has reported a loss since its last new
     /// acknowledgement.
     retransmits_at: Option<Time>,
     is_told: bool,

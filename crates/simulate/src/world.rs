@@ -112,7 +112,7 @@ impl<A: Application> World<A> {
     /// Adds a host. Its application has its first turn at time zero.
     ///
     /// # Errors
-    /// The first invalid knob of its TCP.
+    /// The first invalid setting of its TCP.
     ///
     /// # Panics
     /// If there are 65,536 already.
@@ -192,7 +192,7 @@ impl<A: Application> World<A> {
         self.hosts[usize::from(host.0)].application()
     }
 
-    /// The same, to change it between runs.
+    /// Application of a host, mutable, to change it between runs.
     ///
     /// # Panics
     /// If the host is of another world.

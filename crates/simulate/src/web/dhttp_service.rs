@@ -37,7 +37,7 @@ pub struct DhttpCounts {
     pub requests: u64,
     /// Requests passed to the site.
     pub served: u64,
-    /// Of these, resends.
+    /// Resends among these.
     pub resends: u64,
     /// Resends of requests that had been served on a connection, or were in progress.
     pub late_resends: u64,

@@ -42,9 +42,9 @@ pub struct WebServer {
 /// Minimum sizes to which response headers are padded, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadSizes {
-    /// Of responses with an object, or to HEAD.
+    /// Minimum for responses with an object, or to HEAD.
     pub object: Option<usize>,
-    /// Of 304 Not Modified.
+    /// Minimum for 304 Not Modified.
     pub unchanged: Option<usize>,
 }
 
@@ -87,7 +87,7 @@ impl WebServer {
         Self { site, config, times, heads, is_transaction, desk: None, steps, connections, faults: 0 }
     }
 
-    /// The same server, which also speaks DHTTP.
+    /// Adds DHTTP to the server.
     #[must_use]
     pub fn with_dhttp(mut self, dhttp: DhttpServer) -> Self {
         self.desk = Some(DhttpService::new(dhttp));

@@ -51,7 +51,7 @@ pub(super) struct Host<A> {
     application_wakes: Option<Time>,
     /// Whether the application waits for something to arrive.
     is_asleep: bool,
-    /// When the application runs, after something has arrived.
+    /// Time at which the application runs, after something has arrived.
     awakes: Option<Time>,
     counters: Counters,
     /// State of connections, if probed.

@@ -8,7 +8,7 @@ use crate::world::HostId;
 /// Settings of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostConfig {
-    /// Its TCP.
+    /// TCP configuration.
     pub tcp: Config,
     /// Time from an arrival to the run of the application that sleeps until it. Timers of the application are
     /// exact.
