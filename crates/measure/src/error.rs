@@ -40,7 +40,7 @@ impl Error {
         move |errno| Self::Testbed(error(errno))
     }
 
-    /// The same, for errors of the standard library.
+    /// For `map_err`: the standard library's error in `doing`.
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let of_kernel = testbed::Error::io(doing);
         move |error| Self::Testbed(of_kernel(error))

@@ -38,7 +38,7 @@ pub enum StackPart {
     AckDelay,
     /// A window that opens per acknowledgement, combined with something that the shim does not support.
     Growth,
-    /// A congestion window of segments where Linux's is of bytes, or the other way round.
+    /// A congestion window of segments where Linux's is of bytes, or vice versa.
     Counting,
     /// A congestion window that grows although it is not used.
     UnusedGrowth,

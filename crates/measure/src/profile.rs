@@ -1,6 +1,6 @@
 //! A stack profile in the kernel's terms: sysctls, route metrics, socket options, and shims in the link.
 //!
-//! Every knob of [`scenario::Stack`] is honoured here or refused by [`crate::fidelity`]. Settings are read
+//! Every setting of [`scenario::Stack`] is honoured here or refused by [`crate::fidelity`]. Settings are read
 //! back, so that nothing is measured on a kernel that silently differs. Names are those of ip-sysctl.rst,
 //! ip-route(8) and tcp(7).
 //!
@@ -94,7 +94,7 @@ impl Profile {
             Congestion::Cubic => "cubic",
         };
         let mss = as_u32(mss, "a segment")?;
-        // With this knob, the ACK of a server's SYN opens its window by one segment: the client begins with
+        // With this setting, the ACK of a server's SYN opens its window by one segment: the client begins with
         // one less.
         let by_handshake = u16::from(packets.handshake_opens);
         let initial = PerEnd::of(|end| match end == opener {

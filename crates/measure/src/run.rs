@@ -316,7 +316,7 @@ impl Experiment {
     }
 }
 
-/// A link that is no bottleneck.
+/// Round trip and rate of a link that is not a bottleneck.
 const QUICK_RTT: Duration = Duration::from_millis(1);
 const QUICK_RATE: Rate = Rate::from_bits_per_second(100_000_000).expect("above zero");
 

@@ -89,7 +89,7 @@ struct Client<'a> {
     fetched: FetchedPage,
 }
 
-/// A connection by the name that its side of the state machine has for it.
+/// Identifier of a connection, by the part of the state machine that uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Name {
     /// Opened by this client, for plain HTTP.

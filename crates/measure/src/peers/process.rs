@@ -88,7 +88,7 @@ impl Process {
         Ok(Self { name, child, log })
     }
 
-    /// Its exit status, if it has ended.
+    /// Returns its exit status, if it has exited.
     pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
         self.child.try_wait().map_err(Error::io(format!("watch {}", self.name)))
     }
