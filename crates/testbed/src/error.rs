@@ -62,7 +62,7 @@ impl Error {
         move |errno| Self::Kernel { doing, errno }
     }
 
-    /// The same, for errors of the standard library.
+    /// For `map_err`: the standard library's error in `doing`.
     pub fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::Kernel { doing, errno: error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) }

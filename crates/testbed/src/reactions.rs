@@ -22,9 +22,9 @@ use crate::emulator::PacketDirection;
 /// Reaction times, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reactions {
-    /// Of the server, one for each response.
+    /// Response times of the server, one for each response.
     pub responses: Vec<Duration>,
-    /// Of the client, one for each request or SYN except the first, and one for the end of the page.
+    /// Think times of the client, one for each request or SYN except the first, and one for the end of the page.
     pub thoughts: Vec<Duration>,
     /// Time at which the last packet of a request arrived, by client's and server's end.
     requested: BTreeMap<(SocketAddr, SocketAddr), Time>,

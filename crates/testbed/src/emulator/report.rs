@@ -58,7 +58,7 @@ impl Report {
 /// Traffic in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Packets and bytes offered to the link, dropped by its queue, lost on the way, delivered.
+    /// Packets and bytes offered to the link, dropped by its queue, lost in transit, delivered.
     pub link: Counters,
     /// Payload of TCP and UDP offered to the link, including retransmissions.
     pub payload: Bytes,

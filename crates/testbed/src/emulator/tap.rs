@@ -151,7 +151,7 @@ impl Capture {
         })
     }
 
-    /// The same, to any writer.
+    /// Writes the capture as pcapng to any writer.
     ///
     /// # Errors
     /// Errors of `out`.
