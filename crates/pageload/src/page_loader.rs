@@ -1,7 +1,7 @@
 //! A robot whose exchanges go by DHTTP: what it considers a connection is one request and its response.
 //!
 //! The page is handled by the robot, the channels by the client; here they are connected. A request that the
-//! client refers to plain HTTP goes over a connection under the robot's own name for it. Neither a driver nor
+//! client refers to plain HTTP goes over a connection with the robot's own identifier. Neither a driver nor
 //! a source of unpredictable ids: it is made for laboratories, whose runs are repeatable.
 //!
 //! ```text
@@ -55,7 +55,7 @@ pub struct PageLoader {
     due: BTreeMap<ConnectionId, Time>,
     /// Received bytes of incomplete response headers, by connection.
     heads: BTreeMap<ConnectionId, Vec<u8>>,
-    /// The robot's name for each exchange that goes by DHTTP.
+    /// The robot's connection identifier of each exchange by DHTTP.
     connections: BTreeMap<Id, ConnectionId>,
     /// Connections whose opening the robot has not been notified of yet.
     promised: VecDeque<ConnectionId>,

@@ -107,7 +107,7 @@ impl Connection {
         self.outstanding.len()
     }
 
-    /// Whether it can take this request. An unsafe request travels alone: otherwise the outcome of it, and of
+    /// Whether it can take this request. An unsafe request is sent alone: otherwise the outcome of it, and of
     /// the requests after it, would be unknown (RFC 9112, section 9.3.2).
     pub(super) fn has_room_for(&self, method: &Method) -> bool {
         let depth = if self.is_cautious || !method.is_safe() { 1 } else { self.depth };

@@ -26,7 +26,7 @@ pub struct Plan {
     pub request_size: Option<Bytes>,
     /// Connection policy.
     pub shape: Shape,
-    /// When a request may leave.
+    /// Condition under which a request may leave.
     pub release: Release,
     /// Index of the page's first object: objects before it are a preceding page, and all of them arrive
     /// first. Default 0: no preceding page.

@@ -176,7 +176,7 @@ impl Peer {
         }
     }
 
-    /// Moves one item one way; `false` if nothing could be moved.
+    /// Moves one item in one direction; `false` if nothing could be moved.
     fn step(
         &mut self,
         listener: &Listener,
