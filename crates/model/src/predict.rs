@@ -49,7 +49,7 @@ pub struct Prediction<'a> {
     pub scenario: &'a Scenario,
     /// Time from the first packet of the first request to the last byte of the last response.
     pub elapsed: Duration,
-    /// The same for the protocol `minimum`, with bodies as stored.
+    /// Elapsed time of the protocol `minimum`, with bodies as stored.
     pub minimum: Duration,
     /// Part of `elapsed` that is neither transmission nor the server's work, in round trips of the network: 1
     /// for the minimum. `None` without delay.

@@ -50,12 +50,12 @@ impl Transaction {
         }
     }
 
-    /// The same after one round trip of handshake.
+    /// Adds one round trip of handshake.
     pub(crate) fn after_handshake(self, path: &Path) -> Self {
         Self { setup: path.rtt, ..self }
     }
 
-    /// The same with a window that starts small.
+    /// Adds the stalls of slow start.
     pub(crate) fn in_slow_start(self, path: &Path, start: &SlowStart, exchange: &Exchange) -> Self {
         Self { stalls: start.stalls(path, exchange.reply).collect(), ..self }
     }
