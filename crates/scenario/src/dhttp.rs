@@ -35,14 +35,14 @@ impl Dhttp {
         Self { client: ClientConfig::internet(), server }
     }
 
-    /// The same with an extension beyond the paper switched on or off, at both ends.
+    /// Switches an extension beyond the paper on or off, at both ends.
     #[must_use]
     pub fn with(self, extension: Extension, is_on: bool) -> Self {
         let Self { client, server } = self;
         Self { client: client.with(extension, is_on), server: server.with(extension, is_on) }
     }
 
-    /// The same limited to datagrams that the network carries unfragmented, and a note if that changes
+    /// Limits datagrams to the size that the network carries unfragmented. Returns a note if that changes
     /// anything.
     pub fn on(mut self, network: &Network) -> (Self, Option<String>) {
         let most = datagram_most(network).get();

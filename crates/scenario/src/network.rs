@@ -80,7 +80,7 @@ const HEADERS: u16 = 40;
 const MAX_PACKET_BYTES: Bytes = Bytes::new(65_535);
 
 impl Network {
-    /// One hour.
+    /// Maximum round trip time: one hour.
     pub const MAX_RTT: Duration = Duration::from_secs(3_600);
     /// Maximum payload of an IPv4 packet of 65,535 bytes without its headers.
     pub const MAX_MSS: Bytes = Bytes::new(65_495);

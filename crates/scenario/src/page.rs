@@ -58,7 +58,7 @@ impl Page {
         page.check().map(|()| page)
     }
 
-    /// The same, where only the sizes are known.
+    /// A custom page of which only the stored sizes are known.
     ///
     /// # Errors
     /// As [`Page::new`].

@@ -231,7 +231,7 @@ programs! {
 }
 
 impl Programs {
-    /// When pipelined requests leave; `base` has the defaults.
+    /// Flush policy of pipelined requests; `base` has the defaults.
     pub fn pipelining(&self, base: Pipelining) -> Pipelining {
         Pipelining {
             buffer: self.client_buffer.unwrap_or(base.buffer),

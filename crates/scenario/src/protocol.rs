@@ -19,7 +19,7 @@ pub enum Protocol {
     Http11Parallel,
     /// One TCP connection, requests sent without waiting for responses.
     Http11Pipelined,
-    /// The same, with bodies that shrink under deflate sent deflated.
+    /// [`Protocol::Http11Pipelined`], with bodies that shrink under deflate sent deflated.
     Http11PipelinedDeflate,
     /// Transaction TCP: cached handshakes (RFC 1644).
     Ttcp,

@@ -12,7 +12,7 @@ use wire::{Duration, Time};
 use crate::Requests;
 
 impl Requests {
-    /// When a robot of this shape sends requests, and a note where that differs from the scenario.
+    /// Condition under which a robot of this shape sends requests, and a note where that differs from the scenario.
     pub fn release(self, shape: Shape) -> (Release, Option<&'static str>) {
         match (self, shape) {
             // A client that does not wait for responses waits once: the first object references the others.

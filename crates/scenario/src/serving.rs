@@ -139,7 +139,7 @@ impl Serving {
         }
     }
 
-    /// When requests may leave, given the release for known objects: an undiscovered object cannot be
+    /// Condition under which requests may leave, given that for known objects: an undiscovered object cannot be
     /// requested.
     pub const fn release(&self, release: Release) -> Release {
         match (self.embedded, release) {

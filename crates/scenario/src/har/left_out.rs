@@ -15,15 +15,15 @@ pub struct LeftOut {
     pub hosts: BTreeMap<String, usize>,
     /// Entries from the browser's cache, without validation.
     pub cached: usize,
-    /// 304 Not Modified.
+    /// Responses with status 304 Not Modified.
     pub unchanged: usize,
     /// Other responses with status 3xx.
     pub redirects: usize,
     /// Responses with status 400 and above, by status.
     pub errors: BTreeMap<i64, usize>,
-    /// No response.
+    /// Entries without a response.
     pub failed: usize,
-    /// Not fetched by HTTP.
+    /// Entries not fetched by HTTP.
     pub inline: usize,
     /// Responses without a body.
     pub empty: usize,

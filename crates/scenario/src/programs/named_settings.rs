@@ -25,7 +25,7 @@ pub(super) fn named<W: NamedSetting>(text: &str) -> Result<W, ValueError> {
     Ok(names::find(W::WHAT, text, W::ALL, W::name)?)
 }
 
-/// When the header section of a response leaves.
+/// Whether the header section of a response is written together with its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadWrite {
     /// With the first bytes of its body.
