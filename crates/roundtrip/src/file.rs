@@ -135,7 +135,7 @@ fn fill_file(
     fill(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     match is_waited_for && file.metadata()?.is_file() {
-        // Some file systems say only here that the disk is full.
+        // Some file systems report only here that the disk is full.
         true => file.sync_all(),
         false => Ok(()),
     }

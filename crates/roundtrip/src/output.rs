@@ -1,4 +1,4 @@
-//! Standard output: results, and a reader who may leave.
+//! Standard output: results, and its errors, such as a closed pipe.
 //!
 //! Not what is written: `render` makes the text.
 

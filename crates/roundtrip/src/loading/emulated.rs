@@ -1,8 +1,8 @@
 //! A load over an emulated link: all users on one host, our own server with the plan's files on another, and a
 //! catalogue network between them.
 //!
-//! Not a user's own server: that is a process of their machine, outside of a network made for one run. TCP is the
-//! kernels', with this machine's settings; the link is that of `measure`.
+//! Not a user's own server: that is a process on the user's host, outside of a network made for one run. TCP is that of the
+//! kernels, with this host's settings; the link is that of `measure`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};

@@ -48,7 +48,7 @@ impl RunDisplay {
     fn draw(&mut self, lines: impl FnOnce(Terminal) -> Vec<String>) {
         let Some((terminal, height)) = crate::terminal::to_draw_on() else { return };
         let mut lines = lines(terminal);
-        // The cursor takes a line of its own, and lines above the screen are out of reach.
+        // The cursor takes a line of its own; lines scrolled off the screen cannot be overwritten.
         lines.truncate(height.saturating_sub(1));
         let text = over(&self.drawn, terminal.width, height, &lines);
         self.drawn = lines.iter().map(|line| columns(line)).collect();
@@ -88,8 +88,8 @@ fn columns(line: &str) -> usize {
 #[derive(Clone, Debug)]
 pub struct StopSignal(Arc<OnceLock<Signal>>);
 
-/// From now on the first of these signals sets `stop`, and only the second ends this program. To be called before there
-/// are threads, so that no other thread gets them.
+/// Sets `stop` on the first of these signals; only the second ends this program. Must be called before any thread starts, so
+/// that no other thread receives them.
 pub fn listen(stop: Stop) -> Result<StopSignal, Failure> {
     let cannot = |error| Failure::Network(format!("cannot wait for signals: {error}"));
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);

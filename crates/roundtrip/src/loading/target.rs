@@ -16,10 +16,10 @@ use crate::cli::load::TargetFlags;
 use crate::failure::Failure;
 use crate::loading::traffic::Traffic;
 
-/// The server of this URL, and its path.
+/// Resolves a URL to its server and its path.
 ///
 /// # Errors
-/// If there is no such address, or the server cannot speak the protocol.
+/// If the address does not exist, or the server cannot speak the protocol.
 pub fn found(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(Target, String), Failure> {
     let TargetFlags { target: _, network: _, ca, insecure, i_own_this } = flags;
     let (url, is_secure) = address(text)?;

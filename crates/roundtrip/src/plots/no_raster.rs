@@ -6,11 +6,11 @@ use std::io;
 
 use crate::feature::Feature;
 
-/// No fonts.
+/// Rasteriser without fonts.
 pub struct Raster;
 
 impl Raster {
-    /// Looks for none.
+    /// Loads no fonts.
     pub fn new() -> Self {
         Self
     }

@@ -1,22 +1,22 @@
 //! Plots as PNG: their SVG, rastered.
 //!
-//! Letters are drawn with the fonts of this machine; where there are none, plots come without letters, and that is said.
+//! Text is drawn with the fonts of this host; without fonts, plots have no text, and a warning is printed.
 
 use std::io;
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 
-/// Pixels for a unit of the SVG: 1,920 across.
+/// Pixels per unit of the SVG: 1,920 across.
 const SCALE: f32 = 2.0;
-/// Faces without serifs that systems have, best first.
+/// Sans-serif font families that systems have, in order of preference.
 const FACES: [&str; 6] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "Arial", "Helvetica", "FreeSans"];
 
-/// The fonts of this machine, to draw with.
+/// Rasteriser with the fonts of this host.
 pub struct Raster(usvg::Options<'static>);
 
 impl Raster {
-    /// Looks for fonts; warns on standard error if there are none.
+    /// Loads the fonts; warns on standard error if there are none.
     pub fn new() -> Self {
         let options = options();
         if options.fontdb.is_empty() {
@@ -25,7 +25,7 @@ impl Raster {
         Self(options)
     }
 
-    /// One drawing as PNG.
+    /// Rasterises one plot as PNG.
     pub fn image(&self, svg: &str) -> io::Result<Vec<u8>> {
         png(svg, &self.0)
     }
@@ -55,7 +55,7 @@ fn png(svg: &str, options: &usvg::Options<'_>) -> io::Result<Vec<u8>> {
         tree.size().to_int_size().scale_by(SCALE).and_then(|size| Pixmap::new(size.width(), size.height()));
     let mut pixels = size.ok_or_else(|| io::Error::other("the plot has no size"))?;
     resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-    // The plot's paper covers all of it: nothing shines through, and no colour is premultiplied.
+    // The plot's background covers all of it: no pixel is transparent, and no colour is premultiplied.
     let mut out = Vec::new();
     let mut encoder = png::Encoder::new(&mut out, pixels.width(), pixels.height());
     encoder.set_color(png::ColorType::Rgba);

@@ -21,7 +21,7 @@ pub fn save(before: &KnownServers, now: &KnownServers) {
     }
 }
 
-/// Its directory, made if it is not there.
+/// Directory of the file, created if it does not exist.
 pub fn directory() -> Option<PathBuf> {
     let directory = path()?.parent()?.to_owned();
     let _ = fs::create_dir_all(&directory);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Responds in a thread of its own, as long as the program runs.
+/// Responds in a thread of its own until the program ends.
 pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) -> Result<(), Failure> {
     let read = Mutex::new(read);
     let listener = TcpListener::bind(address).map_err(|error| {
@@ -34,12 +34,12 @@ pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) ->
     Ok(())
 }
 
-/// Connections at a time. One more waits, a second at most: then the others have ended.
+/// Maximum number of concurrent connections. Another one waits at most a second: by then one of the others has closed.
 const MAX_CONNECTIONS: usize = 64;
-/// A client that says nothing for so long is gone.
+/// Timeout of a client that sends or reads nothing.
 const TIMEOUT: Duration = Duration::from_millis(900);
 
-/// One of so many connections, until it is dropped.
+/// Slot of one of [`MAX_CONNECTIONS`] connections; released when dropped.
 struct ConnectionSlot(Arc<AtomicUsize>);
 
 impl ConnectionSlot {
@@ -121,7 +121,7 @@ mod tests {
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         assert!(text.ends_with("\r\n\r\nroundtrip_counted 1\ncounted 1\n"), "{text}");
-        // None of them has said anything, or been closed for it yet: nobody was waited for.
+        // No idle connection was closed or received data: the scrape did not wait for their timeout.
         for stream in &idle {
             stream.set_nonblocking(true).unwrap();
             let open = stream.peek(&mut [0]).unwrap_err();

@@ -1,6 +1,7 @@
-//! Rights that a server keeps: those for its ports and files, and on routers those for the network.
+//! Capabilities that a server retains: those for its ports and files, and on routers those for the network.
 //!
-//! Given up before there are threads, which inherit what is left; ports are bound afterwards with what is kept.
+//! The others are dropped before any thread starts, because threads inherit the set. Ports are bound afterwards with the
+//! retained capabilities.
 
 use dhttp_proxy::confinement::Paths;
 use rustix::thread::{
@@ -21,8 +22,8 @@ pub fn confine(paths: &Paths) {
     }
 }
 
-/// Gives up every capability but these, for this process and what it starts, and the way to get new ones. A process that
-/// has none of them has none afterwards; what the kernel refuses is as it was.
+/// Drops every capability but these, for this process and its children, and prevents them from gaining new ones. A process
+/// without any of these has no capabilities afterwards. Errors of the kernel are ignored.
 pub fn keep(retained: CapabilitySet) {
     let _ = set_no_new_privs(true);
     let Ok(now) = rustix::thread::capabilities(None) else { return };

@@ -249,7 +249,8 @@ pub fn port_list(what: &str, text: &str) -> Result<Vec<u16>, Failure> {
     })
 }
 
-/// The name of a network interface, as the kernel has it, and nothing that could end a string among rules.
+/// Checks the name of a network interface as the kernel accepts it, without characters that could end a string in nftables
+/// rules.
 pub fn interface_name(which: &str, name: &str) -> Result<String, Failure> {
     let is_name = (1..16).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\/*".contains(&byte));

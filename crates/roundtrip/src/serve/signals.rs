@@ -8,19 +8,20 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::failure::Failure;
 
-/// The signals that are waited for instead of ending the program.
+/// Signals that are waited for instead of ending the program.
 pub struct Signals(SigSet);
 
 impl Signals {
-    /// Blocks them. To be called before there are threads, so that only this one receives them.
+    /// Blocks them. Must be called before any thread starts, so that only this one receives them.
     pub fn expect() -> Result<Self, Failure> {
         let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
         signals.thread_block().map_err(cannot_wait)?;
         Ok(Self(signals))
     }
 
-    /// Waits for SIGTERM or SIGINT. If `reload` fails everything stays as it is, so that a typing error in a file does
-    /// not stop a service; its result is printed in a sentence.
+    /// Waits for SIGTERM or SIGINT, and calls `reload` on SIGHUP. A failed reload changes nothing, so that a typing error in a
+    /// file
+    /// does not stop a service; its result is printed in a sentence.
     pub fn until_the_end<S: Display>(
         &self,
         mut reload: impl FnMut() -> Result<S, Failure>,

@@ -7,7 +7,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::dhttp::TraceLevel;
 
-/// Enables output of this level and above; of none, without a level.
+/// Enables output of this level and above; disables it without a level.
 pub fn begin(level: Option<TraceLevel>) {
     let most = match level {
         None => return,

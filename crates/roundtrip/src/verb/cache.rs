@@ -1,8 +1,8 @@
-//! `roundtrip cache`: what other servers answer, kept as long as it may be: one server's, asked in its place, or those to
-//! whom requests are on their way, on a router.
+//! `roundtrip cache`: a shared cache for responses of other servers: in front of one origin server, or on a router, which
+//! intercepts requests to any server.
 //!
-//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP reads the configuration and opens the log again, and
-//! nothing that is kept is lost.
+//! SIGTERM and SIGINT stop it once pending requests are finished. SIGHUP reloads the configuration and reopens the log; cached
+//! responses are retained.
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,9 +36,9 @@ const RESTART: &[&str] = &["listen", "disk", "targets", "threads", "limit", "rea
 
 /// Servers whose responses are cached.
 enum CachedServers {
-    /// This server's.
+    /// This origin server.
     Origin(Url),
-    /// Those of all to whom requests to these ports are on their way, from behind these interfaces.
+    /// All servers that receive requests at these ports from clients behind these interfaces.
     OnTheirWay(Vec<u16>, Vec<String>),
 }
 
@@ -56,7 +56,7 @@ struct Settings {
 }
 
 impl Settings {
-    /// From flags, and from the file that they name.
+    /// Reads the flags, and the file that they name.
     fn read(flags: &Flags) -> Result<Self, Failure> {
         let read = layered(flags, flags.operation.config.as_deref())?;
         let Flags {
@@ -139,7 +139,7 @@ impl Settings {
         self.access_log.as_deref().map(open_log).transpose()
     }
 
-    /// For what can come to this address: `[::]` takes both families.
+    /// nftables rules for the address families that can reach this address: `[::]` takes both.
     fn rules(&self, listen: SocketAddr) -> Vec<Rules> {
         let CachedServers::OnTheirWay(ports, inside) = &self.whose else { return Vec::new() };
         let reaches_private = self.reaches_private;
@@ -173,7 +173,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         let nothing = Interception { listen, ports: &[], inside: &[], reaches_private: false };
         let [four, six] = [Family::Ip, Family::Ip6].map(|family| rules(family, nothing));
         let was_there = four.clean().map_err(|error| Failure::Network(error.to_string()))?;
-        // A kernel without IPv6 has none of these.
+        // A kernel without IPv6 has no such rules.
         let was_there = six.clean().unwrap_or(false) || was_there;
         return output::to_stdout(if was_there { "the rules are gone\n" } else { "there were no rules\n" });
     }
@@ -225,7 +225,7 @@ fn other_place() -> Failure {
     Failure::Value("origin and intercept: a change from one to the other takes a restart".to_owned())
 }
 
-/// Serves, and asks whoever `upstream` gives.
+/// Serves, and forwards requests to the result of `upstream`.
 fn serve<U: Upstream>(
     flags: &Flags,
     settings: &Settings,
@@ -247,7 +247,7 @@ fn serve<U: Upstream>(
         let (counters, retained) = (server.counters(), cache.metrics());
         metrics::serve(address, move || Counters::text(&counters) + &retained())?;
     }
-    // Only once somebody listens. If one family's are refused, the other's are taken away again.
+    // Rules are installed only after the server listens. If one family's rules are refused, the other's are removed again.
     let installed: Result<Vec<_>, _> = settings.rules(listen).into_iter().map(Rules::install).collect();
     let mut installed = installed.map_err(|error| Failure::Network(error.to_string()))?;
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
@@ -258,13 +258,13 @@ fn serve<U: Upstream>(
         Ok(reloaded(&settings.read.changed(&now.read, RESTART)))
     })?;
     eprintln!("roundtrip: finishing what was begun");
-    // From now on requests pass.
+    // From now on requests are no longer intercepted.
     drop(installed);
     server.stop();
     Ok(())
 }
 
-/// Reads the configuration again. What cannot be read or done leaves everything as it is.
+/// Reads the configuration again. On any error everything stays as it is.
 fn reload<U>(
     flags: &Flags,
     listen: SocketAddr,
@@ -273,7 +273,7 @@ fn reload<U>(
 ) -> Result<(Settings, U, Option<Arc<Log>>), Failure> {
     let settings = Settings::read(flags)?;
     let (upstream, log) = (upstream(&settings.whose)?, settings.log()?);
-    // All or none: one family's new ports beside the other's old ones would be nobody's configuration.
+    // All or none: new ports of one family and old ones of the other would match no configuration.
     let replaced = InstalledRules::replace_all(installed, settings.rules(listen));
     replaced.map_err(|error| Failure::Network(error.to_string()))?;
     Ok((settings, upstream, log))

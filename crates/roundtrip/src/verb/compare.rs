@@ -39,7 +39,7 @@ struct ComparisonResults {
     /// In the order of the engines, each in the order of the scenarios.
     by_engine: Vec<Vec<Outcome>>,
     provenance: Provenance,
-    /// The first thing that went wrong on the testbed, though there are results.
+    /// The first error on the testbed, although there are results.
     failure: Option<Failure>,
 }
 

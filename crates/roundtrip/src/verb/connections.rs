@@ -71,7 +71,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     file::write(path, page::page(&shown, carried, &name, &provenance).as_bytes())
 }
 
-/// The counts that tables and reports show: those of HTTP alone, unless DHTTP is requested.
+/// Counts shown in tables and reports: those of HTTP alone, unless DHTTP is requested.
 fn shown(counts: &Counts, flags: &Connections) -> Counts {
     let Connections { dhttp, thresholds, .. } = flags;
     let mut shown = counts.clone();

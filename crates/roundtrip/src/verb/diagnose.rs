@@ -78,7 +78,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     Ok(gate::status(&captures, &verdict, flags))
 }
 
-/// The live captures of all runs. After one that was interrupted there is no other.
+/// Live captures of all runs. An interrupted run is the last.
 fn runs(
     ask: &LiveOptions,
     filter: &Filter,

@@ -1,7 +1,7 @@
-//! `roundtrip gateway`: a proxy on this machine by which programs that know only HTTP use DHTTP.
+//! `roundtrip gateway`: a proxy on this host that gives programs without DHTTP access to it.
 //!
-//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP reads the configuration and opens the log again.
-//! Servers that said once that they speak DHTTP are remembered in the same file as those of `roundtrip get`.
+//! SIGTERM and SIGINT stop it once pending requests are finished; SIGHUP reloads the configuration and reopens the log.
+//! Servers that are known to speak DHTTP are stored in the same file as those of `roundtrip get`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use dhttp_proxy::confinement::Paths;
 /// Flags whose changed values need a restart.
 const RESTART: &[&str] = &["cache", "memory", "disk", "disk-size", "targets", "metrics"];
 
-/// Time to finish pending requests at the end.
+/// Time to finish pending requests after a stop signal.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Settings.
@@ -41,7 +41,7 @@ struct Settings {
 }
 
 impl Settings {
-    /// From flags, and from the file that they name.
+    /// Reads the flags, and the file that they name.
     fn read(flags: &Gateway) -> Result<Self, Failure> {
         let read = layered(flags, flags.operation.config.as_deref())?;
         let listen = address("listen", read.listen.as_deref().unwrap_or("127.0.0.1:3128"))?;
@@ -62,7 +62,7 @@ impl Settings {
         })
     }
 
-    /// Files that it needs: beside its own those of name resolution, and the store of known servers.
+    /// Files that it needs: its own, those of name resolution, and the store of known servers.
     fn paths(&self, config: Option<&Path>) -> Paths {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
         let disk = self.config.cache.as_ref().and_then(|cache| cache.disk.as_ref());
@@ -90,7 +90,7 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     let before = known_servers::load();
     let gateway = dhttp_proxy::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(
         |error| {
-            // What a file for answers lacks is a sentence already, and no word of the system.
+            // An error of the storage file has no OS error number, and is already a complete sentence.
             Failure::Network(match error.raw_os_error() {
                 Some(_) => {
                     format!("cannot listen at {listen}: {error}; choose another address with --listen")
@@ -120,7 +120,7 @@ fn reload(
     listen: SocketAddr,
 ) -> Result<String, Failure> {
     let settings = Settings::read(flags)?;
-    // Who may use it, and to reach what, was judged by that address.
+    // Permitted clients and reachable addresses were derived from that address.
     if settings.listen != listen {
         return Err(Failure::Value(format!("--listen: a change from {listen} takes a restart")));
     }
@@ -152,7 +152,7 @@ fn config(read: &Gateway, listen: SocketAddr, allowed: Vec<Prefix>) -> Result<Ga
     Ok(GatewayConfig { allowed, cache, connect_ports, ..GatewayConfig::new(client) })
 }
 
-/// Whether only programs of this machine can reach it.
+/// Whether only programs on this host can reach it.
 fn is_loopback(listen: SocketAddr) -> bool {
     listen.ip().to_canonical().is_loopback()
 }

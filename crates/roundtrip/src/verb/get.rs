@@ -81,7 +81,7 @@ fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Re
         let location = head.fields.get("Location").and_then(|value| std::str::from_utf8(value).ok());
         if let (301 | 302 | 307 | 308, Some(location)) = (head.status, location) {
             let next = url.join(location).map_err(|error| network(error.to_string()))?;
-            // A server that was reached over DHTTP is asked so again.
+            // A redirection within a server reached over DHTTP is followed over DHTTP.
             let same = next.authority() == url.authority();
             url = Url { is_dhttp: next.is_dhttp || (same && url.is_dhttp), ..next };
             continue;

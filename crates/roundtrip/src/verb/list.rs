@@ -70,7 +70,7 @@ fn tables(kinds: &[NameKind], terminal: Terminal) -> String {
     kinds.iter().map(table).collect::<Vec<_>>().join("\n")
 }
 
-/// A line for each name, if everything known of it fits.
+/// One line for each name, if all columns fit the terminal.
 fn entries(kind: NameKind, listings: &[Listing], terminal: Terminal) -> String {
     let words = |listing: &Listing| vec![listing.description.to_owned(), listing.source.to_owned()];
     let lines = grid(kind, listings, words).render(Terminal { width: None, ..terminal });

@@ -53,7 +53,7 @@ fn page(command: Command, verb: Option<&str>) -> std::io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// In roff: each command in bold, what it gives below.
+/// The examples in roff: each command in bold, with its description below.
 fn examples_section(verb: Option<&str>) -> String {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('-', "\\-");
     let example = |example: &examples::Example| {

@@ -1,7 +1,7 @@
 //! `roundtrip nat`: a helper on a router that translates addresses, or on a firewall.
 //!
-//! SIGTERM and SIGINT end it and take its rules away; connections that were let in go on. SIGHUP reads the
-//! configuration and opens the log again.
+//! SIGTERM and SIGINT stop it and remove its rules; admitted connections continue. SIGHUP reloads the configuration and
+//! reopens the log.
 //!
 //! ```toml
 //! inside = "lan0"
@@ -59,7 +59,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     privileges::keep(privileges::ROUTER);
     let refused = |error: dhttp_proxy::nft::RulesError| Failure::Network(error.to_string());
     if flags.clean {
-        // Whatever has become of the interfaces since.
+        // Works even if the interfaces have changed since.
         let was_there = dhttp_proxy::nat::clean(family(&layered(flags, flags.operation.config.as_deref())?))
             .map_err(refused)?;
         let reported = if was_there { "removed what was left\n" } else { "nothing was left\n" };
@@ -98,7 +98,7 @@ fn reload(nat: &Nat, flags: &Flags, begun: &Flags) -> Result<String, Failure> {
 }
 
 impl Settings {
-    /// From flags, and from the file that they name.
+    /// Reads the flags, and the file that they name.
     fn read(flags: &Flags) -> Result<Self, Failure> {
         let read = layered(flags, flags.operation.config.as_deref())?;
         let inside = interface("inside", read.inside.as_deref())?;
@@ -139,7 +139,7 @@ impl Settings {
         self.access_log.as_deref().map(open_log).transpose()
     }
 
-    /// Says aloud what is open to more than the servers that were asked.
+    /// Warns if hosts other than the requested servers are admitted.
     fn warn(&self) {
         if self.config.translator.answerers == Responders::Anybody {
             eprintln!(
@@ -196,7 +196,7 @@ fn appears_at(address: Option<&str>, outside: &str, family: Family) -> Result<Ip
         .filter_map(|one| one.address)
         .find_map(|address| match family {
             Family::Ip => Some(IpAddr::V4(address.as_sockaddr_in()?.ip())),
-            // Nobody finds back to one of the link alone.
+            // Link-local addresses are not reachable from outside.
             Family::Ip6 => {
                 Some(address.as_sockaddr_in6()?.ip()).filter(|ip| !ip.is_unicast_link_local()).map(IpAddr::V6)
             }

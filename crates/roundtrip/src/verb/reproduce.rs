@@ -1,4 +1,4 @@
-//! `roundtrip reproduce`: published tables and figures beside ours.
+//! `roundtrip reproduce`: published tables and figures compared with ours.
 //!
 //! Tables go to stdout; figures become files, whose names are printed on stderr.
 
@@ -35,7 +35,7 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     let contests =
         measure.then(|| Benchmarks { run: &mut contest, gather: &mut gather, users: extent.users });
     let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut on_the_kernel) } else { None };
-    // Set by the owner of the logs: they belong to others, and are not part of the project.
+    // Set by the owner of the logs, which belong to third parties and are not part of the project.
     let logs = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from);
     let report = regenerate(Options { keys: keys.clone(), measure, logs, contests }).map_err(failure)?;
     draw(&report, figures)?;
@@ -52,7 +52,7 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
 fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<KernelResult>, String> {
     let measured = match laboratory::one(scenario, peers) {
         Ok(measured) => measured,
-        // This is how a missing program of others is reported; ours are always there.
+        // A missing third-party program is reported this way; ours are always present.
         Err(measure::Error::Unsuited { part: _, remedy: _ }) if peers != Peers::default() => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };

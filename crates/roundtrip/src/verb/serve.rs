@@ -1,6 +1,6 @@
-//! `roundtrip serve`: the files below a folder, or what another server answers, over DHTTP and plain HTTP on one port.
+//! `roundtrip serve`: files below a directory, or responses of another server, over DHTTP and plain HTTP on one port.
 //!
-//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP reads the configuration and opens the log again.
+//! SIGTERM and SIGINT stop it once pending requests are finished; SIGHUP reloads the configuration and reopens the log.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,7 +24,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let config = settings.config()?;
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::expect()?;
-    // Its threads work only for another server's answers.
+    // Its threads work only for responses of another server.
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
     let served = ResponseSource::open(settings.source(), &runtime)?;
@@ -32,7 +32,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         return crate::output::to_stdout(&format!("{}\n", settings.sentence(settings.listen)));
     }
     let listen = settings.listen;
-    // What is served now, for whoever counts: another after a reload.
+    // The current source of responses, for the metrics; a reload replaces it.
     let current = Arc::new(Mutex::new(served.clone()));
     let server = Server::start(listen, config, served, settings.log()?).map_err(|error| {
         Failure::Network(format!("cannot listen at {listen}: {error}; choose another address with --listen"))

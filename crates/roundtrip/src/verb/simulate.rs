@@ -112,7 +112,7 @@ fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure>
     }
 }
 
-/// Maximum number of panels that can be told apart.
+/// Maximum number of distinguishable panels.
 const MAX_PANELS: usize = 20;
 
 /// All panels under the title of the first, which states the usual page and network.

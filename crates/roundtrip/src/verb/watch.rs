@@ -52,7 +52,7 @@ fn show_json(report: &Report, before: &mut Vec<Row>) -> Result<(), Failure> {
     crate::output::to_stdout(&text)
 }
 
-/// Draws the table over the one before, of so many lines.
+/// Draws the table over the previous one, whose number of lines is in `drawn`.
 fn draw(report: &Report, drawn: &mut usize) -> Result<(), Failure> {
     let (width, height) = terminal_size::terminal_size()
         .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
@@ -63,7 +63,7 @@ fn draw(report: &Report, drawn: &mut usize) -> Result<(), Failure> {
     crate::output::to_stdout(&text)
 }
 
-/// The escape sequence that goes up so many lines and erases from there.
+/// Escape sequence that moves up by `lines` and erases from there.
 fn erased(lines: usize) -> String {
     if lines == 0 { String::new() } else { format!("\x1b[{lines}A\x1b[J") }
 }
