@@ -1,6 +1,6 @@
 //! Chromium loads Microscape over the laboratory's links: directly, and through the gateway (`papers/dhttp#section-iv-a`).
 //!
-//! A table for studies/proxies, by hand, on a quiet machine, with a browser installed:
+//! A table for studies/proxies, run manually, on an idle host, with a browser installed:
 //!
 //! ```text
 //! cargo test --release -p roundtrip --test browser -- --ignored --nocapture
@@ -33,7 +33,7 @@ enum RequestPath {
     Directly,
     /// Through a gateway that knows no server yet.
     Gateway,
-    /// Through one that has stored that this server speaks DHTTP.
+    /// Through one that knows from its cache that this server speaks DHTTP.
     GatewayThatKnows,
 }
 
@@ -73,7 +73,7 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     );
     for (network, link, runs) in LINKS {
         let network = Network::named(network).unwrap();
-        // In turns, so that load on the machine affects all rows alike.
+        // Interleaved, so that other load on the host affects all rows alike.
         let mut pages = ROWS.map(|_| Vec::new());
         for run in 0..runs {
             for (pages, (asks, _)) in pages.iter_mut().zip(ROWS) {

@@ -1,5 +1,5 @@
-//! `roundtrip cache` as people run it. On a router: its nftables rules, in network namespaces that are removed after
-//! the test; without the right to make them the test reports that, and passes. On disk: the state after a kill.
+//! `roundtrip cache` as users run it. On a router: its nftables rules, in network namespaces that are removed after
+//! the test; without the right to create them the test reports that, and passes. On disk: the state after a kill.
 
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
-/// Runs a script in a namespace of its own; `None` if there cannot be any, or no nftables.
+/// Runs a script in a network namespace of its own; `None` where none can be created, or nftables is missing.
 fn in_namespace(script: &str) -> Option<Output> {
     if !skip::has_all(&["unshare", "nft", "ip", "grep"]) {
         return None;
@@ -71,7 +71,7 @@ fn rules_of_a_killed_cache_are_reported_and_removed() {
 
 #[test]
 fn refused_rules_are_one_sentence_and_nothing_is_left() {
-    // Another program's route is where ours would be.
+    // Another program's route occupies the route that ours would have.
     let script = r#"ip -4 route add local default dev lo table 29811
         "$ROUNDTRIP" cache --intercept 80 --inside lan0 2>&1; echo $?; rules"#;
     let Some(output) = in_namespace(script) else { return };
@@ -82,7 +82,7 @@ fn refused_rules_are_one_sentence_and_nothing_is_left() {
 
 #[test]
 fn rules_of_other_programs_are_left_alone() {
-    // A table of the same name, of one family or of the other; and with it another program's policy routing rule.
+    // A table of the same name, of one family or of the other; and alongside it another program's policy routing rule.
     let script = r#"for family in ip ip6; do
             nft add table $family roundtrip_cache; nft add chain $family roundtrip_cache theirs; ip rule add fwmark 7 lookup 7
             before="$(nft list ruleset; ip rule show; ip -6 rule show; ip route show table all)"
@@ -294,7 +294,7 @@ impl ConfiguredCache {
         Self { running: RunningProgram(child, address), printed }
     }
 
-    /// Makes it reload its file; returns its output about that.
+    /// Makes it reload its file; returns its log output.
     fn read_again(&mut self) -> String {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.running.0.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();

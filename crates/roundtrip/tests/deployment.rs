@@ -180,7 +180,7 @@ fn client_config(takes: Responders) -> ClientConfig {
     config
 }
 
-/// A request as of programs without DHTTP.
+/// A request as programs without DHTTP send it.
 fn plain(to: (Ipv4Addr, u16), prefix: &str, size: usize) -> Vec<u8> {
     let mut stream = TcpStream::connect(to).unwrap();
     let request = format!("GET {prefix}/{size} HTTP/1.1\r\nHost: {SERVER}\r\nConnection: close\r\n\r\n");

@@ -1,4 +1,4 @@
-//! `roundtrip serve`, `get` and `gateway` as people run them, over the loopback interface.
+//! `roundtrip serve`, `get` and `gateway` as users run them, over the loopback interface.
 //!
 //! The crate's own tests hold the protocol; these cover flags, signals, files and exit statuses.
 
@@ -209,7 +209,7 @@ fn a_server_reads_no_directory_but_those_that_it_was_started_with() {
     let config = directory.join("etc/serve.toml");
     let write = |served: &str| {
         let lines = format!("folder = \"{}\"\nlisten = \"127.0.0.1:0\"\n", directory.join(served).display());
-        // As editors and configuration management do.
+        // The file is replaced by a rename, as editors and configuration management do it.
         std::fs::write(config.with_extension("new"), lines).unwrap();
         std::fs::rename(config.with_extension("new"), &config).unwrap();
     };
@@ -438,7 +438,7 @@ fn a_server_gives_up_the_rights_that_it_does_not_need() {
 #[test]
 fn a_gateway_is_not_opened_to_everyone_by_mistake() {
     let run = |flags: &[&str]| Command::new(PROGRAM).arg("gateway").args(flags).output().unwrap();
-    // A private address is one that others can reach, too.
+    // A private address is reachable by other hosts, too.
     for listen in ["0.0.0.0:0", "[::]:0", "10.5.5.5:3131", "192.168.1.1:3128"] {
         for flags in [&["--listen", listen][..], &["--listen", listen, "--force"]] {
             let refused = run(flags);
@@ -518,7 +518,7 @@ fn responses_of_an_origin_are_served_instead_of_files() {
     let mut reported = BufReader::new(child.stderr.take().unwrap());
     reported.read_line(&mut line).unwrap();
     let at = line.split("dhttp://").nth(1).unwrap().split('/').next().unwrap();
-    // Nothing is asked of the other server for a datagram without a token, which plain HTTP brings.
+    // A datagram without a token causes no request to the origin; plain HTTP brings the token.
     let url = format!("dhttp://{at}/");
     let got = origin.get(&["-v", &url, &url]);
     child.kill().unwrap();

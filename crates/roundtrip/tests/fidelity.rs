@@ -17,7 +17,7 @@ const PROTOCOLS: [Protocol; 5] = [
     Protocol::Dhttp,
 ];
 
-/// Linux's form of a stack of 1996, besides settings and shims.
+/// Linux's form of a stack of 1996, apart from settings and shims.
 fn as_the_kernel_has_it(stack: &Stack) -> Stack {
     let linux = Stack::LINUX.packets;
     let packets = Packets {

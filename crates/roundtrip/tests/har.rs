@@ -182,7 +182,7 @@ impl TestDirectory {
         Some(serde_json::from_slice(&fs::read(self.0.join("run.har")).unwrap()).unwrap())
     }
 
-    /// The page of `run.har`, as the model counts its bytes.
+    /// Reads the page of `run.har`; the second value is its bytes as the model counts them.
     fn read_again(&self) -> (Value, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         let arguments = ["predict", "--page", "run.har", "--network", "ethernet", "--protocol", "http11"];

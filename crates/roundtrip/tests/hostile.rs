@@ -1,5 +1,5 @@
-//! Hostile input on the command line: servers that break the rules of HTTP, directories that are not proper pages, and
-//! captures that are invalid or lie.
+//! Hostile input on the command line: servers that violate HTTP, directories that are not valid pages, and captures that are
+//! invalid or inconsistent.
 //!
 //! `http1` tests the state machines' own limits, byte by byte; these are about the user's view: a sentence, an exit
 //! status, and everything that had arrived.

@@ -50,7 +50,7 @@ fn pythons_server_is_found_delaying_responses_on_a_kept_alive_connection() {
 
     let again = Command::new(PROGRAM).args(["diagnose", "--format", "json", kept_at]).output().unwrap();
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
-    // The kernel has forgotten the sockets.
+    // The kernel has already removed the sockets.
     let mut flows = live["flows"].clone();
     flows[0]["kernel"] = Value::Array(Vec::new());
     assert_eq!(again["flows"], flows, "the file says something else than the live capture");
@@ -103,11 +103,11 @@ fn nginx_resets_a_client_with_a_sixth_request_unless_it_lingers() {
 fn connections_of_other_programs_are_left_out() {
     let Some(server) = Server::start() else { return };
     let port = server.port;
-    // A connection of this test's own, while the command does nothing.
+    // A connection of this test's own, while the command idles.
     let other = std::thread::spawn(move || {
         for _ in 0..7 {
             let connection = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-            // Long enough for the kernel to be asked about it, on a busy machine, too.
+            // Long enough for the kernel to be sampled, on a busy host, too.
             Command::new("sleep").arg("0.3").status().unwrap();
             drop(connection);
         }
@@ -117,7 +117,7 @@ fn connections_of_other_programs_are_left_out() {
     other.join().unwrap();
     let Some(output) = output else { return };
     let live: Value = serde_json::from_slice(&output.stdout).unwrap();
-    // The last of them may be too new to be known.
+    // The last of them may be too new to be in the table.
     let (seen, shown) = (live["connections"].as_u64().unwrap(), live["flows"].as_array().unwrap().len());
     assert!(seen >= 3 && shown <= 1, "{live}");
 }
@@ -153,7 +153,7 @@ fn datagrams_and_the_connection_that_the_server_opens_are_one_dialogue_of_dhttp(
     let port = address.rsplit(':').next().unwrap();
     let [small, large] = ["small.txt", "large.bin"].map(|name| format!("dhttp://{address}/{name}"));
     let ask = ["diagnose", "--format", "json", "--port", port, "--run", "--", PROGRAM, "get", &small, &large];
-    // The client remembers servers in a directory of its own.
+    // The client stores known servers in a directory of its own.
     let output = Command::new(PROGRAM).args(ask).env("XDG_CACHE_HOME", &server.directory).output().unwrap();
     let Some(output) = allowed(output) else { return };
     let live: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -1,7 +1,7 @@
-//! `simulate`'s own stalls compared with `diagnose`'s findings in their packets: two ways to one name.
+//! `simulate`'s own stalls compared with `diagnose`'s findings in their packets: two independent derivations of one name.
 //!
-//! The simulator's endpoints report what kept them from sending; the diagnosis sees a capture, as of any other host.
-//! Where they differ one of them is wrong, or packets cannot show it: the second kind is listed here with its reason,
+//! The simulator's endpoints report what prevented them from sending; the diagnosis sees a capture, as of any other host.
+//! Where they differ, one of them is wrong, or packets cannot show it. The second kind is listed here with its reason,
 //! and nothing else may differ. Not a corpus for tuning rules: that is larger, and includes measurements.
 
 use std::collections::BTreeMap;
@@ -106,7 +106,7 @@ fn name_at(found: &[Stall], stall: &Stall) -> String {
         let end = (stall.at_ms + stall.lost_ms).min(other.at_ms + other.lost_ms);
         end - stall.at_ms.max(other.at_ms)
     };
-    // A connection for one request is found alongside its set-up, at the same time.
+    // A connection for one request is found together with its set-up, at the same time.
     let rank = |other: &Stall| (overlap(other), other.cause == stall.cause);
     let best = found.iter().max_by(|one, other| {
         let ((one, is_one), (other, is_other)) = (rank(one), rank(other));
@@ -116,7 +116,7 @@ fn name_at(found: &[Stall], stall: &Stall) -> String {
     best.map_or_else(|| "nothing".to_owned(), |best| best.cause.name().to_owned())
 }
 
-/// Whether a finding is a note about the path, as long as the connection: what the endpoints know of their stalls names no path.
+/// Whether a finding is a note about the path, as long as the connection; the endpoints' stalls have no such notes.
 fn is_of_the_path(finding: &Finding) -> bool {
     let notes = [Cause::PathLatency, Cause::BandwidthLimited, Cause::BottleneckQueue];
     finding.severity == Severity::Note && notes.contains(&finding.cause)

@@ -1,6 +1,7 @@
 //! `roundtrip reproduce` as programs see it: its JSON, its exit status, the files it writes.
 //!
-//! Not the verdicts themselves: a unit test compares those with the record. The commands of `papers/coverage.md` are run here. Not the layout: that is in `transcripts.rs`.
+//! Not the verdicts themselves: a unit test compares those with the record. The commands of `papers/coverage.md` are run here.
+//! Not the layout: that is in `transcripts.rs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -102,7 +103,7 @@ fn every_row_of_the_coverage_holds() {
     for command in commands.iter().filter(|command| !command.ends_with("--measure")) {
         let Some(arguments) = command.strip_prefix("roundtrip ") else { continue };
         let arguments: Vec<&str> = arguments.split(' ').collect();
-        // Without optimisation a few of them are enough: the others are parts of everything, which another test runs.
+        // Without optimisation only a few of them run: the others are parts of everything, which another test runs.
         let is_quick = [
             "roundtrip reproduce heidemann-model/table",
             "roundtrip reproduce p-http/figure",
@@ -134,7 +135,7 @@ fn every_test_that_the_coverage_names_is_there() {
     }
 }
 
-/// Whether a test whose name begins so, or a module, is below this directory.
+/// Whether this directory contains a test whose name begins so, or a module of this name.
 fn is_named(directory: &Path, name: &str) -> bool {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).any(|path| match path.is_dir() {
         true => is_named(&path, name),

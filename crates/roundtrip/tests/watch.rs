@@ -1,4 +1,4 @@
-//! `roundtrip watch` beside a server with a fault, as an ordinary user: JSON lines, the table, metrics, exit statuses.
+//! `roundtrip watch` of a server with a fault, as an unprivileged user: JSON lines, the table, metrics, exit statuses.
 //!
 //! Where Python or setpriv is not installed, the tests report that they were skipped.
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 const EXCHANGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gate/exchange.py");
 
-/// Watches a process that serves itself so many responses, as the user `nobody`; `None`, with a message, where that cannot be
-/// done.
+/// Watches a process that serves itself this number of responses, as the user `nobody`; `None`, with a message, where that is
+/// not possible.
 fn watch(way: &str, requests: u32, flags: &str) -> Option<Output> {
     if !skip::has("python3") || !skip::has("setpriv") {
         return None;
@@ -54,7 +54,7 @@ fn an_ordinary_user_sees_the_stall_with_its_program_and_fix() {
     assert_eq!((&last["event"], &last["cause"]), (&"stall".into(), &"nagle-delayed-ack".into()), "{last}");
     assert_eq!((&last["side"], &last["program"]), (&"server".into(), &"python3".into()), "{last}");
     assert_eq!(last["fixes"][0]["who"], "server application", "{last}");
-    // Of 1.5 s most were lost, 40 ms and more at a time.
+    // Most of the 1.5 s were lost, 40 ms or more at a time.
     assert!(last["lost_ms"].as_f64() > Some(300.0) && last["longest_ms"].as_f64() > Some(30.0), "{last}");
 }
 

@@ -42,7 +42,7 @@ fn overlapping_logs_count_as_all_their_lines_sorted() {
     let log = made_up(20_000);
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
     let expected = rows(&roundtrip(&json(&[&directory.write("sorted.log", &log)], &[])));
-    // Three servers; the third has two logs, of which the later is compressed, and its name is first.
+    // Three servers; the third has two logs: the later one is compressed, and its name sorts first.
     let server = |number: usize| -> Vec<&[u8]> { lines.iter().skip(number).step_by(3).copied().collect() };
     let third = server(2);
     let (first_half, second_half) = third.split_at(third.len() / 2);

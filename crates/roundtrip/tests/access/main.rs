@@ -1,4 +1,4 @@
-//! `roundtrip connections` and `roundtrip logs` as programs and people use them: every form of log, and every kind of error.
+//! `roundtrip connections` and `roundtrip logs` as users run them: every form of log, and every kind of error.
 //!
 //! Not the counts: `simulate`'s tests compare those with brute force. Read in this order:
 //!

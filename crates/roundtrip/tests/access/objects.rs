@@ -1,13 +1,13 @@
 //! Logs in an object store: the same result as from files, and a sentence for every error.
 //!
-//! Not the stores of others: a local one stands for all with the S3 protocol.
+//! Not the stores of cloud providers: a local one represents all with the S3 protocol.
 
 use super::program::{TestDirectory, gzipped, json, made_up, roundtrip, rows, text};
 use super::s3::{Store, key};
 #[cfg(feature = "parquet")]
 use super::tables;
 
-/// A log cut in four, one of them compressed.
+/// A log split in four files, one of them compressed.
 fn rotated() -> (Vec<u8>, Vec<(String, Vec<u8>)>) {
     let log = made_up(20_000);
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
@@ -67,7 +67,7 @@ fn only_the_needed_columns_of_a_parquet_object_are_fetched() {
 }
 
 #[cfg(feature = "parquet")]
-/// Of the range in `GET name bytes=0-9`.
+/// Length of the range in `GET name bytes=0-9`.
 fn length(requested: &str) -> Option<usize> {
     let (from, to) = requested.rsplit_once("bytes=")?.1.split_once('-')?;
     Some(to.parse::<usize>().ok()? + 1 - from.parse::<usize>().ok()?)

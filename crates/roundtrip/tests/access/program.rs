@@ -1,4 +1,4 @@
-//! The program, logs for it and directories to hold them.
+//! The program, its logs, and directories for them.
 
 use std::fs;
 use std::io::Write;

@@ -1,7 +1,8 @@
-//! A local object store with the part of S3 that reading needs: ListObjectsV2 by pages of two, and objects by ranges.
-//! It refuses unsigned requests.
+//! A local object store with the part of S3 that reading needs: ListObjectsV2 with two keys per page, and range requests for
+//! objects. It refuses unsigned requests.
 //!
-//! Signatures are not verified: they must only exist, with the right key. Where a file is cut, the connection is closed.
+//! Signatures are not verified: they must only be present, with the right key. Where a response is truncated, the connection is
+//! closed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -10,11 +11,11 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The key that may read.
+/// Access key with the right to read.
 const KEY: &str = "AKIDEXAMPLE";
 const PAGE: usize = 2;
 
-/// A running store with one bucket, `bucket`; it ends with the test.
+/// A running store with one bucket, `bucket`; stopped at the end of the test.
 pub(crate) struct Store {
     address: SocketAddr,
     requested: Arc<Mutex<Vec<String>>>,
@@ -22,7 +23,7 @@ pub(crate) struct Store {
 
 struct Objects {
     objects: BTreeMap<String, Vec<u8>>,
-    /// Objects whose responses are truncated.
+    /// Objects whose responses are truncated, with the number of bytes sent.
     cut: BTreeMap<String, usize>,
     requested: Arc<Mutex<Vec<String>>>,
 }
@@ -40,7 +41,7 @@ impl Store {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let objects = Arc::clone(&objects);
-                // A client that has read enough hangs up.
+                // A client that has read enough closes the connection.
                 thread::spawn(move || drop(objects.serve(&stream)));
             }
         });
@@ -144,7 +145,7 @@ impl Objects {
         format!("<?xml version=\"1.0\"?><ListBucketResult>{contents}{next}</ListBucketResult>")
     }
 
-    /// Sends an object or a range of it; whether the connection stays open.
+    /// Sends an object or a range of it; returns whether the connection stays open.
     fn give(
         &self,
         mut stream: &TcpStream,

@@ -1,6 +1,6 @@
 //! Parquet and Arrow tables: the same result as from the lines of the table.
 //!
-//! Not the accepted types of columns: the tests of `columns` hold those.
+//! Not the accepted column types: the tests of `columns` cover those.
 
 use std::fs;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ fn times_that_run_backwards_for_days_are_reported() {
     let counted = rows(&output)[0]["requests"].as_u64().unwrap();
     assert!((4_000..20_000).contains(&counted), "{counted}");
     assert!(text(&output.stderr).contains("came too late to be put in order"), "{}", text(&output.stderr));
-    // A window that holds them all sorts them.
+    // A window that spans all of them sorts them.
     let output = piped(&json(&[], &[]), log.as_bytes());
     assert_eq!(rows(&output)[0]["requests"], 20_000);
 }

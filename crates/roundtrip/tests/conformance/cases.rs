@@ -149,7 +149,7 @@ fn transfers() -> Vec<Setting> {
     found
 }
 
-/// More exchanges than there are quick ACKs at the start of a connection.
+/// More exchanges than the quick ACKs at the start of a connection.
 fn long_talks() -> Vec<Setting> {
     let mut found = Vec::new();
     for processing_ms in [0, 30, 50] {

@@ -1,7 +1,7 @@
 //! The simulator's Linux against Linux: the same scenarios through both, segment by segment.
 //!
 //! Agreement is the same data segments in the same order (connection, direction, sequence numbers), and a time within
-//! the larger of 1% and 4 ms, a jiffy. Neither engine knows of the other. Differences are looked up in the kernel's
+//! the larger of 1% and 4 ms, a jiffy. The engines are independent of each other. Differences are looked up in the kernel's
 //! source and documented in `crates/simulate`, never tuned.
 //!
 //! Without the test harness, so that a non-root user may enter a user namespace first. As a test it runs a sample, in

@@ -14,7 +14,7 @@ const NETWORKS: [&str; 6] = ["fast-internet", "ethernet", "n-fast-internet", "ad
 /// Name, and options of `compare`: page, network, stacks, runs.
 type ComparePart = [&'static str; 5];
 
-/// Compares every combination of the named pieces (all, if none is named), prints a line for each, and keeps them.
+/// Compares every combination of the named pieces (all, if none is named), prints a line for each, and stores them.
 pub(crate) fn run(file: &str, names: &[&str]) -> Result<ExitCode, String> {
     let small = NETWORKS.map(|network| [network, "small-cluster", network, "sunos-4.1.3,period,linux", "5"]);
     let large = ["microscape", "microscape", "n-fast-internet", "period,linux", "3"];

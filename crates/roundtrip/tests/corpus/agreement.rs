@@ -1,5 +1,5 @@
-//! One run, captured at the client, at the server and half-way: a time that is blamed on a cause in one capture is blamed on the same
-//! in the others, or on less, never on another fault.
+//! Consistency of captures of one run at the client, at the server and mid-path: a time that is attributed to a cause in one
+//! capture has the same cause in the others, or a shorter time, never another fault.
 
 use diagnose::{Cause, Finding, Severity};
 use simulate::world::Record;
@@ -7,7 +7,7 @@ use wire::{Duration, Time};
 
 use crate::vantage::{self, CaptureProperties, Vantage};
 
-/// Two captures that contradict one another, in a sentence; and how many faults were held against the other places.
+/// Contradictions between two captures, each in a sentence; and the number of faults compared with the other vantage points.
 #[derive(Debug, Default)]
 pub(crate) struct Agreement {
     pub(crate) held: usize,
@@ -21,7 +21,7 @@ impl Agreement {
     }
 }
 
-/// Whole captures of one run held against one another.
+/// Compares the findings in the whole captures of one run.
 pub(crate) fn of(name: &str, records: &[Record], way: Duration) -> Agreement {
     let findings = |vantage| {
         let how = CaptureProperties { vantage, way, is_cut: false, is_offloaded: false, is_numbered: true };
@@ -60,7 +60,7 @@ fn is_fault(finding: &Finding) -> bool {
 
 /// A fault of another name in most of the same time, where nothing of the same name is in any of it.
 fn contradiction<'a>(finding: &Finding, others: &'a [Finding], way: Duration) -> Option<&'a Finding> {
-    // What one end does passes the other half a round trip later.
+    // An event at one end is seen at the other half a round trip later.
     let within = |other: &Finding| {
         let shifts = [Duration::ZERO, way / 2, way];
         let earlier = shifts.map(|shift| overlap(finding, other, shift));
@@ -72,7 +72,7 @@ fn contradiction<'a>(finding: &Finding, others: &'a [Finding], way: Duration) ->
         return None;
     }
     let longer = |other: &Finding| finding.lost.max(other.lost);
-    // In place: another wait may lie beside it.
+    // At the same time: another wait may overlap it in part.
     let is_there = |other: &&Finding| overlap(finding, other, Duration::ZERO) * 4 >= longer(other) * 3;
     others.iter().filter(|other| is_fault(other)).find(is_there)
 }
@@ -84,12 +84,12 @@ fn overlap(one: &Finding, other: &Finding, shift: Duration) -> Duration {
     until.since(from.min(until))
 }
 
-/// Whether two names are of one cause, or one says less than the other.
+/// Whether two names are of one cause, or one is less specific than the other.
 fn is_of(one: Cause, other: Cause) -> bool {
     let family = |cause| match cause {
-        // How a loss was noticed is known to its sender alone.
+        // Only the sender knows how a loss was detected.
         Cause::RetransmissionTimeout | Cause::TailLossProbe | Cause::FastRetransmit => 1,
-        // An acknowledgement that nobody is seen to delay is one that took as long as the path.
+        // An acknowledgement without a visible delay took as long as the path.
         Cause::Nagle | Cause::NagleDelayedAck => 2,
         Cause::ConnectionSetup | Cause::ConnectionPerRequest => 3,
         _ => 0,

@@ -84,7 +84,7 @@ fn base(rtt_ms: u64, rate_mbps: u64, number: usize) -> Scenario {
 }
 
 fn provoke(family: &str, scenario: &mut Scenario) {
-    /// Objects of one size.
+    /// A page of `count` objects of one size.
     fn page(count: usize, bytes: u64) -> Page {
         Page::from_sizes("corpus", vec![Bytes::new(bytes); count]).expect("it is a page")
     }

@@ -81,7 +81,7 @@ pub(crate) struct Pause {
 }
 
 impl Pause {
-    /// Whether it covers a third of a stall that is seen so much later than it was.
+    /// Whether it covers a third of a stall that is seen `later_ms` later than it happened.
     fn covers(&self, stall: &Stall, later_ms: f64) -> bool {
         let at_ms = self.at_ms + later_ms;
         let end = (stall.at_ms + stall.lost_ms).min(at_ms + self.lost_ms);
@@ -95,12 +95,12 @@ pub(crate) struct RunFacts<'a> {
     pub(crate) number: usize,
     pub(crate) is_first: bool,
     pub(crate) rtt_ms: f64,
-    /// Time at which the client had everything.
+    /// Time at which the client had received everything.
     pub(crate) elapsed_ms: f64,
     /// Stalls as the server saw them, except for the client's own.
     pub(crate) stalls: Vec<Stall>,
     pub(crate) repairs: Vec<Stall>,
-    /// Of which nothing is known: what is found there is neither right nor wrong.
+    /// Pauses without information: findings in them are neither right nor wrong.
     pub(crate) unwatched: Vec<Pause>,
 }
 
@@ -170,14 +170,14 @@ impl RunFacts<'_> {
 /// A cause that loses responses, not time.
 const LOST_FOR_GOOD: Cause = Cause::ResetLostData;
 
-/// A stall as a vantage point sees it: events of the far end are seen half a round trip later, or half of that.
+/// A stall as a vantage point sees it: events of the far end are seen half a round trip later, mid-path half of that.
 pub(crate) fn as_seen(stall: &Stall, vantage: Vantage, way_ms: f64) -> Stall {
     let is_clients =
         matches!(stall.cause, Cause::ConnectionSetup | Cause::ClientThink | Cause::ExpectContinue);
     Stall { at_ms: stall.at_ms + later(vantage, is_clients, way_ms), ..stall.clone() }
 }
 
-/// By how much later.
+/// Delay after which a vantage point sees an event.
 const fn later(vantage: Vantage, is_clients: bool, way_ms: f64) -> f64 {
     match (vantage, is_clients) {
         (Vantage::Client, true) | (Vantage::Server, false) => 0.0,
@@ -203,7 +203,7 @@ fn name_at(others: &[Stall], stall: &Stall) -> String {
         end - stall.at_ms.max(other.at_ms)
     };
     let name = |other: &Stall| match (other.cause, stall.cause) {
-        // Two names of one wait: the endpoints tell only that there was a handshake, and only that a timer ran out.
+        // Two names of one wait: the endpoints report only a handshake, or only an expired timer.
         (Cause::ConnectionPerRequest, Cause::ConnectionSetup)
         | (Cause::ConnectionSetup, Cause::ConnectionPerRequest) => stall.cause.name().to_owned(),
         (Cause::TailLossProbe, Cause::RetransmissionTimeout)

@@ -105,7 +105,7 @@ fn attempt(case: &Case) -> Result<Run, String> {
 /// Number of concurrent runs that do not disturb one another.
 const AT_ONCE: usize = 6;
 
-/// Runs each, some at a time, and passes it on; prints a sentence for those that could not be run.
+/// Runs each case, at most [`AT_ONCE`] concurrently, and passes on the run; prints a sentence for a case that failed to run.
 pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(StoredRun) + Sync) {
     in_turn(AT_ONCE, cases, |(number, case)| match run(case) {
         Ok(run) => then(StoredRun::of(*number, case, &run)),
@@ -124,7 +124,7 @@ fn in_turn<T: Sync>(at_once: usize, all: &[T], work: impl Fn(&T) + Sync) {
     thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(work))));
 }
 
-/// Runs and stores all that are not stored yet.
+/// Runs and stores all cases that are not stored yet.
 pub(crate) fn keep(cases: &[Case], directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(hosts::reported)?;
     let is_missing = |(number, _): &(usize, &Case)| !directory.join(format!("{number}.csv")).exists();

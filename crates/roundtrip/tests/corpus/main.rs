@@ -1,4 +1,4 @@
-//! `diagnose`'s findings in captures with known causes: the simulator's endpoints report what kept them from sending
+//! `diagnose`'s findings in captures with known causes: the simulator's endpoints report what prevented them from sending
 //! (`simulate::stalls`), independently of the rules that are judged here.
 //!
 //! As a test it judges a sample. `cargo test --release -p roundtrip --test corpus -- all FILE.csv` judges every capture
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         }
         ["kernel", rest @ ..] => on_kernels(rest),
         // Arguments of the test harness (filters, `--nocapture`) are ignored.
-        // First the part that needs a process with a single thread.
+        // First the part that needs a single-threaded process.
         _ => {
             let kernel = kernel::available();
             the_sample_is_good_enough(cases).and_then(|()| the_kernels_sample_is_good_enough(kernel))
@@ -94,7 +94,7 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
     let judged = judged.into_inner().expect("nobody panics");
     let (known, right) = at_ends(&judged);
     println!("over real kernels {right} of {known} stalls are named as programs and kernel name them");
-    // A machine on which every run was late has shown nothing.
+    // A host on which every run was late gives no result.
     if right * 100 < known * ENOUGH_OF_KERNEL {
         return Err(mistakes_of(&judged.tallies));
     }
@@ -107,7 +107,7 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
 /// Minimum percentage of right savings over real kernels: load on the machine is as large as some of them.
 const KEPT_BY_KERNEL: usize = 50;
 
-/// Known stalls at the ends, and those that are named right.
+/// Known stalls at the ends, and the number of those that are named right.
 fn at_ends(judged: &JudgedResults) -> (usize, usize) {
     let tallies = judged.tallies.iter().filter(|(place, _)| place.vantage != Vantage::Middle);
     let counts = tallies.map(|(place, tally)| (tally.known(), tally.right(&place.cause)));
@@ -186,10 +186,10 @@ const ENOUGH: usize = 97;
 /// Minimum percentage of right savings.
 const KEPT: usize = 85;
 
-/// Of faults named at one place, what another may contradict, in a thousand: two causes of one wait, and tails that were lost before
-/// they came to the place of the capture.
+/// Maximum contradicted faults, in a thousand: two causes of one wait, and tails that were lost before they reached the vantage
+/// point.
 const CONTRADICTED: usize = 1;
-/// The sample for that.
+/// Sampling interval of that comparison.
 const EVERY_FOR_PLACES: usize = 13;
 
 fn the_places_agree(cases: &[Case]) -> Result<(), String> {
@@ -212,7 +212,7 @@ fn the_sample_is_good_enough(cases: Vec<Case>) -> Result<(), String> {
     if is_good && is_kept { Ok(()) } else { Err("that is too little".to_owned()) }
 }
 
-/// Captures at both ends and half-way, held against one another.
+/// Compares captures at both ends and mid-path.
 fn agreement<'a>(cases: impl Iterator<Item = &'a Case>) -> Agreement {
     let mut all = Agreement::default();
     for Case { name, scenario } in cases {

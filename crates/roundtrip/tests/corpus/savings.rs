@@ -45,7 +45,7 @@ impl Saving {
     }
 }
 
-/// Each run whose cause has a fix, seen at the client, at the server and halfway in turn.
+/// Savings of each run whose cause has a fix, seen at the client, at the server and mid-path in turn.
 pub(crate) fn savings(cases: &[Case]) -> Vec<Saving> {
     cases.iter().enumerate().filter_map(|(number, case)| saving(number, case)).collect()
 }

@@ -1,4 +1,4 @@
-//! One case of the corpus for people: its known causes and its findings, in order, with the packets.
+//! One case of the corpus for readers: its known causes and its findings, in order, with the packets.
 
 use simulate::page::CLIENT;
 use simulate::{Experiment, Hosts};
@@ -10,7 +10,7 @@ use crate::cases::Case;
 use crate::judge::as_seen;
 use crate::vantage::{self, CaptureProperties, NumberedPacket, Vantage};
 
-/// Prints the known causes of one case and the findings at either end, in order; or at one place, with its packets.
+/// Prints the known causes of one case and the findings at either end, in order; or at one vantage point, with its packets.
 pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> Result<(), String> {
     let Some(case) = number.parse().ok().and_then(|number: usize| cases.get(number)) else {
         return Err(format!("there are {} cases, from 0", cases.len()));

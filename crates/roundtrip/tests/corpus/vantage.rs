@@ -11,7 +11,7 @@ use trace::capture::Reader;
 use wire::packet::Packet;
 use wire::{Duration, Time};
 
-/// Place of a capture.
+/// Vantage point of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Vantage {
     /// At the client.
@@ -23,7 +23,7 @@ pub(crate) enum Vantage {
 }
 
 impl Vantage {
-    /// Every place.
+    /// Every vantage point.
     pub(crate) const ALL: [Self; 3] = [Self::Client, Self::Server, Self::Middle];
 
     /// Name in a table.
@@ -39,7 +39,7 @@ impl Vantage {
 /// Properties of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CaptureProperties {
-    /// Its place.
+    /// Its vantage point.
     pub(crate) vantage: Vantage,
     /// One-way delay of the path.
     pub(crate) way: Duration,

@@ -1,4 +1,4 @@
-//! A server as a weapon: connections to hosts that requested nothing (RFC 2577), and what they reveal to an attacker.
+//! A server as an attack tool: connections to hosts that requested nothing (RFC 2577), and what they reveal to an attacker.
 //!
 //! The victim is the test: it sees each SYN. The number of bytes is in [`super::reflection`].
 
@@ -42,7 +42,7 @@ fn no_connection_to_services_that_sent_no_request() {
         ("Memcached", 11_211),
         ("MongoDB", 27_017),
     ];
-    // Their own clients cannot have it done either.
+    // Clients with a valid token cannot cause it either.
     let own = address([23, 0, 0, 1], 40_000);
     let tokens = services.map(|(_, port)| token(&host, own, port));
     for (id, ((_, port), proved)) in (0_u8..).zip(services.into_iter().zip(tokens)) {
@@ -78,7 +78,7 @@ fn no_connection_to_networks_behind_the_server() {
         [255, 255, 255, 255],
         [0, 0, 0, 0],
     ];
-    // Whoever is inside may have a token, and gets no connection all the same.
+    // A host inside may have a token, and gets no connection all the same.
     let proved = token(&host, address([10, 0, 0, 1], 40_000), 40_001);
     for (id, octets) in (0..).zip(inside) {
         aim(&host, address(octets, 40_000), id, 40_001, &fill(1_000));
@@ -107,7 +107,7 @@ fn no_syn_to_addresses_without_a_token() {
     let mut sent = Vec::new();
     for port in 40_000..40_100 {
         for last in 1..=20 {
-            // Another's token is worth nothing, and its own nothing for another port.
+            // Another client's token is invalid, and so is its own token for another port.
             let victim = address([60, 1, last, 1], 40_000);
             for more in [fill(1_000), proved.clone()] {
                 sent.extend(aimed(victim, port, &more));
@@ -123,7 +123,7 @@ fn no_syn_to_addresses_without_a_token() {
     assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
     aim(&host, client, 0, 40_001, &proved);
     assert!(is_syn(&host.next(AT_LAST).expect("the client's own connection")));
-    // It is there now, and whoever knows its port and writes its address cannot have anything sent on it.
+    // The connection exists now, and an attacker who knows its port and spoofs its address cannot have data sent on it.
     aim(&host, client, 1, 40_001, &fill(1_000));
     let sent = host.next(AT_LAST).expect("the eight bytes");
     assert_eq!(sent.datagram().map(<[u8]>::len), Some(8));

@@ -37,7 +37,7 @@ impl Drop for TestDirectory {
     }
 }
 
-/// `roundtrip serve`, with a limit of file descriptors.
+/// Starts `roundtrip serve` with a limit of file descriptors.
 pub(crate) fn serve(host: &Host, directory: &TestDirectory, descriptors: u32) -> KilledOnDrop {
     let program = env!("CARGO_BIN_EXE_roundtrip");
     let listen = host.socket(PORT);
@@ -98,13 +98,13 @@ fn killed_or_disconnected_clients_leave_no_state() {
         let urls = ["10", "60000000"].map(|size| format!("dhttp://{}/{size}/1", address(SERVER, PORT)));
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         command.arg("get").args(&urls).env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-killed"));
-        // Nobody reads what it writes, so that it is in the middle of it until it dies.
+        // Its output is not read, so that it blocks within a transfer until it is killed.
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let client = KilledOnDrop(here.does(move || command.spawn()).unwrap());
         while !is_open(1) {
             pause();
         }
-        // A client that is cut off cannot even close: then the server's timeout ends the connection.
+        // A client that is cut off cannot even close: then the server's timeout closes the connection.
         let network = (!is_cut_off).then_some(network);
         drop(client);
         while !is_open(0) {

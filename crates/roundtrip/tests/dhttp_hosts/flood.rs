@@ -1,4 +1,4 @@
-//! Many spoofed sources: the share of each network, service for all others, and the server's memory.
+//! Many spoofed sources: the share of each network, service for all other clients, and the server's memory.
 //!
 //! Speeds are not judged.
 
@@ -27,7 +27,7 @@ fn responses_without_tokens_are_limited_by_network_and_half_of_the_rest_fall_bac
     let server = serve(&host);
     let own = address([23, 0, 0, 1], 40_000);
     let proved = token(&host, own, 0);
-    // (how many addresses, how many requests, the share: docs/dhttp.md)
+    // (number of addresses, number of requests, the share: docs/dhttp.md)
     for (network, addresses, share) in [(1, 1, 100_u16), (2, 200, 500), (3, 50_000, 2_000)] {
         let (clock, mut responses, mut referred) = (Clock::start(), 0, 0);
         for id in 0..6_000_u32 {
@@ -51,7 +51,7 @@ fn responses_without_tokens_are_limited_by_network_and_half_of_the_rest_fall_bac
         let limited = 6_000 - responses;
         assert!(referred.abs_diff(limited / 2) <= 100, "{referred} of {limited} were told");
     }
-    // Clients with a proved address and those elsewhere are not affected.
+    // Clients with a validated address and clients elsewhere are not affected.
     for id in 0..300 {
         host.receives_datagram(own, PORT, &request(id, 0, 10, &proved));
     }
@@ -105,7 +105,7 @@ fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
         let [a, b, c, d] = mixed.to_be_bytes();
         let source = address([20 + a % 70, b, c, d], 40_000);
         host.receives_datagram(source, PORT, &datagram);
-        // No more at a time than its socket buffers.
+        // No more packets in flight than the socket buffers hold.
         if number % 32 == 31 {
             responses += (0..32).map_while(|_| host.next(SOON)).count();
         }

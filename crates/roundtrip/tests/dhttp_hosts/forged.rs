@@ -1,6 +1,6 @@
 //! Forged responses: an off-path attacker sends packets with the server's address, against `roundtrip get`.
 //!
-//! The attacker here has more knowledge than a real one: it knows the client's ports and that it waits; only the id is unknown.
+//! The attacker here knows more than a real one: the client's ports, and that a request is pending; only the id is unknown.
 
 use std::process::{Child, Command, Stdio};
 

@@ -86,7 +86,7 @@ pub(crate) fn ask(gateway: SocketAddr, path: &str) -> RequestOutcome {
     if is_whole { RequestOutcome::Whole } else { RequestOutcome::BrokenOff }
 }
 
-/// Sends `count` requests, eight at a time: how many responses are complete, refused, truncated.
+/// Sends `count` requests, eight concurrently; returns the numbers of complete, refused and truncated responses.
 fn through(weather: NetworkFaults, count: usize, timeout: TimeoutSetting) -> [usize; 3] {
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     let network = Network::between(&here, &there, weather);

@@ -58,7 +58,7 @@ impl Host {
         SocketAddr::V4(SocketAddrV4::new(self.address, port))
     }
 
-    /// Runs a job on the host; its child threads are there, too.
+    /// Runs a job on the host; its child threads run there, too.
     pub(crate) fn does<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         self.namespace.start(job).wait().unwrap()
     }
@@ -96,7 +96,7 @@ impl Host {
         self.receives(&packet);
     }
 
-    /// The next packet that the host sends within this time, if any.
+    /// Returns the next packet that the host sends within this time, if any.
     pub(crate) fn next(&self, within_ms: u16) -> Option<SentPacket> {
         let mut buffer = [0; 2_048];
         loop {
@@ -110,7 +110,7 @@ impl Host {
         }
     }
 
-    /// Everything that the host sends until it has sent nothing for `silence_ms`.
+    /// Returns every packet that the host sends until it has sent nothing for `silence_ms`.
     pub(crate) fn until_silent(&self, silence_ms: u16) -> Vec<SentPacket> {
         std::iter::from_fn(|| self.next(silence_ms)).collect()
     }

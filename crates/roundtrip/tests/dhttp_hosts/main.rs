@@ -41,7 +41,7 @@ type Handler = fn(&Request<'_>) -> Response;
 const SERVER: [u8; 4] = [9, 9, 0, 1];
 const PORT: u16 = 8_080;
 
-/// Maximum time in milliseconds of a reaction without a timer, also on a busy machine.
+/// Maximum time in milliseconds of a reaction without a timer, also on a busy host.
 const SOON: u16 = 500;
 /// Maximum waiting time for required events, in milliseconds.
 const AT_LAST: u16 = 20_000;
@@ -75,7 +75,7 @@ fn request(id: u64, port: u16, size: usize, more: &str) -> Vec<u8> {
     bytes
 }
 
-/// The same as a resend.
+/// The same datagram as a resend.
 fn resend(mut datagram: Vec<u8>) -> Vec<u8> {
     datagram[10] = 1;
     datagram

@@ -1,7 +1,7 @@
 //! A bad network between two hosts: packets are lost, duplicated, reordered, and corrupted.
 //!
-//! Not the laboratory's emulated link, which has a rate and a queue and corrupts nothing: these tests are about the
-//! fate of packets, not about timing.
+//! Not the laboratory's emulated link, which has a rate and a queue and corrupts nothing: these tests are about delivery of
+//! packets, not about timing.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;

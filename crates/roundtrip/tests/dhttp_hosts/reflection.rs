@@ -1,4 +1,4 @@
-//! A server as a reflector: the bytes that reach a victim for each byte sent in its name.
+//! A server as a reflector: the bytes that reach a victim for each byte sent with its address as the source.
 //!
 //! Bytes are those of IP packets. That none of them are SYNs is in [`super::bounce`].
 
@@ -10,7 +10,7 @@ use wire::Seed;
 use super::host::{Host, SentPacket, allowed};
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve, serve_at, token};
 
-/// A SYN, if there were one, would come again after a second.
+/// A SYN, if there were one, would be retransmitted after a second.
 const SYNS_ARE_OVER: u16 = 1_500;
 
 #[test]

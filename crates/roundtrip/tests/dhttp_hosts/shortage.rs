@@ -120,7 +120,7 @@ fn a_client_without_ports_reports_an_error() {
     let done = PerformedRequests::default();
     let server = counting(&there, &done, Some(SHORT));
     let client = client(&here);
-    // DHTTP needs only those it has, once it has proved its address; an unsafe request takes one each.
+    // DHTTP needs only the connections it has, once it has validated its address; an unsafe request takes one each.
     assert!(failed(&ask(&client, &mixed(1, 0))).is_empty());
     let gets: Vec<_> = mixed(60, 0).into_iter().filter(|(method, _)| *method == Method::Get).collect();
     assert!(failed(&ask(&client, &gets)).is_empty());

@@ -1,4 +1,6 @@
-//! Addresses without a token: what reaches a victim at its interface, and what a server has open for it, by IPv4 and IPv6.
+//! Addresses without a token: packets that reach a victim at its interface, and state that a server has open for it, by IPv4
+//! and
+//! IPv6.
 //!
 //! The figures are those of studies/attacks.
 
@@ -48,7 +50,7 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
                 datagram[..8].copy_from_slice(&id.to_be_bytes());
                 spent += host.receives_datagram_at(at, victim, &datagram);
             }
-            // A SYN, if there were one, would come again after a second.
+            // A SYN, if there were one, would be retransmitted after a second.
             let sent = host.until_silent(1_200);
             let sent: Vec<&SentPacket> = sent.iter().filter(|sent| sent.to().ip() == victim.ip()).collect();
             assert!(!sent.is_empty() && !sent.iter().any(|sent| sent.is_tcp()), "{kind}: a segment");
@@ -73,7 +75,7 @@ fn spoofed_requests_take_no_descriptor() {
     let datagram =
         String::from_utf8(request(1, 40_001, 0, "")[11..].to_vec()).unwrap().replace("/0 ", "/large.bin ");
     let datagram = [&request(1, 40_001, 0, "")[..11], datagram.as_bytes()].concat();
-    // What is made at first use is there: the file itself, which is served.
+    // The first request opens what is opened once: the served file itself.
     host.receives_datagram(address([23, 0, 0, 1], 40_000), PORT, &datagram);
     host.until_silent(SOON);
     let before = descriptors(&server);
@@ -81,7 +83,8 @@ fn spoofed_requests_take_no_descriptor() {
     for number in 0..30_000_u32 {
         let [_, a, b, c] = number.wrapping_mul(0x9e37_79b1).to_be_bytes();
         host.receives_datagram(address([60 + a % 70, b, c, 1], 40_000), PORT, &datagram);
-        // No more at once than its socket holds: what is missing of a batch was limited, or the machine is slow.
+        // No more packets in flight than the socket buffer holds: responses missing from a batch were rate-limited, or the host
+        // is slow.
         if number % 32 == 31 {
             let sent: Vec<_> = (0..32).map_while(|_| host.next(20)).collect();
             assert!(sent.iter().all(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)));

@@ -90,7 +90,7 @@ fn whole(block: &[&str], place: &str, found: &mut Vec<Documented>) {
     }
 }
 
-/// What is typed after `$ `, `# ` or `host$ `.
+/// Returns the command after `$ `, `# ` or `host$ `.
 fn prompt(line: &str) -> Option<&str> {
     let (host, typed) = line.trim_start().split_once(['$', '#'])?;
     let is_host = host.chars().all(|letter| letter.is_ascii_alphanumeric());
@@ -171,7 +171,7 @@ fn pieces(line: &str) -> Vec<Vec<String>> {
                 finish(&mut word, &mut words, &mut is_redirected);
                 is_redirected = true;
             }
-            // Two columns: a command and what it gives.
+            // Two columns: a command and its description.
             ' ' if letters.peek() == Some(&' ') && !words.is_empty() => {
                 finish(&mut word, &mut words, &mut is_redirected);
                 break;

@@ -19,8 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 ///
 /// - it is a whole command, in a block;
 /// - its verb computes and writes files in its own directory only: `predict`, `simulate`, `list`, `man`, `completions`,
-///   `site microscape` (that of SURGE is large), `load plan`; `compare` with engines other than `measure`; `reproduce` of one table of the model's paper
-///   without `--measure`; `diagnose` of a file;
+///   `site microscape` (that of SURGE is large), `load plan`; `compare` with engines other than `measure`; `reproduce` of one
+///   table of the model's paper without `--measure`; `diagnose` of a file;
 /// - each file that it reads was written by an earlier command of the document, or is in `scenarios/`.
 fn may_run(documented: &Documented, directory: &Path) -> bool {
     let Documented { place: _, words, is_whole } = documented;
@@ -47,7 +47,7 @@ fn may_run(documented: &Documented, directory: &Path) -> bool {
 fn inputs(words: &[String]) -> impl Iterator<Item = &String> {
     const READ: [&str; 6] = ["--page", "--plan", "--replay", "--laws-of", "--curve", "--surge"];
     let of_flags = words.windows(2).filter(|pair| READ.contains(&pair[0].as_str())).map(|pair| &pair[1]);
-    // A name of a page, or sizes, is no file.
+    // A name of a page, or sizes, is not a file.
     let of_flags = of_flags.filter(|value| {
         let is_size = |piece: &str| piece.chars().next().is_some_and(|letter| letter.is_ascii_digit());
         !is_size(value) && !["microscape", "small-page", "small-cluster", "all"].contains(&value.as_str())

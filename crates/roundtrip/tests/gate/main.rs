@@ -1,7 +1,7 @@
 //! `diagnose` as a gate: which findings fail, exit statuses, baselines, and runs of a command.
 //!
-//! The command has a server that writes headers and body apart, or whole. Where captures are not permitted, or Python is
-//! not installed, those tests report that they were skipped.
+//! The command has a server that writes header section and body separately, or together. Where captures are not permitted, or
+//! Python is not installed, those tests report that they were skipped.
 
 use std::fs;
 use std::path::PathBuf;
@@ -229,7 +229,7 @@ fn where_namespaces_are_forbidden_the_error_names_the_setting() {
     if !skip::has("unshare") || !skip::has("setpriv") {
         return;
     }
-    // In a user namespace of this test, which may have no others below it.
+    // In a user namespace of this test, in which no other can be created.
     let script = format!(
         "echo 0 > /proc/sys/user/max_user_namespaces && \
          exec setpriv --bounding-set=-all --inh-caps=-all {PROGRAM} diagnose --run --isolated -- true"

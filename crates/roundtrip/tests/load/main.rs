@@ -296,7 +296,7 @@ fn an_unreachable_or_remote_server_is_refused_before_the_run() {
 #[test]
 fn a_plan_that_needs_more_than_this_machine_has_is_refused_with_the_figure() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    // More than the number of ports, whatever this machine allows.
+    // More than the number of ports, whatever this host allows.
     let many = ["--rate", "200", "--share", "100", "--connections", "1000", "--for", "1s"];
     let refused = roundtrip(directory, &[&["load", "http://127.0.0.1:1/"], &many[..]].concat());
     let printed = String::from_utf8_lossy(&refused.stderr);

@@ -110,7 +110,7 @@ fn summary(text: &str) -> String {
     lines
 }
 
-/// A few small cases of each stack again.
+/// Computes a few small cases of each stack again.
 fn the_sample_is_as_kept() -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/loss/pages.csv");
     let retained =

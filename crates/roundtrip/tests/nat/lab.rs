@@ -4,7 +4,7 @@
 //! client 10.0.0.2 (and .3) ── lan [router] wan 11.0.100.1 ── 11.0.100.2 (and .3) world
 //! ```
 //!
-//! Nothing has a name: everything is removed with the test.
+//! The namespaces are anonymous: everything is removed with the test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -299,7 +299,7 @@ impl RunningProgram {
         line
     }
 
-    /// Stops it as an administrator would; whether it succeeded, and its output since the start.
+    /// Stops it as an administrator would; returns whether it succeeded, and its output since the start.
     pub(crate) fn stop(mut self) -> (bool, String) {
         self.signal("TERM");
         let mut rest = String::new();

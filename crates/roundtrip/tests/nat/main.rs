@@ -1,4 +1,4 @@
-//! `roundtrip nat` on a router with this kernel: what it admits, what it leaves alone, and what it blocks.
+//! `roundtrip nat` on a router with this kernel: traffic that it admits, leaves unchanged, and blocks.
 //!
 //! Not the decisions, which are tested in `dhttp_proto::translator`.
 
@@ -14,21 +14,21 @@ use lab::{Lab, granted};
 /// A typical translation on a router, with a filter that admits only responses.
 fn translation(kind: &str) -> String {
     let (how, more) = match kind {
-        // Any host that sends there reaches the client.
+        // Full cone: any host that sends to the mapped port reaches the client.
         "full-cone" => (
             "persistent",
             "chain in { type nat hook prerouting priority dstnat; iifname \"wan\" udp dport 1024-60999 dnat to 10.0.0.2; }",
         ),
-        // Any host that was sent something does, from any port.
+        // Address-restricted: hosts that the client has sent to, from any port.
         "address-restricted" => (
             "persistent",
             "set asked { type ipv4_addr; flags dynamic,timeout; timeout 60s; }
              chain out { type filter hook forward priority 0; oifname \"wan\" update @asked { ip daddr }; }
              chain in { type nat hook prerouting priority dstnat; iifname \"wan\" udp dport 1024-60999 ip saddr @asked dnat to 10.0.0.2; }",
         ),
-        // Only from the port that was sent to: Linux's way.
+        // Port-restricted: only from the address and port that the client has sent to; Linux's default.
         "port-restricted" => ("", ""),
-        // And another port for every server.
+        // Symmetric: another mapped port for every server.
         "symmetric" => ("fully-random", ""),
         kind => panic!("{kind}"),
     };
@@ -131,7 +131,7 @@ fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
     assert!(lab.ask_relay("/small").ends_with(b"small"));
     for (text, wanted) in [
         ("listen = \"11.0.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "read the configuration again"),
-        // It would be judged as one for its own machine, and would keep listening for others.
+        // The new address would be judged as a loopback one, and the gateway would keep listening for other hosts.
         ("listen = \"127.0.0.1:3128\"\n", "takes a restart"),
         ("listen = \"11.0.100.3:3128\"\n", "--allow"),
     ] {
@@ -178,7 +178,7 @@ fn a_relay_does_not_reach_its_own_host_or_private_addresses() {
         let at = format!("{host}:8080");
         for (request, status) in [
             (format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"), "403"),
-            // To the port that is allowed, and to one that is not.
+            // To the permitted port, and to another one.
             (format!("CONNECT {host}:443 HTTP/1.1\r\nHost: {at}\r\n\r\n"), "403"),
             (format!("CONNECT {host}:25 HTTP/1.1\r\nHost: {at}\r\n\r\n"), "403"),
             (format!("GET http://{at}/_dhttp_/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"), "502"),

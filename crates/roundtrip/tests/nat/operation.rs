@@ -1,4 +1,4 @@
-//! Start and stop of the helper: complete or not at all, and without a trace in other programs' rules.
+//! Start and stop of the helper: complete or not at all, without changes to other programs' rules.
 
 use std::io::{Read, Write};
 use std::process::Command;

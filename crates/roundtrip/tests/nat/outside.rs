@@ -1,4 +1,4 @@
-//! Datagrams from outside at a router: neither the helper nor a cache on the way works for those who send them.
+//! Datagrams from outside at a router: neither the helper nor an intercepting cache serves their senders.
 //!
 //! Attacks, in namespaces, over both families; each with the request from inside that must still be served.
 
@@ -11,18 +11,18 @@ use std::time::Duration;
 use crate::lab::{Lab, ROUTER, RunningProgram, SERVER, SERVER6, granted, inside, sh};
 use crate::translation;
 
-/// A DHTTP request for `/`, as the specification has it.
+/// A DHTTP request for `/`, as the specification defines it.
 fn request(id: u64, host: &str) -> Vec<u8> {
     let head = [&id.to_be_bytes()[..], &40_000_u16.to_be_bytes(), &[0]].concat();
     [&head[..], format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()].concat()
 }
 
-/// Sends requests from the world, each from a port of its own; the number of replies within a second.
+/// Sends requests from the world, each from a port of its own; returns the number of replies within a second.
 fn send_from_world(lab: &Lab, from: &'static str, to: String, count: u64) -> usize {
     inside(&lab.world, move || {
         let sockets: Vec<UdpSocket> = (0..count).map(|_| UdpSocket::bind((from, 0)).unwrap()).collect();
         for (id, socket) in (1..).zip(&sockets) {
-            // A router that says that the port is closed is no failure of the attack's.
+            // A router's ICMP error for a closed port is not a failure of the attack.
             let _ = socket.send_to(&request(id, "h"), &to);
         }
         pause();
@@ -39,7 +39,7 @@ fn pause() {
     std::thread::sleep(Duration::from_secs(1));
 }
 
-/// A web server of an inside host, and how many connections it had.
+/// A web server on an inside host, and its number of connections.
 fn internal_server(lab: &Lab, address: &'static str) -> Arc<AtomicUsize> {
     let connections = Arc::new(AtomicUsize::new(0));
     let (counted, listener) =
@@ -56,7 +56,7 @@ fn internal_server(lab: &Lab, address: &'static str) -> Arc<AtomicUsize> {
     connections
 }
 
-/// The value of a counter that a program at the router has.
+/// Value of a counter of a program at the router.
 fn counter(lab: &Lab, port: u16, name: &str) -> u64 {
     let text = inside(&lab.router, move || {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -89,10 +89,10 @@ fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
     assert!(cache.first.contains("of lan to UDP 80"), "{}", cache.first);
     assert_eq!(send_from_world(&lab, "11.0.100.2", "10.0.0.2:80".to_owned(), 10), 0);
     assert_eq!(send_from_world(&lab, "2600:db8:1::2", "[2600:db8:2::2]:80".to_owned(), 10), 0);
-    // Nor to the cache's own port, where nothing is on its way.
+    // Nor to the cache's own port, to which no intercepted request goes.
     send_from_world(&lab, "11.0.100.2", format!("{ROUTER}:3129"), 10);
     assert_eq!(pages.map(|count| count.load(Ordering::SeqCst)), [0, 0]);
-    // Requests from inside are taken, of both families.
+    // Requests from inside are intercepted, of both families.
     for (server, listen) in [(SERVER, SERVER), (SERVER6, SERVER6)] {
         let _server = lab.serve_at(listen, &[]);
         let got = lab.get_at(server, "small", &["--caches", "any"]);

@@ -1,4 +1,4 @@
-//! The root of the checkout stays short, so that a newcomer can survey it.
+//! The root of the checkout stays short, so that a newcomer can read all of it.
 
 use std::fs;
 

@@ -44,7 +44,7 @@ fn beyond(lengths: &BTreeMap<String, usize>, listed: &[(&str, usize)], limit: us
         .collect()
 }
 
-/// Entries of what is gone, within the limit anyway, or shorter than its entry by more than a tenth.
+/// Entries that no longer exist, that are within the limit anyway, or that exceed the length by more than a tenth.
 fn not_needed(lengths: &BTreeMap<String, usize>, listed: &[(&str, usize)], limit: usize) -> Vec<String> {
     listed
         .iter()
@@ -57,7 +57,7 @@ fn not_needed(lengths: &BTreeMap<String, usize>, listed: &[(&str, usize)], limit
         .collect()
 }
 
-/// Every file's lines before its unit tests, which stand at its end.
+/// Lines of each file before its unit tests, which are at its end.
 fn lengths() -> BTreeMap<String, usize> {
     tree::files("", &[".rs", ".sh"])
         .into_iter()

@@ -28,7 +28,7 @@ pub(crate) fn text(relative: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Fails with the complaints, one a line, unless there are none.
+/// Fails with the complaints, one per line, if there are any.
 pub(crate) fn expect_none(rule: &str, complaints: &[String]) {
     assert!(complaints.is_empty(), "{rule}\n  {}\n", complaints.join("\n  "));
 }

@@ -5,7 +5,7 @@
 
 use crate::tree;
 
-/// What is not to be written, and the field's word.
+/// Words to avoid, each with the field's word.
 const WORDS: [(&str, &str); 31] = [
     ("nobody asked", "unsolicited"),
     ("nobody was asked", "unsolicited"),

@@ -198,7 +198,7 @@ fn provoke(family: &str, case: &mut Case) {
             (play.head_apart, play.nagle, play.responses) = (true, true, vec![300; 4]);
             play.acks = if family == "nagle" { Acks::Quick } else { Acks::Delayed };
         }
-        // With two segments or more the head alone does not exhaust the window.
+        // With two segments or more the header section alone does not exhaust the window.
         "short-initial-segment" => {
             (play.head_apart, play.acks, play.responses) = (true, Acks::Delayed, vec![10_000; 2]);
             tuning.initial_window = 1;

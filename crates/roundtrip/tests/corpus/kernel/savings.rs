@@ -35,7 +35,7 @@ impl Part {
         }
     }
 
-    /// Two of each twelve that have a fix. In the first part always an old Reno and a new CUBIC; in the others each
+    /// Two of each twelve cases that have a fix. The first part always has an old Reno and a new CUBIC; the others have each
     /// congestion control, window and offload in turn, over other paths, response sizes and losses.
     pub(crate) fn of(self, cases: Vec<Case>) -> Vec<(usize, Case)> {
         let numbered = that_can_be_mended(cases.into_iter().enumerate().collect());
@@ -63,12 +63,12 @@ fn moved(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> 
     case
 }
 
-/// Those of `cases` that have a fix.
+/// Cases that have a fix.
 pub(crate) fn that_can_be_mended(cases: Vec<(usize, Case)>) -> Vec<(usize, Case)> {
     cases.into_iter().filter(|(_, case)| mended(case).is_some()).collect()
 }
 
-/// Runs each with its fault and without, and returns the savings; prints a sentence for those that could not be run.
+/// Runs each case with its fault and without, and returns the savings; prints a sentence for a case that failed to run.
 pub(crate) fn savings(cases: &[(usize, Case)]) -> Vec<Saving> {
     let all = Mutex::new(Vec::new());
     in_turn(AT_ONCE, cases, |(number, case)| match Pair::run(*number, case) {
@@ -83,7 +83,7 @@ fn sorted(mut all: Vec<Saving>) -> Vec<Saving> {
     all
 }
 
-/// Runs and stores all that are not stored yet.
+/// Runs and stores all cases that are not stored yet.
 pub(crate) fn keep(cases: &[(usize, Case)], directory: &Path) -> Result<(), String> {
     let folders = ["faulty", "mended"].map(|name| directory.join(name));
     folders.iter().try_for_each(fs::create_dir_all).map_err(reported)?;
@@ -130,7 +130,7 @@ impl Pair {
         Ok(Self { causes, runs })
     }
 
-    /// Savings at each place where whole packets were captured.
+    /// Savings at each vantage point whose capture has whole packets.
     fn savings(&self) -> Vec<Saving> {
         let Self { causes, runs: [before, after] } = self;
         let saved_ms = before.truth.elapsed_ms - after.truth.elapsed_ms;

@@ -25,14 +25,14 @@ use crate::judge::Pause;
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) began: Time,
-    /// Time at which the client had everything.
+    /// Time at which the client had received everything.
     pub(crate) elapsed_ms: f64,
     pub(crate) stalls: Vec<Stall>,
     /// Retransmissions: from the first transmission.
     pub(crate) repairs: Vec<Stall>,
     /// Pauses that nothing explains.
     pub(crate) unexplained: Vec<Pause>,
-    /// Pauses in which the kernel was not asked, because the machine was busy with others: nothing is known of them.
+    /// Pauses in which the kernel was not sampled, because the host was busy: their cause is unknown.
     pub(crate) unwatched: Vec<Pause>,
 }
 
@@ -44,7 +44,7 @@ const AT_ONCE: Duration = Duration::from_millis(2);
 const TICKS: Duration = Duration::from_millis(40);
 /// The payload of a full segment, with timestamps.
 const SEGMENT: u64 = 1_448;
-/// Shorter pauses are attributed to the machine.
+/// Shorter pauses are attributed to the host.
 const MIN_STALL: Duration = Duration::from_millis(3);
 
 pub(crate) fn of(case: &Case, run: &Run) -> Truth {
@@ -333,7 +333,7 @@ impl ConnectionRun<'_> {
 
     /// Trigger of a retransmission.
     fn repair(&self, at: Time) -> Cause {
-        // It cannot have been acknowledged in half a round trip: until then the kernel's state is that of the trigger.
+        // It cannot have been acknowledged within half a round trip: until then the kernel's state is that of the trigger.
         let soon = (self.case.rtt / 2).max(Duration::from_millis(4));
         let after = self.samples.iter().filter(|sample| sample.at >= at && sample.at.since(at) < soon);
         let mut standings = after.map(|sample| sample.info.sending.standing);
@@ -357,7 +357,7 @@ impl ConnectionRun<'_> {
         self.samples.iter().any(|sample| sample.at > from && sample.at <= until)
     }
 
-    /// The reason why it sent nothing new.
+    /// The reason why it sent no new data.
     fn held_by(&self, from: Time, until: Time, written: Time, has_lost: bool) -> Option<Cause> {
         let ProgramBehaviour { nagle, head_apart, .. } = &self.case.play;
         let before = self.samples.iter().rev().find(|sample| sample.at <= from);
@@ -423,7 +423,7 @@ impl ConnectionRun<'_> {
         })
     }
 
-    /// Whether the client acknowledged late what let the server continue.
+    /// Whether a late acknowledgement of the client released the server's next data.
     fn acknowledged_late(&self, from: Time, until: Time) -> bool {
         let mut came = self.line.acks.iter().filter_map(|(left, received, _)| Some((left, (*received)?)));
         let last = came.rfind(|(_, received)| *received > from && *received <= until);
