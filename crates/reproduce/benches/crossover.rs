@@ -1,5 +1,5 @@
 //! The faster protocol by response size, requests of a client, round trip and loss, from the simulator and from this
-//! machine's kernel.
+//! host's kernel.
 //!
 //! ```text
 //! cargo bench -p roundtrip --bench crossover -- FILE.csv              simulates every cell of the map
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The results are in `studies/crossover`; `reproduce roundtrip/crossover` draws them and computes a part again. Not a
-//! benchmark of this machine: simulated, only the network takes time, and it is virtual; measured, the hosts' time is
-//! small beside the emulated round trip.
+//! benchmark of this host: in simulated runs only the network takes time, and it is virtual; in measured runs the hosts'
+//! time is small compared with the emulated round trip.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

@@ -192,8 +192,8 @@ pub struct Asked {
     pub row: Option<String>,
 }
 
-/// The entries of the keys, in the order of the catalogue, each once; all entries if there are no keys. A key may go on
-/// with the labels of a row, or the first of them: `w3c/table-4/http11`.
+/// The entries of the keys, in the order of the catalogue, each once; all entries if there are no keys. A key may be
+/// followed by the labels of a row, or the first of them: `w3c/table-4/http11`.
 ///
 /// # Errors
 /// The first key that names neither a table, a figure, a row nor a paper.
@@ -214,13 +214,13 @@ pub fn select(keys: &[String]) -> Result<Vec<Asked>, UnknownName> {
     }
     let place = |requested: &Asked| ENTRIES.iter().position(|entry| entry.key == requested.entry.key);
     wanted.sort_by(|one, other| place(one).cmp(&place(other)).then_with(|| one.row.cmp(&other.row)));
-    // A whole table comes before its rows, and has them.
+    // A whole table comes before its rows, and includes them.
     wanted
         .dedup_by(|next, one| next.entry.key == one.entry.key && (one.row.is_none() || one.row == next.row));
     Ok(wanted)
 }
 
-/// The rows of a key that goes on behind a table's.
+/// The row of a key that continues behind a table's key.
 fn row_of(key: &str) -> Option<Asked> {
     let behind = |entry: &&Entry| key.strip_prefix(entry.key).is_some_and(|rest| rest.starts_with('/'));
     let entry = ENTRIES.iter().filter(behind).max_by_key(|entry| entry.key.len())?;

@@ -37,7 +37,7 @@ pub struct Claims<'t, 'm, 'a> {
 }
 
 impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
-    /// Nothing computed.
+    /// A state in which nothing is computed yet.
     pub const fn new(table: &'t Table, measured: &'m mut Laboratory<'a>) -> Self {
         Self { table, measured, known: BTreeMap::new(), rows: BTreeMap::new() }
     }
@@ -102,7 +102,7 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
     }
 }
 
-/// Note of a claim: its words, what the printed cells make of it, and the record's explanation.
+/// Note of a claim: its words, its value computed from the printed cells, and the record's explanation.
 pub fn note(claim: &Claim, judgement: &Judgement) -> Option<String> {
     let printed = claim.ours.as_deref().and_then(Claims::printed);
     let printed = printed.map(|value| {
@@ -173,7 +173,7 @@ fn result(row: &Row, field: &str) -> Value {
 /// Evaluates an expression; a reference without a value leaves it without one.
 ///
 /// # Errors
-/// The position of what is no expression, or the error of a reference.
+/// The position of the syntax error, or the error of a reference.
 pub fn evaluate(expression: &str, reference: &mut dyn FnMut(&str) -> Value) -> Value {
     let mut parser = Parser { rest: expression, reference, depth: 0 };
     let value = parser.sum()?;

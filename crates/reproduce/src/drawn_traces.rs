@@ -66,8 +66,8 @@ pub fn heidemann_figure_3() -> String {
     .draw()
 }
 
-/// One below the other; ours as the client sees it, from the first printed request (the first or the second) until a
-/// little after the last printed line. Time counts from the SYN.
+/// Both panels, one below the other; ours as the client sees it, from the first printed request (the first or the second)
+/// until a little after the last printed line. Time counts from the SYN.
 fn both(title: &str, subtitle: &str, printed: Panel, ours: Panel, source: &str) -> String {
     let opens = printed.packets.iter().any(|packet| packet.flags.contains(Flags::SYN));
     let last = printed.packets.last().map_or(Time::MAX, |packet| packet.at + Duration::from_millis(1));

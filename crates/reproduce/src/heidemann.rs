@@ -39,7 +39,7 @@ pub fn decimal_kilobits(cell: &Cell) -> ReproducedValue {
 }
 
 /// A quantity that no table prints: `limit/large-cluster`, the overhead of HTTP over TCP where only round trips count;
-/// `gain/modem`, what caching gains for the small cluster; `bytes/small-page`, a page's size.
+/// `gain/modem`, the gain of caching for the small cluster; `bytes/small-page`, a page's size.
 ///
 /// # Errors
 /// The name, if it is unknown.
@@ -223,7 +223,7 @@ fn on_the_map(network: &Network) -> Network {
     point(network.rtt, network.rate)
 }
 
-/// The paper's basic model: requests of 256 bytes, all sent together, no processing; its machines' stack.
+/// The paper's basic model: requests of 256 bytes, all sent together, no processing; its hosts' stack.
 pub fn basic(network: Network, page: Page, protocol: Protocol) -> Scenario {
     let stack = Stack::named("period").expect("the papers' own stack is in the catalogue");
     let client = Client { requests: Requests::Independent, ..Client::default() };

@@ -16,10 +16,10 @@ use super::rabinovich::logs::Log;
 use crate::server_benchmark::benchmark_run::{BenchmarkRun, Outcome};
 use crate::server_benchmark::population::{self, Population};
 
-/// Runs a scenario with these programs; `None` if they are not installed, and a sentence if it cannot.
+/// Runs a scenario with these programs. Returns `None` if they are not installed; the error is a sentence.
 pub type Measure<'a> = dyn FnMut(&Scenario, Peers) -> Result<Option<KernelResult>, String> + 'a;
 
-/// Runs the server benchmark; `None` if a server is not installed, and a sentence if it cannot.
+/// Runs the server benchmark. Returns `None` if a server is not installed; the error is a sentence.
 pub type RunBenchmark<'a> = dyn FnMut(&[BenchmarkRun]) -> Result<Option<Vec<Outcome>>, String> + 'a;
 
 /// Runs users behind a bottleneck; as [`RunBenchmark`].
@@ -52,7 +52,7 @@ impl BenchmarkResults {
         found.map(|(_, outcome)| outcome).filter(|outcome| outcome.void.is_none())
     }
 
-    /// Whether this was run, void or not.
+    /// Whether this run was done, void or not.
     fn knows(&self, bout: &BenchmarkRun) -> bool {
         self.found.iter().any(|(known, _)| known == bout)
     }
@@ -69,7 +69,7 @@ impl BenchmarkResults {
 pub struct KernelResult {
     /// Row over all runs.
     pub row: Row,
-    /// Mean processing time of a response: the scenario's time plus the machine's own.
+    /// Mean processing time of a response: the scenario's time plus the host's own.
     pub processing: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Each published table and figure beside ours, with a verdict.
+//! Each published table and figure compared with ours, with a verdict.
 //!
 //! The published values, their scenario and the criteria of agreement are data in the project's `papers` directory. The
 //! code that computes ours has one module for each paper. In flow keys (`paper/table-or-figure`), out flows a
@@ -100,7 +100,7 @@ pub struct Report {
     pub bouts: BenchmarkResults,
 }
 
-/// One table with ours beside it.
+/// One published table with our values.
 #[derive(Debug)]
 pub struct ReproducedTable {
     /// The table's key, with the code that draws it.
@@ -150,7 +150,7 @@ pub struct VerdictRow {
 /// Reasons for the absence of a report.
 #[derive(Debug, PartialEq)]
 pub enum Error {
-    /// No such table, figure or paper.
+    /// An unknown table, figure or paper.
     UnknownKey(UnknownName),
     /// A measurement failed.
     Measure {
@@ -240,8 +240,8 @@ impl Report {
         self.tables.iter().flat_map(ReproducedTable::rows).collect()
     }
 
-    /// Cells whose verdict is worse than the one recorded in the data, that went further from print than recorded, or
-    /// whose comparison turned round.
+    /// Cells whose verdict is worse than the one recorded in the data, whose value is further from print than recorded, or
+    /// whose comparison is reversed.
     pub fn worsened(&self) -> impl Iterator<Item = (&'static str, &JudgedCell)> {
         self.tables.iter().flat_map(|table| {
             let worse = table.judgements.iter().filter(|judged| judged.judgement.worsened());
@@ -292,7 +292,7 @@ mod tests {
     use crate::server_benchmark::population::Population;
     use crate::server_benchmark::server::ServerKind;
 
-    /// What the record should be: every cell that a run without measurements and logs can test.
+    /// The record to store: every cell that a run without measurements and logs can test.
     fn record_of(rows: &[VerdictRow]) -> String {
         let head = "# key, cell, verdict, and ours where it differs; written anew by\n# ROUNDTRIP_BLESS=1 cargo test -p \
                     roundtrip-reproduce --lib -- paper_every_verdict\n";
@@ -380,7 +380,7 @@ mod tests {
             };
             let outcome = |bout: &BenchmarkRun| {
                 let (per_second, mean_ms) = slow(bout).unwrap_or((0.6 * f64::from(bout.users), 1.0));
-                // One run in which the generator could not keep up.
+                // One run whose generator could not send on time.
                 let is_void = bout.kind == ServerKind::Hyper;
                 let [latency_is_void, throughput_is_void] = [is_void; 2];
                 let own_ms = if is_void { mean_ms } else { 0.0 };

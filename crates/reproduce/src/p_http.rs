@@ -1,7 +1,7 @@
 //! Ours for the table and the traces of `papers/p-http`: packets, with one set of host times.
 //!
-//! The published means are of 100 consecutive retrievals: each begins just after the end of the one before, and that is
-//! why the client "becomes synchronized" with the heartbeat of its delayed acknowledgements. Ours are consecutive, too.
+//! The published means are of 100 consecutive retrievals: each begins just after the end of the previous one. This is why
+//! the client "becomes synchronized" with the heartbeat of its delayed acknowledgements. Ours are consecutive, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -25,11 +25,11 @@ use super::published::Cell;
 /// Our value, or why the laboratory failed.
 type ReproducedValue = Result<Option<f64>, String>;
 
-// Host times, once for everything here. Figure 2 has "client_think_time: 0.650ms". From the request to the response
-// head are 2.175 ms, of which the path takes 0.5; from the head to the first write 1.626, of which the longer segment
-// takes 1.1. The cost of a connection is not printed, and no trace has it between a SYN and the first response: so the
-// client pays it, an interpreted program that opens a socket. Its size follows from Table 1's first row, with three
-// connections.
+// Host times, once for everything here. Figure 2 has "client_think_time: 0.650ms". From the request to the response's
+// header section are 2.175 ms, of which the path takes 0.5; from the header section to the first write 1.626, of which the
+// longer segment takes 1.1. The cost of a connection is not printed, and no trace has it between a SYN and the first
+// response. So it is attributed to the client, an interpreted program that opens a socket. Its size follows from Table 1's
+// first row, with three connections.
 const CLIENT: BrowserTimes = BrowserTimes {
     connection: Duration::from_millis(8),
     request: Duration::from_micros(650),
@@ -43,7 +43,7 @@ const SERVER: ServerTimes = ServerTimes {
 /// Between the two round trips of small segments that the traces show: 0.217 and 0.251 ms.
 const RTT: Duration = Duration::from_micros(220);
 const HEARTBEAT: Duration = Duration::from_millis(200);
-/// The documents of `papers/p-http#section-2-1`, and the head before each.
+/// Sizes of the documents of `papers/p-http#section-2-1`; below, that of the header section before each.
 const SIZES: [u64; 3] = [6651, 3883, 1866];
 const HEAD: u64 = 226;
 /// Minimum request of our robot; the papers' client sent 52 bytes.
@@ -134,7 +134,8 @@ fn spread(cell: &Cell, stalls: &[f64]) -> Option<f64> {
     }
 }
 
-/// The first response of Figure 4's connection, "6,675" bytes with its head: 24 more than those of the document of Table 1.
+/// First response of Figure 4's connection, "6,675" bytes with its header section: 24 more than those of the document of
+/// Table 1.
 const FIRST_ANSWER: u64 = 6_675;
 
 /// The run that Figures 1 and 2 show.
@@ -250,7 +251,7 @@ mod tests {
             let stalls = experiment.spent(&fetched).stalls.into_iter();
             stalls.filter(|stall| stall.lost_ms > 100.0).map(|stall| stall.cause).collect::<Vec<_>>()
         };
-        // With the head apart, what follows it is no whole number of segments either.
+        // With a separate header section, the rest is not a whole number of segments either.
         assert_eq!(
             delayed(UNMENDED),
             [Cause::ShortInitialSegment, Cause::NagleDelayedAck, Cause::NagleDelayedAck]

@@ -60,8 +60,8 @@ fn is_seen_by_client(record: &Record) -> bool {
     }
 }
 
-/// The packet of a line: `SYN`, `SYN ack`, `request 2`, `ack request` (a bare acknowledgement next after the line
-/// before), `ack 1687`, `227:1687`.
+/// The packet of a line: `SYN`, `SYN ack`, `request 2`, `ack request` (a bare acknowledgement right after the previous
+/// line), `ack 1687`, `227:1687`.
 fn find<'a>(seen: &[&'a Record], from_client: bool, what: &str, before: Time) -> Option<&'a Record> {
     let sender = if from_client { CLIENT } else { SERVER };
     let mut own = seen.iter().copied().filter(|record| record.from.host == sender);

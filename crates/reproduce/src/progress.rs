@@ -40,7 +40,7 @@ impl Progress {
         self.bar.set_message(format!(", 0 of {runs} runs"));
     }
 
-    /// Completes all runs of a measurement, `all_ms` together, however many were really needed.
+    /// Completes all runs of a measurement, `all_ms` together, whatever their actual number.
     pub fn over(&mut self, all_ms: f64) {
         self.before_ms += all_ms;
         self.bar.set_position(micros(self.before_ms));

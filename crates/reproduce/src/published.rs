@@ -1,6 +1,6 @@
 //! Published values, as the project's `papers` directory has them: one `published.toml` for each table or figure.
 //!
-//! Not ours and not the computation of ours: this is the outside oracle, with the criteria of agreement and the
+//! Neither ours nor the computation of ours: this is the outside oracle, with the criteria of agreement and the
 //! recorded verdict. Numbers are text, as printed.
 
 use serde::Deserialize;
@@ -63,7 +63,7 @@ pub struct Column {
     pub expected: Option<Verdict>,
     /// Missing requirement of a test, if the column is not testable here.
     pub without: Option<String>,
-    /// Value on one side of which a comparison says one thing, and on the other side the contrary: 1 for a ratio.
+    /// Value that separates the two outcomes of a comparison: 1 for a ratio.
     pub pivot: Option<f64>,
 }
 
@@ -73,7 +73,7 @@ pub struct Column {
 pub struct Claim {
     /// Name, in lower case.
     pub claim: String,
-    /// Where it is said to hold: network, page, visit, servers.
+    /// Conditions under which it is claimed: network, page, visit, servers.
     pub setting: String,
     /// Its words.
     pub says: String,
@@ -282,7 +282,7 @@ fn names(name: &str, cell: &str) -> bool {
     }
 }
 
-/// Whether a name is `prefix`, or goes on behind it with a slash.
+/// Whether a name is `prefix`, or begins with it and a slash.
 fn begins(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

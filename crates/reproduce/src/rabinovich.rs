@@ -1,10 +1,9 @@
 //! Ours for the DHTTP paper. Claims of `papers/dhttp#section-vi-a` about its log are counted from other logs, which
 //! therefore are not the paper's; claims about packets are simulated.
-//!
 //! The paper's log, three months of AT&T's EasyWWW, is not available, and its figures have no numbers in print: the
-//! data has the claims of the text. A synthetic day needs no file; the environment variable `ROUNDTRIP_LOGS` names the
-//! directory of the other logs, without which these are not testable. "Oldest" is read both ways: the connection used least recently, and the one created first. Read
-//! in this order:
+//! data has the claims of the text. A synthetic day needs no file. The environment variable `ROUNDTRIP_LOGS` names the
+//! directory of the other logs, without which these are not testable. "Oldest" is read in two ways: the least recently used
+//! connection, and the first created one. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -46,7 +45,7 @@ pub fn shares(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
 }
 
 /// Relative reduction of the maximum of simultaneous connections, at 15 s with three connections per client; and over
-/// the whole range of time-outs the least ratio of HTTP's maximum and total to DHTTP's, and the ratio of the totals'
+/// the whole range of time-outs the minimum ratio of HTTP's maximum and total to DHTTP's, and the ratio of the totals'
 /// ratio at the shortest time-out to that at the longest.
 pub fn figure_6(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     ours(cell, measured, |counts, threshold| match cell.column.name.as_str() {
@@ -73,9 +72,9 @@ pub fn figure_8(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     })
 }
 
-/// Least ratio of HTTP's connections to DHTTP's over every time-out: the most at once, or the total. `low-end` is the ratio
-/// of totals at the shortest time-out over that at the longest; `high-end` the difference of maxima at the longest over
-/// that at the shortest.
+/// Minimum ratio of HTTP's connections to DHTTP's over every time-out, of the maximum of simultaneous ones or of the total.
+/// `low-end` is the ratio of totals at the shortest time-out over that at the longest; `high-end` the difference of maxima at
+/// the longest over that at the shortest.
 fn whole_range(counts: &Counts, threshold: Bytes, limit: usize, column: &str) -> Option<f64> {
     let [http, dhttp] = [HTTP, threshold].map(|threshold| {
         let line = stream(counts, threshold)?.lines.iter().find(|line| line.limit == limit)?;

@@ -1,15 +1,15 @@
 //! The record: the verdict of every cell that can be computed without a laboratory, and ours where it differs.
 //!
-//! It is data of `papers/verdicts.tsv`, one line a cell: key, cell, verdict, ours. A run is held to it: a worse verdict, a
-//! number further from print, or a comparison that turned round fails. Cells that need measurements or logs are not in
-//! it; their verdict on record is in the table's own data.
+//! It is data of `papers/verdicts.tsv`, one line per cell: key, cell, verdict, ours. A run fails on a worse verdict, on a
+//! number further from print, or on a reversed comparison. Cells that need measurements or logs are not in it; their verdict
+//! on record is in the table's own data.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::verdict::Verdict;
 
-/// What is on record for a cell.
+/// Recorded values of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Record {
     /// The verdict.

@@ -1,6 +1,7 @@
 //! Server benchmark: today's servers under the same users, each alone with them in a network of its own.
 //!
-//! In flow [`benchmark_run::BenchmarkRun`]s: server, transport, number of users. Out flow [`benchmark_run::Outcome`]s. Read in this order:
+//! In flow [`benchmark_run::BenchmarkRun`]s: server, transport, number of users. Out flow [`benchmark_run::Outcome`]s. Read in
+//! this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |

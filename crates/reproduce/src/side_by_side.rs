@@ -100,7 +100,7 @@ fn tally(all: &[&JudgedCell]) -> String {
     some.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The mark after our number; an exact one has none.
+/// The mark after our number; none for an exact one.
 const fn mark(verdict: Verdict) -> char {
     match verdict {
         Verdict::Exact | Verdict::NotTestableHere => ' ',

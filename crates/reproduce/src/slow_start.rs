@@ -42,7 +42,7 @@ pub fn table_5(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     Ok(flight.map(|flight| if is_cumulative { total } else { flight } as f64))
 }
 
-/// Round trips to set up, and the segments before the first and the second stall, where bandwidth is no limit.
+/// Round trips to set up, and the segments before the first and the second stall, where bandwidth is not the bottleneck.
 pub fn figure_1(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = idealised();
     let data = |record: &&Record| record.seen == ObservationPoint::Sent && !record.segment.payload.is_empty();
@@ -56,7 +56,7 @@ pub fn figure_1(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     })
 }
 
-/// The run of Fig. 1: twelve segments over a path that is no bottleneck, each of them acknowledged.
+/// The run of Fig. 1: twelve segments over a path that is not the bottleneck, each of them acknowledged.
 pub fn idealised() -> (Experiment, PageResult) {
     let rate = Rate::from_bits_per_second(1_000_000_000).expect("above zero");
     run(&scenario(Acks::EverySegment, TRACE_RTT, rate, &[512 * 12]), Hosts::default())
@@ -70,7 +70,8 @@ pub fn figure_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     Ok(number.checked_sub(1).and_then(|before| flights.get(before)).map(|flight| *flight as f64))
 }
 
-/// The run of Fig. 3: a response of 6,675 bytes with its head, so that 19 are left for a fourteenth segment, then two more.
+/// The run of Fig. 3: a response of 6,675 bytes with its header section, so that 19 are left for a fourteenth segment, then two
+/// more.
 pub fn trace() -> (Experiment, PageResult) {
     // 0.734 Mb/s, Mb = 2^20 (`papers/heidemann-model#section-v-c`).
     let rate = Rate::from_millibits_per_second(769_654_784).expect("above zero");
@@ -87,7 +88,7 @@ pub fn trace() -> (Experiment, PageResult) {
 
 /// "the roundtrip time is about 133 ms" (`papers/heidemann-model#section-v-b`).
 const TRACE_RTT: Duration = Duration::from_millis(133);
-/// Bytes of a response's head, as in the traces of `papers/p-http#figure-2`.
+/// Bytes of a response's header section, as in the traces of `papers/p-http#figure-2`.
 const HEAD: u64 = 226;
 
 /// The flights of a response that only slow start limits.

@@ -1,6 +1,6 @@
-//! Our own comparisons, in the form of the papers' tables: one engine's results beside another's.
+//! Our own comparisons, in the form of the papers' tables: the results of one engine compared with another's.
 //!
-//! Not the papers' numbers (those are `reproduce`'s, which shows these beside them): here neither side is
+//! Not the papers' numbers (those are `reproduce`'s, which shows them next to these): here neither side is
 //! published, and every explanation is computed. A study's question, its scenarios and its criteria of agreement are
 //! data in the project's `studies` directory.
 //!

@@ -72,7 +72,7 @@ pub struct Judgement {
     pub mechanism: Option<(String, f64)>,
     /// Whether it is an input of ours, or something that ours was fitted to.
     pub is_fitted: bool,
-    /// Whether ours went further from the published number than recorded, or to the other side of a comparison.
+    /// Whether ours is further from the published number than recorded, or on the other side of a comparison.
     pub strays: bool,
 }
 
@@ -112,7 +112,7 @@ impl From<Option<f64>> for Values {
     }
 }
 
-/// Judges one cell against print, and against the record; where there is none, the table's own data has what is expected.
+/// Judges one cell against print, and against the record; without a record, the table's own data has the expected verdict.
 pub fn judge(table: &Table, cell: &Cell, values: Values, record: Option<Record>) -> Judgement {
     let exception = table.exception(cell);
     let is_fitted = table.is_fitted(cell);
@@ -143,7 +143,7 @@ pub fn judge(table: &Table, cell: &Cell, values: Values, record: Option<Record>)
     }
 }
 
-/// The verdict of an agreement: a bound holds, and what was fitted is no finding.
+/// The verdict of an agreement: a bound holds, and a fitted value is not a finding.
 fn at_best(verdict: Verdict, cell: &Cell, is_fitted: bool) -> Verdict {
     match verdict {
         Verdict::Exact | Verdict::WithinTolerance | Verdict::Holds | Verdict::Fitted if is_fitted => {
@@ -189,8 +189,8 @@ fn compare(
     (if is_bounded { Verdict::Explained } else { Verdict::Differs }, Some(note))
 }
 
-/// Whether a cell on record with a number of ours is further from print than that, or one that compares two things has
-/// them in another order than on record.
+/// Whether a cell with a recorded number of ours is further from print than that, or a comparison has another order than
+/// recorded.
 fn strays(cell: &Cell, exception: Option<&Exception>, ours: f64, record: Option<Record>) -> bool {
     let stated = exception.and_then(|exception| {
         let ours = exception.ours.as_ref()?.parse::<f64>().ok()?;
@@ -201,7 +201,7 @@ fn strays(cell: &Cell, exception: Option<&Exception>, ours: f64, record: Option<
         None => stated,
     };
     let before = recorded.map_or(cell.published, |(before, _)| before);
-    // Towards print is no turn for the worse.
+    // A value nearer to print is not worse.
     let agrees = cell.column.digits.agree(cell.published, ours);
     let flips = !agrees
         && cell.column.pivot.is_some_and(|pivot| {

@@ -51,7 +51,7 @@ enum Twist {
     No,
     /// Solaris 2.5 with its own retransmission timers, without the fix of May 1996.
     EarlyRetransmission,
-    /// One of the server's packets lost in each run: the mean over which.
+    /// One of the server's packets lost in each run; the mean over all positions of the lost packet.
     OneLost,
     /// Both.
     OneLostRetransmittedEarly,
@@ -191,7 +191,7 @@ pub fn quantity(name: &str) -> ReproducedValue {
     if let Some(name) = name.strip_prefix("content/") {
         return content::quantity(name);
     }
-    // A modem that compresses by itself.
+    // A modem with compression of its own.
     if let Some(what) = name.strip_prefix("v42bis/") {
         return document(Software::Apache, microscape::plain(), modem::Config::default(), what);
     }
@@ -277,7 +277,7 @@ fn found(setting: Setting, twist: Twist) -> Result<SettingValues, String> {
 /// Number of lost packets over which the mean is taken.
 const LOSSES: u32 = 12;
 
-/// Means over the index of the server's packet that is lost, the SYN and the last ones among them.
+/// Means over the index of the lost packet of the server, including the SYN and the last packets.
 fn one_lost(setting: Setting, twist: Twist) -> Result<SettingValues, String> {
     let packets = found(setting, twist)?.down;
     let mut experiments = Vec::new();

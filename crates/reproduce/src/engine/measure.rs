@@ -1,4 +1,4 @@
-//! Calls of the laboratory: this machine's kernel over an emulated link.
+//! Calls of the laboratory: this host's kernel over an emulated link.
 
 use std::fmt;
 use std::io;
@@ -24,9 +24,9 @@ use crate::progress::Progress;
 pub enum Error {
     /// A scenario could not be measured.
     Measurement(::measure::Error),
-    /// The packets of a scenario could not be kept.
+    /// The packets of a scenario could not be stored.
     Unkept {
-        /// Which scenario.
+        /// Title of the scenario.
         title: String,
         /// The system's error.
         error: io::Error,
@@ -55,11 +55,11 @@ pub struct Measurements {
     pub visits: Vec<Visit>,
     /// Provenance of the figures.
     pub provenance: Provenance,
-    /// The first thing that went wrong, apart from scenarios that no kernel can do.
+    /// The first error, apart from scenarios that no kernel can run.
     pub failure: Option<Error>,
 }
 
-/// Whether this process can measure; to be called before it has a second thread, and before it measures.
+/// Whether this process can measure. Must be called before it has a second thread, and before it measures.
 pub fn available() -> Result<(), testbed::Error> {
     testbed::prepare()?;
     testbed::available()
@@ -68,7 +68,7 @@ pub fn available() -> Result<(), testbed::Error> {
 /// Receiver of a run's packets, called as soon as they are captured: there may be too many to store.
 pub type PacketSink<'a> = dyn FnMut(&Scenario, &Capture) -> io::Result<()> + 'a;
 
-/// Measures each scenario in turn, capturing the packets of its first run if `keep` is given.
+/// Measures each scenario in turn; passes the packets of its first run to `keep` if given.
 pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>) -> Measurements {
     let expected: Vec<f64> = plan.scenarios.iter().map(expected_ms).collect();
     let total: f64 =

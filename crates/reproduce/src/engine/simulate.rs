@@ -31,7 +31,7 @@ fn outcome(scenario: &Scenario) -> Outcome {
     }
 }
 
-/// The first of the runs that [`outcomes`] takes the mean of, with its packets.
+/// First of the runs whose mean [`outcomes`] takes, with its packets.
 ///
 /// # Errors
 /// The reason why it cannot be simulated.

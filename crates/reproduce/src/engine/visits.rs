@@ -24,11 +24,11 @@ struct ObjectTimeline {
 pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], began: Time) -> Vec<Exchange> {
     let mut courses: BTreeMap<usize, ObjectTimeline> = BTreeMap::new();
     let mut paths: BTreeMap<usize, &str> = BTreeMap::new();
-    // An earlier page, which warmed the connections up, is not part of it.
+    // An earlier page, which opened the connections, is not part of it.
     for report in reports.iter().filter(|report| report.at >= began) {
         match &report.what {
             PageEvent::RequestSent { object, connection } => {
-                // A repeated request starts over: its response is the one that counts.
+                // A retried request starts over: its response is the one that counts.
                 courses.insert(
                     *object,
                     ObjectTimeline {

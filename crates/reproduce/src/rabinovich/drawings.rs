@@ -1,4 +1,4 @@
-//! Figures 3, 4 and 5 of `papers/dhttp`, which have no numbers: what they draw, counted.
+//! Figures 3, 4 and 5 of `papers/dhttp`, which have no numbers: their illustrated events, counted.
 //!
 //! Figure 3 in packets over two paths: after half of a response the client's packets to the origin's address take the path
 //! on which there is no cache. Figures 4 and 5 from the server's own rules, datagram by datagram. Kernels in namespaces of
@@ -23,9 +23,9 @@ type Ours = Result<Option<f64>, String>;
 
 /// Size of the intercepted response.
 const RESPONSE: usize = 100_000;
-/// From one host to the other, on either path.
+/// One-way delay between the hosts, on either path.
 const DELAY: Duration = Duration::from_millis(25);
-/// After this nobody waits any longer: an Apache's `Timeout` of five minutes.
+/// Time after which every client has timed out: an Apache's `Timeout` of five minutes.
 const END: Time = Time::from_nanos(300_000_000_000);
 
 /// An intercepted response: the first label is its protocol, the second the paths.
@@ -56,7 +56,7 @@ fn intercepted(is_own_address: bool, diverges: bool) -> Result<usize, String> {
             loop {
                 match ends[end].poll(now) {
                     Output::Transmit(segment) => {
-                        // Packets to the cache's own address always reach it; those to the origin's go round it later.
+                        // Packets to the cache's own address always reach it; those to the origin's take the other path later.
                         let passes = end == 1 || is_own_address || !diverges || arrived < RESPONSE / 2;
                         number += 1;
                         if passes {
@@ -94,7 +94,7 @@ const VICTIM: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
 /// An ephemeral port.
 const PORT: u16 = 40_001;
 
-/// SYNs that a forged request for a large object brings its victim: the first label is the server's profile, the second
+/// SYNs that a forged request for a large object causes at its victim: the first label is the server's profile, the second
 /// the forged port.
 pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> Ours {
     let profile = if cell.label(0) == "paper" { ServerConfig::paper() } else { ServerConfig::internet() };
@@ -143,7 +143,7 @@ pub fn figure_5(cell: &Cell, _: &mut Laboratory<'_>) -> Ours {
     })
 }
 
-/// Lets the server judge a request in the victim's name.
+/// Lets the server judge a request with the victim's source address.
 fn requested(server: &mut Server, port: u16, id: u64) -> Option<Ticket> {
     let mut datagram = RequestHeader { id: Id(id), port, is_resend: false }.to_bytes().to_vec();
     datagram.extend(b"GET /large HTTP/1.1\r\nHost: www\r\n\r\n");
@@ -153,7 +153,7 @@ fn requested(server: &mut Server, port: u16, id: u64) -> Option<Ticket> {
     }
 }
 
-/// Keys of a laboratory.
+/// Fixed keys of the simulated server.
 const fn secrets() -> Secrets {
     Secrets { token: Key { generation: 0, secret: [1; 16] }, tables: [2; 16] }
 }

@@ -59,7 +59,7 @@ impl Log {
 
 /// Time-outs of the figures.
 const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60];
-/// Time-outs that the text mentions, and the last: the slow rule takes long for each.
+/// Time-outs that the text mentions, and the longest: the slow rule takes long for each.
 const FEW_TIMEOUTS_S: [u64; 3] = [1, 15, 60];
 /// HTTP, and the paper's two.
 pub const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];

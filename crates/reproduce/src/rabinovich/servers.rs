@@ -1,4 +1,4 @@
-//! Figures 10 to 12 of `papers/dhttp#section-vi-b`: servers under SURGE's users, on this machine.
+//! Figures 10 to 12 of `papers/dhttp#section-vi-b`: servers under SURGE's users, on this host.
 //!
 //! Not the servers (`contest`). A claim is judged at the maximum number of users; the figures have all.
 
@@ -219,7 +219,7 @@ pub fn draw_11(bouts: &BenchmarkResults) -> Option<String> {
     )
 }
 
-/// The same of today's servers.
+/// The same of current servers.
 pub fn draw_12(bouts: &BenchmarkResults) -> Option<String> {
     use ServerKind::{Event, Hyper, Nginx, NginxFew, Ours};
     let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));

@@ -1,7 +1,7 @@
 //! One server under one plan of SURGE's users, and several such runs concurrently.
 //!
-//! Concurrent runs share the machine's CPUs and nothing else. A server's capacity is therefore derived from its own CPU
-//! time, never from spare time of this machine.
+//! Concurrent runs share the host's CPUs and nothing else. A server's capacity is therefore derived from its own CPU
+//! time, never from idle time of this host.
 
 use std::fs;
 use std::path::Path;
@@ -57,7 +57,7 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// Minutes in total.
+    /// Short runs: minutes in total.
     pub const QUICK: Self = Self {
         lasts: Duration::from_secs(20),
         timeout: Duration::from_secs(20),
@@ -94,7 +94,8 @@ pub struct Outcome {
     pub early: f64,
     /// Whether the latencies are limited by the generator ([`bottleneck::is_void`]).
     pub latency_is_void: bool,
-    /// Whether so is the throughput: the generator was late by more than a tenth of the interval between a user's requests.
+    /// Whether the throughput is limited by it, too: the generator was late by more than a tenth of the interval between a
+    /// user's requests.
     pub throughput_is_void: bool,
     /// Connections opened, by either end.
     pub connections: u64,
@@ -119,7 +120,7 @@ impl Outcome {
     }
 }
 
-/// Maximum number of concurrent runs: each is little work, and has some thousand files open.
+/// Maximum number of concurrent runs: each needs little CPU time, and has some thousand files open.
 const MAX_CONCURRENT_RUNS: usize = 5;
 
 /// Maximum number of concurrent runs with encryption: users and server of one may take a CPU each for their handshakes.
@@ -128,7 +129,7 @@ fn encrypted_beside() -> usize {
         .map_or(1, |processors| (processors.get() / 2).clamp(1, MAX_CONCURRENT_RUNS))
 }
 
-/// Runs all of them; `told` gets the number of those that are finished.
+/// Runs all of them; `progress` gets the number of finished ones.
 ///
 /// # Errors
 /// The first run that failed, with the reason.
@@ -153,7 +154,7 @@ pub fn run(
         Ok(())
     };
     let mut order: Vec<usize> = (0..bouts.len()).collect();
-    // The longest come first: servers that may not keep up. They are taken from the end.
+    // Runs are taken from the end, so the longest start first: servers that may not keep up.
     order.sort_by_key(|number| (bouts[*number].kind == ServerKind::Prefork, bouts[*number].users));
     let (encrypted, plain) = order.into_iter().partition(|number| bouts[*number].how.security().is_some());
     beside_one_another(plain, MAX_CONCURRENT_RUNS, &run_one)?;
@@ -162,7 +163,7 @@ pub fn run(
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-/// Runs these from the last to the first, some at a time, until one fails.
+/// Runs these from the last to the first, at most `beside` concurrently, until one fails.
 fn beside_one_another(
     left: Vec<usize>,
     beside: usize,

@@ -1,8 +1,8 @@
 //! A server's host behind a bottleneck, hosts of users beyond it, and a queue that drops packets: the network of
 //! `papers/dhttp#section-vi-b`, figure 13.
-//!
-//! All hosts are kernels: the server's, a router's, and one for each host of users. `measure`'s emulated links connect
-//! them, one as the bottleneck and one for each host's path to it. Not the programs on the hosts: see `crowd`.
+//! All hosts are network namespaces of the kernel: the server's, a router's, and one for each host of users. `measure`'s
+//! emulated links connect them, one as the bottleneck and one for each host's path to it. Not the programs on the hosts: see
+//! `population`.
 
 use std::net::Ipv4Addr;
 
@@ -49,7 +49,7 @@ pub struct LinkStats {
     pub dropped_share: f64,
     /// 99.9th percentile of the lateness of the latest link.
     pub late: Duration,
-    /// Whether a link was too late, or lost packets that it should have carried: then no result is valid.
+    /// Whether a link was too late, or lost packets outside of its queue: then no result is valid.
     pub is_late: bool,
 }
 
@@ -96,7 +96,7 @@ impl BottleneckHosts {
     /// Stops the links and returns their statistics.
     ///
     /// # Errors
-    /// When one had failed.
+    /// When one of them had failed.
     pub fn end(self) -> Result<LinkStats, Error> {
         let mut carried = LinkStats::default();
         for (number, link) in self.links.into_iter().enumerate() {

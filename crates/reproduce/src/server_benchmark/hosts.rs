@@ -38,7 +38,7 @@ impl Hosts {
     pub fn new() -> Result<Self, Error> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // The CPU time's owner is found by these names, among all veth pairs of the machine.
+        // The owner of the CPU time is found by these names, among all veth pairs of the host.
         let [device, far] = ["s", "u"].map(|end| format!("rt{}{end}{number}", std::process::id()));
         let end = |host, device: &str, address| {
             let end = Interface::of(host, device).address(address);
@@ -114,7 +114,7 @@ mod tests {
             from.run(move || {
                 let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(Error::io("send"))?;
                 for _ in 0..2_000 {
-                    // No one listens there, and the kernel receives it none the less.
+                    // No program listens there, but the kernel receives it all the same.
                     socket.send_to(&[0; 32], (to, 9)).map_err(Error::io("send"))?;
                 }
                 Ok::<_, Error>(())

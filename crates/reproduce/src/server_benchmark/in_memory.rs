@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 /// Contents of the served files, by path.
 pub type Files = Arc<BTreeMap<String, Bytes>>;
 
-/// Serves the files of `folder` on a thread of the caller's network namespace, until the runtime is dropped. Idle
+/// Serves the files of `directory` on a thread of the caller's network namespace, until the runtime is dropped. Idle
 /// connections are closed after `idle`; zero: after each response.
 ///
 /// # Errors
@@ -67,7 +67,7 @@ async fn accept(listener: TcpListener, files: Files, idle: wire::Duration) {
         }
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {
-            // A connection that the client breaks off is not an error of the server.
+            // A connection that the client aborts is not an error of the server.
             let _ = connection.await;
         });
     }

@@ -1,8 +1,9 @@
 //! Users on one to three hosts behind a saturated bottleneck, with a competing bulk download: figure 13 and Table I of
 //! `papers/dhttp#section-vi-b`, measured.
 //!
-//! Not the network ([`BottleneckHosts`]), nor the simulated dumbbell (`simulate::dumbbell`), which has the same bottleneck. Users are
-//! those of `bout`, a hundred on each host, and DHTTP's client is the paper's, which retries after 5 and 10 s.
+//! Not the network ([`BottleneckHosts`]), nor the simulated dumbbell (`simulate::dumbbell`), which has the same bottleneck.
+//! Users are those of `benchmark_run`, a hundred on each host, and DHTTP's client is the paper's, which retries after 5 and
+//! 10 s.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -81,7 +82,7 @@ const SETTLED: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent runs: a few hundred packets a second each, and four threads for links that must not be late.
 const MAX_CONCURRENT_RUNS: usize = 2;
 
-/// Runs all of them for the duration `lasts`; `told` gets the number of those that are finished.
+/// Runs all of them for the duration `lasts`; `progress` gets the number of finished ones.
 ///
 /// # Errors
 /// The first run that failed, with the reason.
@@ -171,7 +172,7 @@ fn outcome(records: Vec<Record>, lasts: Duration, carried: LinkStats) -> Outcome
     }
 }
 
-/// A download without end.
+/// A bulk download of unlimited length.
 struct BulkDownload {
     received: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
@@ -219,13 +220,13 @@ impl BulkDownload {
         sleep(counted);
         let bytes = received.load(Ordering::Relaxed) - before;
         is_over.store(true, Ordering::Relaxed);
-        // A failed download has received nothing, and is reported as that.
+        // A failed download has received nothing, and is reported as 0.
         let _ = sink.join();
         bytes as f64 * 8.0 / counted.as_secs_f64()
     }
 }
 
-/// A thread on a host, which ends by itself.
+/// Starts a thread on a host; it ends by itself.
 fn spawned(
     host: &Namespace,
     job: impl FnOnce() -> std::io::Result<()> + Send + 'static,

@@ -1,8 +1,8 @@
 //! An external program, with a directory of its own; both are removed when it is dropped.
 //!
 //! Not its configuration: see `server`. It runs with all its children in a PID namespace, which also ends when the
-//! process that started it is killed: Apache's workers would outlive their parent otherwise (pid_namespaces(7)). The
-//! directory stays then.
+//! process that started it is killed: Apache's workers would outlive their parent otherwise (pid_namespaces(7)). In that case
+//! the directory is not removed.
 
 use std::fs::{self, File};
 use std::io;
@@ -25,7 +25,7 @@ pub struct Program {
     directory: TempDir,
 }
 
-/// A directory that everyone may read: servers drop root's rights, and must still read their files.
+/// Creates a directory that everyone may read: servers drop root's rights, and must still read their files.
 ///
 /// # Errors
 /// The system's error.
@@ -66,7 +66,7 @@ impl Program {
         Ok(Self { child, directory })
     }
 
-    /// Whether it has ended; then the last line of its output.
+    /// Whether it has ended; if so, the last line of its output.
     pub fn ended(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten()?;
         let reported = fs::read_to_string(self.directory.path().join("said")).unwrap_or_default();
@@ -120,12 +120,12 @@ mod tests {
         if !skip::has("setsid") {
             return;
         }
-        // Two processes, as Apache has: one that waits, and one that works in a session of its own.
+        // Two processes, as Apache has: one that waits, and a worker in a session of its own.
         let script = |_: &Path| "setsid sh -c 'while sleep 1; do :; done' \"$0\" &\nwait\n".to_owned();
         let begin = move || {
             let program = Program::start(Path::new("/bin/sh"), &[], script).unwrap();
             let directory = program.directory.path().to_owned();
-            // The same as if this process were killed: nothing ends its children.
+            // The same as if this process were killed: its children are not terminated.
             std::mem::forget(program);
             let word = directory.display().to_string();
             assert!(becomes(&word, |count| count >= 2));

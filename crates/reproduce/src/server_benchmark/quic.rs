@@ -24,7 +24,7 @@ use super::in_memory::{Files, read};
 /// Number of tickets: rustls accepts early data only for tickets that it has stored.
 const TICKETS: usize = 65_536;
 
-/// Serves the files of `folder` on a thread of the caller's network namespace, until the runtime is dropped. Idle
+/// Serves the files of `directory` on a thread of the caller's network namespace, until the runtime is dropped. Idle
 /// connections are closed after `idle`.
 ///
 /// # Errors
@@ -75,7 +75,7 @@ async fn connection(incoming: Incoming, files: Files) {
     let Ok(Ok((connection, _))) = incoming.accept().map(quinn::Connecting::into_0rtt) else { return };
     let carried = h3_quinn::Connection::new(connection);
     let Ok(mut connection) = h3::server::builder().send_grease(false).build(carried).await else { return };
-    // A connection that the client breaks off is not an error of the server.
+    // A connection that the client aborts is not an error of the server.
     while let Ok(Some(request)) = connection.accept().await {
         tokio::spawn(respond(request, Arc::clone(&files)));
     }

@@ -141,7 +141,7 @@ enum StartedServer {
     Threads(ServerGuard),
     /// Ours, with its counters.
     Ours(ServerGuard, Vec<Arc<Counters>>),
-    /// Threads as well; it listens already, to datagrams only.
+    /// Threads as well; it listens already, but only to datagrams.
     Datagrams(ServerGuard),
 }
 
@@ -150,7 +150,7 @@ pub fn address() -> SocketAddr {
     SocketAddr::from((SERVER, 80))
 }
 
-/// Starts a server of `folder`'s files on the caller's host; returns when it listens.
+/// Starts a server of `directory`'s files on the caller's host; returns when it listens.
 ///
 /// # Errors
 /// A missing program, or its error.
@@ -244,7 +244,7 @@ fn apache(manner: &str, options: ServerOptions, directory: &Path, own: &Path) ->
     let modules = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"];
     let modules = modules.into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("modules");
     let crew = match manner {
-        // "The maximum number of concurrent clients of 200", says the paper.
+        // "The maximum number of concurrent clients of 200" (paper).
         PREFORK => {
             "StartServers 200\nMinSpareServers 1\nMaxSpareServers 200\nServerLimit 200\nMaxRequestWorkers 200\n\
              ListenBacklog 128\n"

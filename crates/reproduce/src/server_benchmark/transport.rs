@@ -15,7 +15,7 @@ use super::server::ServerKind;
 /// Transport of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transport {
-    /// HTTP/1 or DHTTP, whichever the server is for.
+    /// HTTP/1 or DHTTP, as the server speaks.
     Usual,
     /// The same; returning users send requests with the SYN (RFC 7413).
     FastOpen,
@@ -94,7 +94,7 @@ impl Transport {
 
 /// Documentation/networking/ip-sysctl.rst: `tcp_fastopen`.
 const SWITCH: &str = "/proc/sys/net/ipv4/tcp_fastopen";
-/// All listeners accept it without asking (0x400), servers may use it (0x2), and clients may (0x1).
+/// All listeners accept it without a socket option (0x400), servers may use it (0x2), and clients may (0x1).
 const ALL_LISTENERS: &str = "1027";
 const CLIENTS: &str = "1";
 

@@ -64,7 +64,7 @@ fn ratio_in(retained: &str, place: CellKey<'_>, column: Column) -> Option<f64> {
 /// Maximum difference of times that count as equal.
 const EVEN: f64 = 0.03;
 
-/// The stored cells without loss, beside the same computed again.
+/// The stored cells without loss, compared with the same computed again.
 ///
 /// # Errors
 /// When the stored file lacks a cell, or the simulator refuses one.

@@ -1,8 +1,7 @@
 //! Cost of loss: a page over every network of the model paper, with 0.1%, 1% and 5% of the packets lost.
 //!
-//! One side is the page without loss. The added time is explained where the simulator's account of it has at least as
-//! much more in stalls; the largest cause is named. Many runs of few cases: `studies/loss` has two hundred of nine
-//! hundred.
+//! One side is the page without loss. The added time is explained where the simulator's time account has at least as much
+//! more in stalls; the largest cause is named. Many runs of few cases: `studies/loss` has two hundred of nine hundred.
 
 use std::sync::LazyLock;
 use std::thread;
@@ -36,7 +35,7 @@ struct TableRow {
 /// Computed once, for the table and the picture.
 static LINES: LazyLock<Result<Vec<TableRow>, String>> = LazyLock::new(lines);
 
-/// Every network and protocol, each loss rate beside none.
+/// Every network and protocol, each loss rate compared with none.
 ///
 /// # Errors
 /// When the simulator refuses a scenario.

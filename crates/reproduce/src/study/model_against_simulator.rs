@@ -1,4 +1,4 @@
-//! The closed formulas beside packets, over every network and page of the model paper.
+//! The closed formulas compared with packets, over every network and page of the model paper.
 //!
 //! Not a test of either alone: where they are more than 5% apart, the reasons are computed ([`super::reasons`]) and
 //! must account for all but 2%.

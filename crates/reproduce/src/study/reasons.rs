@@ -1,7 +1,7 @@
 //! Reasons for differences between the model and the simulator: steps from one to the other, each of which changes one thing.
 //!
-//! The first steps extend the formula by what it omits; the last ones reduce the simulator's stack to what the formula
-//! knows. The difference that is left is unexplained. Nothing here is fitted.
+//! The first steps extend the formula by the effects it omits; the last ones reduce the simulator's stack to the effects the
+//! formula knows. The difference that is left is unexplained. Nothing here is fitted.
 
 use std::fmt;
 
@@ -168,7 +168,7 @@ fn with_stack(scenario: &Scenario, stack: Stack) -> Scenario {
     Scenario { stack, ..scenario.clone() }
 }
 
-/// The same page with the head of each response in it, where the server has sent `down` bytes in all.
+/// The same page with the header section of each response in it, where the server has sent `down` bytes in all.
 fn with_heads(scenario: &Scenario, down: u64) -> Scenario {
     let page = &scenario.page;
     let heads = down.saturating_sub(page.size().get());

@@ -1,6 +1,7 @@
-//! The congestion window after an idle time between pages: kept, restarted, decayed or paced (`papers/p-http#section-2-4`).
+//! The congestion window after an idle time between pages: retained, restarted, decayed or paced
+//! (`papers/p-http#section-2-4`).
 //!
-//! The paper expects that pacing has nearly the speed of a kept window and nearly the smoothness of slow start. Not a
+//! The paper expects that pacing has nearly the speed of a retained window and nearly the smoothness of slow start. Not a
 //! study of loss: only a short queue drops packets.
 
 use render::plot::bars::{Bar, Bars, Panel};
@@ -170,8 +171,8 @@ fn burst(fetched: &PageResult) -> usize {
     times.chunk_by(PartialEq::eq).map(<[_]>::len).max().unwrap_or(0)
 }
 
-/// The paper expects that pacing is nearly the best everywhere; that the kept window bursts, and with a short queue loses;
-/// that the others are slow. Where an expected cost is not there, that differs too.
+/// The paper expects that pacing is nearly the best everywhere; that the retained window bursts, and with a short queue loses
+/// packets; that the others are slow. A missing expected cost differs, too.
 fn judge(policy: &str, column: &str, best: f64, ours: f64) -> (Verdict, Option<String>) {
     let is_near = ours <= best * NEARLY;
     let cost = if best > 0.0 {
@@ -197,8 +198,8 @@ fn judge(policy: &str, column: &str, best: f64, ours: f64) -> (Verdict, Option<S
 mod tests {
     use super::*;
 
-    /// The paper's expectation holds for time, and not for bursts: the first acknowledgement releases the rest of the
-    /// window at once.
+    /// The paper's expectation holds for time, and not for bursts: the first acknowledgement immediately releases the rest of
+    /// the window.
     #[test]
     fn pacing_is_nearly_as_fast_as_a_kept_window_and_halves_its_bursts() {
         let [retained, paced] =

@@ -32,7 +32,7 @@ impl RunMeans {
     /// Runs it `runs` times.
     ///
     /// # Errors
-    /// When it cannot be run, or nothing arrives.
+    /// When it cannot be run, or no packet arrives.
     pub fn of(experiment: &Experiment, runs: u32) -> Result<Self, String> {
         let (mut elapsed, mut means) = (Vec::new(), Self::default());
         for number in 0..runs {

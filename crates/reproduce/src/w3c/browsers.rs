@@ -1,6 +1,6 @@
 //! Ours for Tables 10 and 11: a browser over the modem (`papers/w3c#table-10`), measured.
 //!
-//! Not the browsers of 1997: Chromium replaces both, nginx replaces Jigsaw, and both ends have today's kernel. The data
+//! Not the browsers of 1997: Chromium replaces both, nginx replaces Jigsaw, and both ends have a current kernel. The data
 //! explains each cell.
 
 use measure::Peers;

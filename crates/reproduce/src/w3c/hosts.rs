@@ -37,7 +37,7 @@ pub enum ClientLocation {
 pub const REQUEST: Bytes = Bytes::new(190);
 
 impl Software {
-    /// Sizes of response heads: bytes of Tables 4 and 5 without the page and requests of 190 bytes, for each of 43
+    /// Sizes of responses' header sections: bytes of Tables 4 and 5 without the page and requests of 190 bytes, for each of 43
     /// responses: of HTTP/1.0 in revalidation (61,117 and 60,605 with the document), of HTTP/1.1 in the first visit
     /// (191,843 and 189,023) and in revalidation (17,694 and 14,009).
     pub fn heads(self, is_http10: bool) -> HeadSizes {

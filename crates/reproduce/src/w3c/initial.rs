@@ -35,7 +35,7 @@ pub fn table_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let InitialTableRow { sockets, up, down, seconds } = found(protocol)?;
     Ok(match cell.column.name.as_str() {
         "sockets" => Some(sockets),
-        // What the robot is told.
+        // Configuration of the robot.
         "sockets-at-once" => Some(f64::from(parallel(protocol))),
         "packets-up" => Some(up),
         "packets-down" => Some(down),

@@ -32,8 +32,8 @@ pub fn file(plan: &Plan, outcomes: &[Outcome]) -> String {
 /// 24 June 1997.
 const DAY: Duration = Duration::from_secs(867_110_400);
 
-/// Time at which each connection was requested: the first packet from each of the client's ports. Under DHTTP a
-/// connection is never waited for before its request.
+/// Time at which each connection was requested: the first packet from each of the client's ports. With DHTTP, no request
+/// waits for a connection.
 fn connects(scenario: &Scenario, fetched: &PageResult) -> Vec<Time> {
     if scenario.protocol == Protocol::Dhttp {
         return Vec::new();

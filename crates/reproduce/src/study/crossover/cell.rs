@@ -1,6 +1,6 @@
 //! A client's requests by one protocol over one network: a cell of the crossover map, as a scenario.
 //!
-//! `benches/crossover` runs all of them. Not a run.
+//! `benches/crossover` runs all of them; nothing runs here.
 
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use wire::link::Loss;

@@ -1,4 +1,4 @@
-//! The measured cells of the crossover map, over Linux and an emulated link, beside the same simulated.
+//! The measured cells of the crossover map, over Linux and an emulated link, compared with the same cells simulated.
 //!
 //! Not the measurement: `benches/crossover --measure`, as root, writes the file that this module reads. Two thousand
 //! runs of a single request with loss determine a 99.9th percentile; four hundred of ten requests, which take seconds,
