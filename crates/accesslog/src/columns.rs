@@ -6,10 +6,10 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`role`] | which column is what, by the names that people give or by the usual ones |
+//! | [`role`] | the role of each column, by given names or by common ones |
 //! | [`row`](mod@row) | a batch's rows as records, whatever types its columns have |
 //!
-//! Not a query engine, and no reader of files; [`crate::format`](mod@crate::format) parses lines of text.
+//! Neither a query engine nor a reader of files; [`crate::format`](mod@crate::format) parses lines of text.
 
 pub mod role;
 pub mod row;

@@ -157,7 +157,7 @@ impl<'a> Scan<'a> {
                 self.rest = &text[at + 1..];
                 return Some(&text[..at]);
             }
-            // An escaped character ends nothing.
+            // An escaped character is never a closing quote.
             from = (at + 2).min(text.len());
         }
     }

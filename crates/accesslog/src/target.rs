@@ -40,13 +40,13 @@ pub struct LoggedRequest<'a> {
 }
 
 impl<'a> LoggedRequest<'a> {
-    /// A request whose method is recorded elsewhere or not at all; `None` if the text is no target.
+    /// A request whose method is recorded elsewhere or not at all; `None` if the text is not a target.
     pub(super) fn of_path(path: &'a [u8]) -> Option<Self> {
         (!matches!(path, b"" | b"-")).then_some(Self { method: None, path, query: None })
     }
 
     /// The request of a request line, `GET /a HTTP/1.0` or `GET /a`, which an unescaped quote may end; a text
-    /// without a space is no request line.
+    /// without a space is not a request line.
     pub(super) fn of_line(line: &'a [u8]) -> Option<Self> {
         let mut words = line.split(|byte| *byte == b' ');
         let method = words.next()?;

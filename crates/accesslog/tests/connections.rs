@@ -1,4 +1,4 @@
-//! The single pass against a brute-force simulation that keeps every connection in a list, and against itself
+//! The single pass against a brute-force simulation that stores every connection in a list, and against itself
 //! on a split log. Requests are synthetic; log parsers have their own tests.
 
 use proptest::prelude::*;

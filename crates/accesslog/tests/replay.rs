@@ -1,5 +1,5 @@
-//! Replays the fuzzers' corpora of access logs through the very checks that the fuzz targets run, without a fuzzer. Not a
-//! substitute for fuzzing: that finds the inputs, this keeps them.
+//! Replays the fuzzers' corpora of access logs through the same checks as the fuzz targets, without a fuzzer. Not a
+//! substitute for fuzzing: that finds the inputs, this retains them.
 
 extern crate roundtrip_accesslog as accesslog;
 

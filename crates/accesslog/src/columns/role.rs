@@ -1,6 +1,6 @@
-//! Which column is the time, the client, the size: by the names that people give, else by the usual ones.
+//! Columns of the time, the client and the size: by given names, else by common ones.
 //!
-//! Not what is in them ([`row`](mod@crate::columns::row)).
+//! Not their contents ([`row`](mod@crate::columns::row)).
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::SizeScope;
 use crate::field::{CLIENTS, SIZES, STATUSES, TIMES};
 use arrow_schema::Schema;
 
-/// Column names given by the caller; the usual ones where none was.
+/// Column names given by the caller; a common name is used where none was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnNames {
     /// Name of the column of times.
@@ -40,12 +40,12 @@ pub struct Columns {
     pub taken: Option<usize>,
 }
 
-/// Why a table is no access log.
+/// Reason why a table is not an access log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MissingColumn {
-    /// It has no column of the name that was given; its columns.
+    /// No column has the given name; the table's columns.
     Named(String, Vec<String>),
-    /// No column has a usual name for this; its columns.
+    /// No column has a common name for this role; the table's columns.
     Usual(&'static str, Vec<String>),
 }
 
@@ -53,13 +53,13 @@ pub enum MissingColumn {
 const TAKEN: [&[u8]; 2] = [b"request_time", b"duration"];
 
 impl ColumnNames {
-    /// Roles that can be named.
+    /// Names of the roles.
     pub const ROLES: [&'static str; 5] = ["time", "client", "status", "size", "taken"];
 
-    /// Gives a role's column its name.
+    /// Sets the name of a role's column.
     ///
     /// # Errors
-    /// A role that there is not.
+    /// An unknown role.
     pub fn name(&mut self, role: &str, column: &str) -> Result<(), UnknownName> {
         let Self { time, client, status, size, taken } = self;
         let named = match role {
@@ -76,10 +76,10 @@ impl ColumnNames {
 }
 
 impl Columns {
-    /// Finds them.
+    /// Finds the columns of a table.
     ///
     /// # Errors
-    /// [`MissingColumn`]: only the time and the client must be there.
+    /// [`MissingColumn`]: only the time and the client are required.
     pub fn find(schema: &Schema, named: &ColumnNames) -> Result<Self, MissingColumn> {
         let ColumnNames { time, client, status, size, taken } = named;
         let search = Search { schema };
@@ -97,7 +97,7 @@ impl Columns {
         })
     }
 
-    /// The places, from the first, for a reader that leaves the others out.
+    /// Indices of the columns, ascending, for a reader that skips the others.
     pub fn places(&self) -> Vec<usize> {
         let Self { time, client, status, size, taken } = *self;
         let mut places: Vec<usize> = [Some(time), Some(client), status, size.map(|(place, _)| place), taken]
@@ -109,7 +109,7 @@ impl Columns {
         places
     }
 
-    /// The same columns in a table that has only those.
+    /// The same columns in a table that has no others.
     #[must_use]
     pub fn alone(&self) -> Self {
         let retained = self.places();
@@ -142,7 +142,7 @@ impl Search<'_> {
         }
     }
 
-    /// The column's place, and which of the usual names it has.
+    /// The column's index, and the rank of its name among the common ones.
     fn may(&self, named: &Option<String>, usual: &[&[u8]]) -> Result<Option<(usize, usize)>, MissingColumn> {
         if let Some(name) = named {
             let place = self.place(name.as_bytes());

@@ -1,7 +1,7 @@
 //! A batch's rows as records, whatever types its columns have: timestamps of every unit, numbers since 1970, texts as
 //! logs write them; addresses as texts, plain or in a dictionary; sizes as numbers or texts.
 //!
-//! A timestamp without a zone is UTC. A size that is null or NaN is not known, which is not 0; a null client is nobody.
+//! A timestamp without a zone is UTC. A size that is null or NaN is unknown, which is not 0; a null client is rejected.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 use crate::columns::role::Columns;
 
 impl Columns {
-    /// Gives every row's record to `sink`, in order.
+    /// Passes every row's record to `sink`, in order.
     ///
     /// # Errors
-    /// A column whose type is nothing that can be read so.
+    /// A column of an unsupported type.
     pub fn read(
         &self,
         batch: &RecordBatch,
@@ -64,15 +64,15 @@ impl Columns {
     }
 }
 
-/// When.
+/// Column of times.
 enum Times {
-    /// Since 1970, in units of so many nanoseconds.
+    /// Since 1970, with the nanoseconds per unit.
     Stamps(Int64Array, i64),
-    /// Since 1970, in a unit that the number of digits tells.
+    /// Since 1970, in the unit that the number of digits implies.
     Whole(Int64Array),
     /// Since 1970, in seconds.
     Seconds(Float64Array),
-    /// As logs write them.
+    /// In the notations of logs.
     Texts(StringArray),
 }
 
@@ -92,7 +92,7 @@ impl Times {
                 Self::Whole(cast(column, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
             }
             kind if kind.is_floating() => Self::Seconds(seconds(column)?),
-            // Anything else is read as it would be written.
+            // Any other type is converted to text.
             _ => Self::Texts(texts(column)?),
         })
     }
@@ -115,11 +115,11 @@ impl Times {
     }
 }
 
-/// Statuses or sizes.
+/// Column of statuses or sizes.
 enum Numbers {
-    /// As numbers; what is none is null though its original is not.
+    /// As numbers; an invalid value is null here, but not in the original.
     Whole(UInt64Array, ArrayRef),
-    /// As logs write them.
+    /// In the notations of logs.
     Texts(StringArray),
 }
 
@@ -140,7 +140,7 @@ impl Numbers {
     /// The number; `None` for null.
     ///
     /// # Errors
-    /// The reason given, for what is neither.
+    /// `reason`, for a value that is neither a number nor null.
     fn at(
         numbers: &UInt64Array,
         original: &ArrayRef,
@@ -178,10 +178,10 @@ impl Numbers {
     }
 }
 
-/// A column as texts, whichever of the types for texts it has; what cannot be one is null.
+/// Converts a column of any text type; values that cannot be converted are null.
 ///
 /// # Errors
-/// A type that has no text.
+/// A type without a text form.
 pub fn texts(column: &ArrayRef) -> Result<StringArray, ArrowError> {
     Ok(cast(column, &DataType::Utf8)?.as_string::<i32>().clone())
 }
@@ -190,15 +190,15 @@ fn seconds(column: &ArrayRef) -> Result<Float64Array, ArrowError> {
     Ok(cast(column, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
 }
 
-/// With null for NaN, which is what a missing number becomes where a column of numbers has no null.
+/// Replaces NaN by null: in a numeric column without nulls, a missing number becomes NaN.
 fn without_nan(numbers: Float64Array) -> ArrayRef {
     Arc::new(numbers.iter().map(|number| number.filter(|number| !number.is_nan())).collect::<Float64Array>())
 }
 
-/// Seconds, rounded to the microsecond, which is what a double can tell of the time since 1970.
+/// Seconds, rounded to the microsecond, the precision of a double for times since 1970.
 fn span(seconds: &Float64Array, row: usize) -> Option<Duration> {
     let micros = seconds.is_valid(row).then(|| (seconds.value(row) * 1e6).round())?;
-    // In range, as the line says.
+    // In range, as checked in this line.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let whole = (0.0..1e16).contains(&micros).then_some(micros as u64)?;
     whole.checked_mul(1_000).map(Duration::from_nanos)

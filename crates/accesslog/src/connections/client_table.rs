@@ -81,7 +81,7 @@ impl ClientTable {
         &mut self.rows[place * self.row..][KEY..self.row]
     }
 
-    /// Rebuilds the table with the clients for which `keep` returns true, and room for as many again. `keep`
+    /// Rebuilds the table with the clients for which `keep` returns true, and space for the same number again. `keep`
     /// may change their uses.
     pub fn rebuild(&mut self, mut keep: impl FnMut(&mut [u32]) -> bool) {
         let retained: Vec<usize> =
@@ -117,7 +117,7 @@ impl ClientTable {
         self.active.unwrap_or(self.filled)
     }
 
-    /// Makes an empty table large enough for about this number of clients, so that it need not grow; no
+    /// Makes an empty table large enough for about this number of clients, so that it need not grow, but no
     /// larger, so that it stays in the CPU's cache.
     pub fn reserve(&mut self, clients: usize) {
         if self.filled == 0 {

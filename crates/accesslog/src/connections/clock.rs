@@ -45,7 +45,7 @@ impl TimeUnit {
 const SECOND: u64 = 1_000_000_000;
 
 impl TimeUnit {
-    /// Returns whether a counter with this clock can go on with these requests, which are in order.
+    /// Returns whether a counter with this clock can continue with these requests, which are in order.
     pub fn covers(self, requests: &[Request]) -> bool {
         let is_whole = |request: &Request| request.time.as_nanos().is_multiple_of(SECOND);
         let is_near = |last: &Request| last.time.as_nanos() < LAST_SECOND * SECOND;

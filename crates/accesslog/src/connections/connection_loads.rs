@@ -2,8 +2,8 @@
 //!
 //! For reuse of the least recently used connection. The connections of a client that may have K are used in
 //! turn, so they are K chains of requests, which break where a gap is longer than the timeout. Chains are
-//! nested: a chain that breaks under a timeout breaks under every shorter one. A stack of beginnings is all
-//! that is stored of a chain, whatever the number of timeouts.
+//! nested: a chain that breaks under a timeout breaks under every shorter one. Only a stack of beginnings is
+//! stored for a chain, whatever the number of timeouts.
 //!
 //! It cannot be split in time as [`Counter`](super::Counter) can: a connection may be kept alive without end.
 
@@ -148,7 +148,7 @@ impl LoadCounter {
         }
     }
 
-    /// Index of a client's chains. If there is no room, it first ends the chains of clients that have been
+    /// Index of a client's chains. If no entry is free, it first ends the chains of clients that have been
     /// idle too long.
     fn person(&mut self, client: Client, now: u64) -> usize {
         if !self.clients.has_room(1) {

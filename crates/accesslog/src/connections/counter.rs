@@ -89,7 +89,7 @@ impl Counter {
         }
     }
 
-    /// Takes the requests before the stretch that counts: all within the longest timeout before it.
+    /// Processes the requests before the stretch that counts: all within the longest timeout before it.
     pub fn warm_up(&mut self, requests: &[Request]) {
         self.flocks(requests, false);
         // The stretch may begin in the middle of an instant: earlier requests of the same time do not count.
@@ -160,7 +160,7 @@ impl Counter {
         self.clients.bytes()
     }
 
-    /// Takes requests, one batch at a time.
+    /// Processes requests, one batch at a time.
     fn flocks(&mut self, mut requests: &[Request], counts: bool) {
         while let Some(first) = requests.first() {
             let most = requests.len().min(BATCH);
@@ -181,7 +181,7 @@ impl Counter {
         }
     }
 
-    /// Takes a batch of requests. First it looks up all their clients, so that the CPU waits for memory once;
+    /// Processes a batch of requests. First it looks up all their clients, so that the CPU waits for memory once;
     /// then it goes through the batch for one threshold after another.
     fn flock(&mut self, requests: &[Request], counts: bool) {
         let Some(first) = requests.first() else { return };
@@ -272,7 +272,7 @@ impl Counter {
         })
     }
 
-    /// Makes room for this number of new clients, and drops old uses when they are due to be dropped.
+    /// Frees space for this number of new clients, and drops old uses when that is due.
     #[inline]
     fn make_room(&mut self, requests: usize, time: Time) {
         self.until_forgetting = self.until_forgetting.saturating_sub(1);

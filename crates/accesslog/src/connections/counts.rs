@@ -162,7 +162,7 @@ impl Stream {
 }
 
 impl Peak {
-    /// Keeps the higher of both, the earlier of equals.
+    /// Retains the higher of both, the earlier of equals.
     pub(super) fn raise(&mut self, other: Self) {
         if other.connections > self.connections {
             *self = other;

@@ -20,13 +20,13 @@ pub struct Query {
 /// Rule by which a client's request takes a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
-    /// A new one while it has fewer than K, else the one that was used longest ago: the paper's "the oldest connection
+    /// A new one while it has fewer than K, else the least recently used one: the paper's "the oldest connection
     /// is reused".
     #[default]
     LeastRecentlyUsed,
-    /// A new one while it has fewer than K, else the one that was opened first: the same sentence, read the other way.
+    /// A new one while it has fewer than K, else the first created one: the same sentence, read in the other way.
     FirstCreated,
-    /// An idle one if there is one, the most recently used first; else as above. What clients do today; without
+    /// An idle one if there is one, the most recently used first; else as above. The behaviour of current clients; without
     /// durations every connection is idle, and a client has one.
     IdleFirst,
 }

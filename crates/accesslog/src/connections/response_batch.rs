@@ -40,8 +40,8 @@ struct LimitState {
     most_at: Vec<Option<u64>>,
     /// Requests after a gap, by the gap's index, up to the instant before this one.
     after: Vec<u64>,
-    /// The same at this instant. Requests take the tables in turn, so that none waits until the one before it
-    /// was counted.
+    /// The same at this instant. Requests use the tables in turn, so that none waits until the previous one
+    /// is counted.
     now: Vec<[u32; TURNS]>,
     /// Instant of the last request, in milliseconds since 1970.
     moment: u64,
@@ -156,7 +156,7 @@ impl ResponseBatch {
         (now.time_ms - time <= now.gaps.longest_ms()).then_some(number)
     }
 
-    /// Number of no use, now and for the next 2^31 uses.
+    /// A number that refers to no use, now and for the next 2^31 uses.
     #[inline]
     pub fn none(&self) -> u32 {
         self.base.wrapping_sub(1)

@@ -63,7 +63,7 @@ const STRETCHES: usize = 2;
 /// Longest timeout that is counted by the second, in milliseconds: tables have a row for each of its seconds.
 pub const MAX_TIMEOUT_MS: u64 = 7_200_000;
 
-/// Number of no second: longer ago than every timeout.
+/// Number that refers to no second: longer ago than every timeout.
 pub const NONE: u32 = 0;
 
 impl SecondCounts {
