@@ -1,4 +1,4 @@
-//! Why logs could not be read: the culprit, and the remedy.
+//! Errors of reading logs: the culprit, and the remedy.
 
 use std::fmt;
 use std::io;
@@ -7,25 +7,25 @@ use std::path::PathBuf;
 use accesslog::format::FormatError;
 use quantity::names::shown;
 
-/// Why nothing was read.
+/// Reason why nothing was read.
 #[derive(Debug)]
 pub enum Error {
     /// A file or directory cannot be read.
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
     },
     /// Standard input cannot be read.
     Stdin(io::Error),
-    /// An object store or a server refused, in a sentence that names the address.
+    /// An object store or a server refused; a sentence that names the address.
     Store(String),
     /// A pattern or a directory has no file.
     NoFile(String),
-    /// The log of this name has nothing in it.
+    /// The log of this name is empty.
     Empty(String),
-    /// The log of this name is in no known format.
+    /// The format of the log of this name is unknown.
     UnknownFormat(String),
     /// A table cannot be read, or lacks a column.
     Table {
@@ -34,19 +34,19 @@ pub enum Error {
         /// Description of the fault.
         reason: String,
     },
-    /// The format has no names for its fields, so none can name the client.
+    /// The format has no field names, so that no field can be chosen as the client.
     ClientField(FormatError),
-    /// None of several logs is one; why not the first.
+    /// None of several inputs is a log; the reason for the first.
     NothingIsALog(Box<Self>),
     /// Counting needs more memory than its limit, in bytes.
     TooMuchMemory(usize),
-    /// Times of whole seconds become fractions where too many requests are within the longest time-out to be held.
+    /// Whole-second times become fractions in a stretch with more requests within the longest time-out than fit the limit.
     MixedTimes,
-    /// A part that was left out of this build.
+    /// A feature that was left out of this build.
     NotBuilt {
         /// The option or file that needs it.
         culprit: String,
-        /// Which part.
+        /// The feature.
         part: Part,
     },
 }
@@ -74,7 +74,7 @@ impl Part {
         Error::NotBuilt { culprit: culprit.to_owned(), part: self }
     }
 
-    /// Nothing where it was built.
+    /// Returns `Ok` where it was built.
     ///
     /// # Errors
     /// [`missing`](Self::missing).

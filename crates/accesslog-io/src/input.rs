@@ -19,7 +19,7 @@ pub enum Input {
     Stdin,
     /// A file.
     File(PathBuf),
-    /// An object of a store, or a page of the Web.
+    /// An object of a store, or a web page.
     Object(Object),
 }
 

@@ -1,4 +1,4 @@
-//! Blocks of every log, in the order of their completion, made into one stream sorted by time.
+//! Blocks of every log, in the order of their completion, merged into one stream sorted by time.
 //!
 //! A log's blocks are sorted by their numbers, its requests within bounds ([`Reorderer`]), and the logs are merged
 //! ([`Merge`]). It also selects the log to read next, so that the buffered requests stay bounded for any number of
@@ -33,7 +33,7 @@ struct LogState {
     cut_all: bool,
     /// Blocks that were read, by number, which wait for an earlier one.
     read: BTreeMap<u64, (Vec<Request>, LogCounters)>,
-    /// Number of the next block to put in order.
+    /// Number of the next block in order.
     next: u64,
     order: Reorderer,
     reported: LogCounters,
@@ -104,7 +104,7 @@ impl Intake {
         self.cut(log, false);
     }
 
-    /// Adds a block that was read.
+    /// Adds a parsed block.
     pub fn put(&mut self, log: usize, number: u64, requests: Vec<Request>, read: LogCounters) {
         let lane = &mut self.logs[log];
         lane.read.insert(number, (requests, read));
@@ -134,7 +134,7 @@ impl Intake {
         (self.logs.into_iter().map(|lane| lane.reported).collect(), self.late + self.merge.late())
     }
 
-    /// Flushes the requests that a finished log still held.
+    /// Flushes the buffered requests of a finished log.
     fn end(&mut self, log: usize) {
         let lane = &mut self.logs[log];
         if lane.cut_all && lane.on_its_way() == 0 {
@@ -159,7 +159,7 @@ impl LogState {
         }
     }
 
-    /// Number of blocks that were cut and not put in order yet.
+    /// Number of blocks that were cut and are still in flight.
     fn on_its_way(&self) -> usize {
         usize::try_from(self.cut - self.next).unwrap_or(usize::MAX)
     }

@@ -1,12 +1,12 @@
-//! Access logs where they are: files, directories, patterns, standard input, object stores; read and counted in one
-//! parallel pass; the count as text.
+//! Access logs from files, directories, patterns, standard input and object stores; read and counted in one
+//! parallel pass; the counts as text.
 //!
-//! In flow names; out flow counts, and what was read of each log. How lines are read is `accesslog`'s business, and so
-//! is how connections are counted. Read in this order:
+//! In flow names; out flow counts, and the counters of each log. `accesslog` parses lines and counts connections. Read in
+//! this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`options`] | what to count, and how to read |
+//! | [`options`] | the query, and options for reading |
 //! | [`input`] | files, directories, patterns, standard input; unpacked |
 //! | [`store`], [`object`] | the same in object stores, fetched (feature `object-store`) |
 //! | [`open_logs`] | logs recognised, and put in order of their beginnings |
@@ -21,7 +21,7 @@
 //! | [`slices`] | requests cut into stretches that are counted apart |
 //! | [`mod@pass`] | threads that read and count |
 //! | [`mod@report`] | the count as tables, JSON, CSV, Parquet and a page |
-//! | [`error`] | why logs could not be read |
+//! | [`error`] | reasons why logs could not be read |
 //!
 //! ```
 //! use accesslog::connections::Query;
@@ -84,14 +84,14 @@ pub struct CountResult {
     pub passed: PassResult,
     /// The logs' names, in the order they were read.
     pub names: Vec<String>,
-    /// Why others were passed over.
+    /// Reasons why others were skipped.
     pub passed_over: Vec<Error>,
 }
 
 /// Reads logs and counts.
 ///
 /// # Errors
-/// When nothing can be read: a log that is not there, nothing that is a log. When the counters exceed their memory.
+/// When nothing can be read: a missing log, or no input that is a log. When the counters exceed their memory limit.
 pub fn count(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountResult, Error> {
     let OpenLogs { logs, names, passed_over } = open_logs::line_up(inputs, options)?;
     let ConnectionsOptions { question, distribution, sizing, window, threads, .. } = options;

@@ -109,7 +109,7 @@ impl Merge {
         self.lanes[log].from <= self.given
     }
 
-    /// Number of batches that wait.
+    /// Number of buffered batches.
     pub fn waiting(&self) -> usize {
         self.lanes.iter().map(|lane| lane.waiting.len()).sum()
     }
@@ -121,7 +121,7 @@ impl Merge {
 }
 
 impl LogQueue {
-    /// The waiting requests of the first batch.
+    /// The remaining requests of the first batch.
     fn rest(&self) -> &[Request] {
         self.waiting.front().map_or(&[], |requests| &requests[self.taken..])
     }

@@ -7,25 +7,25 @@ use accesslog::{ClientDefinition, Record, Tally};
 use crate::error::Part;
 use crate::table_format::{TableFormat, TableSource};
 
-/// No batch.
+/// Batch that cannot exist.
 #[derive(Debug)]
 pub struct RecordBatch(Never);
 
-/// No columns.
+/// Columns that cannot exist.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns(Never);
 
 #[derive(Clone, Copy, Debug)]
 enum Never {}
 
-/// No names of columns.
+/// Column names without effect.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnNames {
     /// Column of the client.
     pub client: Option<String>,
 }
 
-/// No table.
+/// Table that cannot be opened.
 pub struct Batches {
     /// The columns.
     pub columns: Columns,
@@ -56,7 +56,7 @@ impl Columns {
 }
 
 impl ColumnNames {
-    /// Gives a role's column its name.
+    /// Fails: a column name needs the feature.
     ///
     /// # Errors
     /// Always.
@@ -65,7 +65,7 @@ impl ColumnNames {
     }
 }
 
-/// Opens a table.
+/// Fails: a table needs the feature.
 ///
 /// # Errors
 /// Always.

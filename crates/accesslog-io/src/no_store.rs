@@ -1,16 +1,16 @@
-//! Object stores in a build without the feature `object-store`: there is none, and so there are no objects.
+//! Object stores in a build without the feature `object-store`: none exists, and so no objects.
 //!
-//! A URL is refused before ([`Part::require`]).
+//! A URL is refused earlier ([`Part::require`]).
 
 use std::io::Read;
 
 use crate::error::Part;
 
-/// No object.
+/// Object that cannot exist.
 #[derive(Clone, Debug)]
 pub struct Object(Never);
 
-/// No stores.
+/// Stores that cannot exist.
 #[derive(Debug)]
 pub struct Stores(Never);
 
@@ -36,7 +36,7 @@ impl Object {
 }
 
 impl Stores {
-    /// None.
+    /// Fails: stores need the feature.
     ///
     /// # Errors
     /// Always.

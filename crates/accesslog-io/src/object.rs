@@ -23,7 +23,7 @@ pub struct Object {
     meta: ObjectMeta,
 }
 
-/// Bytes of the first fetch: more than is examined, compressed or not.
+/// Bytes of the first fetch: more than the format detection examines, compressed or not.
 const FIRST: u64 = 256 << 10;
 /// Bytes of each later fetch.
 const PIECE: u64 = 4 << 20;

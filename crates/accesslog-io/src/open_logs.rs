@@ -1,6 +1,6 @@
 //! Logs recognised by their beginnings, and sorted by their first requests: rotated logs are named newest first.
 //!
-//! Not the merge of logs that overlap in time: that is made as they are read.
+//! Not the merge of logs that overlap in time: that happens as they are read.
 
 use std::io::{self, Read};
 
@@ -23,7 +23,7 @@ pub struct OpenLogs {
     pub logs: Vec<(Time, Log)>,
     /// Their names.
     pub names: Vec<String>,
-    /// Why others were passed over.
+    /// Reasons why others were skipped.
     pub passed_over: Vec<Error>,
 }
 
@@ -45,7 +45,7 @@ pub fn line_up(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<OpenL
     if found.is_empty() && !passed_over.is_empty() {
         return Err(Error::NothingIsALog(Box::new(passed_over.swap_remove(0))));
     }
-    // Logs that show no time at their beginning are read from the start.
+    // Logs without a time at their beginning are read from the start.
     for (first, _, _) in &mut found {
         *first = Some(*first).filter(|first| *first < Time::MAX).unwrap_or_default();
     }
@@ -84,7 +84,7 @@ fn begun(input: &Input, options: &ConnectionsOptions) -> Result<(Time, Log), Err
     let reader = Reader::new(format, options.who.clone());
     let mut first = Time::MAX;
     reader.clone().read(&beginning, |record| first = first.min(record.time));
-    // Files are opened when their turn comes: there may be more of them than a process may hold open.
+    // Files are opened only when they are read: there may be more of them than a process may have open.
     let open: OpenLog = match input.is_there_again().then(|| input.clone()) {
         Some(file) => Box::new(move || file.open()),
         None => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
@@ -92,7 +92,7 @@ fn begun(input: &Input, options: &ConnectionsOptions) -> Result<(Time, Log), Err
     Ok((first, Log::Lines(Blocks::new(open, options.window.size), Box::new(reader))))
 }
 
-/// Examines a table. Piped input is stored in memory: a table is not read from its beginning.
+/// Examines a table. Piped input is stored in memory, because a table is not read sequentially.
 fn table(
     input: &Input,
     kind: TableFormat,

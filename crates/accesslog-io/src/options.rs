@@ -1,4 +1,4 @@
-//! Questions about logs, and options for reading them.
+//! Query about logs, and options for reading them.
 //!
 //! Not flags: those are the command line's.
 
@@ -7,20 +7,20 @@ use accesslog::{ClientDefinition, Format, Sizing};
 
 use crate::table_file::ColumnNames;
 
-/// A question about logs, and options for reading them.
+/// Query about logs, and options for reading them.
 #[derive(Debug)]
 pub struct ConnectionsOptions {
-    /// The quantity to count.
+    /// The query.
     pub question: Query,
-    /// Whether to count how bytes and requests are spread over connections, too.
+    /// Whether to count the distribution of bytes and requests over connections, too.
     pub distribution: bool,
-    /// Measure of sizes.
+    /// Rules for sizes.
     pub sizing: Sizing,
     /// Key that identifies a client.
     pub who: ClientDefinition,
-    /// The format that was named.
+    /// The given format; recognised if not given.
     pub format: Option<Format>,
-    /// The columns that were named.
+    /// The given column names.
     pub named: ColumnNames,
     /// Maximum distance of lines out of order.
     pub window: Window,
@@ -29,7 +29,7 @@ pub struct ConnectionsOptions {
 }
 
 impl ConnectionsOptions {
-    /// A question, with everything else as it is without flags.
+    /// Options for a query, with the defaults of the flags.
     pub fn of(question: Query) -> Self {
         Self {
             question,
@@ -54,21 +54,22 @@ pub struct Window {
 }
 
 impl Window {
-    /// Of so many bytes in all.
+    /// A window of this many bytes in total.
     pub fn of(bytes: usize) -> Self {
         let size = (bytes / BLOCKS).max(MIN_BLOCK_BYTES);
         Self { blocks: bytes.div_ceil(size), size }
     }
 }
 
-/// The usual window, in bytes.
+/// Default window, in bytes.
 pub const WINDOW: usize = 2 << 20;
-/// Blocks that a window has, if they are not too small: what was read is at hand yet when it is counted.
+/// Number of blocks of a window, unless they would be too small. Small blocks are still in the CPU's cache when they are
+/// counted.
 const BLOCKS: usize = 8;
-/// In bytes.
+/// Minimum size of a block, in bytes.
 const MIN_BLOCK_BYTES: usize = 64 << 10;
 
-/// The processors of this machine.
+/// Number of CPUs of this host.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

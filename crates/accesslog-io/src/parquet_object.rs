@@ -1,4 +1,4 @@
-//! A Parquet file in an object store: the columns that are needed are fetched, row group by row group.
+//! A Parquet file in an object store: only the needed columns are fetched, row group by row group.
 //!
 //! Not the columns' meaning: [`table_file`](super::table_file) derives it from the schema.
 

@@ -78,7 +78,7 @@ struct State {
     to_count: VecDeque<(u64, Slice)>,
     /// Number of slices cut.
     cut: u64,
-    /// Number of busy threads: there may be more jobs when they are done.
+    /// Number of busy threads: there may be more jobs when they finish.
     busy: usize,
     counting: Counting,
     loading: Loading,
@@ -159,7 +159,7 @@ impl State {
         // Counting comes first, because it frees memory.
         match &mut self.counting {
             Counting::Apart(_, known, last) => {
-                // One that continues another waits for its counter.
+                // A slice that continues another waits for its counter.
                 let is_ready =
                     self.to_count.front().is_some_and(|(_, slice)| !slice.continues || last.is_some());
                 if let Some((number, slice)) = self.to_count.pop_front_if(|_| is_ready) {
@@ -176,7 +176,7 @@ impl State {
         if let Some(loads) = self.loading.loads.take_if(|_| !self.loading.waiting.is_empty()) {
             return self.loading.waiting.pop_front().map(|batches| Job::Load(batches, loads));
         }
-        // Parsed requests wait in memory: no more of them than can be counted soon.
+        // Parsed requests are buffered in memory: no more of them than can be counted soon.
         if self.to_count.len().max(self.loading.waiting.len()) < WAITING_SLICES {
             if self.to_read.len() < self.ahead
                 && let Some(log) = self.intake.want()
@@ -251,7 +251,7 @@ impl Shared<'_> {
         self.state.lock().expect("a thread that panicked has ended the program")
     }
 
-    /// Runs jobs until none is left.
+    /// Runs jobs until none are left.
     fn work(&self) {
         let mut state = self.lock();
         loop {

@@ -1,5 +1,5 @@
-//! Requests of one log sorted by time, within bounds: each block is merged with as many of its predecessors as the
-//! window holds.
+//! Requests of one log sorted by time, within bounds: each block is merged with as many of its predecessors as fit the
+//! window.
 //!
 //! A request earlier than one already returned is too late; it is left out and counted. Where blocks are in order, as
 //! most are, nothing is copied. Blocks have a fixed size, so that the result does not depend on the number of threads
@@ -13,7 +13,7 @@ use wire::Time;
 /// Sorter of one log's requests.
 #[derive(Debug)]
 pub struct Reorderer {
-    /// Maximum number of blocks held.
+    /// Maximum number of buffered blocks.
     window: usize,
     /// The last blocks, or as many requests, sorted: still to be merged with the next.
     held: VecDeque<Vec<Request>>,
@@ -24,7 +24,7 @@ pub struct Reorderer {
 }
 
 impl Reorderer {
-    /// A sorter that holds up to `window` blocks.
+    /// A sorter that buffers up to `window` blocks.
     pub fn new(window: usize) -> Self {
         Self { window, held: VecDeque::new(), given: Time::ZERO, late: 0 }
     }

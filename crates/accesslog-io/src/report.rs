@@ -1,6 +1,6 @@
-//! A count as tables, JSON, CSV, Parquet and a page.
+//! Counts as tables, JSON, CSV, Parquet and a page.
 //!
-//! Text and bytes out; files and standard output are the caller's. Read in this order:
+//! Output is text and bytes; the caller writes files and standard output. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | [`over_time`] | connections in each minute, for programs |
 //! | `parquet_file` | both as Parquet tables (feature `parquet`) |
 //! | `no_parquet` | the same where they are not built |
-//! | [`table`], [`sentence`] | for people |
+//! | [`table`], [`sentence`] | tables and sentences for readers |
 //! | [`mod@page`] | as a page with the paper's figures |
 
 pub mod distribution;

@@ -1,5 +1,5 @@
 //! Sorted requests cut into slices that can be counted independently: each with the requests before it, back to the
-//! longest time-out. Where these are too many to hold, the next slice has none, and continues the count of the last.
+//! longest time-out. If these exceed the limit, the next slice has no warm-up, and continues the count of the last.
 //!
 //! Not the counting. A slice is so long that its warm-up is a small share of the work.
 
@@ -34,7 +34,7 @@ impl Slice {
     }
 }
 
-/// Requests that wait until there are enough for a slice.
+/// Requests that are buffered until there are enough for a slice.
 #[derive(Debug)]
 pub struct Slices {
     longest: Duration,
@@ -86,7 +86,7 @@ impl Slices {
         let batches = || slice.warm_up.iter().chain(&slice.requests);
         let end = batches().filter_map(|batch| batch.last()).map(|last| last.time).max().unwrap_or_default();
         let matters = |request: &Request| request.time + self.longest >= end;
-        // What came before a slice that continues is gone: it may matter unless its own first request does not.
+        // The requests before a slice that continues are gone: they may matter, unless the slice's own first request does not.
         let first = slice.requests.first().and_then(|batch| batch.first());
         let is_known = !slice.continues || first.is_some_and(|first| !matters(first));
         let warm_up = batches().filter(|batch| batch.last().is_some_and(matters)).cloned().collect();
@@ -116,7 +116,7 @@ mod tests {
         vec![Request { time, client: Client::of(b"c"), bytes: Bytes::ZERO, taken: Duration::ZERO }; count]
     }
 
-    /// Maximum number of requests held at a time, and number of slices that continue another.
+    /// Maximum number of buffered requests, and number of slices that continue another.
     fn held(slices: &mut Slices, batches: impl Iterator<Item = Vec<Request>>) -> (usize, usize) {
         let (mut most, mut continued, mut is_continued) = (0, 0, slices.next.continues);
         for batch in batches {
@@ -136,7 +136,7 @@ mod tests {
         let flood = (0..10_000).map(|_| requests(1_000_000_000, 1_000));
         let (most, continued) = held(&mut slices, flood);
         assert!(most <= MAX_WARM_UP * (1 + TIMES_WARM_UP) && continued > 60, "{most} held, {continued}");
-        // An hour later slices stand by themselves again.
+        // An hour later slices are independent again.
         let later = (0..7_200).map(|second| requests(1_000_010_000 + second, 100));
         let (most, continued) = held(&mut slices, later);
         assert!(most <= MAX_WARM_UP * (1 + TIMES_WARM_UP) && continued <= 3, "{most} held, {continued}");

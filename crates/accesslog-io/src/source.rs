@@ -1,4 +1,4 @@
-//! A log that is being read: block by block, lines or rows, opened when its turn comes.
+//! A log being read: block by block, lines or rows, opened on demand.
 //!
 //! Not the parsing: any thread parses a block, independently of the others.
 

@@ -62,7 +62,7 @@ impl Stores {
     pub fn new() -> Result<Self, String> {
         let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
         let runtime = runtime.map_err(|error| format!("no threads to fetch with: {error}"))?;
-        // An error means that a provider was installed before, which is as good.
+        // An error means that a provider was installed before, which is sufficient.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(Self { runtime: Arc::new(runtime), known: BTreeMap::new() })
     }
@@ -244,7 +244,7 @@ fn reason(error: &Error, kind: StoreKind) -> String {
         Error::NotSupported { .. } if kind == StoreKind::Web => {
             "the server gives no part of it; fetch all of it and pipe it in".to_owned()
         }
-        // The store's error type is not exhaustive: other errors keep their own words.
+        // The store's error type is not exhaustive: other errors keep their own text.
         _ => match innermost(error) {
             // A refused listing is recognisable only by its text.
             text if text.contains("401 Unauthorized") || text.contains("403 Forbidden") => refused(),

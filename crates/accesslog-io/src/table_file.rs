@@ -1,5 +1,4 @@
-//! Parquet and Arrow files, batch by batch. Of Parquet, only the columns that are needed
-//! are read.
+//! Parquet and Arrow files, batch by batch. Of Parquet, only the needed columns are read.
 //!
 //! Without decompression: Parquet and Arrow compress their columns themselves.
 
@@ -24,7 +23,7 @@ use crate::object::Object;
 use crate::parquet_object::ParquetObject;
 use crate::table_format::{TableFormat, TableSource};
 
-/// Maximum rows read together: about as many as a block of lines has.
+/// Maximum rows read together: about the number of lines in a block.
 const ROWS: usize = 1 << 14;
 
 /// A table's batches, with the roles of its columns.
@@ -44,7 +43,7 @@ pub fn batches(kind: TableFormat, place: TableSource, named: &ColumnNames) -> Re
     Ok(Batches { columns, batches: Box::new(PanicSafeBatches(Some(batches))) })
 }
 
-/// Batches of a reader that may panic over a damaged file: then they end with an error.
+/// Batches of a reader that may panic on a damaged file; after a panic they end with an error.
 struct PanicSafeBatches(Option<Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>>);
 
 impl Iterator for PanicSafeBatches {
@@ -54,7 +53,7 @@ impl Iterator for PanicSafeBatches {
         let batches = self.0.as_mut()?;
         let next = contained(|| batches.next().transpose()).transpose();
         if matches!(next, None | Some(Err(_))) {
-            // What is left of it is in no state to be asked again.
+            // After an error or a panic the reader's state is undefined: it is dropped.
             self.0 = None;
         }
         next
@@ -62,11 +61,11 @@ impl Iterator for PanicSafeBatches {
 }
 
 thread_local! {
-    /// Whether a panic of this thread is caught, and said as an error.
+    /// Whether a panic of this thread is caught and reported as an error.
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a reader of Arrow's or Parquet's crates, whose panics over offsets that lead out of the file become errors.
+/// Runs a reader of Arrow's or Parquet's crates. Its panics on offsets outside of the file become errors.
 fn contained<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -131,7 +130,7 @@ fn arrow_file(
     Ok(Batches { columns: find(&reader.schema(), named)?, batches: Box::new(reader) })
 }
 
-/// Refuses a file whose blocks are not within it: the reader would make buffers as long as the footer says.
+/// Refuses a file whose blocks are not within it: the reader would allocate buffers of the length stated in the footer.
 fn check_blocks(bytes: &mut (impl Read + Seek)) -> Result<(), ArrowError> {
     let length = bytes.seek(SeekFrom::End(0))?;
     let mut trailer = [0; TRAILER];
@@ -155,7 +154,7 @@ fn check_blocks(bytes: &mut (impl Read + Seek)) -> Result<(), ArrowError> {
     Ok(bytes.rewind()?)
 }
 
-/// Length of a file's end: that of the footer, and the magic number.
+/// Length of a file's trailer: the footer's length, and the magic number.
 const TRAILER: usize = 10;
 
 fn outside() -> ArrowError {
@@ -208,7 +207,7 @@ mod tests {
         bytes
     }
 
-    /// Rows, or that there was an error; a panic would fail the test.
+    /// Number of rows, or `None` on an error; a panic would fail the test.
     fn read(kind: TableFormat, bytes: Vec<u8>) -> Option<usize> {
         let opened = batches(kind, TableSource::Memory(Bytes::from(bytes)), &ColumnNames::default()).ok()?;
         opened.batches.map(|batch| batch.ok().map(|batch| batch.num_rows())).sum()

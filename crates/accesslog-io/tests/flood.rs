@@ -1,4 +1,4 @@
-//! Logs with more requests in one second than are held: counted as by one counter, in bounded memory.
+//! Logs with more requests in one second than are buffered: counted as by one counter, in bounded memory.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Replays the fuzzer's corpus of tables through the very check that the fuzz target runs, and mutations of it. Not a
-//! substitute for fuzzing: that finds the inputs, this keeps them.
+//! Replays the fuzzer's corpus of tables through the same check as the fuzz target, and mutations of it. Not a
+//! substitute for fuzzing: that finds the inputs, this retains them.
 
 #![cfg(feature = "parquet")]
 
@@ -29,7 +29,7 @@ fn every_stored_table_holds() {
     assert!(files.len() >= 12, "the corpus holds only {} inputs", files.len());
 }
 
-/// `ROUNDTRIP_MUTATIONS` sets another number of mutations than CI's.
+/// `ROUNDTRIP_MUTATIONS` overrides the number of mutations that CI uses.
 #[test]
 fn mutated_tables_hold() {
     let count =
@@ -49,7 +49,7 @@ fn mutated_tables_hold() {
         }
         table::check(&bytes);
     }
-    // A few kilobytes that stand for gigabytes are refused.
+    // A few kilobytes that declare gigabytes are refused.
     let peak = peak_kib();
     println!("at most {peak} KiB of memory");
     assert!(peak < 512 << 10, "{peak} KiB of memory");
@@ -62,7 +62,7 @@ fn peak_kib() -> u64 {
 }
 
 fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
-    // What decides is at the ends: the magic number and lengths.
+    // The decisive bytes are at the ends: the magic number and lengths.
     let reach = if random.below(2) == 0 { bytes.len() } else { bytes.len().min(256) };
     let at = if random.below(2) == 0 { random.below(reach) } else { bytes.len() - 1 - random.below(reach) };
     match random.below(6) {

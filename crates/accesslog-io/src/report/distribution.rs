@@ -1,4 +1,4 @@
-//! Distribution of bytes and requests over connections: a few quantiles, for programs and for people.
+//! Distribution of bytes and requests over connections: a few quantiles, for programs and for readers.
 //!
 //! Not their means: those are exact, and in every result. Quantiles are off by at most 1.6%; the maximum is exact.
 
@@ -61,7 +61,7 @@ impl Distribution {
         }
     }
 
-    /// In the order of the columns.
+    /// Values in the order of the columns.
     pub fn values(&self) -> [Option<u64>; COLUMNS.len()] {
         [
             self.median_bytes_per_connection,
@@ -82,7 +82,7 @@ fn four(spread: &AmountHistogram) -> [Option<u64>; 4] {
     [spread.quantile(500), spread.quantile(900), spread.quantile(990), most]
 }
 
-/// A table for people: one limit, a line for each time-out; kilobytes and requests, thresholds side by side.
+/// A table for readers: one limit, a line for each time-out; kilobytes and requests, thresholds side by side.
 pub fn grid(counts: &Counts, carried: &ConnectionLoads, limit: usize) -> Grid {
     let mut columns = vec![Column::number(["time-out", "s"], 0)];
     for (what, rank) in

@@ -1,6 +1,6 @@
 //! Results as tables in a build without the feature `parquet`: none is written.
 //!
-//! A request for one is refused before ([`Part::require`]).
+//! A request for one is refused earlier ([`Part::require`]).
 
 use super::over_time::Minute;
 use super::row::Row;

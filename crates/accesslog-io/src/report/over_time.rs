@@ -47,7 +47,7 @@ pub fn minutes(counts: &Counts) -> Vec<Minute> {
     minutes
 }
 
-/// As comma-separated values.
+/// The rows as comma-separated values.
 pub fn lines(minutes: &[Minute]) -> String {
     let cells = |minute: &Minute| {
         let Minute {

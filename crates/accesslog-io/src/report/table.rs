@@ -1,4 +1,4 @@
-//! The result for people: a table for each limit, a line for each time-out, thresholds side by side.
+//! The result for readers: a table for each limit, a line for each time-out, thresholds side by side.
 //!
 //! Rounded; programs get [`super::row`].
 
