@@ -1,4 +1,4 @@
-//! AVIF at a quality, by rav1e: what a browser of today takes for a photograph.
+//! AVIF at a quality, by rav1e: the format that current browsers accept for photographs.
 //!
 //! Lossless compression is left out, because AVIF encoders do it badly; so are animations.
 

@@ -31,7 +31,7 @@ impl Coding {
         }
     }
 
-    /// `bytes` in this coding, or `None` where that fails.
+    /// Encodes `bytes` in this coding; `None` where that fails.
     pub fn encode(self, bytes: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Deflate => {

@@ -1,8 +1,8 @@
 //! Images replaced by CSS: spacers become boxes, images of text become words (`papers/w3c#content`).
 //!
-//! The document is really rewritten: each such `<img>` becomes a `<span>`, and the rules go before the end of its
+//! The document is actually rewritten: each such `<img>` becomes a `<span>`, and the rules go before the end of its
 //! `<head>`, so that the saving is exact. An image with any other reference (a style sheet, a script, a link, `srcset`)
-//! stays everywhere. Size, colours and alternative text identify an image of text (`words`); people must judge the
+//! stays everywhere. Size, colours and alternative text identify an image of text (`words`); a person must judge the
 //! new looks.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ enum ReplacementKind {
 }
 
 impl Replacements {
-    /// Rewrites every document of the page. An image that one of its tags still needs stays.
+    /// Rewrites every document of the page. An image that is still needed by one of its tags stays.
     pub fn of(content: &Content) -> Self {
         let places: BTreeMap<&str, usize> =
             content.files.iter().enumerate().map(|(place, file)| (file.path.as_str(), place)).collect();

@@ -1,4 +1,4 @@
-//! Why there is no content: the culprit, and the remedy.
+//! Errors of reading a page's content: the culprit, and the remedy.
 
 use std::fmt;
 use std::io;
@@ -7,28 +7,28 @@ use std::path::PathBuf;
 use quantity::names::{UnknownName, shown};
 use scenario::page::PageError;
 
-/// Why a page could not be read.
+/// Reason why a page could not be read.
 #[derive(Debug)]
 pub enum Error {
     /// A file or directory cannot be read.
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
     },
-    /// A directory is no page.
+    /// A directory is not a valid page.
     NotAPage {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// The fault of the page.
         error: PageError,
     },
-    /// A directory has no file with anything in it.
+    /// A directory has no non-empty file.
     Empty(PathBuf),
     /// This file makes the page larger than 256 MiB.
     TooLarge {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// The remedy.
         remedy: &'static str,
@@ -37,17 +37,17 @@ pub enum Error {
     NoInput {
         /// The path given.
         path: PathBuf,
-        /// Why it is not a site's name.
+        /// Reason why it is not a site's name.
         unknown: UnknownName,
     },
     /// A recording (HAR) cannot be read.
     Recording {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Description of the fault.
         reason: String,
     },
-    /// A form of the page is no page any more.
+    /// A form of the page is not a valid page.
     Form {
         /// The page's name.
         name: String,

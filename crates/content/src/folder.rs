@@ -16,7 +16,7 @@ use wire::Bytes;
 
 use crate::Error;
 
-/// The page in a directory, named after it; its notes list what of the directory is left out.
+/// The page in a directory, named after it; its notes list the files of the directory that are left out.
 pub fn page(directory: &Path) -> Result<Page, Error> {
     let found = all(directory)?;
     let Some((first, _)) = found.first() else { return Err(empty(directory)) };
@@ -95,7 +95,7 @@ fn empty(directory: &Path) -> Error {
     Error::Empty(directory.to_owned())
 }
 
-/// Every regular file below `folder`. Symbolic links are not followed, so that there are no cycles.
+/// Every regular file below `directory`. Symbolic links are not followed, so that there are no cycles.
 fn collect(directory: &Path, files: &mut Vec<(PathBuf, Bytes)>) -> Result<(), (PathBuf, io::Error)> {
     let at = |path: &Path| {
         let path = path.to_owned();

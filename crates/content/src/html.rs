@@ -85,7 +85,7 @@ pub fn replaced(html: &[u8], replacements: &[(Range<usize>, String)]) -> Vec<u8>
     out
 }
 
-/// A tag; `None` if it never ends.
+/// A tag; `None` if it is not closed.
 fn tag(html: &[u8], begin: usize, name: usize) -> Option<Tag> {
     let is_end = |byte: u8| byte.is_ascii_whitespace() || byte == b'>' || byte == b'/';
     let skip = |from: usize, wanted: &dyn Fn(u8) -> bool| {

@@ -5,7 +5,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | (here) | [`Content`]: a page's files, and the forms of each |
-//! | [`error`] | why there is no content |
+//! | [`error`] | reasons why a page cannot be read |
 //! | [`folder`] | a directory as a page of a scenario |
 //! | [`input`], [`recording`] | a directory, a named site, a browser's recording |
 //! | [`html`] | tags: in lower case, and images found and replaced |
@@ -18,8 +18,8 @@
 //! | [`step`] | one change to the whole page, and the resulting sizes |
 //! | [`row`], [`show`], [`gallery`] | tables, JSON and the picture gallery |
 //!
-//! It does not judge looks. Lossless forms stay the same to the pixel; words that replace an image of them do not, nor
-//! do images made at a quality.
+//! It does not judge looks. Lossless forms stay the same to the pixel; words that replace an image of text do not, nor
+//! do images encoded at a quality.
 
 #[cfg(feature = "image-codecs")]
 pub mod avif;

@@ -1,6 +1,6 @@
-//! Files from bytes: the kind of each, and all its forms, made on every CPU, with a progress bar on stderr.
+//! Files from bytes: the kind of each, and all its forms, computed on every CPU, with a progress bar on stderr.
 //!
-//! The order of the files is kept, so that the result is the same on every machine.
+//! The order of the files is preserved, so that the result is the same on every host.
 
 use std::num::NonZero;
 use std::sync::Mutex;
@@ -53,7 +53,7 @@ impl Source {
 const HTML: [&str; 3] = ["html", "htm", "xhtml"];
 const TEXT: [&str; 8] = ["css", "js", "mjs", "json", "map", "svg", "txt", "xml"];
 
-/// Told how many files are made, of how many; by several threads.
+/// Progress callback: the number of finished files, and of all files; called by several threads.
 pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
 /// Every file with its forms, in the same order; lossy forms only with a quality of 1 to 100.

@@ -1,6 +1,6 @@
 //! MNG (version 1.0, 2001): an animation as a list of PNGs, each drawn over the one before it; the W3C note's choice.
 //!
-//! A subset: no deltas within images, no stored objects. No browser of today shows it; APNG is its successor.
+//! A subset: no deltas within images, no stored objects. No current browser shows it; APNG is its successor.
 //! <http://www.libpng.org/pub/mng/spec/>
 
 use flate2::Crc;

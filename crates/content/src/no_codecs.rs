@@ -1,17 +1,17 @@
 //! WebP and AVIF in a build without the feature `image-codecs`: no picture has such a form.
 //!
-//! Not an error: [`HAS_IMAGE_CODECS`](crate::HAS_IMAGE_CODECS) says so beforehand.
+//! Not an error: callers check [`HAS_IMAGE_CODECS`](crate::HAS_IMAGE_CODECS) first.
 
 /// WebP.
 pub(crate) mod webp {
     use crate::picture::Picture;
 
-    /// None.
+    /// Always `None`.
     pub(crate) const fn encode(_: &Picture) -> Option<Vec<u8>> {
         None
     }
 
-    /// None.
+    /// Always `None`.
     pub(crate) const fn encode_lossy(_: &Picture, _quality: u8) -> Option<Vec<u8>> {
         None
     }
@@ -21,7 +21,7 @@ pub(crate) mod webp {
 pub(crate) mod avif {
     use crate::picture::Picture;
 
-    /// None.
+    /// Always `None`.
     pub(crate) const fn encode(_: &Picture, _quality: u8) -> Option<Vec<u8>> {
         None
     }

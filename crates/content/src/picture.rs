@@ -187,7 +187,7 @@ impl FramePosition {
 pub(super) mod tests {
     use super::*;
 
-    /// Two frames of 4 by 2, a pixel changed in the second; the first column transparent if that is asked for.
+    /// Two frames of 4 by 2, a pixel changed in the second; the first column is transparent if requested.
     pub(crate) fn blinking(is_transparent: bool) -> Picture {
         let first = if is_transparent { [0; 4] } else { [9, 9, 9, 255] };
         let pixels: Vec<[u8; 4]> =

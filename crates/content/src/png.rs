@@ -1,7 +1,7 @@
 //! PNG (RFC 2083 and the third edition) and, for animations, APNG: lossless, in as few bits as the colours need.
 //!
 //! New files are written plainly and optimised by oxipng, which tries filters and fewer bits. An existing PNG is
-//! optimised directly, and keeps its colour profile and all else that affects its looks.
+//! optimised directly, and retains its colour profile and all other chunks that affect its looks.
 
 use oxipng::{Options, StripChunks};
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Encoder, EncodingError, Filter};

@@ -1,6 +1,6 @@
 //! A page's files from a browser's recording (HAR 1.2) with bodies.
 //!
-//! Not a parser: `scenario::har` is, also for callers that need sizes only. Here bodies become files, decoded as the
+//! Not a parser: that is `scenario::har`, also for callers that need sizes only. Here bodies become files, decoded as the
 //! browser had them; a response without a recorded body is reported.
 
 use std::io::Read;

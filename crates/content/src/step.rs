@@ -1,6 +1,6 @@
-//! One change to all of a page, and the resulting objects.
+//! One change to the whole page, and the resulting objects.
 //!
-//! Wherever a form is larger than the file, the file stays, as a publisher would choose.
+//! Where a form is larger than the original file, the file stays, as a publisher would choose.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::{Content, File, FileKind, ImageForms};
 /// A change to the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing.
+    /// No change.
     AsIs,
     /// Text is coded.
     Coded(Coding),
