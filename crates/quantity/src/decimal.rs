@@ -1,4 +1,4 @@
-//! Exact decimal numbers with a unit after them.
+//! Exact decimal numbers followed by a unit.
 //!
 //! Not floating point, and no exponents: `1e3` is rejected like any other typing error.
 

@@ -25,7 +25,7 @@
 //! assert_eq!(unknown.nearest(), Some("modem"));
 //! ```
 //!
-//! Not the named things themselves: each crate keeps its own lists.
+//! Not the named things themselves: each crate has its own lists.
 
 mod decimal;
 pub mod names;

@@ -48,7 +48,7 @@ impl UnknownName {
 /// The value in `all` whose `name_of` is `given`.
 ///
 /// # Errors
-/// [`UnknownName`] for any other name, with the nearest and all the others.
+/// [`UnknownName`] for any other name, with the nearest and all known ones.
 pub fn find<T: Copy>(
     kind: &'static str,
     given: &str,
@@ -61,7 +61,7 @@ pub fn find<T: Copy>(
 
 /// Minimum similarity of a suggestion: below half of the letters it would distract.
 const LIKE_ENOUGH: f64 = 0.5;
-/// Maximum length of a compared name: comparing takes time in proportion to it, and no known name is nearly
+/// Maximum length of a compared name: the time to compare is proportional to it, and no known name is nearly
 /// as long.
 const MAX_COMPARED_CHARS: usize = 64;
 

@@ -1,4 +1,4 @@
-//! The same values as text, which is parsed back to the very same value.
+//! The same values as text, which is parsed back to exactly the same value.
 
 use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
 use wire::modem::Dictionary;
