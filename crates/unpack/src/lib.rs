@@ -1,6 +1,6 @@
 //! Compressed streams, unpacked: gzip, zstd, bzip2 and xz, recognised by their first bytes, not by their names.
 //!
-//! In flow bytes; out flow the bytes they stand for, or the same bytes where they are not compressed. Damage is an
+//! In flow bytes; out flow the decompressed bytes, or the same bytes where they are not compressed. Damage is an
 //! error of one sentence that needs no knowledge of deflate. Memory is limited; the output is not: callers stream it.
 //!
 //! ```
