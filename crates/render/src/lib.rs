@@ -6,9 +6,9 @@
 //! | --- | --- |
 //! | [`output`] | rows as tables, comparisons, JSON and CSV |
 //! | [`plot`] | plots as SVG, for print and for the screen |
-//! | [`report`] | a page that shows results to somebody else |
-//! | [`provenance`] | how results came about |
-//! | [`terminal`] | what the reader's side can show |
+//! | [`report`] | a page that presents results to other people |
+//! | [`provenance`] | provenance of results |
+//! | [`terminal`] | capabilities of the reader's terminal |
 //!
 //! ```
 //! use roundtrip_render::output::grid::{Column, Grid};
@@ -20,7 +20,7 @@
 //! assert!(text.contains("small"));
 //! ```
 //!
-//! Not a terminal library, and no place where results are computed.
+//! Neither a terminal library nor a place for computations.
 
 pub mod output;
 pub mod plot;

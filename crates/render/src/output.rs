@@ -1,12 +1,12 @@
-//! Everything people and programs see of results: tables, JSON, CSV.
+//! Output of results for people and programs: tables, JSON, CSV.
 //!
-//! Not what the results mean: rows come in, text goes out. Read in this order:
+//! Not the meaning of the results: rows come in, text goes out. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`table`] | rows grouped by network and page, for people |
-//! | [`comparison`] | engines side by side, and how far they agree |
-//! | [`conclusion`] | the same in plain words |
+//! | [`comparison`] | engines side by side, and their agreement |
+//! | [`conclusion`] | the same in sentences |
 //! | [`csv`] | rows for a spreadsheet |
 //! | [`grid`] | columns that line up in a terminal of any width |
 //! | [`number`] | numbers as the papers print them |
@@ -27,20 +27,20 @@ use trace::Row;
 pub struct Outcome {
     /// The input.
     pub scenario: Scenario,
-    /// The result, with the page's own notes behind the engine's.
+    /// The result, with the page's own notes after the engine's.
     pub row: Row,
     /// Half the width of the 95% confidence interval of the row's `elapsed_ms`, where there were several runs.
     pub interval95_ms: Option<f64>,
-    /// Why the row has no time.
+    /// Reason for a missing time.
     pub missing: Option<Missing>,
 }
 
-/// Why a row has no time; the sentence is in its notes.
+/// Reason why a row has no time; the sentence is in its notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// The engine cannot honour a part of the scenario.
+    /// The engine does not support a part of the scenario.
     Refused,
-    /// It tried, and something went wrong.
+    /// The engine failed.
     Failed,
 }
 
@@ -87,7 +87,7 @@ impl Outcome {
         Self { missing: Some(why), ..Self::new(scenario, row, None) }
     }
 
-    /// The elapsed time as a table has it: a number, or why there is none.
+    /// The elapsed time as in a table: a number, or the word for its absence.
     pub fn elapsed(&self) -> String {
         match (self.row.elapsed_ms, self.missing) {
             (Some(elapsed_ms), _) => number::significant(elapsed_ms),
@@ -95,7 +95,7 @@ impl Outcome {
         }
     }
 
-    /// The row's notes without the page's, which stand beside the title.
+    /// The row's notes without the page's, which are next to the title.
     pub fn own_notes(&self) -> Vec<String> {
         self.row.notes.iter().filter(|note| !self.scenario.page.notes.contains(note)).cloned().collect()
     }

@@ -1,6 +1,6 @@
 //! Provenance of results: the facts needed to judge or to repeat them.
 //!
-//! Not the results' notes: those list what a figure leaves out, these how it was obtained.
+//! Not the results' notes: those list the limits of a figure, these its origin.
 
 /// A name and its value.
 pub type Fact = (String, String);

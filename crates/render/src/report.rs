@@ -1,4 +1,4 @@
-//! `--report`: one HTML page that shows results to other people.
+//! `--report`: one HTML page that presents results to other people.
 //!
 //! One file that needs no network: style and charts are inside. The same rows as the table, drawn and with their
 //! provenance; nothing is computed here. Read in this order:

@@ -5,28 +5,28 @@
 /// Capabilities of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Columns: `COLUMNS` where it is set, else the terminal's; `None` for a file or a pipe, where tables keep all their
+    /// Columns: `COLUMNS` where it is set, else the terminal's; `None` for a file or a pipe, where tables retain all their
     /// columns.
     pub width: Option<usize>,
     /// Whether to use bold, dim and colour.
     pub colour: bool,
 }
 
-/// Columns of a terminal that does not know its own, and of prose in a file.
+/// Columns of a terminal that does not report its width, and of prose in a file.
 pub const USUAL_WIDTH: usize = 80;
 /// Longer lines of prose are hard to read.
 const MAX_PROSE_WIDTH: usize = 100;
-/// Narrower lines of prose are harder to read than ones that the terminal breaks.
+/// Narrower lines of prose are harder to read than lines that the terminal wraps.
 const MIN_PROSE_WIDTH: usize = 20;
 
-/// Colours that can be told apart on light and on dark.
+/// Colours that are distinguishable on light and on dark backgrounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// Something is wrong here.
+    /// A fault here.
     Red,
-    /// Something is slow elsewhere.
+    /// A delay elsewhere.
     Yellow,
-    /// Something was lost.
+    /// A loss.
     Magenta,
 }
 

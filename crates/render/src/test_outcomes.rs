@@ -1,11 +1,11 @@
-//! Outcomes for this crate's tests: what the formulas say of a plan. Not for anything else.
+//! Outcomes for this crate's tests: the formulas' predictions for a plan.
 
 use model::{Assumptions, predict};
 use scenario::spec::Plan;
 
 use crate::output::Outcome;
 
-/// The model's row of each scenario, all of which it can predict.
+/// The model's row of each scenario; all of them must be predictable.
 pub(crate) fn outcomes(plan: &Plan) -> Vec<Outcome> {
     let predicted = plan.scenarios.iter().map(|scenario| {
         let assumptions = Assumptions { acks: plan.acks(scenario), ..Assumptions::default() };

@@ -32,7 +32,7 @@ pub fn lines(group: &[Outcome]) -> Vec<ComparisonRow<'_>> {
         match outcome.row.engine.as_str() {
             "simulate" => line.simulated = Some(outcome),
             "measure" => line.measured = Some(outcome),
-            // A row's engine is text, because rows are read back from JSON, too; the model is the one left.
+            // A row's engine is text, because rows are read back from JSON, too; the remaining engine is the model.
             _ => line.predicted = Some(outcome),
         }
     }

@@ -33,7 +33,7 @@ impl Column {
         Self { heading: [Cow::Borrowed(upper), Cow::Borrowed(lower)], side: Side::Left, rank: 0 }
     }
 
-    /// A column of words that may be empty in every row, and is left out then.
+    /// A column of words that may be empty in every row; it is then left out.
     pub const fn text([upper, lower]: [&'static str; 2], rank: u8) -> Self {
         Self { heading: [Cow::Borrowed(upper), Cow::Borrowed(lower)], side: Side::Left, rank }
     }

@@ -1,6 +1,6 @@
 //! Field of a chart: two scales on a rectangle, with grid lines, ticks and numbers.
 //!
-//! Not what is drawn in it, nor the choice of ticks.
+//! Neither the data in it nor the choice of ticks.
 
 use super::palette;
 use super::scale::Scale;

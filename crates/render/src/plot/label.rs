@@ -1,6 +1,6 @@
 //! Placement of contour labels: near a guide line, away from everything else, along the contour.
 //!
-//! Not a general solver: labels are placed one after the other and never moved again.
+//! Not a general solver: labels are placed sequentially and never moved again.
 
 use super::svg::Point;
 

@@ -15,7 +15,7 @@ pub struct Svg {
     width: f64,
     height: f64,
     clips: usize,
-    /// Whether a page's style sheet has the colours and the font.
+    /// Whether a page's style sheet defines the colours and the font.
     is_in_page: bool,
     body: String,
 }
@@ -83,11 +83,11 @@ pub struct Heading {
 }
 
 impl Heading {
-    /// Above several small panels.
+    /// For several small panels.
     pub const SMALL: Self = Self { title: (17.0, 28.0), line: (12.0, 48.0), pitch: 17.0 };
-    /// Above packets in panels below one another.
+    /// For packets in panels below one another.
     pub const MEDIUM: Self = Self { title: (20.0, 34.0), line: (13.5, 57.0), pitch: 19.0 };
-    /// Above one large picture.
+    /// For one large picture.
     pub const LARGE: Self = Self { title: (21.0, 38.0), line: (13.5, 62.0), pitch: 19.0 };
 }
 

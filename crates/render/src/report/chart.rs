@@ -20,7 +20,7 @@ pub fn bars(group: &[Outcome]) -> String {
         return String::new();
     }
     let mut drawing = Drawing { longest, y: 0.0, svg: String::new(), shown: BTreeSet::new() };
-    // Named only where they tell bars apart.
+    // Named only where the names distinguish bars.
     let differ = |value: fn(&Row) -> &str| {
         lines.iter().flat_map(ComparisonRow::rows).map(value).collect::<BTreeSet<_>>().len() > 1
     };

@@ -1,7 +1,7 @@
 //! Line chart for a page: one colour for each protocol, its name at the line's end.
 //!
-//! Not a plot for print, which is [`crate::plot::curves`]: the page's style sheet has the colours, so that the chart follows the reader's
-//! light or dark.
+//! Not a plot for print, which is [`crate::plot::curves`]: the page's style sheet has the colours, so that the chart follows
+//! the reader's light or dark theme.
 
 use crate::plot::axes::{Axes, Theme};
 use crate::plot::scale::{Scale, round_step};

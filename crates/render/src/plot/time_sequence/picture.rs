@@ -137,7 +137,7 @@ struct Frame {
 impl Frame {
     fn new(top: f64, height: f64, time: Clock, track: &Track) -> Self {
         let sent = track.height.max(1) as f64;
-        // The window is shown where that does not dwarf the data.
+        // The window is shown where it does not dwarf the data.
         let allowed =
             track.connections.iter().flat_map(|line| &line.allowed).map(|(_, allowed)| *allowed).max();
         let allowed = allowed.map_or(0.0, |allowed| allowed as f64);
