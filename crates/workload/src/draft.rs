@@ -31,7 +31,7 @@ impl<'a> Draft<'a> {
         Self { wanted, set: wanted.set.set(), pages: Vec::new(), kinds: Vec::new(), chosen, conditional }
     }
 
-    /// Sizes of the files, and the pages.
+    /// Generates the sizes of the files, and the pages.
     pub(super) fn drawn(mut self) -> (Vec<u64>, Vec<Page>) {
         match &self.wanted.schedule {
             Schedule::Users(users) => self.closed(*users),
@@ -45,7 +45,7 @@ impl<'a> Draft<'a> {
         self.filled()
     }
 
-    /// A request for a file that is not chosen yet.
+    /// Adds a request for a file that is not chosen yet.
     fn ask(&mut self, is_embedded: bool, after: Duration) -> ObjectRequest {
         self.kinds.push(is_embedded && self.set.embedded.is_some());
         ObjectRequest { file: 0, after, is_conditional: self.conditional.chance(self.wanted.conditional) }
@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
             let after = pause(inactive_off, random);
             next.insert((Time::ZERO + after, user, after));
         }
-        // When the first start lies beyond the end, all others start still later.
+        // If the first start lies beyond the end, all others start still later.
         while let Some((at, user, after)) = next.pop_first().filter(|(at, ..)| *at < end) {
             let random = &mut streams[user as usize];
             let count = nearest(objects, random).min(MAX_OBJECTS);

@@ -136,7 +136,7 @@ fn rounded_likelihood(counts: &[(f64, f64)], law: &Distribution) -> f64 {
 
 /// Lognormal below the most likely cut, Pareto above.
 pub(super) fn hybrid(sorted: &[f64]) -> Option<Distribution> {
-    // Prefix sums make each cut's likelihood a matter of few steps.
+    // With prefix sums, the likelihood of a cut takes few steps.
     let sums: Vec<(f64, f64)> = std::iter::once((0.0, 0.0))
         .chain(sorted.iter().scan((0.0, 0.0), |(sum, squares), value| {
             let log = libm::log(*value);

@@ -1,13 +1,14 @@
-//! Fingerprint of a workload: tells shards of one run from those of another.
+//! Fingerprint of a workload: distinguishes shards of one run from those of another.
 //!
-//! Not a checksum of a file, and nothing that withstands malice.
+//! Neither a checksum of a file nor resistant to malicious changes.
 
 use std::fmt::{self, Write as _};
 
 use crate::plan::Plan;
 use crate::text;
 
-/// Fingerprint of a plan, in 16 hexadecimal digits: FNV-1a of 64 bits, which detects accidental differences, not malicious ones.
+/// Fingerprint of a plan, in 16 hexadecimal digits: FNV-1a of 64 bits, which detects accidental differences, not malicious
+/// ones.
 pub fn of_plan(plan: &Plan) -> String {
     let mut hash = Fnv::default();
     text::write(plan, &mut hash).expect("a number accepts all text");

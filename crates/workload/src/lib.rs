@@ -15,7 +15,7 @@
 //! | [`replay`] | replay of an access log |
 //! | [`site`], `estimate` | a site's own distributions, estimated from its log |
 //! | [`text`] | the plan as a file |
-//! | [`fingerprint`] | a plan or a text in 16 digits, to tell one from another |
+//! | [`fingerprint`] | fingerprint of a plan or a text, in 16 digits |
 //! | [`fit`], [`goodness_of_fit`] | goodness of fit: sampled values against their distributions |
 //! | [`logs`] | synthetic access logs |
 //!

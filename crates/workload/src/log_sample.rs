@@ -83,7 +83,7 @@ impl LogSample {
         self.lines.push(SampledRequest { time, client, file, response });
     }
 
-    /// Keeps only the first `most`.
+    /// Truncates it to the first `most` requests.
     pub fn cut(&mut self, most: usize) {
         self.lines.truncate(most);
     }

@@ -1,7 +1,7 @@
 //! A plan from an access log: the same requests, of the same users, for the same number of files, at the same
 //! times.
 //!
-//! Names are not kept: each target of the log is a file of its own, by the rules of [`crate::log_sample`]. Where
+//! Names are not retained: each target of the log is a file of its own, by the rules of [`crate::log_sample`]. Where
 //! a log has whole seconds, the requests of a second are spread over it evenly, in order.
 
 use std::collections::BTreeMap;

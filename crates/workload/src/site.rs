@@ -226,7 +226,7 @@ impl FitResults {
 
     fn inactive(&mut self, values: Vec<f64>, is_whole: bool, usual: Distribution) -> Distribution {
         let values = thinned(values);
-        // With whole seconds, two are the first that are certainly more than one: a second and a half and
+        // With whole seconds, a difference of two seconds is the first that is certainly more than one: a second and a half or
         // more, rounded.
         let least = if is_whole { 1.5 } else { IDLE.as_secs_f64() };
         let laws = [pareto(&values, least), lognormal(&values), weibull(&values)];
@@ -396,8 +396,8 @@ mod tests {
             } = site.set;
             near("share of 304", site.conditional.get(), 0.2, 0.01);
             near("popularity", popularity, 1.0, 0.1);
-            // Of 3,000 files 210 are the tail, which leave its beginning open; the distribution of all
-            // together is determined.
+            // Of 3,000 files, 210 are in the tail, which leaves its beginning undetermined; the distribution of all together is
+            // determined.
             let sizes = plan.wanted.set.set().documents.sizes;
             for share in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999] {
                 near("sizes", documents.sizes.below(sizes.quantile(share)), share, 0.03);
@@ -420,7 +420,7 @@ mod tests {
                     near("active, scale", scale, 0.382, 0.02);
                     near("active, shape", active, 1.46, 0.1);
                     near("inactive", inactive, 1.5, 0.1);
-                    // A plan's files recur in time whatever the distribution of depths: those few lie deep.
+                    // A plan's files recur in time whatever the distribution of depths: few requests are deep in the stack.
                     near("depth, mu", mu, 1.5, 0.25);
                     near("depth, sigma", sigma, 0.8, 0.4);
                 }
@@ -465,7 +465,7 @@ mod tests {
             };
             lines.push(&record, None);
         };
-        // Users come one after another, every minute, for two or three pages, in ten hours.
+        // Users arrive sequentially, one per minute, for two or three pages, in ten hours.
         for user in 0..600 {
             for page in 0..2 + user % 2 {
                 push(user, 60 * user + 10 * page, user % 97);

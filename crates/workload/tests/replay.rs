@@ -1,5 +1,5 @@
-//! Replays the fuzzers' corpus of plans through the very check that the fuzz target runs, without a fuzzer. Not a
-//! substitute for fuzzing: that finds the inputs, this keeps them.
+//! Replays the fuzzers' corpus of plans through the same check as the fuzz target, without a fuzzer. Not a
+//! substitute for fuzzing: that finds the inputs, this retains them.
 
 extern crate roundtrip_workload as workload;
 

@@ -59,7 +59,7 @@ impl Curve {
     }
 }
 
-/// Why a text is not a [`Curve`].
+/// Reason why a text is not a [`Curve`].
 #[derive(Debug)]
 pub enum CurveError {
     /// The reader failed.
@@ -84,7 +84,7 @@ impl fmt::Display for CurveError {
 
 impl std::error::Error for CurveError {}
 
-/// No curve is longer: `/dev/zero` would not end.
+/// Maximum size of a file in bytes; `/dev/zero` would not end.
 const MAX_CURVE_BYTES: u64 = 1 << 28;
 
 fn minute(line: &str) -> Option<(u64, u64)> {

@@ -12,7 +12,7 @@ use wire::seed::Random;
 const REQUESTS: f64 = 8.0;
 /// Duration of a visit, in seconds.
 const LASTS_S: u64 = 20;
-/// Exponent of the power law: the k-th most frequent client comes in proportion to k to the power of minus this.
+/// Exponent of the power law: the frequency of the k-th most frequent client is proportional to k to the power of minus this.
 const POWER: f64 = 0.8;
 
 /// Visits in progress.
