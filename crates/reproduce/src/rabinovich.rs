@@ -12,7 +12,7 @@
 //! | [`drawings`] | Figures 3 to 5: interception, the induced attack, the server's rules |
 //! | [`round_trips`] | Figure 1 in packets, and T/TCP alongside |
 //! | [`congestion`] | users behind a saturated bottleneck: Table I in packets and measured, and Figure 13 |
-//! | [`servers`] | Figures 10 to 12: today's servers under SURGE's users, on this machine |
+//! | [`servers`] | Figures 10 to 12: today's servers under SURGE's users, on this host |
 //! | [`early`] | Figure 14: requests in a connection's first packet, by TCP Fast Open and HTTP/3 |
 
 pub mod congestion;

@@ -6,7 +6,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`model_against_simulator`] | the closed formulas beside packets |
+//! | [`model_against_simulator`] | the closed formulas compared with packets |
 //! | [`reasons`] | the reasons for differences, each with its share |
 //! | [`buffer_tuning`] | buffering of pipelined requests |
 //! | [`crossover`] | conditions under which DHTTP is faster, and those under which HTTP over TCP is |

@@ -47,7 +47,7 @@ struct Setting {
 /// Mechanism of a reason why ours differs from print, switched on (`hosts`, and the data).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Twist {
-    /// None: the hosts as they are.
+    /// No mechanism: the hosts as they are.
     No,
     /// Solaris 2.5 with its own retransmission timers, without the fix of May 1996.
     EarlyRetransmission,
@@ -102,7 +102,7 @@ pub fn table_9(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     of(Software::Apache, ClientLocation::Ppp, cell)
 }
 
-/// The document alone over the modem, as it is and deflated, and what deflate saves.
+/// The document alone over the modem, as it is and deflated, and the saving of deflate.
 pub fn modem_compression(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let Some((software, what)) = cell.column.name.split_once('.') else { return Ok(None) };
     let software = if software == "jigsaw" { Software::Jigsaw } else { Software::Apache };

@@ -1,6 +1,6 @@
 //! Users behind a bottleneck (`papers/dhttp#section-vi-b`, B.2): Table I, simulated and measured, and Figure 13.
 //!
-//! Not the simulation, which is [`simulate::dumbbell`], nor the measurement: `contest::crowd`.
+//! Not the simulation, which is [`simulate::dumbbell`], nor the measurement: `server_benchmark::population`.
 
 use render::plot::curves::{Curve, Curves, Panel};
 use render::plot::palette;

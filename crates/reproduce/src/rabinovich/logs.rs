@@ -1,9 +1,9 @@
 //! Substitutes for the paper's log, with their counts: a synthetic day that needs no file, NASA's day, and three synthetic
 //! months.
 //!
-//! The synthetic logs have the paper's sizes (`logs::respond`); the months have the request rate of WorldCup98's servers,
-//! the day has one that rises to its middle. Their sizes are therefore an assumption; their connections follow from the
-//! clients' behaviour, which is an assumption too.
+//! The synthetic logs have the paper's sizes (`workload::logs::responses`); the months have the request rate of WorldCup98's
+//! servers, the day has one that rises to its middle. Their sizes are therefore an assumption; their connections follow from
+//! the clients' behaviour, which is an assumption too.
 
 use std::path::Path;
 

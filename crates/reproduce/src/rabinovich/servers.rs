@@ -1,6 +1,6 @@
 //! Figures 10 to 12 of `papers/dhttp#section-vi-b`: servers under SURGE's users, on this host.
 //!
-//! Not the servers (`contest`). A claim is judged at the maximum number of users; the figures have all.
+//! Not the servers (`server_benchmark`). A claim is judged at the maximum number of users; the figures have all.
 
 use render::plot::curves::{Curve, Curves, Panel};
 use render::plot::palette;

@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`cell`] | a cell as a scenario |
-//! | [`measured_cells`] | the cells measured on a kernel, beside the same simulated |
+//! | [`measured_cells`] | the cells measured on a kernel, compared with the same simulated |
 
 pub mod cell;
 pub mod measured_cells;
