@@ -115,7 +115,7 @@ impl Format {
         let lossless = || shown.and_then(webp::encode);
         let (png, webp) = match self {
             Self::Gif => (shown.and_then(png::encode), lossless()),
-            // The original is optimised: it keeps chunks that the other formats would lose.
+            // The original is optimised: it retains chunks that the other formats would lose.
             Self::Png => (png::optimised(bytes), lossless()),
             // Lossless formats only make a photograph larger.
             Self::Jpeg => (None, None),

@@ -63,7 +63,7 @@ fn chunk(out: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
     out.extend_from_slice(&crc.sum().to_be_bytes());
 }
 
-/// A PNG's chunks without its signature; an empty palette stands for the shared one.
+/// A PNG's chunks without its signature; an empty palette represents the shared one.
 fn embed(out: &mut Vec<u8>, png: &[u8], shares_palette: bool) {
     for (name, data) in chunks(png.get(PNG_SIGNATURE..).unwrap_or_default()) {
         let is_shared = shares_palette && &name == b"PLTE";

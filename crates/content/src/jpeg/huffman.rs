@@ -40,7 +40,7 @@ pub(super) struct Table {
 impl Table {
     /// The optimal table for these symbols.
     pub(super) fn of(symbols: impl IntoIterator<Item = u8>) -> Self {
-        // The last entry stands for the code of all ones, which is left out.
+        // The last entry represents the code of all ones, which is left out.
         let mut frequencies = [0_u64; 257];
         frequencies[256] = 1;
         symbols.into_iter().for_each(|symbol| frequencies[usize::from(symbol)] += 1);
