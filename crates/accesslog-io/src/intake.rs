@@ -55,7 +55,7 @@ const EARLIER: Duration = Duration::from_secs(3_600);
 
 impl Intake {
     /// State for logs that begin about at these times, in order, with lines out of order by up to `window` blocks; at
-    /// most `room` blocks are in flight.
+    /// most `capacity` blocks are in flight.
     pub fn new(begin: &[Time], window: usize, capacity: usize) -> Self {
         let first = begin.iter().min().copied().unwrap_or_default();
         // The requests of the first log are never too late.
@@ -76,7 +76,7 @@ impl Intake {
             None if on_their_way + self.merge.waiting() >= self.capacity => return None,
             None => {
                 let free = (0..self.logs.len()).filter(|log| self.logs[*log].is_free());
-                // Logs that overlap in time advance in turn; otherwise the one that begins next.
+                // Logs that overlap in time advance alternately; otherwise the one that begins next.
                 free.min_by_key(|log| match self.merge.has_begun(*log) {
                     true => (0, self.logs[*log].on_its_way()),
                     false => (1, *log),

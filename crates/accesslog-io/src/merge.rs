@@ -1,7 +1,7 @@
 //! Requests of several logs, each sorted by time, merged into one stream: servers that share a load log simultaneously.
 //!
 //! Bounded: a log is read only as far as the others need, and [`Merge::behind`] names the one they wait for. Requests
-//! of equal times keep the order of the logs, so that the result equals a stable sort of all lines.
+//! of equal times retain the order of the logs, so that the result equals a stable sort of all lines.
 
 use std::collections::VecDeque;
 

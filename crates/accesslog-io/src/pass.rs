@@ -40,7 +40,7 @@ pub struct PassOptions<'a> {
     pub distribution: bool,
     /// Rules for sizes.
     pub sizing: Sizing,
-    /// Number of blocks of a log that are held to sort its lines.
+    /// Number of blocks of a log that are buffered to sort its lines.
     pub window: usize,
     /// Number of threads.
     pub threads: usize,

@@ -1,7 +1,7 @@
 //! Sorted requests cut into slices that can be counted independently: each with the requests before it, back to the
 //! longest time-out. If these exceed the limit, the next slice has no warm-up, and continues the count of the last.
 //!
-//! Not the counting. A slice is so long that its warm-up is a small share of the work.
+//! Not the counting. A slice is long enough that its warm-up is a small share of the work.
 
 use std::sync::Arc;
 
