@@ -1,6 +1,6 @@
 //! Parsers of sizes and durations in logs: digits, decimals, and the notations of "unknown".
 //!
-//! `value` parses what users type, with units.
+//! The crate `quantity` parses what users type, with units.
 
 use wire::{Bytes, Duration};
 

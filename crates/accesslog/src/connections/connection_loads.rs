@@ -5,7 +5,7 @@
 //! nested: a chain that breaks under a timeout breaks under every shorter one. Only a stack of beginnings is
 //! stored for a chain, whatever the number of timeouts.
 //!
-//! It cannot be split in time as [`Counter`](super::Counter) can: a connection may be kept alive without end.
+//! It cannot be split in time as [`Counter`](super::Counter) can: a connection may be kept alive without limit.
 
 use wire::{Bytes, Time};
 

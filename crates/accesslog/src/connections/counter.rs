@@ -1,6 +1,6 @@
 //! The single pass: each request once, for all timeouts, limits and thresholds.
 //!
-//! Only for reuse of the least recently used connection, without durations; [`ByRule`](super::RuleCounter) is for
+//! Only for reuse of the least recently used connection, without durations; [`super::RuleCounter`] is for
 //! the others.
 
 use wire::{Bytes, Duration, Time};

@@ -7,7 +7,8 @@
 //! that were not followed within T. A stretch of seconds is evaluated when it is over, one timeout after
 //! another, and walked through second by second only if there may be a new peak.
 //!
-//! Not for times between seconds, nor for logs with few requests per second: those use [`Uses`](super::response_batch).
+//! Not for times between seconds, nor for logs with few requests per second: those use
+//! [`response_batch`](super::response_batch).
 
 use wire::Time;
 
