@@ -1,6 +1,6 @@
 //! Plans from flags over a scenario file.
 //!
-//! The words are `scenario`'s. This module adds the name of the flag that carried them, and reads the files.
+//! `scenario` parses the values. This module adds the flag's name to errors, and reads the files.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -15,7 +15,7 @@ use scenario::{Page, Spec};
 use crate::cli::flags::{AdvancedFlags, ScenarioFlags};
 use crate::failure::{Failure, shown};
 
-/// Flags, `more` pieces that only some verbs have, and the file below them.
+/// Builds a plan from the flags, `more` keys that only some verbs have, and the scenario file, which flags override.
 pub fn plan(
     flags: &ScenarioFlags,
     advanced: &AdvancedFlags,
@@ -29,7 +29,7 @@ pub fn plan(
     if let Some(path) = &flags.file {
         spec = spec.over(read(path)?);
     }
-    // A warning for those who read neither the table's notes nor the JSON's.
+    // A warning for users who read neither the table's notes nor the JSON's.
     for Page { name, notes, .. } in &spec.pages {
         notes.iter().for_each(|note| eprintln!("roundtrip: {name}: {note}"));
     }
@@ -48,7 +48,7 @@ fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
     spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))
 }
 
-/// The error with its flag, where the directory is no page.
+/// The error with its flag, where the directory is not a page.
 fn not_a_page(error: content::Error) -> Failure {
     match error {
         content::Error::NotAPage { .. } | content::Error::TooLarge { .. } => {
@@ -84,7 +84,7 @@ fn read(path: &Path) -> Result<Spec, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
-    // One byte more than the limit, so that the caller can tell a file that is too large.
+    // One byte more than the limit, so that the caller detects a file that is too large.
     file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
     Spec::from_toml(&text, &shown(path)).map_err(|error| Failure::Value(error.to_string()))
 }

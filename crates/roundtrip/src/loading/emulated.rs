@@ -99,7 +99,7 @@ impl Emulated {
     }
 
     /// Runs the plan, and returns it with the results; `watch` is called every second. Reports on standard error if the
-    /// link did not keep its rate or delay.
+    /// link did not sustain its rate or delay.
     ///
     /// # Errors
     /// When the link or a host has failed; errors of the users are in the inner result.

@@ -1,4 +1,4 @@
-//! `roundtrip measure`: page loads by this machine's kernel over an emulated link.
+//! `roundtrip measure`: page loads by this host's kernel over an emulated link.
 
 use std::io;
 
