@@ -99,7 +99,7 @@ fn cell(asks: ClientKind, responses: ServerSideKind) -> String {
     }
     SIZES
         .map(|size| {
-            // Load on the machine can add to a time, and never reduces it.
+            // Load on the host can add to a time, and never reduces it.
             let tries = (0..3).map(|_| fetch(asks, responses, size));
             let mut least = u64::MAX;
             for count in tries {

@@ -73,7 +73,7 @@ fn costs(capture: &Path, cause: &str, more: &[&str]) -> f64 {
     found.map_or(0.0, |found| found["lost_ms"].as_f64().unwrap())
 }
 
-/// Compares the picture in `docs/` with the one drawn now.
+/// Compares the picture in `docs/` with the current one.
 fn shown(name: &str, picture: &str) {
     let retained = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("ROUNDTRIP_BLESS").is_some() {

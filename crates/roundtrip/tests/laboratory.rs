@@ -1,4 +1,4 @@
-//! The verbs that measure, on real hosts and a link of their own, and this machine's kernel.
+//! The verbs that measure, on real hosts and a link of their own, and this host's kernel.
 //!
 //! Not the speed: no time is asserted. Where the system has no laboratory the tests report that they were skipped; with
 //! `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.

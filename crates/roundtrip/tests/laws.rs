@@ -1,5 +1,5 @@
 //! `load plan` with the distributions of a log, and as a replay of a log: real logs where available, and a synthetic one. Not
-//! the estimates themselves: `scenario` tests those.
+//! the estimates themselves: `workload` tests those.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Live captures on this machine's own interfaces: a server with a fault, which is found while a client runs.
+//! Live captures on this host's own interfaces: a server with a fault, which is found while a client runs.
 //!
 //! The size of the fault depends on the kernel and its clock. Where captures are not permitted, or Python is not
 //! installed, the tests report that they were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, the former is a
@@ -128,7 +128,7 @@ fn connections_opened_before_the_command_are_left_out() {
     let _before = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let port = server.port.to_string();
     let shown = ["diagnose", "--format", "json", "--port", &port, "--run", "--"];
-    // Its close is seen, its opening was not.
+    // Its close was captured, its opening was not.
     let Some(output) = captured(&[shown.as_slice(), &["kill", &server.process.id().to_string()]].concat())
     else {
         return;

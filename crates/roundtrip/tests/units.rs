@@ -19,7 +19,7 @@ fn shown(verb: &str) -> String {
     text.split("```").next().unwrap().to_owned()
 }
 
-/// The text with missing paths and devices replaced by those of this machine.
+/// The text with missing paths and devices replaced by those of this host.
 fn here(text: &str) -> String {
     ["/srv/www", "lan0", "wan0", "192.0.2.1:80"]
         .iter()

@@ -1,6 +1,6 @@
 //! `roundtrip connections` and `roundtrip logs` as users run them: every form of log, and every kind of error.
 //!
-//! Not the counts: `simulate`'s tests compare those with brute force. Read in this order:
+//! Not the counts: `accesslog`'s tests compare those with brute force. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | [`three_months`] | the paper's claims, at length |
 //! | [`wrong`] | bad logs, bad flags, full disks |
 //! | [`program`] | the program, and logs to give it |
-//! | `s3` | an object store on this machine |
+//! | `s3` | an object store on this host |
 
 mod lines;
 #[cfg(feature = "object-store")]

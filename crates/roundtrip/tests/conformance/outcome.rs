@@ -87,7 +87,7 @@ impl Outcome {
         self.is_near(self.kernel.elapsed_ms)
     }
 
-    /// Whether the time would agree on a machine that wakes its programs up immediately, which a busy one does not.
+    /// Whether the time would agree on a host that wakes its programs up immediately, which a busy one does not.
     fn is_in_time_but_for_hosts(&self) -> bool {
         self.is_near(self.kernel.elapsed_ms - self.hosts_ms)
     }

@@ -7,10 +7,10 @@
 //! | `programs` | a client and a server, with logs of their own |
 //! | `watch` | packets at the cards; TCP_INFO every millisecond |
 //! | `truth` | the true pauses, with their causes |
-//! | `kept` | captures at three places and the truth, in files |
+//! | `stored_run` | captures at three vantage points and the truth, in files |
 //! | `savings` | predicted and real savings of a fix |
 //!
-//! The kernel is this machine's, its times are real: no two runs are the same. A run in which the link was late is repeated.
+//! The kernel is this host's, its times are real: no two runs are the same. A run in which the link was late is repeated.
 
 pub(crate) mod cases;
 mod hosts;

@@ -78,7 +78,7 @@ fn main() -> ExitCode {
 }
 
 /// Minimum percentage of pauses over real kernels that must be named right at the ends: lower, because other load on
-/// the test's machine causes pauses of its own.
+/// the test's host causes pauses of its own.
 const ENOUGH_OF_KERNEL: usize = 80;
 
 fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<(), String> {
@@ -104,7 +104,7 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
     if retained * 100 >= savings.len() * KEPT_BY_KERNEL { Ok(()) } else { Err(savings::table(&savings)) }
 }
 
-/// Minimum percentage of right savings over real kernels: load on the machine is as large as some of them.
+/// Minimum percentage of right savings over real kernels: load on the host is as large as some of them.
 const KEPT_BY_KERNEL: usize = 50;
 
 /// Known stalls at the ends, and the number of those that are named right.

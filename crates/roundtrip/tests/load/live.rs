@@ -1,4 +1,5 @@
-//! A load in progress: its terminal display, and its output when it is interrupted. Not the lines: `loading::view` tests those.
+//! A load in progress: its terminal display, and its output when it is interrupted. Not the lines: `load::report::view` tests
+//! those.
 
 use std::process::{Command, Stdio};
 use std::thread;

@@ -1,4 +1,4 @@
-//! `load` and its plans, by the command line. Not the distributions: `scenario` tests those.
+//! `load` and its plans, by the command line. Not the distributions: `workload` tests those.
 
 mod emulated;
 mod live;

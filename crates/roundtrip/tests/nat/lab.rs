@@ -100,7 +100,7 @@ impl Lab {
     /// All rules of the router's kernel, without counters and timers.
     pub(crate) fn router_state(&self) -> String {
         let state = "nft -s list ruleset; ip -4 rule; ip -4 route show table all; ip -6 rule";
-        // On a busy machine it takes a while until a link is up.
+        // On a busy host it takes a while until a link is up.
         sh(&self.router, state).replace(" linkdown", "")
     }
 

@@ -211,7 +211,7 @@ fn quoted_keys(text: &str) -> Vec<String> {
     let before_colons = object.split("\": ").filter_map(|piece| piece.rsplit_once('"'));
     let is_key = |key: &&str| key.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
     let mut keys: Vec<String> = before_colons.map(|(_, key)| key).filter(is_key).map(str::to_owned).collect();
-    // What follows the last colon is a value.
+    // Only a value follows the last colon.
     keys.truncate(object.matches("\": ").count());
     keys
 }

@@ -1,5 +1,5 @@
 //! A ratchet on sizes: a file of more than [`FILE`] lines of production code, or a crate of more than [`CRATE`] lines of
-//! source, is listed with its length, and may only shrink. Files are split by purpose; the limit only says when to look.
+//! source, is listed with its length, and may only shrink. Files are split by purpose; the limit only triggers a review.
 
 use std::collections::BTreeMap;
 

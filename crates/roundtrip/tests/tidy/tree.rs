@@ -9,7 +9,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a crate is two levels down").to_owned()
 }
 
-/// Every file below `folder` (relative to the root) with one of these extensions, as paths relative to the root.
+/// Every file below `directory` (relative to the root) with one of these extensions, as paths relative to the root.
 pub(crate) fn files(directory: &str, endings: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     walk(&root().join(directory), &mut |path| {

@@ -1,6 +1,6 @@
 //! Savings over real kernels: `diagnose`'s prediction, and the real saving of the same visit without the fault.
 //!
-//! Both run on this machine in real time: load on the machine adds to their difference. So each runs five times, and
+//! Both run on this host in real time: other load on the host adds to their difference. So each runs five times, and
 //! the minimum counts.
 
 use std::fs;
@@ -51,7 +51,7 @@ impl Part {
     }
 }
 
-/// The same fault elsewhere: with a path and responses scaled by these ratios.
+/// The same fault over another path: round trip and responses are scaled by these ratios.
 fn moved(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> Case {
     let Case { rtt, play, seed, .. } = &mut case;
     *rtt = *rtt * path.0 / path.1;

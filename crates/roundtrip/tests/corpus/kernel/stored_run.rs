@@ -1,4 +1,4 @@
-//! A stored run: a capture at each place as pcapng, which any program reads, and a file with the true causes.
+//! A stored run: a capture at each vantage point as pcapng, which any program reads, and a file with the true causes.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -317,7 +317,7 @@ impl ConnectionRun<'_> {
         match self.held_by(from, until, written, *has_lost) {
             Some(cause) => {
                 truth.stall(cause, from, until);
-                // What both windows forbid has two names.
+                // A pause that both windows enforce has two names.
                 if matches!(cause, Cause::SlowStart | Cause::SlowStartRestart | Cause::CongestionWindow)
                     && self.leaves_no_room(from, until)
                 {
