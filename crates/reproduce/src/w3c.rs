@@ -51,7 +51,7 @@ enum Twist {
     No,
     /// Solaris 2.5 with its own retransmission timers, without the fix of May 1996.
     EarlyRetransmission,
-    /// One of the server's packets lost in each run; the mean over all positions of the lost packet.
+    /// One of the server's packets lost in each run; the mean over [`LOSSES`] positions of the lost packet.
     OneLost,
     /// Both.
     OneLostRetransmittedEarly,

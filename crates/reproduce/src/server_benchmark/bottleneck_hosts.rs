@@ -49,7 +49,7 @@ pub struct LinkStats {
     pub dropped_share: f64,
     /// 99.9th percentile of the lateness of the latest link.
     pub late: Duration,
-    /// Whether a link was too late, or lost packets outside of its queue: then no result is valid.
+    /// Whether a link was too late, or lost packets that it should have delivered: then no result is valid.
     pub is_late: bool,
 }
 

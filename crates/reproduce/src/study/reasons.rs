@@ -87,10 +87,10 @@ impl fmt::Display for Reasons {
 /// Effects that the formula omits from slow start, in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Formula {
-    /// It ends slow start when as many segments have been *sent* as fill the path; the *window* is not that large yet,
-    /// and stalls continue.
+    /// The formula ends slow start when the segments *sent* fill the path; the *window* is not that large yet, and stalls
+    /// continue.
     full_too_early: f64,
-    /// Only the first response of a kept-alive connection stalls; in fact the window keeps opening.
+    /// In the formula only the first response of a kept-alive connection stalls; in fact the window continues to grow.
     kept_still_opens: f64,
     /// An odd segment that waits is acknowledged with the first of the next flight, not with its second.
     odd_waits: f64,
