@@ -1,4 +1,4 @@
-//! `roundtrip gateway`: a proxy on this host that gives programs without DHTTP access to it.
+//! `roundtrip gateway`: a proxy on this host through which programs that know only HTTP use DHTTP.
 //!
 //! SIGTERM and SIGINT stop it once pending requests are finished; SIGHUP reloads the configuration and reopens the log.
 //! Servers that are known to speak DHTTP are stored in the same file as those of `roundtrip get`.
