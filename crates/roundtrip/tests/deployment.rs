@@ -172,7 +172,7 @@ fn ask(asks: ClientKind, takes: Responders, size: usize) -> (Vec<u8>, Duration) 
     }
 }
 
-/// Three attempts, each after two and a half round trips: enough where anything comes back at all.
+/// Three attempts, each after two and a half round trips: enough wherever a reply arrives at all.
 fn client_config(takes: Responders) -> ClientConfig {
     let mut config = ClientConfig::internet();
     config.dhttp.answerers = takes;
