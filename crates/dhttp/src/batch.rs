@@ -1,4 +1,4 @@
-//! Many datagrams with one system call, and many datagrams of one peer with one passage through the kernel.
+//! Batched datagrams: many per system call, and many of one peer per pass through the kernel.
 //!
 //! `recvmmsg` and `sendmmsg` (their manual pages), and segmentation offload in both directions. A peer's burst is received as
 //! one piece and split here (`UDP_GRO`). Datagrams to the same peer leave as one piece, which the kernel or the network card

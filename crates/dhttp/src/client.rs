@@ -1,15 +1,15 @@
-//! A client: one thread with its sockets and its machine; whoever asks gets an [`Exchange`] to wait at, blocking or not.
+//! A client: one thread with its sockets and its state machine; each request has an [`Exchange`], blocking or async.
 //!
 //! DHTTP opens no connection: there is one UDP port for requests, and one TCP port that servers connect to. Requests
 //! to servers not known to speak DHTTP go over plain HTTP, and so does what DHTTP cannot carry. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `exchange` | what comes of one request |
-//! | `known` | which servers are known to speak DHTTP |
+//! | `exchange` | events of one request |
+//! | `known_servers` | servers known to speak DHTTP |
 //! | `driver` | the thread: datagrams, connections of servers, timers |
 //! | `plain` | plain HTTP over a connection of its own |
-//! | `note` | what `-v` shows |
+//! | `note` | events for `-v` |
 //!
 //! Not a browser: it follows no redirects and has no cache.
 

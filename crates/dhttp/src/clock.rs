@@ -1,4 +1,4 @@
-//! The one place that reads the clock, here and for whoever asks this crate's servers for something.
+//! The only place that reads the clock, for this crate and for clients of its servers.
 //!
 //! Time inside is [`wire::Time`] since this program began to count; the calendar is only for fields and logs.
 

@@ -1,4 +1,4 @@
-//! Answers that are not there at once: what a handler says when it must wait for somebody else.
+//! Deferred responses: a handler that must wait for something else returns a promise.
 //!
 //! The handler creates a [`promise`], passes one half to the code that will produce the response, and returns the other half.
 //! Not a work queue: the handler decides who produces it, and where.

@@ -1,4 +1,4 @@
-//! The kernel's table of a process's descriptors, made large before it is needed.
+//! The kernel's table of a process's descriptors, grown before it is needed.
 //!
 //! Linux doubles the table when it is full. In a process with threads, the thread that opens one descriptor too many then waits
 //! for an RCU grace period on every CPU (fs/file.c, `expand_fdtable`). That takes 10 to 20 ms at the 65th, 129th, 257th

@@ -1,4 +1,4 @@
-//! Fields from one kind of head to another.
+//! Header fields copied from one kind of message to another.
 //!
 //! Not the choice of fields: that is the caller's.
 

@@ -1,4 +1,4 @@
-//! A handler: the files below a folder, and nothing beside it.
+//! A handler that serves the files below a directory, and nothing outside it.
 //!
 //! A target is decoded once, and the kernel confines lookups to the directory whatever links it has (`openat2`,
 //! `RESOLVE_BENEATH`). Small files are cached as ready responses; larger ones are sent by the kernel (`papers/w3c`, which

@@ -5,15 +5,15 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`handler`] | what is asked and what is answered, whatever the channel |
-//! | [`deferred`] | answers that must be waited for |
-//! | [`files`] | a handler: the files below a folder |
-//! | [`server`] | threads with their sockets around that handler |
-//! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
-//! | [`mod@counters`], [`log`] | what a server tells of itself |
-//! | [`own_address`] | which addresses are this machine's |
-//! | [`descriptors`] | room for them, made beforehand |
-//! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
+//! | [`handler`] | requests and responses, whatever the channel |
+//! | [`deferred`] | responses that arrive later |
+//! | [`files`] | a handler: the files below a directory |
+//! | [`server`] | threads with their sockets, around that handler |
+//! | [`client`] | a thread that sends requests, and returns responses to blocking or async callers |
+//! | [`mod@counters`], [`log`] | a server's metrics and access log |
+//! | [`own_address`] | addresses of this host |
+//! | [`descriptors`] | the table of descriptors, grown in advance |
+//! | [`batch`] | batched datagrams, for servers and load generators |
 //! | [`clock`] | the time |
 //! | [`random`], [`fields`], [`socket`], `url` | secrets, header fields, sockets with their options, addresses |
 //!

@@ -1,4 +1,4 @@
-//! An access log: the combined format, and behind it the channel of each answer.
+//! An access log: the combined format, followed by the channel of each response.
 //!
 //! Every parser of that format accepts these lines, `roundtrip connections` among them. Not for diagnosis of the server itself:
 //! that is [`mod@crate::counters`].

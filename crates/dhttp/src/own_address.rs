@@ -1,4 +1,4 @@
-//! Whether an address belongs to this machine: a relay must lead nobody to the services of its own machine.
+//! Whether an address belongs to this host: a relay must not give access to its own host's services.
 //!
 //! The kernel is queried for each address, so no list can become out of date. A public address that a router elsewhere
 //! translates into this host's (1:1 NAT) is not detected.

@@ -1,4 +1,4 @@
-//! Bytes that nobody can foresee, from the kernel: ids, keys of tokens and of tables.
+//! Unpredictable bytes from the kernel: ids, and keys of tokens and tables.
 //!
 //! Not for choices that must be reproducible; there are none in this crate.
 

@@ -1,20 +1,20 @@
-//! A server: threads, each with its own sockets on the one port, its own machine and its own clone of the handler.
+//! A server: threads, each with sockets on the shared port, a state machine and a clone of the handler.
 //!
 //! The kernel spreads datagrams and connections over the threads by their addresses (`SO_REUSEPORT`). One client is therefore
 //! served by one thread, and nothing is locked. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `config` | how a server behaves |
-//! | `worker` | one thread: waits, and hands what is ready to the others |
-//! | `datagrams` | requests by UDP, and the way of their answers |
-//! | `alarm` | when it is time for something |
-//! | `desk` | requests whose answers come later |
-//! | `opened` | connections to clients |
+//! | `config` | configuration of a server |
+//! | `worker` | one thread: waits for events, and dispatches them |
+//! | `datagrams` | requests by UDP, and their responses |
+//! | `alarm` | a timer for the next deadline |
+//! | `deferred_requests` | requests whose responses are deferred |
+//! | `opened_connections` | connections to clients |
 //! | `clients` | limits of one client and of all |
 //! | `plain` | connections of clients: HTTP/1.1 |
-//! | `queue` | what waits for a connection: bytes and parts of files |
-//! | `head` | the head of an answer, as it is sent |
+//! | `queue` | send queue of a connection: bytes and parts of files |
+//! | `date_header` | header section of a response |
 //! | `keys` | keys of tokens, the same in every thread |
 //!
 //! Not the choice of a channel: that is [`dhttp_proto::server`].

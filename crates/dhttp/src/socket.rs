@@ -1,4 +1,4 @@
-//! Sockets as a server and a client want them: which options, and why.
+//! Sockets of servers and clients, with their options and the reasons.
 //!
 //! Not their use.
 

@@ -1,4 +1,4 @@
-//! Where something is: `http://HOST:PORT/PATH`, `dhttp://HOST:PORT/PATH`.
+//! URLs: `http://HOST:PORT/PATH`, `dhttp://HOST:PORT/PATH`.
 //!
 //! Only what this client can fetch: no users, no encryption. The scheme `dhttp` states that the server speaks DHTTP.
 

@@ -1,4 +1,4 @@
-//! Server and client over the loopback interface: which channel each answer takes, and that it is the right one.
+//! Server and client over the loopback interface: the channel of each response, and its contents.
 //!
 //! Not timings, and not attacks: those are in `attacks.rs`.
 

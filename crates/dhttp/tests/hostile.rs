@@ -1,5 +1,4 @@
-//! A client at the mercy of its server, over loopback: whatever the server does, the caller is told how it ended, in a
-//! sentence, and before long.
+//! A client of a hostile server, over loopback: whatever the server does, the caller soon gets the outcome, in a sentence.
 //!
 //! Not attacks by third parties: those are in `attacks` and, with spoofed addresses, in the tests of `roundtrip`. The client's
 //! timeouts are shortened for the tests.

@@ -1,4 +1,4 @@
-//! One client that takes all it can get, and another one that must not notice: connections, bodies, slow reading.
+//! A greedy client and another that must not be affected: connections, bodies, slow reading.
 //!
 //! Both clients are this process, at two loopback addresses; the limits are per address.
 

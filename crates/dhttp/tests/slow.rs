@@ -1,4 +1,4 @@
-//! Clients of plain HTTP that take their time, to hold a server's connections and memory: in writing, and in reading.
+//! Slow clients of plain HTTP, which hold a server's connections and memory: slow writing, and slow reading.
 //!
 //! The timeouts are shortened for the tests; the defaults are in `http1::server::ConnectionTimeouts` and `dhttp::ServerConfig`.
 //! Only the order of events is checked: the server must close connections long before they would end by themselves.

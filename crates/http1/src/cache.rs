@@ -5,8 +5,8 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `control` | `Cache-Control` |
-//! | [`targeted`] | fields for one class of caches in its place |
-//! | `date` | dates, as they are read |
+//! | [`targeted`] | fields for one class of caches, instead of `Cache-Control` |
+//! | `date` | parsing of dates |
 //! | [`parsed_request`] | a request as a cache sees it |
 //! | [`policy`] | whether a response may be stored, and how long it is fresh |
 //! | [`vary`] | the requests it may be reused for |

@@ -5,7 +5,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`decode`] | a body that arrives in pieces, with limits that no bomb gets past |
+//! | [`decode`] | streaming decoder, with limits against bombs |
 //! | `zstd` | zstd's frames, cut into blocks |
 //! | [`encode`] | a whole body, compressed |
 //! | [`negotiate`] | the codings a client accepts |

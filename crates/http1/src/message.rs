@@ -8,13 +8,13 @@
 //! | [`head`] | the heads of requests and responses |
 //! | [`limits`] | maximum sizes of a peer's messages |
 //! | [`fault`] | faults of a peer |
-//! | `scan` | where a head ends |
-//! | [`framing`] | where a body ends, and whether the connection persists |
+//! | `scan` | the end of a head |
+//! | [`framing`] | the end of a body, and whether the connection persists |
 //! | `body` | the bytes of a body |
 //! | [`read`] | all of these together: messages off a stream |
 //! | [`range`] | parts of an object |
-//! | [`view`] | heads where they lie, for messages that come whole |
-//! | [`mod@write`] | how a message is cut into writes |
+//! | [`view`] | borrowed heads, for messages that arrive whole |
+//! | [`mod@write`] | division of a message into writes |
 //! | [`validator`] | conditional requests |
 //!
 //! Neither connections nor exchanges: those are `pageload::robot` and [`crate::server`].

@@ -1,4 +1,4 @@
-//! One connection of a server: requests out to the application, responses back in, bytes either way.
+//! One connection of a server: requests to the application, responses from it, bytes in both directions.
 //!
 //! Not a listener, and not an application ([`crate::site`] is one). Requests of one connection are handed over one at a time,
 //! as by servers at the time of the papers. Later ones stay unread, and [`ServerConnection::is_reading`] reports that to the

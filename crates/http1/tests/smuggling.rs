@@ -1,5 +1,5 @@
-//! Payloads of request smuggling against our server, each with the reaction it must meet (`smuggling.txt`), at every
-//! cut: a request that hides behind another never gets a response as one.
+//! Payloads of request smuggling against our server, each with its expected reaction (`smuggling.txt`), split at every
+//! position: a request hidden in another never gets a response.
 //!
 //! Not a differential test: other servers' behaviour is not tested here.
 

@@ -1,4 +1,4 @@
-//! Addresses as the kernel has them.
+//! Socket addresses in the kernel's format.
 //!
 //! Not control messages, which may hold addresses too: those are in `control`.
 

@@ -1,4 +1,4 @@
-//! Events of one request: a head, a body in parts, an end.
+//! Events of one request: a header section, a body in parts, an end.
 //!
 //! Events are awaited by a thread ([`Exchange::next`]) or by a task of any runtime ([`Exchange::poll_next`]).
 

@@ -1,4 +1,4 @@
-//! Which servers are known to speak DHTTP, by `HOST` or `HOST:PORT`, and on which port.
+//! Servers known to speak DHTTP, by `HOST` or `HOST:PORT`, and their ports for it.
 //!
 //! The text format has a line for each: server, port. Not proof: if a server no longer speaks DHTTP, the first request finds
 //! that out and then goes over plain HTTP.

@@ -1,4 +1,4 @@
-//! Plain HTTP/1.1 over a connection of its own: for servers that speak no DHTTP, and for what it cannot carry.
+//! Plain HTTP/1.1 over a connection of its own: for servers without DHTTP, and for requests that it cannot carry.
 //!
 //! Each exchange has a blocking thread. Not a pool: servers with many requests speak DHTTP.
 

@@ -1,4 +1,4 @@
-//! From a request's target to a path below the folder, decoded once (RFC 3986, section 2.4).
+//! Conversion of a request's target to a path below the directory, decoded once (RFC 3986, section 2.4).
 //!
 //! Not the only protection: the kernel confines lookups to the directory whatever passes here. This module rejects what two
 //! parsers could interpret differently.

@@ -1,4 +1,4 @@
-//! A file as an answer: its fields, and what conditions and ranges make of it (RFC 9110, sections 13 and 14).
+//! A file as a response: its fields, conditional requests and ranges (RFC 9110, sections 13 and 14).
 //!
 //! Not where the file is: that is [`super::Files`].
 

@@ -1,4 +1,4 @@
-//! Wakes a thread when something is due, without a word to the kernel each time that the thread waits.
+//! Wakes a thread at its next deadline, without a system call for each wait.
 //!
 //! A wait with a timeout sets a timer and cancels it, which costs more than a datagram on a virtual CPU. Most deadlines move
 //! later with every request. This timer is therefore set only when a deadline becomes earlier, and sometimes fires too early.

@@ -1,4 +1,4 @@
-//! Limits of one client and of all clients together: connections, and request bodies that are buffered.
+//! Limits of one client and of all clients together: connections, and buffered request bodies.
 //!
 //! A client is an IPv4 address or an IPv6 /64, since the holder of one address of a /64 holds them all (RFC 6177). The accounts
 //! are shared by a server's threads. They are updated when a connection begins or ends, and when a body is buffered. Not which

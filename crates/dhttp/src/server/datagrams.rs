@@ -1,4 +1,4 @@
-//! Requests by UDP: each is judged, answered and sent the way that the machine says.
+//! Requests by UDP: each is checked, handled, and its response sent by the state machine's channel.
 //!
 //! Responses by UDP allocate nothing, unless the handler does.
 

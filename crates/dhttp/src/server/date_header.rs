@@ -1,4 +1,4 @@
-//! The head of an answer as it goes into a datagram or onto a connection that the server opened.
+//! Header section of a response in a datagram, or on a connection that the server opened.
 //!
 //! Written into reused buffers. Headers of plain HTTP are written by [`http1::server`].
 

@@ -1,4 +1,4 @@
-//! Requests whose answers a handler has promised for later.
+//! Requests whose responses a handler has deferred.
 //!
 //! Not the deferred response itself: that is [`crate::deferred`].
 

@@ -1,4 +1,4 @@
-//! Keys of tokens: the same in every thread, another every so often, without a word between the threads.
+//! Keys of tokens: rotated, and the same in every thread without communication between the threads.
 //!
 //! Each key is derived from the server's one secret and the key's number. Not the tokens: those are [`dhttp_proto::token`].
 

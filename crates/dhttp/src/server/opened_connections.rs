@@ -1,4 +1,4 @@
-//! Connections that the server opens to its clients: answers go out, nothing comes in.
+//! Connections that the server opens to its clients: they only send responses.
 //!
 //! Not the choice of a connection for a response: the state machine makes it, and gets each connection's events.
 

@@ -1,4 +1,4 @@
-//! Connections that clients open: plain HTTP/1.1, by [`http1::server`]'s machine.
+//! Connections that clients open: plain HTTP/1.1, by [`http1::server`]'s state machine.
 //!
 //! The server stops reading from a client that reads slowly, and resets one that reads nothing. Not DHTTP: any HTTP client is
 //! served.

@@ -1,4 +1,4 @@
-//! One thread of a server: waits for its sockets and its timers, and hands on what is ready.
+//! One thread of a server: waits for its sockets and its timers, and dispatches the events.
 //!
 //! Datagrams are handled in `datagrams`, connections in `opened_connections` and `plain`.
 

@@ -1,4 +1,4 @@
-//! Dates as they stand in fields, in the three forms that may be met (RFC 9110, section 5.6.7).
+//! Dates in fields, in their three formats (RFC 9110, section 5.6.7).
 //!
 //! Not a calendar: it only parses, and accepts no zone but GMT.
 

@@ -1,4 +1,4 @@
-//! A request as a cache sees it: borrowed, whatever channel it came by.
+//! A request, parsed for a cache: borrowed, whatever its channel.
 //!
 //! Not the stored response for it: that is for [`super::policy`] and [`mod@super::reuse`].
 

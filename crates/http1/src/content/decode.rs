@@ -1,4 +1,4 @@
-//! A body that arrives in pieces, decoded as it arrives: after each piece all that it holds is there.
+//! Streaming decoder of a body: after each piece, all output of that piece is available.
 //!
 //! Input is not trusted: the output is bounded, both in total and relative to the input. A bomb is detected at the bound, not
 //! after it.

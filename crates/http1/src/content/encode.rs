@@ -1,4 +1,4 @@
-//! A whole body, compressed, by a server that does it beforehand or while a client waits.
+//! Compression of a whole body, in advance or per request.
 //!
 //! Not the choice of a coding, and not a stream: the objects of a page are small, and a response of known length is framed
 //! best. The caller accounts for the CPU time.

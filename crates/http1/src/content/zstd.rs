@@ -1,4 +1,4 @@
-//! Zstandard in pieces (RFC 8878): finds where headers and blocks end, so that its decoder gets only whole ones.
+//! Zstandard in pieces (RFC 8878): finds the ends of headers and blocks, so that the decoder gets only complete ones.
 //!
 //! Not the decoder, which would read beyond them. One frame is one body. Skippable frames and dictionaries are rejected, as is
 //! a window above RFC 9659's limit for content codings.

@@ -1,4 +1,4 @@
-//! Taking a body off a stream, as its framing says (RFC 9112, sections 6 and 7).
+//! Reads a body off a stream, by its framing (RFC 9112, sections 6 and 7).
 //!
 //! Not the choice of the framing: that is [`super::framing`]. Chunk extensions are checked, counted and dropped; trailers are
 //! stored for the caller.

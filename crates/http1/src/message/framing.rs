@@ -1,4 +1,4 @@
-//! Framing: where a body ends, and whether the connection persists, by a message's own header section.
+//! Framing: the end of a body, and whether the connection persists, by a message's own header section.
 //!
 //! Rules of RFC 9112, sections 6.3 and 9.3, with every ambiguity rejected rather than resolved. Not the bytes of the body: the
 //! module `body` takes those.

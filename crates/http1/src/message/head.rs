@@ -1,4 +1,4 @@
-//! The heads of requests and responses: what they hold, and how they are written and read.
+//! Heads of requests and responses: their contents, encoding and parsing.
 //!
 //! Not the end of a head in a stream (the module `scan`) nor that of its body ([`super::framing`]). The httparse crate parses
 //! lines; what it accepts against RFC 9112 is rejected here or in the scan.

@@ -1,4 +1,4 @@
-//! Every limit on what a peer may send, in one place, each with its default.
+//! All limits on a peer's messages, each with its default.
 //!
 //! Not timeouts: those belong to the state machine that waits.
 

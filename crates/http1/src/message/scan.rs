@@ -1,4 +1,4 @@
-//! Finding where a head ends, byte by byte, and refusing what makes two parsers disagree about it.
+//! Finds the end of a head, byte by byte, and rejects input that parsers interpret differently.
 //!
 //! Not a parser: it distinguishes lines, not their meaning. It decides on each byte in turn, so the fault is the same however
 //! the input is split (RFC 9112, sections 2.2 and 5).

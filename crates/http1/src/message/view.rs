@@ -1,4 +1,4 @@
-//! Header sections parsed in place, for messages that come whole: borrowed, without allocation.
+//! Header sections parsed in place, for messages that arrive whole: borrowed, without allocation.
 //!
 //! Not a second parser: it uses the scan and the checks of [`super::read`], and a test compares the results of the two. A view
 //! is for a server of datagrams; to store it, convert it to a [`RequestHead`].

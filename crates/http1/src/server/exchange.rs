@@ -1,4 +1,4 @@
-//! One request and its response: what may be sent next, and how it is coded.
+//! One request and its response: the permitted next step, and its encoding.
 //!
 //! Not the connection: it sends nothing and has no timers.
 

@@ -1,4 +1,4 @@
-//! One object of a site: what it is, what validates it, and its body in every coding that there is of it.
+//! One object of a site: its type, its validators, and its body in every available coding.
 //!
 //! Not a file: nothing is read here.
 

@@ -1,4 +1,4 @@
-//! Section 4.4: what a change makes obsolete.
+//! Section 4.4: invalidation by unsafe requests.
 
 use roundtrip_http1::cache::update::obsolete;
 use roundtrip_http1::message::{Fields, Method, RequestHead, Version};

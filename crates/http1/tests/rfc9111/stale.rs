@@ -1,4 +1,4 @@
-//! Section 4.2.4 and RFC 5861: what may be given although it is stale.
+//! Section 4.2.4 and RFC 5861: serving stale responses.
 
 use roundtrip_http1::cache::{ServerFailure, Verdict};
 
