@@ -1,5 +1,5 @@
 //! Cost of each datagram in DHTTP's server by itself: medians of several rounds, on one thread, with no socket and no
-//! kernel. Not what a server achieves: the kernel's share of a small answer is nine tenths.
+//! kernel. Not what a server achieves: the kernel's share of a small response is nine tenths.
 //!
 //! `cargo bench -p roundtrip-dhttp-proto`
 
@@ -55,7 +55,7 @@ fn server(config: ServerConfig) -> Server {
     Server::new(config, Secrets { token, tables: [2; 16] })
 }
 
-/// Room for as many connections as are opened, each to another client.
+/// Capacity for as many connections as are opened, each to another client.
 fn many() -> ServerConfig {
     ServerConfig { connections: 1 << 20, ..ServerConfig::paper() }
 }
@@ -87,7 +87,7 @@ fn token(server: &mut Server, from: SocketAddr) -> String {
 
 fn serve(server: &mut Server, request: &[u8], from: impl Fn(u32) -> SocketAddr) {
     for index in 0..REQUESTS {
-        // Two milliseconds apart, so that one client is within the share of its token.
+        // Two milliseconds apart, so that one client stays within the limit of its token.
         let now = Time::ZERO + wire::Duration::from_millis(2 * u64::from(index));
         match server.receive(now, from(index), request) {
             Verdict::Serve(ticket, _) => drop(black_box(server.channel(now, ticket, 1_200))),
@@ -96,7 +96,7 @@ fn serve(server: &mut Server, request: &[u8], from: impl Fn(u32) -> SocketAddr) 
     }
 }
 
-/// Answers in the memory of one datagram, as a driver does that sends each at once.
+/// Outbox of one datagram, as in a driver that sends each immediately.
 struct Slot(Vec<u8>);
 
 impl Outbox for Slot {
@@ -123,7 +123,7 @@ fn write(server: &mut Server, request: &[u8], response: &Response) {
     }
 }
 
-/// Opens a connection for a large answer, which is then written.
+/// Opens a connection for a large response, which is then written.
 fn open(server: &mut Server, from: SocketAddr) -> ConnectionId {
     let request = request("");
     let Verdict::Serve(ticket, _) = server.receive(Time::ZERO, from, &request) else {
@@ -144,7 +144,7 @@ fn connect(server: &mut Server) {
     }
 }
 
-/// Bytes of memory that the process holds.
+/// Resident memory of the process, in bytes.
 fn resident() -> u64 {
     let statistics = std::fs::read_to_string("/proc/self/statm").expect("Linux says so");
     let pages = statistics.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());

@@ -1,7 +1,8 @@
 //! Addresses and ports to which no response may be sent and no connection opened, by address and port alone.
 //!
-//! A server that opens connections on request is a weapon unless it is told where not to point (RFC 2577, sections 3
-//! and 6; `papers/dhttp#section-iv-c`). Not the proof that a client is where it says: that is [`super::token`].
+//! A server that opens connections on request can be used for attacks unless its destinations are restricted (RFC 2577,
+//! sections 3 and 6; `papers/dhttp#section-iv-c`). Not the proof that a client receives at its address: that is
+//! [`super::token`].
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -15,8 +16,8 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Whether a server may open a connection there. Never below port 1024, where clients have no business to listen
-    /// (`papers/dhttp#section-iv-c`).
+    /// Whether a server may open a connection to this address and port. Never below port 1024, where clients do not
+    /// listen (`papers/dhttp#section-iv-c`).
     pub fn allows(self, client: SocketAddr) -> bool {
         let address = unmapped(client.ip());
         let is_unicast = !address.is_unspecified() && !address.is_multicast() && !is_broadcast(address);
@@ -29,8 +30,8 @@ impl Reach {
     }
 }
 
-/// Whether a datagram from there can be a client's at all. Ports below 1024 are those of servers; with the others
-/// here they have served to start loops and to reflect (CVE-2024-2169, US-CERT TA14-017A).
+/// Whether a datagram from this source can come from a client. Ports below 1024 are those of servers; these and the
+/// other ports refused here have been used for loops and reflection (CVE-2024-2169, US-CERT TA14-017A).
 pub fn can_be_client(source: SocketAddr) -> bool {
     let address = unmapped(source.ip());
     !address.is_unspecified()
@@ -40,7 +41,7 @@ pub fn can_be_client(source: SocketAddr) -> bool {
         && !REFLECTORS.contains(&source.port())
 }
 
-/// Whether only this machine, or this site, can send there.
+/// Whether an address is reachable only from this host, or from this site.
 pub const fn is_private(address: IpAddr) -> bool {
     match unmapped(address) {
         IpAddr::V4(address) => address.is_loopback() || address.is_private() || address.is_link_local(),
@@ -50,7 +51,7 @@ pub const fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// An address as IPv6 writes it.
+/// An address in IPv6 form; IPv4 addresses are mapped.
 pub(crate) const fn mapped(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -58,22 +59,23 @@ pub(crate) const fn mapped(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// An IPv4 address that IPv6 wrote, as itself: or it would be judged by the wrong rules.
+/// The IPv4 address in an IPv4-mapped IPv6 address, which must be judged by the rules of IPv4; other addresses
+/// unchanged.
 pub(crate) const fn unmapped(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Whether other services than a client's listen at this TCP port, from 1024 on.
+/// Whether services other than DHTTP clients listen on this TCP port, from 1024 on.
 pub(crate) fn is_listened_on(port: u16) -> bool {
     LISTENED_ON.contains(&port)
 }
 
-/// UDP ports above 1023 of services that answer anything: SSDP, mDNS, STUN, SIP, Memcached and others.
+/// UDP ports above 1023 of services that reply to any datagram: SSDP, mDNS, STUN, SIP, Memcached and others.
 const REFLECTORS: [u16; 10] = [1_434, 1_900, 3_283, 3_389, 3_478, 3_702, 5_060, 5_353, 10_001, 11_211];
 
-/// Ports above 1023 where others listen: what the fetch standard (section 2.9, "bad port") keeps browsers from, and
-/// databases, caches, queues, consoles and second web servers, which take text from anybody who connects and are found
-/// there by default. Clients that choose their ports, or let a system choose, are elsewhere (RFC 6335, section 6).
+/// TCP ports above 1023 of other services. Some are the "bad ports" of the fetch standard (section 2.9), to which
+/// browsers do not connect. The others are default ports of databases, caches, queues, consoles and second web servers,
+/// which accept text from any peer. Ports chosen by clients or operating systems lie elsewhere (RFC 6335, section 6).
 const LISTENED_ON: [u16; 66] = [
     1_433, 1_521, 1_719, 1_720, 1_723, 1_883, 2_049, 2_181, 2_375, 2_376, 2_379, 2_380, 3_000, 3_128, 3_260,
     3_306, 3_389, 3_659, 4_045, 4_190, 4_369, 4_444, 5_000, 5_060, 5_061, 5_432, 5_555, 5_601, 5_672, 5_900,
@@ -86,9 +88,9 @@ fn is_broadcast(address: IpAddr) -> bool {
     address == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
-/// Whether the registries of special-purpose addresses leave this one to the whole Internet (RFC 6890; IANA's
-/// registries of 2026). Multicast and broadcast are not; of addresses that hide one of IPv4 (RFC 4291 mapped, RFC 6052
-/// `64:ff9b::/96`) the hidden one counts, and 6to4 and Teredo are refused.
+/// Whether an address is globally reachable according to the registries of special-purpose addresses (RFC 6890; IANA's
+/// registries of 2026). Multicast and broadcast are not. An address that embeds one of IPv4 (RFC 4291 mapped, RFC 6052
+/// `64:ff9b::/96`) is judged by that; 6to4 and Teredo are refused.
 pub const fn is_global(address: IpAddr) -> bool {
     match unmapped(address) {
         IpAddr::V4(address) => is_global_v4(address),
@@ -98,8 +100,8 @@ pub const fn is_global(address: IpAddr) -> bool {
                 let ([a, b], [c, d]) = (seventh.to_be_bytes(), eighth.to_be_bytes());
                 return is_global_v4(Ipv4Addr::new(a, b, c, d));
             }
-            // 2000::/3 is all that is given out; of it 2001::/23 (protocols), 2001:db8::/32 and 3fff::/20
-            // (documentation) are not, and 2002::/16 (6to4) hides an IPv4 address.
+            // Only 2000::/3 is allocated. Of it, 2001::/23 (protocols), 2001:db8::/32 and 3fff::/20 (documentation) are
+            // not global, and 2002::/16 (6to4) embeds an IPv4 address.
             first & 0xe000 == 0x2000
                 && !(first == 0x2001 && (second < 0x200 || second == 0xdb8))
                 && first != 0x2002
@@ -112,7 +114,7 @@ const fn is_global_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let is_shared = a == 100 && b & 0xc0 == 64;
     let is_protocols = a == 192 && b == 0 && c == 0;
-    // 6to4 relays, given up by RFC 7526.
+    // 6to4 relays, deprecated by RFC 7526.
     let is_relay = a == 192 && b == 88 && c == 99;
     let is_benchmark = a == 198 && b & 0xfe == 18;
     // From 224 on: multicast, reserved, broadcast.

@@ -1,8 +1,8 @@
 //! A DHTTP client: sends requests by UDP, sends them again, and matches answers on any channel in any order.
 //!
-//! Every request ends once: in a complete answer, in a failure after its head, or in the advice to use plain HTTP,
-//! which it does not speak itself (`pageload::robot` does). It draws no ids: the caller does, from a generator that
-//! nobody can foresee. It never answers anything that comes in.
+//! Every request ends once: with a complete response, a failure after its header section, or a fallback to plain HTTP.
+//! Plain HTTP is not spoken here (`pageload::robot` does). The caller generates ids with a CSPRNG. The client never
+//! replies to what it receives.
 //!
 //! ```text
 //! request ──► poll ──► Send                          Datagram, Unreachable ──► handle ──► poll ──► Head, Body, End
@@ -47,7 +47,7 @@ pub struct Client {
     port: u16,
     secret: Secret,
     requests: BTreeMap<Key, Request>,
-    /// Those that are over, the oldest first.
+    /// Keys of finished requests, the oldest first.
     over: VecDeque<Key>,
     connections: BTreeMap<ConnectionId, Connection>,
     servers: Servers,
@@ -63,20 +63,20 @@ struct Request {
     datagram: Vec<u8>,
     phase: Phase,
     resends: u8,
-    /// It is sent past caches on the way, though nothing was lost.
+    /// Whether it is sent past caches on the path, though nothing was lost.
     passes_caches: bool,
     sent: Time,
     vigil: ResponseTimer,
     due: Option<Time>,
-    /// Number of parts it was offered to take; 0 if none.
+    /// Number of parts that it offers to accept; 0 if none.
     parts: u8,
     gathered: Option<Box<Reassembly>>,
-    /// Whether what is missing was asked for.
+    /// Whether its missing parts were requested.
     has_recovered: bool,
     aside: Option<ConnectionPart>,
 }
 
-/// A request's place: a keyed hash of its id, so that the time of a look-up tells nothing about ids.
+/// Key of a request: a keyed hash of its id, so that the time of a look-up reveals nothing about ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u64);
 
@@ -87,8 +87,7 @@ enum TimerTarget {
 }
 
 impl Client {
-    /// A client that accepts connections on the TCP port `port` (0: on none); `secret` comes from a generator that
-    /// nobody can foresee.
+    /// A client that accepts connections on the TCP port `port` (0: on none); `secret` comes from a CSPRNG.
     pub const fn new(config: ClientConfig, port: u16, secret: [u8; 16]) -> Self {
         Self {
             config,
@@ -103,10 +102,10 @@ impl Client {
         }
     }
 
-    /// Asks a server. What comes of it is told under `id`, which nobody can foresee and which was never used before.
+    /// Sends a request to a server. Its outputs carry `id`, which must be unpredictable and never used before.
     ///
     /// # Errors
-    /// Why this request does not go over UDP; nothing is sent.
+    /// The reason why this request does not go over UDP; nothing is sent.
     pub fn request(
         &mut self,
         now: Time,
@@ -156,31 +155,31 @@ impl Client {
         Ok(())
     }
 
-    /// The TCP port to name in requests over plain HTTP, if they are to name it.
+    /// Returns the TCP port to name in requests over plain HTTP, if the configuration requires one.
     pub const fn named_port(&self) -> Option<u16> {
         if self.config.names_port { Some(self.port) } else { None }
     }
 
-    /// Stores the token that a server gave in a response over plain HTTP; `server` is where requests to it go. What cannot be
-    /// a token is ignored.
+    /// Stores the token that a server gave in a response over plain HTTP; `server` is the destination of requests to
+    /// it. Invalid tokens are ignored.
     pub fn learn_token(&mut self, now: Time, server: SocketAddr, token: &[u8]) {
         if let Some(token) = checked(token).filter(|_| self.config.names_port) {
             self.servers.learn(server).learn_named_token(now, token);
         }
     }
 
-    /// Gives a request up; nothing more is told of it.
+    /// Cancels a request; it has no further outputs.
     pub fn cancel(&mut self, id: Id) {
         let key = self.key(id);
         self.step(key, Event::Cancelled);
     }
 
-    /// Requests that have not ended yet.
+    /// Returns the number of requests that have not ended yet.
     pub fn outstanding(&self) -> usize {
         self.requests.len() - self.over.len()
     }
 
-    /// Takes what the sockets tell.
+    /// Handles an input from the sockets.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Datagram(from, datagram) => {
@@ -196,7 +195,7 @@ impl Client {
         }
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll(&mut self, now: Time) -> Output {
         while self.outputs.is_empty()
             && let Some((time, due)) = self.agenda.first().copied()
@@ -229,7 +228,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a request, for the first time or again, whole or for what is missing, and sets its time.
+    /// Sends or resends a request, whole or for its missing parts, and starts its timer.
     fn send(&mut self, now: Time, key: Key, recovery: Option<Vec<u8>>) {
         let Some(request) = self.requests.get_mut(&key) else { return };
         let usual = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
@@ -242,7 +241,7 @@ impl Client {
         self.outputs.push_back(Output::Send(request.server, datagram));
     }
 
-    /// The time of a request is over.
+    /// Handles the timeout of a request.
     fn expire(&mut self, now: Time, key: Key) {
         let Some(request) = self.requests.get_mut(&key) else { return };
         request.due = None;
@@ -258,7 +257,7 @@ impl Client {
         self.try_again(now, key);
     }
 
-    /// Sends a request again, or gives it up.
+    /// Resends a request, or falls back after the last resend.
     fn try_again(&mut self, now: Time, key: Key) {
         let Some(request) = self.requests.get(&key) else { return };
         let (id, resends) = (request.id, request.resends.saturating_add(1));
@@ -285,8 +284,8 @@ impl Client {
         }
     }
 
-    /// Sends a request past a cache whose answer is not wanted: once, and nothing was lost. If there is no room to say so, it
-    /// is sent again as if something was.
+    /// Sends a request once past a cache whose responses are not accepted, marked as without loss. If the mark does not
+    /// fit the datagram, resends the request as if something was lost.
     fn pass_caches(&mut self, now: Time, key: Key) {
         let Some(request) = self.requests.get_mut(&key) else { return };
         if request.passes_caches || request.resends > 0 {
@@ -313,7 +312,7 @@ impl Client {
         let is_server = from == request.server;
         self.servers.hear(now, from.ip(), datagram.len(), false);
         if !is_server && !self.config.answerers.include(from.ip()) {
-            // Who knows the id has seen the request: a cache on its way.
+            // A host that knows the id has seen the request: a cache on the path.
             self.pass_caches(now, key);
             return Err(Discard::Stranger);
         }
@@ -322,7 +321,7 @@ impl Client {
             if !self.step(key, Event::Referred) {
                 return Err(Discard::Late);
             }
-            // Perhaps because our token is worth nothing any more: without it the next request is filled up.
+            // The token may have become invalid: without it the next request is padded.
             let known = self.servers.learn(server);
             if is_server {
                 known.forget_token(now);
@@ -377,7 +376,7 @@ impl Client {
         }
     }
 
-    /// Whether somebody there may answer: this request, or any.
+    /// Whether a host at this address may respond to this request, or to any.
     fn may_respond(&self, peer: IpAddr, request: Option<&Request>) -> bool {
         let is_asked = match request {
             Some(request) => same_host(request.server.ip(), peer),
@@ -390,7 +389,7 @@ impl Client {
         self.requests.get(&key).map(|request| request.phase)
     }
 
-    /// Takes a request on; `false` if the event is not heard.
+    /// Applies an event to a request; `false` if the event is ignored.
     fn step(&mut self, key: Key, event: Event) -> bool {
         let Some(request) = self.requests.get_mut(&key) else { return false };
         let Some(next) = request.phase.next(event) else { return false };
@@ -417,7 +416,7 @@ impl Client {
         Key(self.secret.hash(&id.to_bytes()))
     }
 
-    /// The request with this id. Both ids are words: the comparison takes one time whatever they hold.
+    /// Finds the request with this id. Both ids are machine words: the comparison takes constant time.
     fn find(&self, id: Id) -> Option<Key> {
         let key = self.key(id);
         self.requests.get(&key).filter(|request| request.id.0 ^ id.0 == 0).map(|_| key)
@@ -425,7 +424,8 @@ impl Client {
 }
 
 impl Request {
-    /// All of it, as it is to be sent now: past caches for the first time only, for then nothing was lost.
+    /// Returns the whole datagram to send now. It is marked to pass caches only before the first resend, while nothing
+    /// was lost.
     fn whole(&self, port: u16) -> Vec<u8> {
         let header = RequestHeader { id: self.id, port, is_resend: true };
         match self.passes_caches && self.resends == 0 {

@@ -1,29 +1,29 @@
 //! Extensions beyond the paper, each optional, by its name (`papers/dhttp#section-iii-c`, and the sections on
-//! connections and size thresholds, name them as work that is left).
+//! connections and size thresholds, name them as future work).
 //!
-//! Not what each does: that is in the values of [`super::ServerConfig`] and [`super::ClientConfig`], which their
+//! Not their behaviour: that is set by the values of [`super::ServerConfig`] and [`super::ClientConfig`], which their
 //! `with` changes.
 
 use core::fmt;
 
-/// Something that goes beyond the paper.
+/// Extension beyond the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extension {
     /// Loss is tracked for each prefix of clients, not in aggregate.
     LossByPrefix,
     /// More than one connection to a client while few are open.
     MoreConnections,
-    /// The size threshold adapts to the way to each prefix.
+    /// The size threshold adapts to the path to each prefix.
     AdaptiveSize,
-    /// An answer may come in several datagrams, and what is lost of it is asked for as a range.
+    /// A response may be sent in several datagrams; its lost parts are requested as a range.
     Parts,
 }
 
 impl Extension {
-    /// Every one.
+    /// All extensions.
     pub const ALL: [Self; 4] = [Self::LossByPrefix, Self::MoreConnections, Self::AdaptiveSize, Self::Parts];
 
-    /// On the command line and in files.
+    /// Name on the command line and in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LossByPrefix => "loss-by-prefix",

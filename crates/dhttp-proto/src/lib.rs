@@ -1,6 +1,7 @@
 //! DHTTP: small answers in one datagram, large ones over TCP that the server opens (`papers/dhttp#section-iii`).
 //!
-//! Datagrams and connections' bytes flow in; datagrams, answers and decisions flow out. Read in this order:
+//! Inputs are datagrams and the bytes of connections; outputs are datagrams, responses and decisions. Read in this
+//! order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -28,8 +29,8 @@
 //! # Ok::<(), roundtrip_dhttp_proto::Malformed>(())
 //! ```
 //!
-//! It opens no socket, stores no body and speaks no plain HTTP; where that is required it says
-//! so. `docs/dhttp.md` specifies the protocol; its tables are checked against this code.
+//! It opens no socket, stores no body and speaks no plain HTTP; its outputs tell the driver where those are needed.
+//! `docs/dhttp.md` specifies the protocol; its tables are checked against this code.
 
 pub mod address;
 pub mod client;
@@ -51,7 +52,7 @@ pub use server::{Server, ServerConfig};
 pub use token::{Key, Tokens};
 pub use translator::{Translator, TranslatorConfig};
 
-/// A table of states as `docs/dhttp.md` shows it: a row for each state, a column for each event, and where it leads.
+/// State transition table as in `docs/dhttp.md`: a row per state, a column per event, and the next state in each cell.
 #[cfg(test)]
 pub(crate) fn specified_table<State: std::fmt::Debug, Event: std::fmt::Debug + Copy>(
     states: &[State],
@@ -70,8 +71,8 @@ pub(crate) fn specified_table<State: std::fmt::Debug, Event: std::fmt::Debug + C
     table
 }
 
-/// The same table as `docs/dhttp.md` draws it (Mermaid): an arrow for each two states, with the events that lead from one to the
-/// other; those that change nothing are not drawn.
+/// The same table as the Mermaid diagram in `docs/dhttp.md`: an arrow between two states, labelled with the events that
+/// lead from one to the other. Events that change nothing are omitted.
 #[cfg(test)]
 pub(crate) fn specified_figure<State: std::fmt::Debug, Event: std::fmt::Debug + Copy>(
     begins: &State,

@@ -1,10 +1,10 @@
 //! Response rate limiting: how many responses a prefix gets without a token, and how many bytes by UDP with one.
 //!
-//! Counters that decay, in a table of fixed size, for three lengths of prefix: a flood from many addresses of one
-//! network is seen in the longer counters' sum. Modelled on Knot DNS. Two prefixes may share a counter; the key of the
-//! table is the server's secret, so that nobody can choose to share one with a victim for long. A server has two of these:
-//! a token only says that somebody at the address has received before, and an attacker behind the same address translator
-//! may have been that.
+//! Decaying counters in a table of fixed size, for three prefix lengths: a flood from many addresses of one network
+//! fills the counters of its shorter prefixes. Modelled on Knot DNS. Two prefixes may share a counter; the key of the
+//! table is secret, so that an attacker cannot choose to share one with a victim for long. A server has two limiters: a
+//! token only proves that a host at the address has received before, maybe an attacker behind the same address
+//! translator.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -13,34 +13,35 @@ use wire::{Duration, Time};
 use super::address::unmapped;
 use super::secret::Secret;
 
-/// Limits of a prefix. A load is a rate times the half-life, over the logarithm of 2.
+/// Limits per prefix. A constant rate leads to a load of the rate times the half-life, divided by ln 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimiterConfig {
     /// Counters in the table, for all three lengths together.
     pub counters: usize,
-    /// The time in which a counter that nothing is added to falls to half.
+    /// Time in which a counter halves if nothing is added.
     pub half_life: Duration,
     /// Capacity of the counters of an address, of a site (/24, or /64 of IPv6) and of a network (/16, /48), in responses or
     /// in units of [`UNIT_BYTES`]; less than 4,194,304.
     pub most: [u32; 3],
-    /// Of this many limited responses one becomes the eight bytes: a real client gets through, a victim of spoofing
-    /// gets little. 0: none.
+    /// One of this many limited responses is replaced by the bare id of eight bytes. That refers a genuine client to
+    /// plain HTTP, and sends little to a victim of spoofing. 0: none.
     pub slip: u32,
-    /// Counts, and limits nobody.
+    /// Counts without limiting.
     pub is_dry_run: bool,
 }
 
 /// The unit in which bytes to clients with a token are counted.
 pub const UNIT_BYTES: u64 = 64;
 
-/// The units that so many bytes are.
+/// Converts bytes to units of [`UNIT_BYTES`], rounded up.
 pub fn units(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
 }
 
 impl LimiterConfig {
-    /// The limiter of clients with a token, in units of [`UNIT_BYTES`]: bursts of 1 MiB to an address, 4 MiB to a site and
-    /// 16 MiB to a network, and 0.7 of that a second from then on. Beyond it a client gets the eight bytes, always.
+    /// Limits for clients with a token, in units of [`UNIT_BYTES`]: bursts of 1 MiB per address, 4 MiB per site and 16
+    /// MiB per network. The sustained rate is 0.7 of that per second. Every response beyond that is replaced by the
+    /// bare id.
     pub fn for_tokens() -> Self {
         let [address, site, network] = [1_u64 << 20, 4 << 20, 16 << 20].map(units);
         Self { most: [address, site, network], slip: 1, ..Self::default() }
@@ -48,7 +49,7 @@ impl LimiterConfig {
 }
 
 impl Default for LimiterConfig {
-    /// 65,536 counters (512 KiB) that halve in a second: about 70 answers a second to an address, 350 to a site,
+    /// 65,536 counters (512 KiB) that halve in a second: about 70 responses per second to an address, 350 to a site,
     /// 1,400 to a network.
     fn default() -> Self {
         Self {
@@ -64,15 +65,15 @@ impl Default for LimiterConfig {
 /// Decision about a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
-    /// It may be sent.
+    /// The response may be sent.
     Granted,
-    /// Eight bytes in its place.
+    /// The bare id is sent instead.
     Slip,
-    /// Silence in its place.
+    /// Nothing is sent.
     Silence,
 }
 
-/// The table.
+/// Response rate limiter.
 #[derive(Debug)]
 pub struct Limiter {
     config: LimiterConfig,
@@ -85,15 +86,15 @@ pub struct Limiter {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     load: u32,
-    /// It comes round after 49 days: a counter that was left alone for exactly so long is a second old again, and holds
-    /// somebody up who has as good as never been here.
+    /// Milliseconds, which wrap after 49 days. A counter that was idle for exactly that long seems recent again, and
+    /// limits a client that has sent next to nothing.
     at_millis: u32,
 }
 
 const UNIT: u32 = 1_024;
 
 impl Limiter {
-    /// An empty table; `key` comes from a generator that nobody can foresee.
+    /// Limiter with an empty table; `key` comes from a CSPRNG.
     pub fn new(config: LimiterConfig, key: [u8; 16]) -> Self {
         Self {
             config,
@@ -108,7 +109,7 @@ impl Limiter {
         self.limited
     }
 
-    /// Adds `weight` answers to the counters of an address, unless one of them is full.
+    /// Adds `weight` responses to the counters of an address, unless one of them is full.
     pub fn charge(&mut self, now: Time, address: IpAddr, weight: u32) -> Allowance {
         let places = prefixes(address).map(|prefix| self.place(prefix));
         let loads = places.map(|place| self.decayed(now, place));
@@ -136,7 +137,7 @@ impl Limiter {
         self.key.place(&prefix, self.counters.len())
     }
 
-    /// The load now: halved for every whole half-life, and on a curve between.
+    /// Returns the current load: halved for every whole half-life, and interpolated between.
     fn decayed(&self, now: Time, place: usize) -> u32 {
         let Some(&Counter { load, at_millis }) = self.counters.get(place) else { return 0 };
         let age = u64::from(millis(now).wrapping_sub(at_millis));
@@ -146,8 +147,8 @@ impl Limiter {
         let half_life = (self.config.half_life.as_nanos() / 1_000_000).max(1);
         let halvings = u32::try_from(age / half_life).unwrap_or(u32::MAX);
         let load = load.checked_shr(halvings).unwrap_or(0);
-        // 2^-x for x below 1, as 1 - x (ln 2 - x (ln 2 - 1/2)): exact at both ends, and at 0 with its slope, so that a counter
-        // that is looked at often decays no slower than another.
+        // 2^-x for x below 1, as 1 - x (ln 2 - x (ln 2 - 1/2)): exact at both ends, and at 0 with its slope, so that a
+        // counter that is read often decays no slower than another.
         let (age, half_life) = (u128::from(age % half_life), u128::from(half_life));
         let part =
             u128::from(load) * age * (6_931 * half_life - 1_931 * age) / (10_000 * half_life * half_life);
@@ -160,7 +161,7 @@ const fn millis(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
 
-/// The address, its site and its network, each with its length.
+/// Prefixes of the address, its site and its network, each with its length.
 fn prefixes(address: IpAddr) -> [[u8; 17]; 3] {
     let (bits, lengths) = match unmapped(address) {
         IpAddr::V4(address) => (address.to_ipv6_mapped().to_bits(), [128, 96 + 24, 96 + 16]),

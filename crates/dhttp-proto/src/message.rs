@@ -1,7 +1,7 @@
 //! DHTTP's messages: eight bytes of identity before an HTTP/1.1 message (`papers/dhttp#figure-2`).
 //!
-//! Strict: what two readers could disagree about is refused, not repaired. Nothing is copied and nothing allocated.
-//! Not a channel: which of them a message takes is decided in [`super::client`] and [`super::server`].
+//! Strict: input that two parsers could interpret differently is rejected, not repaired. Nothing is copied and nothing
+//! allocated. Not a channel: [`super::client`] and [`super::server`] choose the channel of a message.
 
 use std::error::Error;
 use std::fmt;
@@ -13,8 +13,7 @@ use http1::message::{
     Limits, Method, PeerFault, RequestHead, RequestView, ResponseView, Version, is_host, is_target,
 };
 
-/// Request id: 64 bits, drawn anew for each from a CSPRNG. It is all that distinguishes
-/// a response from a forgery.
+/// Request id: 64 bits, generated for each request by a CSPRNG. It alone distinguishes a response from a forgery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(pub u64);
 
@@ -22,12 +21,12 @@ impl Id {
     /// Bytes on the wire.
     pub const BYTES: usize = 8;
 
-    /// As it stands on the wire; alone it is the answer that asks for the request over plain HTTP.
+    /// Bytes of the id on the wire. A datagram of these alone refers the client to plain HTTP.
     pub const fn to_bytes(self) -> [u8; Self::BYTES] {
         self.0.to_be_bytes()
     }
 
-    /// Takes an id off the front of an answer.
+    /// Splits the id off the front of a response.
     ///
     /// # Errors
     /// [`Malformed::Short`].
@@ -40,9 +39,9 @@ impl Id {
 /// Header before the HTTP request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// Names the request.
+    /// Id of the request.
     pub id: Id,
-    /// The client's port on the other channel: over UDP, the TCP port it accepts on; 0 if it accepts on none.
+    /// The client's port on the other channel: over UDP, the TCP port on which it accepts connections; 0 if none.
     pub port: u16,
     /// Whether the same request was sent before.
     pub is_resend: bool,
@@ -54,7 +53,7 @@ impl RequestHeader {
 
     const RESEND: u8 = 1;
 
-    /// As it stands on the wire.
+    /// Bytes of the header on the wire.
     pub const fn to_bytes(self) -> [u8; Self::BYTES] {
         let Self { id, port, is_resend } = self;
         let ([a, b, c, d, e, f, g, h], [high, low]) = (id.to_bytes(), port.to_be_bytes());
@@ -72,22 +71,22 @@ impl RequestHeader {
     }
 }
 
-/// A request that came in one datagram.
+/// A request in one datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// The header before it.
+    /// The header before the HTTP request.
     pub header: RequestHeader,
     /// The HTTP request. It has no body.
     pub head: RequestView<'a>,
-    /// Values of its fields.
+    /// Values of its fields that decide its handling.
     pub marks: Marks<'a>,
 }
 
-/// The field of a request that is marked as sent again so that caches on the way let it pass, though nothing was lost: a
-/// server that knows the field answers as if for the first time. Its value means nothing.
+/// Request field that marks a resend without loss, made so that caches on the path forward the request. A server that
+/// knows the field treats the request as fresh. Its value has no meaning.
 pub const PAST_FIELD: &str = "DHTTP-Past";
 
-/// Whether a datagram is a request that was sent again because something was lost.
+/// Whether a datagram is a request that was resent because of loss.
 pub fn is_resend(datagram: &[u8]) -> bool {
     let read = || Request::read(datagram, &Limits::default());
     datagram.get(RequestHeader::BYTES - 1) == Some(&RequestHeader::RESEND)
@@ -97,19 +96,20 @@ pub fn is_resend(datagram: &[u8]) -> bool {
 /// Values of a request's fields that decide its handling, found in one pass through them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks<'a> {
-    /// The token that the client shows; the last, if it shows several.
+    /// The client's token; the last, if there are several.
     pub token: Option<&'a [u8]>,
-    /// The one before: a client that met a cache on the way shows the server's and the cache's, not knowing who answers.
+    /// The token before the last. Behind a cache on the path, a client sends the server's token and the cache's,
+    /// because either may respond.
     pub other_token: Option<&'a [u8]>,
-    /// `Expect` or `Upgrade`: it wants more than one answer.
+    /// `Expect` or `Upgrade`: the client expects more than one response.
     pub wants_more: bool,
-    /// `Authorization` or `Cookie`: it shows who the user is.
+    /// `Authorization` or `Cookie`: the request identifies the user.
     pub has_credentials: bool,
     /// Number of parts of a response that the client accepts; 0 if none.
     pub parts: u8,
-    /// `Range`: it wants a part of an object.
+    /// `Range`: the request is for a part of an object.
     pub has_range: bool,
-    /// It says that it was sent again past a cache, and that nothing was lost ([`PAST_FIELD`]).
+    /// Whether it has a [`PAST_FIELD`]: it was resent to pass a cache, and nothing was lost.
     pub is_past_caches: bool,
     hosts: usize,
     has_invalid_host: bool,
@@ -120,7 +120,7 @@ pub struct Marks<'a> {
 impl<'a> Marks<'a> {
     fn note(&mut self, name: &[u8], value: &'a [u8]) {
         let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
-        // By length first: most fields are none of these.
+        // By length first: most fields match none of these names.
         match name.len() {
             4 if is("Host") => {
                 self.hosts += 1;
@@ -145,7 +145,7 @@ impl<'a> Request<'a> {
     /// Reads a datagram.
     ///
     /// # Errors
-    /// Why it is no request. Nobody is to be told: what cannot be read is never answered.
+    /// The reason why the datagram is not a valid request. It gets no response.
     pub fn read(datagram: &'a [u8], limits: &Limits) -> Result<Self, Malformed> {
         let (header, mut rest) = RequestHeader::split(datagram)?;
         let mut marks = Marks::default();
@@ -174,11 +174,11 @@ pub fn write_request(header: RequestHeader, head: &RequestHead, out: &mut Vec<u8
     head.encode(out);
 }
 
-/// Reads what follows the id in a datagram that answers a request with the method `answers`: the head, and the body,
-/// which is all the rest.
+/// Parses what follows the id in a response datagram to a request with the method `responses`: the header section, and
+/// the body, which is all the rest.
 ///
 /// # Errors
-/// Why it is no answer to that request.
+/// The reason why it is not a valid response to that request.
 pub fn read_response<'a>(
     mut message: &'a [u8],
     responses: &Method,
@@ -193,7 +193,7 @@ pub fn read_response<'a>(
     let length = message.len() as u64;
     let is_right = match (head.status, responses) {
         (..200, _) => return Err(Malformed::Interim),
-        // Their length is that of an answer with a body (RFC 9110, section 8.6).
+        // Their Content-Length is that of a response with a body (RFC 9110, section 8.6).
         (204 | 304, _) | (_, Method::Head) => length == 0,
         (_, Method::Get | Method::Options | Method::Other(_)) => {
             declared.is_none_or(|declared| declared == length)
@@ -209,22 +209,22 @@ fn check_version(version: Version) -> Result<(), Malformed> {
     }
 }
 
-/// Why a message is not DHTTP.
+/// Reason why a message is not valid DHTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Too short for what stands before an HTTP message.
+    /// Too short for the header before an HTTP message.
     Short,
-    /// A flag that means nothing yet.
+    /// An undefined flag is set.
     Flags,
     /// The rest is not HTTP/1.1.
     Http(PeerFault),
-    /// A datagram is the whole message: it has no other coding.
+    /// A Transfer-Encoding: a datagram is the whole message.
     TransferEncoding,
-    /// More or fewer bytes behind the head than it says, or any behind the head of a request.
+    /// The bytes after the header section do not match its length, or a request has any.
     Body,
-    /// An interim response: it would leave no room for the final one.
+    /// An interim response: the datagram could not hold the final one as well.
     Interim,
-    /// On a connection: a response that ends with the stream, which would leave no room for others.
+    /// On a connection: a response delimited by the end of the stream, which no other response could follow.
     Unbounded,
 }
 

@@ -1,9 +1,10 @@
 //! An answer in several datagrams: how it is divided, what each part says, and which of them a client may be sent.
 //!
-//! The paper names this as work that is left (`papers/dhttp#section-iii-c`: several packets, and range requests for what
-//! was lost). A part is a whole HTTP message of its own, a 206 (RFC 9110, section 15.3.7) with the id of the request, so
-//! that nothing new is read. A client says with a field that it takes parts; who does not know the field sends none.
-//! Not when parts are sent: [`super::server`] decides that; not how they are put together: [`super::client`] does that.
+//! The paper names this as future work (`papers/dhttp#section-iii-c`: several packets, and range requests for lost
+//! data). A part is a complete HTTP message, a 206 (RFC 9110, section 15.3.7) after the id of the request, so that it
+//! needs no new parser. A client indicates with a field that it accepts parts; a server that does not know the field
+//! sends none. Not when parts are sent: [`super::server`] decides that; not their reassembly: [`super::client`] does
+//! that.
 
 use super::Id;
 use super::message::Request;
@@ -11,56 +12,55 @@ use http1::message::head::{write_decimal, write_status_line};
 use http1::message::range::Part;
 use http1::message::{Fields, Limits, Version};
 
-/// The field of a request by which a client takes parts; its value is how many of them at most.
+/// Request field of a client that accepts parts; its value is the maximum number of them.
 pub const PARTS_FIELD: &str = "DHTTP-Parts";
 
-/// No client gets more, whatever it says: an initial window of TCP (RFC 6928).
+/// Maximum number of parts of a response, whatever a client accepts: an initial window of TCP (RFC 6928).
 pub const MAX_PARTS: u8 = 10;
 
-/// Whether a datagram that answers a request is a part of its answer.
+/// Whether a response datagram holds one part of a response.
 pub fn is_part(datagram: &[u8]) -> bool {
     datagram.get(Id::BYTES..).is_some_and(|message| message.starts_with(b"HTTP/1.1 206 "))
 }
 
-/// Whether a datagram is a request for what is missing of an answer.
+/// Whether a datagram is a request for the missing parts of a response.
 pub fn is_for_missing(datagram: &[u8]) -> bool {
     Request::read(datagram, &Limits::default()).is_ok_and(|Request { header, head: _, marks }| {
         header.is_resend && marks.parts > 0 && marks.has_range
     })
 }
 
-/// The number in a [`PARTS_FIELD`]; 0 if it is none.
+/// Parses the value of a [`PARTS_FIELD`], limited to [`MAX_PARTS`]; 0 if it is not a number below 256.
 pub(super) fn read(value: &[u8]) -> u8 {
     let number =
         std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     number.and_then(|text| text.parse::<u8>().ok()).unwrap_or(0).min(MAX_PARTS)
 }
 
-/// An answer that may be divided: how long the heads of its parts would be, and what it has of its object.
+/// A response that may be divided: the sizes of its parts' header sections, and the range of the object that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DivisibleResponse {
-    /// Id and head of the part that begins the object.
+    /// Bytes of id and header section of the part that begins the object.
     first_head: u64,
-    /// Of any other.
+    /// The same for any other part.
     other_head: u64,
     part: Part,
     of: u64,
 }
 
-/// An answer that was divided: its parts, in order.
+/// A divided response: an iterator over its parts, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DividedResponse {
     whole: DivisibleResponse,
-    /// The largest datagram, in bytes.
+    /// Maximum size of a datagram, in bytes.
     most: u64,
-    /// The body's next byte.
+    /// Offset of the next byte in the object.
     at: u64,
 }
 
 impl DivisibleResponse {
-    /// An answer to GET with this status, these fields and a body of so many bytes; `None` if it cannot be divided:
-    /// only what is there, whole (200) or in one part (206), and has a strong entity tag, by which what is lost can be
-    /// asked for.
+    /// A response to GET with this status, these fields and a body of `length` bytes; `None` if it cannot be divided.
+    /// It must be a 200, or a 206 with one range, and have a strong entity tag, by which lost parts can be requested.
     pub fn of<'a>(
         status: u16,
         fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
@@ -91,7 +91,7 @@ impl DivisibleResponse {
         Some(Self { first_head: own + all, other_head: own + tag, part, of })
     }
 
-    /// Divided into datagrams of at most `most` bytes; `None` if they are more than `parts`.
+    /// Divides the response into datagrams of at most `most` bytes; `None` if more than `parts` are needed.
     pub(super) fn divide(self, most: u64, parts: u8) -> Option<DividedResponse> {
         let division = DividedResponse { whole: self, most, at: self.part.first };
         let fits = self.first_head.max(self.other_head) < most;
@@ -104,12 +104,12 @@ impl DivisibleResponse {
 }
 
 impl DividedResponse {
-    /// The bytes of all its datagrams: at least as many as there will be.
+    /// Upper bound of the bytes of all its datagrams.
     pub fn bytes(self) -> u64 {
         self.map(|part| self.whole.head(part.first) + part.length).sum()
     }
 
-    /// Where a part lies in the body of the answer that was divided.
+    /// Offset of a part in the body of the divided response.
     pub const fn offset(&self, part: Part) -> u64 {
         part.first.saturating_sub(self.whole.part.first)
     }
@@ -130,8 +130,8 @@ impl Iterator for DividedResponse {
 const OPENING: &str = "HTTP/1.1 206 Partial Content\r\n";
 const RANGE: &str = "Content-Range: bytes ";
 
-/// Writes what stands before the bytes of a part: id and head. `fields` are all those of the answer; what does not
-/// begin the object has only its entity tag.
+/// Writes what precedes the bytes of a part: id and header section. `fields` are all fields of the response; a part
+/// that does not begin the object carries only the entity tag of them.
 pub(super) fn write_head<'a>(
     out: &mut Vec<u8>,
     id: Id,

@@ -1,13 +1,13 @@
 //! A network by the first bits of its addresses: `203.0.113.0/24`, or one address alone (RFC 4632, RFC 4291).
 //!
-//! Not a route: it only says who is meant. What an address is good for is in [`super::address`].
+//! Not a route: it only selects addresses. What kind of address one is, [`super::address`] decides.
 
 use core::net::IpAddr;
 use core::str::FromStr;
 use std::error::Error;
 use std::fmt;
 
-/// The addresses that begin alike.
+/// Addresses with the same first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix {
     address: IpAddr,
@@ -15,12 +15,12 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Whether its addresses are those of IPv6.
+    /// Whether this is a prefix of IPv6 addresses.
     pub const fn is_ipv6(&self) -> bool {
         self.address.is_ipv6()
     }
 
-    /// Whether an address is one of these. An IPv4 address that IPv6 wrote is what it is.
+    /// Whether an address is in this network. An IPv4-mapped IPv6 address counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -40,15 +40,15 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Several of them, at most [`Prefixes::MAX_PREFIXES`]: a value among others that say how something is.
+/// Set of at most [`Prefixes::MAX_PREFIXES`] prefixes, stored inline so that configurations remain `Copy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefixes([Option<Prefix>; Self::MAX_PREFIXES]);
 
 impl Prefixes {
-    /// So many are enough for whoever names them one by one.
+    /// Maximum number of prefixes; enough for a list written by hand.
     pub const MAX_PREFIXES: usize = 8;
 
-    /// These; `None` if they are too many.
+    /// A set of these prefixes; `None` if there are more than [`Self::MAX_PREFIXES`].
     pub fn new(prefixes: &[Prefix]) -> Option<Self> {
         let mut all = [None; Self::MAX_PREFIXES];
         for (place, prefix) in prefixes.iter().enumerate() {
@@ -57,12 +57,12 @@ impl Prefixes {
         Some(Self(all))
     }
 
-    /// Each.
+    /// Iterates over the prefixes.
     pub fn iter(&self) -> impl Iterator<Item = &Prefix> {
         self.0.iter().flatten()
     }
 
-    /// Whether an address is in one of them.
+    /// Whether one of the networks contains an address.
     pub fn contain(&self, address: IpAddr) -> bool {
         self.iter().any(|prefix| prefix.contains(address))
     }
@@ -81,7 +81,7 @@ impl FromStr for Prefix {
     }
 }
 
-/// It is neither an address nor a network.
+/// Parse error: neither an address nor a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixError;
 

@@ -12,14 +12,14 @@ use siphasher::sip::SipHasher13;
 pub(super) struct Secret(pub(super) [u8; 16]);
 
 impl Secret {
-    /// SipHash-1-3 of these bytes, as Rust's own hash tables use it: nobody sees a hash, so that this is enough.
+    /// SipHash-1-3 of `bytes`, as in Rust's own hash tables; sufficient because no peer sees a hash.
     pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
         SipHasher13::new_with_key(&self.0).hash(bytes)
     }
 
-    /// A place in a table of so many.
+    /// Slot of `bytes` in a table of `places` slots.
     pub(super) fn place(&self, bytes: &[u8], places: usize) -> usize {
-        // As good as the remainder, without a division: the hash as a fraction of all hashes.
+        // The hash as a fraction of all hashes: as uniform as the remainder, without a division.
         let place = (u128::from(self.hash(bytes)) * places as u128) >> 64;
         usize::try_from(place).unwrap_or(0)
     }

@@ -1,7 +1,8 @@
 //! A DHTTP server: judges each request, chooses the channel of its answer, keeps connections to clients.
 //!
-//! It emits [`Transmit`]s, complete datagrams in memory of the driver's, and [`Stream`]s, whose bodies the driver sends,
-//! maybe from a file; it stores no body. A datagram costs no allocation. Not a server of plain HTTP: that is [`crate::server`].
+//! It emits [`Transmit`]s, complete datagrams in the driver's memory, and [`Stream`]s, whose bodies the driver sends,
+//! possibly from a file. It stores no body, and allocates nothing for a datagram. Not a server of plain HTTP: that is
+//! [`http1::server`].
 //!
 //! ```text
 //! datagram -> receive -> Serve: application -> respond -> Datagrams | Stream | Referred
@@ -42,56 +43,56 @@ pub use sizes::Adaptation;
 /// Decision about a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict<'a> {
-    /// Application: answer this, and give the ticket to [`Server::respond`] or [`Server::abandon`].
+    /// The application responds to this, and passes the ticket to [`Server::respond`] or [`Server::abandon`].
     Serve(Ticket, RequestView<'a>),
-    /// Send these eight bytes back: the client is to ask again, over plain HTTP.
+    /// Send these eight bytes back: the client retries over plain HTTP.
     Refer([u8; Id::BYTES]),
     /// Do nothing.
     Ignore(IgnoreReason),
 }
 
-/// Why a datagram is not answered; for counters and logs.
+/// Reason why a datagram gets no response; for counters and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IgnoreReason {
-    /// It comes from where no client can be.
+    /// Its source cannot be a client.
     Source,
-    /// It is no request.
+    /// It is not a valid request.
     Malformed(Malformed),
-    /// Its prefix has had enough.
+    /// Its prefix has reached its limit.
     Limited,
-    /// It is a late resend of what was answered by TCP.
+    /// It is a late resend of a request whose response went by TCP.
     Answered,
-    /// It is a resend of what is being worked on.
+    /// It is a resend of a request in progress.
     InProgress,
 }
 
-/// A request that awaits its answer.
+/// A request that awaits its response.
 #[must_use = "give it to `Server::respond` or `Server::abandon`, or its connection counts it for ever"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// The request's id: what its answer begins with.
+    /// The request's id, with which its response begins.
     pub id: Id,
-    /// Where the request came from, and where an answer by UDP goes.
+    /// Source of the request, and destination of a response by UDP.
     pub source: SocketAddr,
-    /// Where the client accepts connections.
+    /// Address and TCP port on which the client accepts connections.
     client: SocketAddr,
     bytes: u64,
     is_resend: bool,
     /// Number of parts that the client accepts; 0 if none.
     parts: u8,
-    /// It asks for parts that were lost.
+    /// Whether it requests parts that were lost.
     recovers: bool,
     worth: Validity,
     lane: Option<ConnectionId>,
 }
 
 impl Ticket {
-    /// Whether the request says that it was sent before.
+    /// Whether the request is marked as a resend after loss.
     pub const fn is_resend(&self) -> bool {
         self.is_resend
     }
 
-    /// Whether the client has shown a token, and so is where it says; or is believed whatever it says.
+    /// Whether a token proves the client's address, or the server trusts every address.
     pub const fn has_proved_its_address(&self) -> bool {
         match self.worth {
             Validity::Valid | Validity::Ageing => true,
@@ -100,51 +101,51 @@ impl Ticket {
     }
 }
 
-/// The way of an answer.
+/// Channel of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// One datagram: id, head, body.
+    /// One datagram: id, header section, body.
     Datagram,
-    /// So many datagrams, each a message with its share of the body.
+    /// Several datagrams, each a message with a part of the body.
     Parts(DividedResponse),
-    /// This connection, behind whatever waits there already: id, head, body. Say when it is written.
+    /// This connection, after everything queued there: id, header section, body. Report when it is written.
     Connection(ConnectionId),
-    /// The same, once the connection is there: open it.
+    /// The same on a new connection, which the driver must open.
     Open {
-        /// Its name from now on.
+        /// Id of the new connection.
         connection: ConnectionId,
-        /// Where to.
+        /// Address and port to connect to.
         client: SocketAddr,
     },
-    /// Send these eight bytes by UDP instead: the client is to ask again, over plain HTTP.
+    /// Send these eight bytes by UDP instead: the client retries over plain HTTP.
     Refer([u8; Id::BYTES]),
 }
 
 /// Input from the sockets about a connection. It may concern one that the server no longer knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// It is there.
+    /// It was established.
     Opened(ConnectionId),
-    /// It took bytes.
+    /// It accepted bytes.
     Progressed(ConnectionId),
-    /// It took the last byte of the answer that has waited longest.
+    /// It accepted the last byte of its oldest unwritten response.
     Written(ConnectionId),
     /// The client closed it.
     Closed(ConnectionId),
-    /// It could not be had, or is gone.
+    /// It could not be established, or broke.
     Broken(ConnectionId),
-    /// Not of a connection: the system's own link carries no datagram of so many bytes to there.
+    /// Not of a connection: the local link carries no datagram of this many bytes to this address.
     TooLarge(IpAddr, u64),
 }
 
 /// Action for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Close the connection; it will not be spoken of again.
+    /// Close the connection; no later output refers to it.
     Close(ConnectionId),
-    /// Close it with a reset, and drop what waits for it; it will not be spoken of again.
+    /// Reset the connection and drop its queued data; no later output refers to it.
     Abort(ConnectionId),
-    /// Nothing more before the next input, or this time, when to poll again.
+    /// No action before the next input or this time, when to poll again.
     Timeout(Option<Time>),
 }
 
@@ -157,7 +158,7 @@ pub struct Secrets {
     pub tables: [u8; 16],
 }
 
-/// A server.
+/// A DHTTP server.
 #[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
@@ -182,8 +183,8 @@ struct Guard {
 /// The headers of IP and UDP, by the longer of both versions (RFC 8200, section 3; RFC 768).
 const DATAGRAM_HEADERS: u64 = 40 + 8;
 
-/// The SYNs of a connection that is never there: five within ten seconds (Linux from 6.5 on, `tcp_syn_linear_timeouts`),
-/// of 80 bytes.
+/// Bytes of the SYNs of a connection that is never established: five within ten seconds (Linux from 6.5 on,
+/// `tcp_syn_linear_timeouts`), of 80 bytes.
 const SYNS_BYTES: u64 = 5 * 80;
 
 impl Server {
@@ -208,19 +209,19 @@ impl Server {
         }
     }
 
-    /// Begins to make tokens with another key; see [`Tokens::rotate`].
+    /// Switches to another key of tokens; see [`Tokens::rotate`].
     pub const fn rotate(&mut self, key: Key) {
         if let Some(guard) = &mut self.guard {
             guard.tokens.rotate(key);
         }
     }
 
-    /// Connections that are open or being opened.
+    /// Returns the number of connections that are open or being opened.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// Judges a datagram.
+    /// Validates a datagram, and decides what to do with it.
     pub fn receive<'a>(&mut self, now: Time, source: SocketAddr, datagram: &'a [u8]) -> Verdict<'a> {
         if !can_be_client(source) {
             return Verdict::Ignore(IgnoreReason::Source);
@@ -239,10 +240,10 @@ impl Server {
                 Allowance::Silence => return Verdict::Ignore(IgnoreReason::Limited),
             }
         }
-        // Not the whole answer once more: what has come of it shall not be in vain.
+        // Send only the missing parts, so that those received are not wasted.
         let recovers = header.is_resend && marks.parts > 0 && marks.has_range;
         if header.is_resend {
-            // Whoever has proved nothing must not be able to say that a path loses.
+            // A client without a valid token must not be able to report loss on a path.
             if worth != Validity::Nothing && !marks.is_past_caches {
                 self.losses.count_resent(now, source.ip());
             }
@@ -257,7 +258,7 @@ impl Server {
         if !self.is_for_datagrams(&head, &marks) {
             return Verdict::Refer(header.id.to_bytes());
         }
-        // Without a token none of its responses takes a connection, be it open already.
+        // Without a token no response takes a connection, not even an open one.
         let lane = if worth == Validity::Nothing { None } else { self.reserve(client) };
         let ticket = Ticket {
             id: header.id,
@@ -273,9 +274,9 @@ impl Server {
         Verdict::Serve(ticket, head)
     }
 
-    /// The token to put in the head of a response of `size` bytes (id, head and body), in the field
-    /// [`super::token::TOKEN_FIELD`]: for a client that has none, or an old one, unless the response fits a datagram without
-    /// the field and not with it.
+    /// Returns the token for a response of `size` bytes (id, header section and body), to be sent in the field
+    /// [`super::token::TOKEN_FIELD`]. It is for clients without a valid token or with an ageing one, unless the
+    /// response fits a datagram only without the field.
     pub fn token(&mut self, now: Time, ticket: &Ticket, size: impl FnOnce() -> u64) -> Option<Token> {
         if ticket.worth == Validity::Valid {
             return None;
@@ -286,28 +287,28 @@ impl Server {
         (!is_in_the_way).then(|| guard.tokens.make(now, ticket.client))
     }
 
-    /// The token for a client that has sent a request over a TCP connection, which proves its address, and has named the TCP
-    /// port on which it accepts connections.
+    /// Returns the token for a client that has named the TCP port on which it accepts connections. Its request came
+    /// over a TCP connection, which proves its address.
     pub fn token_for(&self, now: Time, client: SocketAddr) -> Option<Token> {
         self.guard.as_ref().map(|guard| guard.tokens.make(now, client))
     }
 
-    /// The bytes of UDP payload that may go back for a request; `None` with a token.
+    /// Maximum bytes of UDP payload in response to a request; `None` with a token.
     pub fn budget(&self, ticket: &Ticket) -> Option<u64> {
         self.guard.as_ref().and_then(|guard| guard.budget(ticket))
     }
 
-    /// The answer will take a while: resends that come in meanwhile are not served, but lead the answer to TCP.
+    /// Marks a request as in progress: resends of it are not served, but direct its response to TCP.
     pub fn defer(&mut self, ticket: &Ticket) {
         self.answered.begin(global(ticket.source, ticket.id));
     }
 
-    /// Chooses the channel of an answer of `size` bytes: id, head and body.
+    /// Chooses the channel of a response of `size` bytes: id, header section and body.
     pub fn channel(&mut self, now: Time, ticket: Ticket, size: u64) -> Channel {
         self.channel_in_parts(now, ticket, size, || None)
     }
 
-    /// The same, of an answer that may be divisible; that is asked for only where it makes a difference.
+    /// The same, for a response that may be divisible; `divisible` is called only where it makes a difference.
     pub fn channel_in_parts(
         &mut self,
         now: Time,
@@ -344,7 +345,7 @@ impl Server {
             }
             return division.map_or(Channel::Datagram, Channel::Parts);
         }
-        // Whoever is at an address without a token may be anybody: no SYN goes there, and nothing on a connection.
+        // Without a token the source may be spoofed: no SYN is sent there, and no response goes on a connection.
         let found = if worth == Validity::Nothing { None } else { self.connection(now, client, lane) };
         let Some((connection, is_new)) = found else {
             return Channel::Refer(id.to_bytes());
@@ -356,13 +357,13 @@ impl Server {
         if is_new { Channel::Open { connection, client } } else { Channel::Connection(connection) }
     }
 
-    /// There will be no answer.
+    /// Ends a request without a response.
     pub fn abandon(&mut self, ticket: Ticket) {
         self.answered.end(global(ticket.source, ticket.id));
         self.release(ticket.lane);
     }
 
-    /// Takes what the sockets tell.
+    /// Handles an input from the sockets.
     pub fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Opened(id) => self.connections.opened(now, id),
@@ -374,7 +375,7 @@ impl Server {
         }
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll(&mut self, now: Time) -> Output {
         let Some((id, is_idle)) = self.connections.overdue(now) else {
             return Output::Timeout(self.connections.next_due());
@@ -383,7 +384,7 @@ impl Server {
         if is_idle { Output::Close(id) } else { Output::Abort(id) }
     }
 
-    /// An answer of a size that goes by UDP was asked for again: because of congestion, or because of its size.
+    /// Counts a resend for a response small enough for UDP, which was lost to congestion or because of its size.
     fn strike(&mut self, now: Time, client: IpAddr, size: u64) {
         if let Some(resent) = self.sizes.struck(now, client, size) {
             self.losses.forgive(client, resent);
@@ -399,13 +400,13 @@ impl Server {
         }
     }
 
-    /// Whether the paper sends this over UDP: what may be asked twice, and what everybody may read.
+    /// Whether the paper sends this over UDP: the request may be repeated, and everyone on the path may read it.
     fn is_for_datagrams(&self, head: &RequestView<'_>, marks: &Marks<'_>) -> bool {
         let is_safe = matches!(head.method, "GET" | "HEAD" | "OPTIONS");
         is_safe && !marks.wants_more && (self.config.takes_credentials || !marks.has_credentials)
     }
 
-    /// Counts a request as pending at the connection that its answer would take now.
+    /// Counts a request as pending at the connection that its response would take now.
     fn reserve(&mut self, client: SocketAddr) -> Option<ConnectionId> {
         match self.connections.choose(client) {
             ConnectionChoice::Idle(id) | ConnectionChoice::Fewest(id) => {
@@ -421,7 +422,7 @@ impl Server {
         }
     }
 
-    /// A connection for an answer, and whether it is to be opened.
+    /// Returns a connection for a response, and whether it must be opened.
     fn connection(
         &mut self,
         now: Time,
@@ -444,13 +445,13 @@ impl Server {
         }
     }
 
-    /// Whether so many bytes are within the share of a client with a token; then they are counted.
+    /// Whether `bytes` are within the limit of a client with a token; if so, they are counted.
     fn is_within_rate(&mut self, now: Time, client: IpAddr, bytes: u64) -> bool {
         let Some(guard) = &mut self.guard else { return true };
         unmapped(client).is_loopback() || guard.rate.charge(now, client, units(bytes)) == Allowance::Granted
     }
 
-    /// Forgets a connection, and that what may not have arrived was answered.
+    /// Removes a connection, and forgets those of its responses that may not have arrived.
     fn end(&mut self, id: ConnectionId, how: Event, broke: bool) {
         let Some((client, lost)) = self.connections.end(id, how, broke) else { return };
         for id in lost {
@@ -460,7 +461,7 @@ impl Server {
 }
 
 impl Guard {
-    /// The bytes of UDP payload that may go back for a request; `None` with a token.
+    /// Maximum bytes of UDP payload in response to a request; `None` with a token.
     const fn budget(&self, ticket: &Ticket) -> Option<u64> {
         match ticket.worth {
             Validity::Valid | Validity::Ageing => None,
@@ -469,7 +470,8 @@ impl Guard {
     }
 }
 
-/// The bytes of UDP payload of all parts, and the headers of each but the first, which is as long as the request's own.
+/// Bytes of the UDP payload of all parts, and of the headers of each but the first, whose headers are as long as the
+/// request's own.
 fn cost(division: DividedResponse) -> u64 {
     division.bytes() + DATAGRAM_HEADERS * (division.count() as u64).saturating_sub(1)
 }

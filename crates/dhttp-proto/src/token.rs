@@ -1,46 +1,46 @@
 //! Tokens: a client that shows one has received at its address before, and the server remembers nothing of it.
 //!
-//! A token is the second in which it was made and a keyed hash over that second, the client's address and the TCP port on
-//! which the client accepts connections: SipHash-2-4, 64 bits, so that a guess succeeds once in 2^64. The port is part of it
-//! so that a token leads connections to the one port for which it was issued. Not a secret of the client's: whoever sees the
-//! path sees it, as he sees everything else there. Not in the paper, whose server takes every address for real.
+//! A token holds the generation of its key, the second in which it was made, and a keyed hash. The hash covers both of
+//! these, the client's address and the TCP port on which the client accepts connections. It is SipHash-2-4 with 64
+//! bits: a guess succeeds once in 2^64. It includes the port, so that a token permits connections only to the port for
+//! which it was issued. Not a secret of the client's: anyone on the path can read it, like all other traffic. Not in
+//! the paper, whose server trusts every source address.
 
 use core::net::SocketAddr;
 
 use siphasher::sip::SipHasher24;
 use wire::{Duration, Time};
 
-/// The header field that carries a token, in requests and in answers.
+/// The header field that carries a token, in requests and in responses.
 pub const TOKEN_FIELD: &str = "DHTTP-Token";
 
 /// The header field by which a request over plain HTTP names the TCP port on which its client accepts connections; the
 /// response brings a token for that port at the client's address.
 pub const PORT_FIELD: &str = "DHTTP-Port";
 
-/// The port that the value of a [`PORT_FIELD`] names: a decimal number from 0 to 65,535, or nothing.
+/// Parses the value of a [`PORT_FIELD`]: a decimal number from 0 to 65,535; `None` if it is anything else.
 pub fn read_port(value: &[u8]) -> Option<u16> {
     let is_number = (1..=5).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
     core::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()
 }
 
-/// A key and its number, which is part of every token that is made with it. The bytes come from a generator that
-/// nobody can foresee.
+/// A key and its generation, which is part of every token made with it. The bytes of the key come from a CSPRNG.
 #[derive(Clone, Copy)]
 pub struct Key {
-    /// Which key it is; two that are in use at once have different numbers.
+    /// Number of the key; two keys that are in use simultaneously have different numbers.
     pub generation: u8,
     /// The key.
     pub secret: [u8; 16],
 }
 
-/// Makes and checks tokens, with the key of now and the one before it.
+/// Makes and checks tokens, with the current key and the previous one.
 pub struct Tokens {
     current: Key,
     previous: Option<Key>,
     lifetime: Duration,
 }
 
-/// A token as it stands in its field: 26 hexadecimal digits.
+/// A token as the value of its field: 26 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token([u8; Token::DIGITS]);
 
@@ -49,25 +49,26 @@ pub struct Token([u8; Token::DIGITS]);
 pub enum Validity {
     /// The address is the client's.
     Valid,
-    /// The same; but more than half of its life is over, or its key is about to go: give the client another.
+    /// Valid, but more than half of its lifetime has passed, or its key is the previous one: the client needs a new
+    /// token.
     Ageing,
-    /// Nothing: unreadable, too old, from the future, of a key that is gone, or forged.
+    /// Invalid: unreadable, expired, from the future, of a discarded key, or forged.
     Nothing,
 }
 
 impl Tokens {
-    /// Tokens that are worth something for `lifetime`.
+    /// Tokens made with `key`, valid for `lifetime`.
     pub const fn new(key: Key, lifetime: Duration) -> Self {
         Self { current: key, previous: None, lifetime }
     }
 
-    /// Begins to use another key; tokens of the one before the present one are worth nothing from now on.
+    /// Switches to another key. Tokens of the current key become ageing, and those of the previous one invalid.
     pub const fn rotate(&mut self, key: Key) {
         self.previous = Some(self.current);
         self.current = key;
     }
 
-    /// A token for the client that receives at this address, and accepts connections there on this TCP port.
+    /// Makes a token for a client at this address that accepts connections on this TCP port.
     pub fn make(&self, now: Time, client: SocketAddr) -> Token {
         let body = Body { generation: self.current.generation, second: second(now) };
         Token::encode(body, body.hash(&self.current, client))
@@ -81,7 +82,7 @@ impl Tokens {
         let Some(key) = (if is_current { Some(self.current) } else { previous }) else {
             return Validity::Nothing;
         };
-        // Both are words: the comparison takes one time whatever they hold.
+        // Both are machine words: the comparison takes constant time.
         if body.hash(&key, client) ^ mac != 0 {
             return Validity::Nothing;
         }
@@ -97,7 +98,7 @@ impl Tokens {
     }
 }
 
-/// Without the keys.
+/// Debug output without the keys.
 impl std::fmt::Debug for Tokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { current, previous, lifetime } = self;
@@ -118,7 +119,7 @@ impl Body {
         let mut message = [0; 1 + 4 + 16 + 2];
         message[0] = self.generation;
         message[1..5].copy_from_slice(&self.second.to_be_bytes());
-        // An IPv4 address as IPv6 writes it, so that a client is one client on either kind of socket.
+        // IPv4 addresses are mapped into IPv6, so that a client has one identity on sockets of either family.
         message[5..21].copy_from_slice(&super::address::mapped(client.ip()).octets());
         message[21..].copy_from_slice(&client.port().to_be_bytes());
         SipHasher24::new_with_key(&key.secret).hash(&message)
@@ -132,7 +133,7 @@ impl Token {
 
     /// The value of the field.
     pub fn as_str(&self) -> &str {
-        // Only hexadecimal digits are ever put in.
+        // The bytes are always hexadecimal digits.
         core::str::from_utf8(&self.0).unwrap_or_default()
     }
 
@@ -154,7 +155,7 @@ impl Token {
     }
 }
 
-/// Parses hexadecimal digits, 16 at most. Every request carries a token: there is no branch for each digit.
+/// Parses at most 16 hexadecimal digits, without a branch per digit, because every request carries a token.
 fn number(digits: &[u8]) -> Option<u64> {
     let (number, any) = digits.iter().fold((0, 0), |(number, any), digit| {
         let value = VALUES[usize::from(*digit)];
@@ -163,7 +164,7 @@ fn number(digits: &[u8]) -> Option<u64> {
     (any <= 0xf).then_some(number)
 }
 
-/// Of every byte, as a hexadecimal digit; more than 15 if it is none.
+/// Value of each byte as a hexadecimal digit; more than 15 if it is not one.
 const VALUES: [u8; 256] = {
     let mut values = [u8::MAX; 256];
     let mut value = 0;
@@ -176,7 +177,7 @@ const VALUES: [u8; 256] = {
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Whole seconds; after 136 years they begin anew, and every token of before is worth nothing.
+/// Whole seconds; they wrap after 136 years, which invalidates all tokens made before.
 fn second(now: Time) -> u32 {
     u32::try_from(now.as_nanos() / 1_000_000_000 % (1 << 32)).unwrap_or(u32::MAX)
 }

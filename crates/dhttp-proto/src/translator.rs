@@ -1,17 +1,17 @@
 //! DHTTP support of a router that translates addresses, or of a firewall (`papers/dhttp#section-iv-c`, and IV-D).
 //!
-//! The answer to a request comes by a datagram or by a connection, and the port of the latter stands inside the request:
-//! a router that knows nothing of DHTTP leaves it as it is, and the connection never arrives. This machine rewrites the
-//! port, and for each request opens a [`Pinhole`]: for one connection from the server that was asked, to the host that
-//! asked, to a port from 1024 on, for 30 seconds.
+//! The response to a request comes in a datagram or on a connection, and the port of the latter is inside the request.
+//! A router without DHTTP support does not translate that port, and the connection never arrives. This state machine
+//! rewrites the port, and opens a [`Pinhole`] for each request. It admits one connection from the server to the
+//! requesting host, to a port from 1024 on, for 30 seconds.
 //!
 //! ```text
 //! Request ──► handle ──► poll ──► Begin, Open, Request        Answer ──► handle ──► poll ──► Close, Answer
 //!                                 Refused                                                   Refused
 //! ```
 //!
-//! A datagram that is no request of DHTTP is passed on as it is, and opens nothing. Not the kernel's rules, which the
-//! pinholes become, and no socket.
+//! A datagram that is not a DHTTP request is forwarded unchanged, and opens no pinhole. Not the kernel's rules that
+//! implement pinholes, and not a socket.
 
 mod events;
 
@@ -30,13 +30,13 @@ use http1::message::Limits;
 
 pub use events::{Input, Mapping, Output, Pinhole, Refusal, Translation, TranslatorConfig};
 
-/// So many connections of one server may be on their way to one client at once. More answers wait for these.
+/// Maximum number of connections that one server may have in progress to one client; further responses wait for these.
 pub const SLOTS: u8 = 4;
 
-/// Requests of one mapping that are not answered yet; beyond them the oldest is forgotten.
+/// Maximum number of outstanding requests of one mapping; beyond it the oldest is forgotten.
 const OUTSTANDING: usize = 256;
 
-/// Servers of one mapping to whom something else than DHTTP was sent.
+/// Maximum number of servers of one mapping that were sent something other than DHTTP.
 const STRANGERS: usize = 16;
 
 /// A translator. `poll` until it returns a timeout, then `handle` an input, and so on.
@@ -46,7 +46,8 @@ pub struct Translator {
     secret: Secret,
     drawn: u64,
     mappings: BTreeMap<Key, State>,
-    /// The other way; empty where addresses are not translated, because answers do not come this way then.
+    /// Reverse map, by outside address; empty where addresses are not translated, because responses do not pass here
+    /// then.
     outsides: BTreeMap<SocketAddr, Key>,
     agenda: BTreeSet<(Time, TimerTarget)>,
     outputs: VecDeque<Output>,
@@ -65,7 +66,7 @@ enum TimerTarget {
 struct State {
     mapping: Mapping,
     active: Time,
-    /// When it is looked at whether it still is.
+    /// When its activity is checked next.
     due: Time,
     outstanding: BTreeMap<Id, OutstandingRequest>,
     strangers: VecDeque<SocketAddr>,
@@ -80,7 +81,7 @@ struct OutstandingRequest {
 }
 
 impl Translator {
-    /// A translator that has seen nothing. `secret` comes from a generator that nobody can foresee: it decides on ports.
+    /// A translator without mappings. `secret` comes from a CSPRNG: it determines the ports.
     pub const fn new(config: TranslatorConfig, secret: [u8; 16]) -> Self {
         Self {
             config,
@@ -93,7 +94,7 @@ impl Translator {
         }
     }
 
-    /// Takes what the sockets tell.
+    /// Handles an input from the sockets.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         let (peer, refused) = match input {
             Input::Request { from, to, datagram } => (from, self.request(now, from, to, datagram)),
@@ -106,7 +107,7 @@ impl Translator {
         }
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll(&mut self, now: Time) -> Output {
         while self.outputs.is_empty()
             && let Some((time, due)) = self.agenda.first().copied()
@@ -115,7 +116,7 @@ impl Translator {
             self.agenda.remove(&(time, due));
             match due {
                 TimerTarget::Mapping(key) => self.age(now, key),
-                // Its pinhole has closed by itself.
+                // Its pinhole has expired.
                 TimerTarget::Answer(key, id) => self.forget(key, id, time),
             }
         }
@@ -139,7 +140,7 @@ impl Translator {
         }
         let header = Request::read(datagram, &Limits::default()).ok().map(|request| request.header);
         let port = header.map_or(0, |header| header.port);
-        // The hole that a page would open to telnet, or to an X server.
+        // A web page could open such a pinhole to telnet, or to an X server.
         if port != 0 && (port < 1_024 || is_listened_on(port)) {
             return Err(Refusal::Port(port));
         }
@@ -161,7 +162,7 @@ impl Translator {
         Ok(())
     }
 
-    /// The mapping of these ports: the one there is, or another.
+    /// Returns the mapping of these ports, and creates it if there is none.
     fn mapping(&mut self, now: Time, key: Key) -> Result<Mapping, Refusal> {
         if let Some(state) = self.mappings.get_mut(&key) {
             state.active = now;
@@ -198,7 +199,7 @@ impl Translator {
         Ok(mapping)
     }
 
-    /// A port that nobody can foresee and that is not in use here.
+    /// Generates an unpredictable port that is not in use here.
     fn draw(&mut self, ports: &RangeInclusive<u16>, at: impl Fn(u16) -> SocketAddr) -> Option<u16> {
         let count = ports.len();
         (0..64).find_map(|_| {
@@ -217,7 +218,7 @@ impl Translator {
         }
     }
 
-    /// An answer to this may come, by either channel.
+    /// Registers an outstanding request, whose response may come on either channel.
     fn expect(&mut self, now: Time, key: Key, server: SocketAddr, id: Id) {
         let until = now + self.config.timeout;
         let Some(state) = self.mappings.get_mut(&key) else { return };
@@ -249,7 +250,7 @@ impl Translator {
             .and_then(|id| Some((id, *state.outstanding.get(&id)?)))
             .filter(|(_, requested)| requested.server == from || answerers.include(from.ip()));
         match requested {
-            // Others of its parts may come.
+            // More of its parts may follow.
             Some(_) if is_part(datagram) => {}
             Some((id, requested)) => {
                 state.outstanding.remove(&id);
@@ -263,7 +264,7 @@ impl Translator {
         Ok(())
     }
 
-    /// Only for who asked there, and has no answer yet.
+    /// Forwards an ICMP error, but only to a client that has sent to this server and has no response yet.
     fn unreachable(&mut self, at: SocketAddr, server: SocketAddr) -> Result<(), Refusal> {
         let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
         let state = self.mappings.get(&key).ok_or(Refusal::Unasked)?;
@@ -275,10 +276,10 @@ impl Translator {
         Ok(())
     }
 
-    /// The answer came by a datagram: no connection will. Other requests may still share its hole.
+    /// Closes the pinhole of a request whose response came in a datagram, unless outstanding requests share it.
     fn close(&mut self, key: Key, id: Id, requested: OutstandingRequest) {
         let Some(state) = self.mappings.get(&key).filter(|_| key.1 != 0) else { return };
-        // Where others than the server may answer, holes are not told apart by servers.
+        // Where hosts other than the server may respond, pinholes are not distinguished by server.
         let shares = |other: &OutstandingRequest| {
             let is_for_all = self.config.answerers != Responders::Server;
             other.slot == requested.slot && (is_for_all || other.server.ip() == requested.server.ip())
@@ -327,7 +328,7 @@ impl Translator {
     }
 }
 
-/// The same request behind another header.
+/// The same request with another header.
 fn rewritten(datagram: &[u8], header: RequestHeader) -> Vec<u8> {
     let rest = datagram.get(RequestHeader::BYTES..).unwrap_or_default();
     [&header.to_bytes(), rest].concat()

@@ -1,6 +1,6 @@
 //! Configuration of a DHTTP client: the paper's profile and the one for the Internet of today, as values.
 //!
-//! Not what is asked for, and not the ids: those come from the caller, one at a time.
+//! Not the requests, and not their ids: the caller passes those, one at a time.
 
 use core::net::IpAddr;
 
@@ -14,31 +14,31 @@ use http1::message::Limits;
 /// Configuration of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
-    /// The largest UDP payload a request may be, in bytes.
+    /// Maximum UDP payload of a request, in bytes.
     pub request_bytes: usize,
     /// Size to which a request is padded for a server that has given no token, in bytes: it may respond with three
     /// times as many. 0: no padding.
     pub fill_to: usize,
-    /// When a request is sent again.
+    /// When a request is resent.
     pub resend: Resend,
-    /// In how many datagrams an answer may come, 10 at most; 1: no request says that it takes parts.
+    /// Maximum number of datagrams of a response, at most 10; 1: no request offers to accept parts.
     pub parts: u8,
     /// Whether requests over plain HTTP name the TCP port on which this client accepts connections
     /// ([`crate::token::PORT_FIELD`]), so that their responses bring tokens.
     pub names_port: bool,
     /// Hosts whose responses are accepted.
     pub answerers: Responders,
-    /// Whether requests with `Authorization` or `Cookie` may go over UDP, where everybody on the path reads them.
+    /// Whether requests with `Authorization` or `Cookie` may go over UDP, where everyone on the path can read them.
     pub sends_credentials: bool,
-    /// Requests that may be under way at once.
+    /// Maximum number of requests in flight.
     pub outstanding: usize,
-    /// Connections that servers may have open to this client.
+    /// Maximum number of connections that servers may have open to this client.
     pub connections: usize,
-    /// Servers whose round-trip time and token are remembered.
+    /// Maximum number of servers whose round-trip time and token are remembered.
     pub servers: usize,
-    /// A connection that is silent for so long in the middle of an answer is given up.
+    /// Timeout of a connection that is silent in the middle of a response.
     pub stall: Duration,
-    /// A connection that carries nothing for so long is closed; longer than a server's, who should close first.
+    /// Idle timeout of a connection; longer than a server's, which should close first.
     pub idle: Duration,
     /// Number of finished requests that are remembered, so that late copies of their responses do no harm.
     pub remembered: usize,
@@ -46,28 +46,28 @@ pub struct ClientConfig {
     pub limits: Limits,
 }
 
-/// When a request is sent again (`papers/dhttp#section-iii-a`).
+/// When a request is resent (`papers/dhttp#section-iii-a`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
-    /// After each of these waits, and after the last wait once more it is given up.
+    /// After each of these timeouts; after the last timeout once more, the client falls back to plain HTTP.
     Fixed {
         /// Before the first resend, and before the second.
         waits: [Duration; 2],
     },
-    /// As the round trips to a server are found to be (RFC 6298), each wait twice as long as the one before.
+    /// By the measured round trips to a server (RFC 6298), each timeout twice as long as the one before.
     Adaptive {
-        /// Before a round trip was seen.
+        /// Timeout before a round trip was measured.
         first: Duration,
-        /// The shortest wait.
+        /// Minimum timeout.
         least: Duration,
-        /// The longest.
+        /// Maximum timeout.
         most: Duration,
         /// Maximum number of resends.
         times: u8,
-        /// As long as the server is heard on any channel, the answer may be behind what comes: the wait begins again
-        /// until so many bytes have come since the request was sent.
+        /// Bytes from the server since the request after which the timeout is no longer extended. While data arrives
+        /// from the server on any channel, the response may be queued behind it.
         queue: u64,
-        /// And no longer than this.
+        /// Maximum time of such extensions.
         queued: Duration,
     },
 }
@@ -75,17 +75,17 @@ pub enum Resend {
 /// Hosts whose responses are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Responders {
-    /// Only those that come from where the request went.
+    /// Only the server that the request was sent to.
     Server,
-    /// And those of caches at these addresses.
+    /// The server, and caches at these addresses.
     Caches(Prefixes),
-    /// Also those of caches on the way, which answer from their own address (`papers/dhttp#section-iv-a`). The id is
-    /// then all that tells an answer from a forgery.
+    /// The server, and any cache on the path, which responds from its own address (`papers/dhttp#section-iv-a`). Only
+    /// the id then distinguishes a response from a forgery.
     Anybody,
 }
 
 impl Responders {
-    /// Whether one at this address may answer that was not asked itself.
+    /// Whether a host at this address may respond in place of the server.
     pub fn include(self, address: IpAddr) -> bool {
         match self {
             Self::Server => false,
@@ -96,7 +96,7 @@ impl Responders {
 }
 
 impl ClientConfig {
-    /// The same with, or without, something that goes beyond the paper, if it is the client's.
+    /// Returns this configuration with an extension turned on or off, if it is the client's.
     #[must_use]
     pub const fn with(mut self, extension: Extension, is_on: bool) -> Self {
         match extension {
@@ -106,7 +106,7 @@ impl ClientConfig {
         self
     }
 
-    /// As in the paper.
+    /// The paper's profile.
     pub fn paper() -> Self {
         Self {
             // papers/dhttp#section-iii: "a request below 1460 bytes".
@@ -122,12 +122,12 @@ impl ClientConfig {
         }
     }
 
-    /// For the Internet of today.
+    /// Profile for the Internet of today.
     pub fn internet() -> Self {
         Self {
-            // 1,280 bytes, the least that every IPv6 link carries (RFC 8200, section 5), without IPv6 and UDP headers.
+            // 1,280 bytes, the minimum MTU of IPv6 (RFC 8200, section 5), without IPv6 and UDP headers.
             request_bytes: 1_232,
-            // A third of the largest answer by UDP.
+            // A third of the largest response by UDP.
             fill_to: 411,
             resend: Resend::Adaptive {
                 // RFC 8085, section 3.1.1: one second before there is an estimate.
@@ -136,7 +136,7 @@ impl ClientConfig {
                 least: Duration::from_millis(300),
                 most: Duration::from_secs(60),
                 times: 3,
-                // What the queues of slow links hold; at 100 Mbit/s it is there in 20 ms.
+                // Capacity of the queues of slow links; at 100 Mbit/s it arrives in 20 ms.
                 queue: 256 << 10,
                 // A modem takes that long for 200 KB.
                 queued: Duration::from_secs(60),

@@ -1,6 +1,6 @@
 //! Inputs, outputs and refusals of a client.
 //!
-//! Not the machine itself: that is [`super::Client`].
+//! Not the state machine itself: that is [`super::Client`].
 
 use core::net::{IpAddr, SocketAddr};
 use std::error::Error;
@@ -11,7 +11,7 @@ use wire::Time;
 use crate::{Id, Malformed};
 use http1::message::ResponseHead;
 
-/// A connection that a server opened to this client, by a name that the driver gives it and never gives again.
+/// Id of a connection that a server opened to this client; the driver assigns it, and never reuses one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
@@ -20,15 +20,16 @@ pub struct ConnectionId(pub u64);
 pub enum Input<'a> {
     /// A datagram came in.
     Datagram(SocketAddr, &'a [u8]),
-    /// ICMP says that nothing listens there.
+    /// ICMP reported this address and port as unreachable.
     Unreachable(SocketAddr),
-    /// A connection came in.
+    /// The driver accepted a connection.
     Accepted(ConnectionId, SocketAddr),
-    /// Bytes came in on it.
+    /// Bytes arrived on it.
     Received(ConnectionId, &'a [u8]),
-    /// It ended or broke; nothing more comes.
+    /// A connection was closed or broke; nothing more follows.
     Ended(ConnectionId),
-    /// So many bytes have come from there on connections that are not this client's, as plain HTTP: it is not silent.
+    /// Bytes that arrived from this host on connections outside this client, such as plain HTTP: the host is not
+    /// silent.
     Heard(IpAddr, usize),
 }
 
@@ -37,84 +38,84 @@ pub enum Input<'a> {
 pub enum Output {
     /// Send this datagram.
     Send(SocketAddr, Vec<u8>),
-    /// Caller: the answer to this begins; it comes from there, by that channel.
+    /// For the caller: a response begins, from this source.
     Head(Id, Source, ResponseHead),
-    /// Caller: a part of its body, at least one byte.
+    /// For the caller: a part of its body, at least one byte.
     Body(Id, Vec<u8>),
-    /// Caller: it is complete.
+    /// For the caller: it is complete.
     End(Id),
-    /// Caller: ask for this over plain HTTP; nothing of an answer has come.
+    /// For the caller: retry over plain HTTP; nothing of a response was delivered.
     Fallback(Id, Reason),
-    /// Caller: the answer broke off after its head; ask again if it is still wanted.
+    /// For the caller: the response broke off after its header section; retry if it is still wanted.
     Failed(Id, Failure),
-    /// Close this connection, and say nothing on it; it will not be spoken of again.
+    /// Close this connection without sending anything on it; no later output refers to it.
     Close(ConnectionId),
-    /// Log: what was thrown away.
+    /// For the log: discarded input.
     Discarded(SocketAddr, Discard),
-    /// Nothing more before the next input, or this time, when to poll again.
+    /// No action before the next input or this time, when to poll again.
     Timeout(Option<Time>),
 }
 
-/// Where an answer comes from.
+/// Source of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A datagram from there.
+    /// A datagram from this address.
     Datagram(SocketAddr),
-    /// A connection from there.
+    /// A connection from this address.
     Connection(SocketAddr),
 }
 
-/// Why plain HTTP is the way to go.
+/// Reason for a fallback to plain HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The server asks for it: the answer of eight bytes.
+    /// The server requests it, by the bare id of eight bytes.
     Referred,
     /// Nothing listens on the UDP port.
     Unreachable,
-    /// The last resend has no answer.
+    /// The last resend got no response.
     Silence,
 }
 
-/// Why an answer broke off.
+/// Reason why a response broke off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Its connection ended.
+    /// Its connection was closed.
     Ended,
     /// Its connection was silent for too long.
     Stalled,
-    /// It is not HTTP any more.
+    /// Its bytes are not valid HTTP.
     Malformed(Malformed),
 }
 
-/// Why something was thrown away.
+/// Reason why input was discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discard {
-    /// It answers nothing that was asked: forged, or older than the memory.
+    /// No request has its id: forged, or older than the memory.
     Unknown,
-    /// It answers what has been answered.
+    /// Its request has a response already.
     Late,
-    /// It comes from somebody who was not asked.
+    /// It comes from a host that may not respond.
     Stranger,
-    /// It is not an answer.
+    /// It is not a valid response.
     Malformed(Malformed),
-    /// There are as many connections as there may be.
+    /// The maximum number of connections is open.
     Crowded,
 }
 
-/// Why a request does not go over UDP.
+/// Reason why a request does not go over UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It may change something, and must not be done twice: plain HTTP.
+    /// Its method is not safe, so it must not be repeated: use plain HTTP.
     Unsafe,
-    /// It has a body, expects one or wants another protocol: plain HTTP.
+    /// It has a body, an `Expect` or an `Upgrade`: use plain HTTP.
     NotAlone,
-    /// It shows who the user is, and everybody on the path could read it: plain HTTP, or better, encrypted.
+    /// It identifies the user, and everyone on the path could read it: use plain HTTP, or better, encryption.
     Credentials,
-    /// It does not fit a datagram: plain HTTP.
+    /// It does not fit a datagram: use plain HTTP.
     TooLarge,
-    /// As many are under way as may be: later.
+    /// The maximum number of requests is in flight: retry later.
     Crowded,
-    /// The id is in use or was lately: draw another.
+    /// The id is in use or was recently: generate another.
     IdInUse,
 }
 

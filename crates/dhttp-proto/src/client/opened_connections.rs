@@ -1,7 +1,7 @@
 //! The part of a client that looks after the connections servers open to it.
 //!
-//! An id that is not known ends a connection without a word: nothing behind it can be trusted. A head must come whole
-//! in its time; bytes of it are no progress. Not a listener: accepting is the driver's.
+//! An unknown id closes a connection without a reply: nothing after it can be trusted. A header section must be
+//! complete within its timeout; bytes of it do not count as progress. Not a listener: the driver accepts connections.
 
 use core::net::SocketAddr;
 
@@ -13,17 +13,18 @@ use super::timing::ReceivedTraffic;
 use super::{Client, ConnectionId, Discard, Failure, Key, Output, Source, TimerTarget, same_host};
 use crate::Id;
 
-/// A connection that is open.
+/// An open connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     peer: SocketAddr,
     stream: Stream,
     due: Time,
-    /// When it was there, and what had come from the server by then, until the answer has begun that it was opened for.
+    /// When it was accepted, and the traffic from the server by then; `None` once the response has begun for which it
+    /// was opened.
     opened: Option<(Time, ReceivedTraffic)>,
 }
 
-/// An answer that is coming in on a connection.
+/// A response that is arriving on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IncomingResponse {
     pub(super) key: Key,
@@ -31,7 +32,7 @@ pub(super) struct IncomingResponse {
     pub(super) is_wanted: bool,
 }
 
-/// A SYN, as it comes without options (RFC 9293, section 3.1).
+/// Size of a SYN without options (RFC 9293, section 3.1).
 const SYN_BYTES: usize = 40;
 
 impl Client {
@@ -41,9 +42,9 @@ impl Client {
         } else if self.connections.len() >= self.config.connections {
             Discard::Crowded
         } else {
-            // Whoever opens a connection has something to say.
+            // A peer that opens a connection is expected to send: the stall timeout applies.
             let (due, stream) = (now + self.config.stall, Stream::new(self.config.limits));
-            // As much as that is under way, and the answer may be behind it.
+            // The SYN counts as received traffic: the response may be queued behind data on this connection.
             self.servers.hear(now, peer.ip(), SYN_BYTES, true);
             let opened = Some((now, self.servers.heard_from(peer.ip())));
             self.connections.insert(id, Connection { peer, stream, due, opened });
@@ -105,8 +106,8 @@ impl Client {
                     let (vigil, was_sent_once) = (request.vigil, request.resends == 0);
                     let server = self.servers.learn(request.server);
                     server.heard.by_connection = server.heard.by_connection.max(vigil.began);
-                    // It is there a round trip after the request, if that was sent once, or two where an acknowledgement
-                    // must come first; never less.
+                    // The connection arrives one round trip after a request that was sent once, or two where an
+                    // acknowledgement must come first; never earlier.
                     if let Some((at, heard)) = connection.opened.take()
                         && was_sent_once
                         && vigil.was_quiet(heard, 0)
@@ -157,14 +158,14 @@ impl Client {
         Ok(())
     }
 
-    /// A connection is no more.
+    /// Removes a connection that was closed, broke or stalled.
     pub(super) fn lose(&mut self, now: Time, id: ConnectionId, why: Failure) {
         let Some(connection) = self.connections.remove(&id) else { return };
         self.agenda.remove(&(connection.due, TimerTarget::Connection(id)));
         self.break_off(now, &connection, why);
     }
 
-    /// Resends the request of a response that broke off if nothing of it was passed on; it has failed otherwise.
+    /// Resends the request of a response that broke off, if nothing of it was delivered; otherwise reports a failure.
     fn break_off(&mut self, now: Time, connection: &Connection, why: Failure) {
         let Some(IncomingResponse { key, id, is_wanted: true }) = connection.stream.respond() else { return };
         if !self.step(key, Event::Broken) {

@@ -1,9 +1,9 @@
 //! The part of a client that takes answers in several datagrams, and asks for what is lost of them.
 //!
-//! Missing parts are requested once, as a range, as soon as no more come; those still missing then come with
-//! the usual resend, by TCP. How many parts a server may have on their way to this client at once is a window: halved by
-//! an answer of which something was lost, one more after each that came whole. Not TCP's congestion control, which has
-//! the rest: here nothing is ever sent twice in one round trip.
+//! Missing parts are requested once, as a range, as soon as no more arrive; those still missing then come with the
+//! usual resend, by TCP. A window limits the parts that a server may have in flight to this client. A response with
+//! lost parts halves it; a complete one increases it by one. Not TCP's congestion control, which handles the rest: here
+//! nothing is ever sent twice in one round trip.
 
 use core::net::SocketAddr;
 
@@ -16,10 +16,10 @@ use super::{Client, Discard, Key, Output, Request, Source, TimerTarget};
 use crate::{Id, Malformed};
 use http1::message::{Method, PeerFault, RequestHead, ResponseHead};
 
-/// The largest part there is: what an Ethernet packet carries over IPv4.
+/// Maximum bytes of a part: the UDP payload of an Ethernet packet over IPv4.
 const MAX_PART_BYTES: usize = 1_472;
 
-/// A part that comes on a connection, because the server sees loss.
+/// A part that arrives on a connection, because the server sees loss.
 #[derive(Debug)]
 pub(super) struct ConnectionPart {
     label: PartLabel,
@@ -28,7 +28,7 @@ pub(super) struct ConnectionPart {
 }
 
 impl Client {
-    /// Returns the number of parts that a request may ask for; 0 if none.
+    /// Returns the number of parts that a request may offer to accept; 0 if none.
     pub(super) fn offer(&self, server: SocketAddr, head: &RequestHead) -> u8 {
         let has = |name| head.fields.get(name).is_some();
         let is_plain = head.method == Method::Get && !has("Range") && !has("If-Range");
@@ -37,7 +37,7 @@ impl Client {
         if is_plain && parts > 1 { parts } else { 0 }
     }
 
-    /// A datagram with a part of an answer.
+    /// Handles a datagram with a part of a response.
     pub(super) fn part(
         &mut self,
         now: Time,
@@ -84,7 +84,7 @@ impl Client {
         Ok(())
     }
 
-    /// Tells the caller of an answer whose parts are all there; whether they are.
+    /// Delivers a response to the caller if all its parts have arrived; returns whether they have.
     fn finish_gathered(&mut self, key: Key, id: Id, source: Source) -> bool {
         let Some(request) = self.requests.get_mut(&key) else { return false };
         let Some(gathered) = request.gathered.take_if(|gathered| gathered.is_whole()) else { return false };
@@ -104,7 +104,7 @@ impl Client {
         true
     }
 
-    /// The datagram that asks for what is missing of an answer, if that is the thing to do now.
+    /// Returns the datagram that requests the missing parts of a response, if that is due now.
     pub(super) fn recovery(&mut self, key: Key) -> Option<Vec<u8>> {
         let request = self.requests.get_mut(&key).filter(|request| !request.has_recovered)?;
         let datagram = request.gathered.as_ref()?.request(&request.datagram)?;
@@ -114,10 +114,10 @@ impl Client {
         is_fine.then_some(datagram)
     }
 
-    /// The head of an answer on a connection: whether it is a part that was asked for, and is taken here.
+    /// Handles the header section of a response on a connection; returns whether it was taken as a requested part.
     pub(super) fn takes_aside(&mut self, now: Time, response: IncomingResponse, head: &ResponseHead) -> bool {
         let Some(request) = self.requests.get_mut(&response.key) else { return false };
-        // Of a connection that broke.
+        // Left over from a connection that broke.
         request.aside = None;
         if head.status != 206 || !request.has_recovered || request.phase != Phase::Claimed {
             return false;
@@ -130,7 +130,7 @@ impl Client {
         true
     }
 
-    /// A part of such an answer's body.
+    /// Stores bytes of such a response's body.
     pub(super) fn put_aside(&mut self, key: Key, bytes: &[u8]) {
         let aside = self.requests.get_mut(&key).and_then(|request| request.aside.as_mut());
         if let Some(aside) = aside.filter(|aside| aside.bytes.len() + bytes.len() <= aside.label.length()) {
@@ -138,11 +138,11 @@ impl Client {
         }
     }
 
-    /// The end of an answer on a connection: whether it was one of these.
+    /// Handles the end of a response on a connection; returns whether it was a requested part.
     pub(super) fn end_aside(&mut self, now: Time, response: IncomingResponse, peer: SocketAddr) -> bool {
         let Some(request) = self.requests.get_mut(&response.key) else { return false };
         let Some(ConnectionPart { label, head, bytes }) = request.aside.take() else { return false };
-        // What is of another object than before replaces it, and is not all of it.
+        // A part of another object than before replaces the others, and is not all of it.
         let _ = request.gather(now, &label, head, &bytes);
         if !self.finish_gathered(response.key, response.id, Source::Connection(peer)) {
             self.resend_broken(now, response.key);
@@ -162,8 +162,8 @@ impl Client {
 }
 
 impl Request {
-    /// Takes a part; whether there was anything new in it. Until something was asked for again, all parts are of the
-    /// object that the first one was of.
+    /// Adds a part; returns whether it had new bytes. Before missing parts are requested, all parts are of the object
+    /// of the first one.
     fn gather(
         &mut self,
         now: Time,

@@ -1,46 +1,46 @@
 //! The states of a request at its client, as a table: what follows what, and nothing else.
 //!
-//! `docs/dhttp.md` shows this table, and a test holds the two together. Not times and not numbers of tries.
+//! `docs/dhttp.md` shows this table, and a test compares the two. Not timeouts and not numbers of tries.
 
-/// Where a request stands.
+/// State of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Sent; nothing has come back, or what has come was not enough.
+    /// Sent; no response has arrived, or not all of one.
     Waiting,
-    /// Parts of an answer have come in datagrams, and others are missing.
+    /// Parts of a response have arrived in datagrams, and others are missing.
     Gathering,
-    /// Its id has come on a connection, and no head yet.
+    /// Its id has arrived on a connection, but no header section yet.
     Claimed,
-    /// The head was handed on, and the body is coming in.
+    /// The header section was delivered, and the body is arriving.
     Arriving,
-    /// The caller was told how it ended. Copies that come late are known, and thrown away.
+    /// Its outcome was reported to the caller. Late copies of its response are recognized and discarded.
     Over,
 }
 
 /// Event of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A datagram answers it, or the last of its parts has come.
+    /// A datagram with the response arrived, or the last of its parts.
     Answered,
-    /// A datagram has a part of its answer, and others are missing.
+    /// A datagram with a part of the response arrived, and others are missing.
     Part,
-    /// Eight bytes answer it: ask again, over plain HTTP.
+    /// The bare id of eight bytes arrived: retry over plain HTTP.
     Referred,
-    /// Nothing listens there.
+    /// The server's port is unreachable.
     Unreachable,
-    /// Its time is over, and it may be sent again.
+    /// It timed out, and may be resent.
     Resent,
-    /// Its time is over, and it may not.
+    /// It timed out, and may not be resent.
     GivenUp,
-    /// Its id begins an answer on a connection.
+    /// Its id arrived on a connection, before a response.
     Claim,
-    /// The head of that answer is there.
+    /// The header section of that response is complete.
     Head,
-    /// The answer is complete.
+    /// The response is complete.
     Complete,
-    /// The connection ended, broke or stalled.
+    /// The connection was closed, broke or stalled.
     Broken,
-    /// The caller does not want it any more.
+    /// The caller cancelled it.
     Cancelled,
 }
 

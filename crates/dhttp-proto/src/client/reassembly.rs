@@ -1,6 +1,6 @@
 //! The parts of an answer that have come, until there are all of them.
 //!
-//! Not the time they take: that is the client's, which asks for what is missing once they stop coming.
+//! Not the timers: those are the client's, which requests missing parts once no more arrive.
 
 use wire::{Duration, Time};
 
@@ -8,29 +8,29 @@ use http1::message::head::write_decimal;
 use http1::message::range::Part;
 use http1::message::{Fields, ResponseHead, Version};
 
-/// Parts of one answer: of one object, with one entity tag.
+/// Parts of one response: of one object, with one entity tag.
 #[derive(Debug)]
 pub(super) struct Reassembly {
     tag: Vec<u8>,
-    /// That of the first part.
+    /// Header section of the part that begins the object.
     head: Option<ResponseHead>,
     bytes: Vec<u8>,
-    /// Ranges received, as (start, end): in order, and apart from one another.
+    /// Ranges received, as (start, end): sorted and disjoint.
     have: Vec<(usize, usize)>,
-    /// From the request to the first part.
+    /// Time from the request to the first part.
     first_after: Duration,
     last: Time,
-    /// The longest between two parts that came one after the other.
+    /// Longest time between two consecutive parts.
     gap: Option<Duration>,
 }
 
-/// Parts that leave together may come so far apart, and in another order.
+/// Time by which parts that were sent together may arrive apart, and out of order.
 const MIN_GAP: Duration = Duration::from_millis(20);
 
 /// Not below what delayed acknowledgements and busy servers take.
 const MIN_WAIT: Duration = Duration::from_millis(300);
 
-/// A part's own description.
+/// Label of a part: its range, and the entity tag and length of its object.
 #[derive(Debug)]
 pub(super) struct PartLabel {
     tag: Vec<u8>,
@@ -56,7 +56,7 @@ impl PartLabel {
 }
 
 impl Reassembly {
-    /// Nothing yet of the object that this part is of; `asked` is when.
+    /// Empty reassembly of the object of this part; `requested` is the time of the request.
     pub(super) fn new(now: Time, requested: Time, label: &PartLabel) -> Self {
         Self {
             tag: label.tag.clone(),
@@ -74,7 +74,7 @@ impl Reassembly {
         self.tag == label.tag && self.bytes.len() == label.of
     }
 
-    /// Takes a part; whether there was anything new in it.
+    /// Adds a part; returns whether it had new bytes.
     pub(super) fn take(&mut self, now: Time, label: &PartLabel, head: ResponseHead, part: &[u8]) -> bool {
         let end = label.first.saturating_add(label.length);
         let Some(capacity) =
@@ -104,8 +104,8 @@ impl Reassembly {
         self.missing_bytes() < missed
     }
 
-    /// Returns the timeout for other parts: until the first has come twice as late as it did, and then a while longer than
-    /// they came apart.
+    /// Returns the timeout for other parts: after one part, as long as that took; then three times the longest gap. At
+    /// least a quarter of the time of the first part, and [`MIN_GAP`].
     pub(super) fn timeout(&self) -> Duration {
         let gap = self.gap.map_or(self.first_after, |gap| gap * 3);
         gap.max(self.first_after / 4).max(MIN_GAP)
@@ -117,12 +117,12 @@ impl Reassembly {
         (self.first_after * 3).max(MIN_WAIT)
     }
 
-    /// Whether everything is there.
+    /// Whether all bytes have arrived, and the header section.
     pub(super) fn is_whole(&self) -> bool {
         self.missing_bytes() == 0 && self.head.is_some()
     }
 
-    /// The whole answer, as if it had come in one piece.
+    /// The whole response, as if it had arrived in one message.
     pub(super) fn into_response(self) -> Option<(ResponseHead, Vec<u8>)> {
         let head = self.head?;
         let mut fields = Fields::new();
@@ -135,7 +135,7 @@ impl Reassembly {
         Some((ResponseHead { version: Version::Http11, status: 200, fields }, self.bytes))
     }
 
-    /// The request for what is missing, from the first byte to the last of it: the one that was sent, with a range.
+    /// The request for the missing bytes, from the first to the last of them: the original request, with a range.
     pub(super) fn request(&self, datagram: &[u8]) -> Option<Vec<u8>> {
         let (first, last) = self.missing()?;
         let mut request = datagram.strip_suffix(b"\r\n")?.to_vec();
@@ -149,7 +149,7 @@ impl Reassembly {
         Some(request)
     }
 
-    /// The first byte that is missing, and the last.
+    /// The first and the last missing byte.
     fn missing(&self) -> Option<(usize, usize)> {
         let end = self.bytes.len();
         let first = self.have.first().filter(|(first, _)| *first == 0).map_or(0, |(_, end)| *end);

@@ -1,6 +1,6 @@
 //! State of servers at a client: their round trips and the tokens they gave; and the datagrams that follow from it.
 //!
-//! Not whether a server speaks DHTTP at all: that is for whoever discovers it.
+//! Not whether a server speaks DHTTP at all: that is left to discovery.
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
@@ -14,10 +14,10 @@ use crate::parts::{MAX_PARTS, PARTS_FIELD};
 use crate::token::TOKEN_FIELD;
 use http1::message::{Fields, RequestHead, ResponseHead};
 
-/// The header field that fills a first request up; its value means nothing.
+/// Header field that pads a first request; its value has no meaning.
 pub const FILL_FIELD: &str = "DHTTP-Fill";
 
-/// All that are known; a bounded number.
+/// All known servers; a bounded number.
 #[derive(Debug)]
 pub(super) struct Servers {
     most: usize,
@@ -30,33 +30,34 @@ pub(super) struct Server {
     pub(super) round_trips: RoundTrips,
     pub(super) heard: ReceivedTraffic,
     token: Option<Vec<u8>>,
-    /// When the token came, if over plain HTTP, for the port that was named there.
+    /// When the token arrived, if over plain HTTP, for the port that was named there.
     named: Option<Time>,
-    /// Such tokens are worth nothing here: a router on the way translates the port that requests by UDP name.
+    /// Such tokens are invalid here: a router on the path translates the port that requests by UDP name.
     is_translated: bool,
     /// State of the caches on the path to it.
     pub(super) cache: Cache,
-    /// A cache on the way to it has answered whose answers are not wanted.
+    /// Whether a cache on the path to it has responded whose responses are not accepted.
     pub(super) is_behind_unwanted: bool,
-    /// Parts of answers that it may have on their way here at once, less than [`MAX_WINDOW`] by so many.
+    /// Reduction of its window of parts in flight, from [`MAX_WINDOW`].
     narrowed: u8,
-    /// Those that it was told it may send.
+    /// Parts that it was offered, in requests that have not ended.
     offered: u8,
 }
 
-/// Whether a cache on the way to a server has answered in its own name.
+/// Whether a cache on the path to a server has responded in its own name.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Cache {
     /// Never.
     #[default]
     Unseen,
-    /// It has, and gave no token, or one that is worth nothing any more.
+    /// It has, and gave no token, or one that is no longer valid.
     Seen,
     /// It has, and gave this token.
     Gave(Vec<u8>),
 }
 
-/// Two answers of an initial window each (RFC 6928), as over two connections (RFC 2616, section 8.1.4).
+/// Maximum window, in parts: two responses of an initial window each (RFC 6928), as over two connections (RFC 2616,
+/// section 8.1.4).
 const MAX_WINDOW: u8 = 2 * MAX_PARTS;
 
 impl Servers {
@@ -72,12 +73,12 @@ impl Servers {
         self.known.get(&server).map(|server| server.heard).unwrap_or_default()
     }
 
-    /// The same, of whichever server is at this address.
+    /// The same, for any server at this address.
     pub(super) fn heard_from(&self, from: IpAddr) -> ReceivedTraffic {
         self.known.range(ports_of(from)).next().map(|(_, server)| server.heard).unwrap_or_default()
     }
 
-    /// So many bytes came from there, whichever way.
+    /// Counts bytes that arrived from this host, on any channel.
     pub(super) fn hear(&mut self, now: Time, from: IpAddr, bytes: usize, is_in_connection: bool) {
         let bytes = bytes as u64;
         for heard in self.known.range_mut(ports_of(from)).map(|(_, server)| &mut server.heard) {
@@ -102,7 +103,7 @@ impl Servers {
         RequestTokens { tokens: [known.token.as_deref(), cache], is_known: is_known && known.token.is_some() }
     }
 
-    /// Whether requests to it are to pass caches.
+    /// Whether requests to it must pass caches.
     pub(super) fn is_behind_unwanted(&self, server: SocketAddr) -> bool {
         self.known.get(&server).is_some_and(|server| server.is_behind_unwanted)
     }
@@ -113,7 +114,8 @@ impl Servers {
         known.map_or(MAX_WINDOW, |known| known.window().saturating_sub(known.offered))
     }
 
-    /// One of them, to learn about.
+    /// Returns the state of a server for an update; inserts it if it is unknown, and evicts another if the table is
+    /// full.
     pub(super) fn learn(&mut self, server: SocketAddr) -> &mut Server {
         if self.known.len() >= self.most && !self.known.contains_key(&server) {
             self.known.pop_first();
@@ -131,48 +133,48 @@ impl Server {
         MAX_WINDOW.saturating_sub(self.narrowed).max(2)
     }
 
-    /// A request says that it takes so many parts.
+    /// Counts the parts that a request offers to accept.
     pub(super) const fn offer(&mut self, parts: u8) {
         self.offered = self.offered.saturating_add(parts);
     }
 
-    /// That request is over.
+    /// Releases the parts of a request that has ended.
     pub(super) const fn take_back(&mut self, parts: u8) {
         self.offered = self.offered.saturating_sub(parts);
     }
 
-    /// An answer has come in parts, and whole.
+    /// Increases the window after a response whose parts all arrived.
     pub(super) const fn widen(&mut self) {
         self.narrowed = self.narrowed.saturating_sub(1);
     }
 
-    /// Parts of an answer were lost.
+    /// Halves the window after a loss of parts.
     pub(super) fn narrow(&mut self) {
         self.narrowed = MAX_WINDOW - (self.window() / 2).max(2);
     }
 
-    /// Keeps the token that an answer gives.
+    /// Stores the token of a response.
     pub(super) fn learn_token(&mut self, head: &ResponseHead) {
         if let Some(token) = token(head) {
             (self.token, self.named) = (Some(token), None);
         }
     }
 
-    /// Keeps the token that a response over plain HTTP gives.
+    /// Stores the token of a response over plain HTTP.
     pub(super) fn learn_named_token(&mut self, now: Time, token: &[u8]) {
         if !self.is_translated {
             (self.token, self.named) = (Some(token.to_vec()), Some(now));
         }
     }
 
-    /// Forgets the token, which the server has referred a request in spite of.
+    /// Drops the token, because the server referred a request that carried it.
     pub(super) fn forget_token(&mut self, now: Time) {
         self.token = None;
-        // It was fresh, and there is one reason why that says nothing.
+        // A fresh token was refused, and the only reason is a translated port.
         self.is_translated |= self.named.take().is_some_and(|named| now.since(named) < FRESH);
     }
 
-    /// Keeps the token of a cache on the way, which has answered in its own name.
+    /// Stores the token of a cache on the path, which has responded in its own name.
     pub(super) fn learn_cache(&mut self, head: &ResponseHead) {
         match (token(head), &self.cache) {
             (Some(token), _) => self.cache = Cache::Gave(token),
@@ -186,7 +188,7 @@ impl Server {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestTokens<'a> {
     tokens: [Option<&'a [u8]>; 2],
-    /// Whether everybody who may answer knows this client by them.
+    /// Whether every host that may respond knows this client by them.
     is_known: bool,
 }
 
@@ -194,19 +196,20 @@ fn token(head: &ResponseHead) -> Option<Vec<u8>> {
     checked(head.fields.get(TOKEN_FIELD)?).map(<[u8]>::to_vec)
 }
 
-/// A token, if it can be one: it is shown with every request from now on.
+/// Returns a token if it is valid: it is sent with every request from now on.
 pub(super) fn checked(token: &[u8]) -> Option<&[u8]> {
     let is_one = (1..=MAX_TOKEN_BYTES).contains(&token.len()) && token.iter().all(u8::is_ascii_graphic);
     is_one.then_some(token)
 }
 
-/// Half the life of our server's tokens.
+/// Half the lifetime of our server's tokens.
 const FRESH: Duration = Duration::from_secs(300);
 
-/// A token of another server than ours may be longer, but not much: it is sent with every request.
+/// Maximum length of a token. Those of other servers may be longer than ours, but every request carries one.
 const MAX_TOKEN_BYTES: usize = 64;
 
-/// A request that takes so many parts, with the tokens that its server and a cache gave; filled up if one of them does not know us.
+/// Writes a request that accepts this number of parts, with the tokens of its server and of a cache. It is padded if
+/// one of them does not know this client.
 pub(super) fn write_datagram(
     header: RequestHeader,
     head: &RequestHead,
@@ -215,7 +218,7 @@ pub(super) fn write_datagram(
     fill_to: usize,
 ) -> Vec<u8> {
     let mut datagram = Vec::with_capacity(USUAL_BYTES);
-    // They concern this hop alone: somebody else's, passed on, would bring parts that nobody puts together.
+    // These fields are hop-by-hop: if forwarded, they would bring parts that are never reassembled.
     if [PARTS_FIELD, PAST_FIELD].into_iter().any(|name| head.fields.get(name).is_some()) {
         let mut own = RequestHead { fields: Fields::new(), ..head.clone() };
         let is_of_hop =
@@ -244,7 +247,7 @@ pub(super) fn write_datagram(
     datagram
 }
 
-/// The same request, as caches on the way let it pass: marked as sent again, and with the field that says that nothing was lost.
+/// The same request in a form that caches on the path forward: marked as a resend, with [`PAST_FIELD`].
 pub(super) fn past_caches(header: RequestHeader, datagram: &[u8]) -> Vec<u8> {
     let fields = RequestHeader::BYTES..datagram.len().saturating_sub(LINE_END.len());
     let mut past = header.to_bytes().to_vec();
@@ -254,7 +257,7 @@ pub(super) fn past_caches(header: RequestHeader, datagram: &[u8]) -> Vec<u8> {
     past
 }
 
-/// Adds a line to fields that do not end yet.
+/// Appends a field line to an unfinished header section.
 fn add_field(datagram: &mut Vec<u8>, name: &str, value: &[u8]) {
     for piece in [name.as_bytes(), b": ", value, LINE_END] {
         datagram.extend_from_slice(piece);
@@ -262,5 +265,5 @@ fn add_field(datagram: &mut Vec<u8>, name: &str, value: &[u8]) {
 }
 
 const LINE_END: &[u8] = b"\r\n";
-/// Most requests are no longer.
+/// Initial capacity: most requests are not longer.
 const USUAL_BYTES: usize = 512;

@@ -1,6 +1,6 @@
 //! A connection that a server opened to a client: answers one after the other, each behind its id.
 //!
-//! Not a judge: whether an id is known is the client's to say, and it says so between two steps.
+//! Not the check of ids: the client does that, between two steps of this parser.
 
 use super::IncomingResponse;
 use crate::{Id, Malformed};
@@ -16,7 +16,7 @@ pub(super) struct Stream {
     current: Option<CurrentResponse>,
 }
 
-/// The answer that is coming in.
+/// The response that is arriving.
 #[derive(Debug)]
 struct CurrentResponse {
     reader: ResponseReader,
@@ -29,9 +29,9 @@ struct CurrentResponse {
 /// Result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StreamEvent<'a> {
-    /// An answer begins: tell [`Stream::expect`] what it answers, or close.
+    /// A response begins: pass its request to [`Stream::expect`], or close the connection.
     Id(Id),
-    /// Its head.
+    /// Its header section.
     Head(IncomingResponse, ResponseHead),
     /// A part of its body.
     Body(IncomingResponse, &'a [u8]),
@@ -44,23 +44,23 @@ impl Stream {
         Self { limits, id: [0; Id::BYTES], have: 0, current: None }
     }
 
-    /// The answer that is coming in.
+    /// Returns the response that is arriving.
     pub(super) fn respond(&self) -> Option<IncomingResponse> {
         self.current.as_ref().map(|current| current.response)
     }
 
-    /// Whether nothing of an answer has come in since the last one.
+    /// Whether no byte has arrived since the last response.
     pub(super) const fn is_between_responses(&self) -> bool {
         self.current.is_none() && self.have == 0
     }
 
-    /// The answer that begins is `answer`, to a request with the method `answers`.
+    /// Begins to parse `response`, to a request with the method `responses`.
     pub(super) fn expect(&mut self, response: IncomingResponse, responses: Method) {
         let reader = ResponseReader::new(self.limits);
         self.current = Some(CurrentResponse { reader, responses, response, is_interim: false, interims: 0 });
     }
 
-    /// Takes the next step off the front of `input`; `None` when all of it is taken.
+    /// Parses the next event from the front of `input`; `None` when all of it is consumed.
     pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<StreamEvent<'a>>, Malformed> {
         let Some(current) = &mut self.current else { return Ok(self.read_id(input)) };
         let most = self.limits.interim_responses;

@@ -1,13 +1,12 @@
 //! Timeout of a request before it is resent.
 //!
-//! Round trips are measured as RFC 6298 has it. An answer by UDP is never one to a resend, which goes by TCP, so that it
-//! measures a round trip whether the request was sent again or not: what Karn's rule (RFC 8085, section 3.1.1) leaves
-//! out, it leaves out because there one cannot tell. An answer by TCP takes a round trip more than one by UDP, so the
-//! wait is for two.
+//! Round trips are measured as in RFC 6298. A response by UDP is never a response to a resend, which goes by TCP. It
+//! therefore measures a round trip even if the request was resent: Karn's rule (RFC 8085, section 3.1.1) excludes only
+//! ambiguous samples. A response by TCP takes one round trip more than one by UDP, so the timeout covers two.
 //!
-//! A wait that is over says that something was lost, or that it waits in a queue. Where the queue is that of a slow
-//! link, what waits before the answer keeps coming from the same server meanwhile: [`ReceivedTraffic`]. Not a congestion window:
-//! what is lost is answered over TCP, which has one.
+//! A timeout means that something was lost, or that it waits in a queue. In the queue of a slow link, data ahead of the
+//! response keeps arriving from the same server meanwhile: [`ReceivedTraffic`]. Not a congestion window: lost responses
+//! are sent over TCP, which has one.
 
 use wire::{Duration, Time};
 
@@ -18,53 +17,53 @@ use super::config::Resend;
 pub(super) struct ReceivedTraffic {
     /// Bytes on any channel, over all time.
     pub(super) bytes: u64,
-    /// Those of answers on connections that it opened.
+    /// Bytes of responses on connections that it opened.
     pub(super) in_connections: u64,
-    /// When the last of them came.
+    /// When the last bytes arrived.
     pub(super) at: Time,
-    /// When the latest of the requests left that a datagram has answered.
+    /// When the latest request was sent whose response came in a datagram.
     pub(super) by_datagram: Time,
-    /// The same, of those whose answers have begun on a connection that it opened.
+    /// The same for requests whose response has begun on a connection that it opened.
     pub(super) by_connection: Time,
 }
 
 /// State of a request's timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResponseTimer {
-    /// When it left first.
+    /// When the request was first sent.
     pub(super) began: Time,
     /// Traffic from the server by then.
     before: ReceivedTraffic,
-    /// When something had last come that may be before the answer, and the bytes that had been heard then.
+    /// When data that may precede the response last arrived, and the bytes received by then.
     last: (Time, u64),
-    /// It is known that no answer is on its way.
+    /// Whether it is known that no response is in flight.
     is_vain: bool,
 }
 
-/// Less than the smallest packet that every link carries (RFC 791) is silence: the little events of a stream fill no
-/// queue.
+/// Bytes below which traffic counts as silence: the smallest packet that every link carries (RFC 791). Small events of
+/// a stream fill no queue.
 const SILENCE: u64 = 576;
 
 impl ResponseTimer {
-    /// It begins.
+    /// Starts the timer.
     pub(super) const fn new(now: Time, heard: ReceivedTraffic) -> Self {
         Self { began: now, before: heard, last: (now, heard.bytes), is_vain: false }
     }
 
-    /// There is nothing more to wait for.
+    /// Ends all extensions: there is nothing more to wait for.
     pub(super) const fn end(&mut self) {
         self.is_vain = true;
     }
 
-    /// Whether nothing but its answer, of so many bytes, has come meanwhile: then it took a round trip, and waited behind
-    /// nothing of ours.
+    /// Whether nothing but its response, of `response` bytes, arrived meanwhile: then it took one round trip, and was
+    /// not queued behind our traffic.
     pub(super) const fn was_quiet(&self, heard: ReceivedTraffic, response: usize) -> bool {
         let others = heard.bytes.saturating_sub(self.before.bytes).saturating_sub(response as u64);
         others < SILENCE
     }
 
-    /// Until when the answer may still be behind what comes, if there is no silence of so long a `wait`. To be asked
-    /// again before that: what comes may show that it is not.
+    /// Returns the time until which the response may still be queued behind arriving data, unless there is silence for
+    /// `wait`. It is at most a quarter of `wait` ahead: arriving data may show that the response is not queued.
     pub(super) fn goes_on(
         &mut self,
         now: Time,
@@ -75,7 +74,7 @@ impl ResponseTimer {
         let Resend::Adaptive { first: _, least: _, most: _, times: _, queue, queued } = *resend else {
             return None;
         };
-        // A datagram may be in a queue of the network's, unless one has come that was asked for later; an answer on a
+        // A datagram may be in a queue of the network, unless one for a later request has arrived. A response on a
         // connection may be behind others there even then.
         let may_be_behind =
             heard.by_datagram <= self.began || heard.in_connections > self.before.in_connections;
@@ -103,7 +102,7 @@ struct Estimate {
 }
 
 impl RoundTrips {
-    /// An answer came after this time (RFC 6298, section 2).
+    /// Adds a sample (RFC 6298, section 2).
     pub(super) fn measured(&mut self, rtt: Duration) {
         let estimate = match self.0 {
             None => Estimate { srtt: rtt, rttvar: rtt / 2 },

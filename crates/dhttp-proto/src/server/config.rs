@@ -14,55 +14,55 @@ use http1::message::Limits;
 /// Configuration of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// The size threshold, S: the largest UDP payload that is sent, id and head included, in bytes.
+    /// Size threshold, S: the maximum UDP payload of a response, id and header section included, in bytes.
     pub threshold: u64,
-    /// Whether S falls where the way to a client carries less.
+    /// Adaptation of S to paths that carry less; `None`: S is fixed.
     pub adapts: Option<Adaptation>,
-    /// In how many datagrams an answer may go to a client that takes them, 10 at most; 1: no answer is divided.
+    /// Maximum number of datagrams of a response to a client that accepts parts, at most 10; 1: no response is divided.
     pub parts: u8,
-    /// When small answers leave UDP.
+    /// When small responses move from UDP to TCP.
     pub loss: LossConfig,
     /// Number of responses by TCP that are remembered, so that a late resend gets no second response.
     pub remembered: usize,
-    /// Connections in all.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Connections to one client, that is, one address and TCP port.
+    /// Limits on connections to one client, that is, one address and TCP port.
     pub per_client: PerClient,
     /// Timeouts of a connection.
     pub timeout: ConnectionTimeouts,
     /// Service to a client that has not proved its address yet.
     pub validation: Validation,
-    /// Where connections may go.
+    /// Permitted destinations of connections.
     pub reach: Reach,
-    /// Whether requests with `Authorization` or `Cookie` are answered over UDP, where everybody on the path reads them.
+    /// Whether requests with `Authorization` or `Cookie` are served over UDP, where everyone on the path can read them.
     pub takes_credentials: bool,
     /// Limits on a client's messages.
     pub limits: Limits,
 }
 
-/// When small answers leave UDP (`papers/dhttp#section-iii-c`).
+/// When small responses move from UDP to TCP (`papers/dhttp#section-iii-c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossConfig {
-    /// The loss threshold, L, in millionths: over so many resent requests for each fresh one, loss is high.
+    /// Loss threshold, L, in millionths: loss is high if the ratio of resent to fresh requests exceeds it.
     pub threshold_ppm: u32,
     /// Clients whose losses are counted together.
     pub scope: Scope,
-    /// Both counters are halved when so many fresh requests were counted, so that the past fades; `None`: never.
+    /// Number of fresh requests after which both counters are halved, so that the past fades; `None`: never.
     pub fades_after: Option<u64>,
 }
 
 /// Clients whose losses are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everybody's, as in the paper.
+    /// All clients, as in the paper.
     Aggregate,
-    /// Those of clients with the same prefix (/24, or /48 of IPv6).
+    /// Clients with the same prefix (/24, or /48 of IPv6).
     Prefix {
-        /// Of how many prefixes there is room for counters; the others count as if nothing was ever resent there.
+        /// Maximum number of prefixes with counters; the others are treated as if they never resent a request.
         prefixes: usize,
-        /// Fresh requests that a prefix is given to begin with, so that a single loss says nothing yet.
+        /// Initial count of fresh requests of a prefix, so that a single loss has no effect.
         credit: u64,
-        /// Both counters are halved when so much time has gone by.
+        /// Time after which both counters are halved.
         half_life: Duration,
     },
 }
@@ -76,53 +76,54 @@ impl Scope {
 /// Connections to one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerClient {
-    /// As many as this.
+    /// Usual maximum.
     pub usual: usize,
-    /// As many as this while there are few in all (`papers/dhttp`, section VII).
+    /// Maximum while there are few in total (`papers/dhttp`, section VII).
     pub when_few: usize,
-    /// Fewer than this is few.
+    /// Fewer than this in total are few.
     pub few: usize,
 }
 
 impl PerClient {
-    /// Two; as many as browsers open (six) while there are fewer than a thousand in all.
+    /// Two; six, as many as browsers open, while there are fewer than a thousand in total.
     pub const MORE_WHEN_FEW: Self = Self { usual: 2, when_few: 6, few: 1_000 };
-    /// One, as in the paper, and however many there are.
+    /// One, as in the paper, whatever the total.
     pub const ONE: Self = Self { usual: 1, when_few: 1, few: 0 };
 }
 
 /// Timeouts of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionTimeouts {
-    /// To be there.
+    /// Until it is established.
     pub open: Duration,
-    /// To carry another answer: the persistent connection time-out.
+    /// Until it carries another response: the persistent connection time-out.
     pub idle: Duration,
-    /// To take bytes that wait for it.
+    /// Until it accepts queued bytes.
     pub stall: Duration,
 }
 
 /// Service to a client that has not proved its address yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validation {
-    /// Everything: every address is taken for real. Such a server reflects 26 bytes for each that it gets.
+    /// Full service: every source address is trusted. Such a server reflects 26 bytes for each that it receives.
     Trusting,
-    /// Without a token at most `factor` bytes for each byte of the request, by UDP alone, within `limiter`'s share; with one
-    /// everything, within the share of `rate`.
+    /// Without a token, at most `factor` bytes for each byte of the request, only by UDP, within the limits of
+    /// `limiter`. With one, full service within the limits of `rate`.
     Tokens {
-        /// Bytes for a byte.
+        /// Bytes of response per byte of request.
         factor: u64,
         /// Lifetime of a token.
         lifetime: Duration,
-        /// Responses for clients without a token.
+        /// Limits on responses to clients without a token.
         limiter: LimiterConfig,
-        /// Bytes for clients with one, in units of [`crate::limiter::UNIT_BYTES`]. Loopback addresses have no limit.
+        /// Limits on bytes to clients with one, in units of [`crate::limiter::UNIT_BYTES`]. Loopback addresses have no
+        /// limit.
         rate: LimiterConfig,
     },
 }
 
 impl ServerConfig {
-    /// The same with, or without, something that goes beyond the paper.
+    /// Returns this configuration with an extension turned on or off.
     #[must_use]
     pub fn with(mut self, extension: Extension, is_on: bool) -> Self {
         match extension {
@@ -138,8 +139,8 @@ impl ServerConfig {
         self
     }
 
-    /// As in the paper. What the paper leaves open is as the Apache 1.3 had it that it was made from. For
-    /// laboratories: it believes every address.
+    /// The paper's profile. Values that the paper leaves open are those of Apache 1.3, on which its server was based.
+    /// For laboratories: it trusts every address.
     pub fn paper() -> Self {
         Self {
             // papers/dhttp#section-iii-b: "default threshold of 1460 bytes".
@@ -165,10 +166,10 @@ impl ServerConfig {
         }
     }
 
-    /// For the Internet of today: nothing for nothing.
+    /// Profile for the Internet of today: a client without a token gets little.
     pub fn internet() -> Self {
         Self {
-            // 1,280 bytes, the least that every IPv6 link carries (RFC 8200, section 5), without IPv6 and UDP headers.
+            // 1,280 bytes, the minimum MTU of IPv6 (RFC 8200, section 5), without IPv6 and UDP headers.
             threshold: 1_232,
             adapts: Some(Adaptation::USUAL),
             parts: 1,
@@ -184,7 +185,7 @@ impl ServerConfig {
             // 3: RFC 9000, section 8.1.
             validation: Validation::Tokens {
                 factor: 3,
-                // Minutes: RFC 9000, section 8.1.3 asks for a short lifetime of tokens that may be shown again.
+                // Minutes: RFC 9000, section 8.1.3 calls for a short lifetime of tokens that may be reused.
                 lifetime: Duration::from_secs(600),
                 limiter: LimiterConfig::default(),
                 rate: LimiterConfig::for_tokens(),

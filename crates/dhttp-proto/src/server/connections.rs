@@ -1,8 +1,8 @@
 //! The connections that a server has opened to its clients: which one an answer takes, and when each ends.
 //!
-//! The paper's workers each have one connection to a client; here a worker is a connection
-//! (`papers/dhttp#section-v`). Pending answers are counted from the arrival of a request, when nobody knows yet which
-//! channel its answer will take: an upper bound, as there. Not a socket: what opens, writes and closes is the driver.
+//! Each of the paper's workers has one connection to a client; here a worker is a connection
+//! (`papers/dhttp#section-v`). Pending responses are counted from the arrival of a request, before the channel of its
+//! response is known: an upper bound, as in the paper. Not a socket: the driver opens, writes and closes.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,7 +13,7 @@ use super::config::{ConnectionTimeouts, PerClient};
 use super::phase::{Event, Phase};
 use crate::Id;
 
-/// A connection that a server opened; they count from 0.
+/// Id of a connection that a server opened, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
@@ -22,11 +22,11 @@ pub struct ConnectionId(pub u64);
 pub(super) enum ConnectionChoice {
     /// Rule 1: this one is idle.
     Idle(ConnectionId),
-    /// Rule 2: there is room for another.
+    /// Rule 2: the limits allow another.
     New,
-    /// Rule 3: this one has the fewest pending answers.
+    /// Rule 3: this one has the fewest pending responses.
     Fewest(ConnectionId),
-    /// There is no room, and none to this client.
+    /// The limits allow no other, and there is none to this client.
     Nowhere,
 }
 
@@ -46,17 +46,17 @@ pub(super) struct Connections {
 struct Connection {
     client: SocketAddr,
     phase: Phase,
-    /// Requests whose answers may go this way.
+    /// Requests whose responses may take this connection.
     pending: usize,
     /// Responses on this connection: those not yet written, and the last few that were.
     carried: VecDeque<Id>,
     unwritten: usize,
-    /// When it was opened, or last took bytes.
+    /// When it was opened, or last accepted bytes.
     active: Time,
     due: Option<Time>,
 }
 
-/// So many written answers are held to be under way when a connection breaks.
+/// Number of written responses that are presumed in flight when a connection breaks.
 const UNDER_WAY: usize = 16;
 
 impl Connections {
@@ -96,7 +96,7 @@ impl Connections {
         self.all.contains_key(&id)
     }
 
-    /// Another pending answer; `false` if the connection is gone.
+    /// Adds a pending response; `false` if the connection is gone.
     pub(super) fn assign(&mut self, id: ConnectionId) -> bool {
         self.change(id, |connection| {
             connection.pending += 1;
@@ -104,12 +104,12 @@ impl Connections {
         })
     }
 
-    /// One answer fewer: it went another way.
+    /// Removes a pending response, which took another channel.
     pub(super) fn release(&mut self, id: ConnectionId) {
         self.change(id, |connection| connection.settle());
     }
 
-    /// Opens one for an answer that is pending.
+    /// Opens a connection for a pending response.
     pub(super) fn open(&mut self, now: Time, client: SocketAddr) -> ConnectionId {
         let id = ConnectionId(self.opened);
         self.opened += 1;
@@ -123,7 +123,7 @@ impl Connections {
         id
     }
 
-    /// A pending answer goes this way; `false` if the connection is gone.
+    /// Queues a pending response on a connection; `false` if the connection is gone.
     pub(super) fn carry(&mut self, now: Time, id: ConnectionId, response: Id) -> bool {
         self.change(id, |connection| {
             if connection.unwritten == 0 {
@@ -145,7 +145,7 @@ impl Connections {
         self.change(id, |connection| connection.active = now);
     }
 
-    /// The oldest unwritten answer is written.
+    /// Marks the oldest unwritten response as written.
     pub(super) fn written(&mut self, now: Time, id: ConnectionId) {
         self.change(id, |connection| {
             if connection.unwritten > 0 {
@@ -158,8 +158,8 @@ impl Connections {
         });
     }
 
-    /// Ends a connection, and says to whom it went and what it carried that may not have arrived: if it broke, also
-    /// what was written last.
+    /// Removes a connection; returns its client and its responses that may not have arrived. If it broke, these include
+    /// the last that were written.
     pub(super) fn end(
         &mut self,
         id: ConnectionId,
@@ -184,7 +184,7 @@ impl Connections {
         Some((connection.client, lost))
     }
 
-    /// A connection whose time is over, and whether nothing is lost with it.
+    /// Returns a connection whose deadline has passed, and whether it is idle, so that nothing is lost.
     pub(super) fn overdue(&self, now: Time) -> Option<(ConnectionId, bool)> {
         let (due, id) = self.agenda.first()?;
         let is_idle = self.all.get(id).is_none_or(|connection| connection.phase == Phase::Idle);
@@ -195,7 +195,7 @@ impl Connections {
         self.agenda.first().map(|(due, _)| *due)
     }
 
-    /// Changes a connection and its place in the agenda; `false` if it is gone.
+    /// Changes a connection and its deadline; `false` if it is gone.
     fn change(&mut self, id: ConnectionId, change: impl FnOnce(&mut Connection)) -> bool {
         let Some(connection) = self.all.get_mut(&id) else { return false };
         change(connection);
@@ -215,7 +215,7 @@ impl Connection {
         self.phase = self.phase.next(event).unwrap_or(self.phase);
     }
 
-    /// One pending answer fewer.
+    /// Removes a pending response.
     fn settle(&mut self) {
         self.pending = self.pending.saturating_sub(1);
         if self.pending == 0 {

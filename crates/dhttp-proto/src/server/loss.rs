@@ -1,8 +1,8 @@
 //! UDP or TCP: the paper's four steps (`papers/dhttp#section-iii-c`).
 //!
-//! Not congestion control: what is lost is asked for again and answered over TCP, which has it. Fresh requests are
-//! those answered by UDP, resent ones all that come in; their ratio is what is known of loss. The paper counts for
-//! everybody together and names finer counting as work to do; here it may be done by prefix.
+//! Not congestion control: lost responses are requested again and sent over TCP, which has it. Fresh requests are those
+//! with a response by UDP; resent requests are all resends that arrive. Their ratio is the estimate of loss. The paper
+//! counts all clients in aggregate and names finer counting as future work; here it may be done by prefix.
 
 use core::net::IpAddr;
 
@@ -29,7 +29,7 @@ pub(super) struct Losses {
 #[derive(Debug)]
 enum Counters {
     Aggregate(Counter),
-    /// Of prefixes from which a request was resent lately; the others have not lost anything.
+    /// Counters of prefixes that resent a request recently; the others have no known losses.
     Prefix {
         counters: Prefixes<Counter>,
         credit: u64,
@@ -37,7 +37,8 @@ enum Counters {
     },
 }
 
-/// Fresh and resent requests, and what small answers over UDP are due in high loss, in millionths of one.
+/// Fresh and resent requests, and the share of UDP that is due to small responses in high loss, in millionths of one
+/// response.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     fresh: u64,
@@ -62,7 +63,7 @@ impl Losses {
         Self { threshold_ppm: threshold_ppm.min(MILLION), fades_after, counters }
     }
 
-    /// A resent request came in.
+    /// Counts a resent request.
     pub(super) fn count_resent(&mut self, now: Time, client: IpAddr) {
         self.counters.fade(now, client);
         let counter = match &mut self.counters {
@@ -77,14 +78,14 @@ impl Losses {
         }
     }
 
-    /// So many resent requests had another reason than loss.
+    /// Discounts resent requests that had another reason than loss.
     pub(super) fn forgive(&mut self, client: IpAddr, resent: u64) {
         if let Some(counter) = self.counters.of(client) {
             counter.resent = counter.resent.saturating_sub(resent);
         }
     }
 
-    /// An answer to a fresh request left by UDP.
+    /// Counts a response to a fresh request that was sent by UDP.
     pub(super) fn count_fresh(&mut self, client: IpAddr) {
         let fades_after = self.fades_after;
         let Some(counter) = self.counters.of(client) else { return };
@@ -94,7 +95,7 @@ impl Losses {
         }
     }
 
-    /// The channel for an answer.
+    /// Chooses the channel of a response.
     pub(super) fn choose(
         &mut self,
         now: Time,
@@ -112,7 +113,7 @@ impl Losses {
         let counter = self.counters.of(client).filter(|counter| counter.is_above(threshold_ppm));
         // Step 3.
         let Some(counter) = counter else { return ChannelKind::Udp };
-        // Step 4: L of the small answers by UDP, to keep watching; the others by TCP.
+        // Step 4: a fraction L of the small responses by UDP, to keep measuring; the others by TCP.
         counter.due_ppm += threshold_ppm;
         if counter.due_ppm < MILLION {
             return ChannelKind::Tcp;
@@ -123,7 +124,7 @@ impl Losses {
 }
 
 impl Counters {
-    /// The counter that stands for a client, if there is one.
+    /// Returns the counter of a client, if there is one.
     fn of(&mut self, client: IpAddr) -> Option<&mut Counter> {
         match self {
             Self::Aggregate(counter) => Some(counter),
@@ -131,7 +132,7 @@ impl Counters {
         }
     }
 
-    /// Lets go by what has been for too long: a prefix of few clients would wait for ever for a hundred fresh requests.
+    /// Ages the counter of a prefix by time: a prefix of few clients might never reach a hundred fresh requests.
     fn fade(&mut self, now: Time, client: IpAddr) {
         let Self::Prefix { counters, credit, half_life } = self else { return };
         let Some(counter) = counters.find(client) else { return };
@@ -184,7 +185,7 @@ mod tests {
         Time::ZERO + Duration::from_secs(seconds)
     }
 
-    /// The channels of so many small answers, as UDP's share.
+    /// Returns how many of this number of small responses go by UDP.
     fn over_udp(losses: &mut Losses, now: Time, client: IpAddr, responses: u32) -> usize {
         (0..responses).filter(|_| losses.choose(now, client, false, false) == ChannelKind::Udp).count()
     }

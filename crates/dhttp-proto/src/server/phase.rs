@@ -1,32 +1,32 @@
 //! The states of a connection that a server opened, as a table: what follows what, and nothing else.
 //!
-//! `docs/dhttp.md` shows this table, and a test holds the two together. Not times and not limits.
+//! `docs/dhttp.md` shows this table, and a test compares the two. Not timeouts and not limits.
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Asked for, not there yet; an answer waits for it.
+    /// Being opened, with a response that waits for it.
     Opening,
-    /// There, and nothing is pending.
+    /// Established, with no pending response.
     Idle,
-    /// There, and an answer may go this way or is being written.
+    /// Established, with a response that may take it or is being written.
     Busy,
-    /// Gone.
+    /// Closed.
     Closed,
 }
 
 /// Event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It is there.
+    /// It was established.
     Opened,
-    /// A request came in whose answer may go this way.
+    /// A request arrived whose response may take this connection.
     Assigned,
-    /// The last pending answer was written, or went another way.
+    /// The last pending response was written, or took another channel.
     Drained,
-    /// It could not be had, broke, or was closed by the client.
+    /// It could not be established, broke, or was closed by the client.
     Lost,
-    /// Its time is over.
+    /// Its timeout passed.
     TimedOut,
 }
 

@@ -1,22 +1,22 @@
 //! State of some prefixes: a table of fixed size in which clients cannot change the entries of others.
 //!
-//! A prefix is a /24, or a /48 of IPv6: the longest that routers of the Internet tell one another of, so that those
-//! behind it share the way. Its place is found by a keyed hash, and an entry belongs to one prefix alone: whoever has
-//! many prefixes can make the table forget others, which is as if nothing had happened there, but not speak for them.
-//! Not counters of those that have proved nothing: that is [`crate::limiter`].
+//! A prefix is a /24, or a /48 of IPv6: the longest that routers of the Internet announce, so that its hosts share a
+//! path. A keyed hash selects its set of entries, and an entry belongs to one prefix alone. A client with many prefixes
+//! can evict the entries of others, which resets their state, but cannot change them. Not counters of clients without a
+//! token: that is [`crate::limiter`].
 
 use core::net::IpAddr;
 
 use crate::address::unmapped;
 use crate::secret::Secret;
 
-/// State of each of some prefixes.
+/// Set-associative table of the states of prefixes.
 #[derive(Debug)]
 pub(super) struct Prefixes<T> {
     key: Secret,
     sets: Vec<[Entry<T>; WAYS]>,
     used: usize,
-    /// Weight of an entry: the least is evicted first.
+    /// Weight of an entry: the lightest is evicted first.
     weight: fn(&T) -> u64,
 }
 
@@ -27,11 +27,11 @@ struct Entry<T> {
     value: T,
 }
 
-/// A prefix has so many entries to choose from.
+/// Entries of a set, each of which a prefix may use.
 const WAYS: usize = 4;
 
 impl<T: Copy + Default> Prefixes<T> {
-    /// Room for so many prefixes.
+    /// Empty table for this number of prefixes.
     pub(super) fn new(key: [u8; 16], prefixes: usize, weight: fn(&T) -> u64) -> Self {
         let sets = vec![[Entry::default(); WAYS]; prefixes.div_ceil(WAYS).max(1)];
         Self { key: Secret(key), sets, used: 0, weight }
@@ -39,7 +39,7 @@ impl<T: Copy + Default> Prefixes<T> {
 
     /// Returns the state of a client's prefix.
     pub(super) fn find(&mut self, client: IpAddr) -> Option<&mut T> {
-        // Where nothing goes wrong there is nothing to look up.
+        // Without losses the table is empty, and there is nothing to look up.
         if self.used == 0 {
             return None;
         }
@@ -47,7 +47,7 @@ impl<T: Copy + Default> Prefixes<T> {
         self.set(tag)?.iter_mut().find(|entry| entry.tag == tag).map(|entry| &mut entry.value)
     }
 
-    /// The same, and if there is nothing yet, the place for it; what weighs least gives way.
+    /// The same, but inserts `begun` if there is no entry; the lightest entry is evicted.
     pub(super) fn find_or_begin(&mut self, client: IpAddr, begun: T) -> Option<&mut T> {
         let (tag, weight) = (self.tag(client), self.weight);
         let set = self.set(tag)?;
@@ -66,7 +66,7 @@ impl<T: Copy + Default> Prefixes<T> {
         self.set(tag)?.get_mut(place).map(|entry| &mut entry.value)
     }
 
-    /// Forgets what is remembered of a client's prefix.
+    /// Removes the entry of a client's prefix.
     pub(super) fn forget(&mut self, client: IpAddr) {
         let tag = self.tag(client);
         let entry = self.set(tag).and_then(|set| set.iter_mut().find(|entry| entry.tag == tag));

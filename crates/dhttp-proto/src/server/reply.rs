@@ -1,8 +1,9 @@
 //! The server's reply to a request: datagrams that are complete, or a message for a connection.
 //!
-//! A driver describes the application's response by [`Response`] and lends an [`Outbox`] for datagrams. The server writes
-//! id, header section and token, chooses the channel, and divides what goes in parts. It asks for the body's bytes only
-//! where they go into a datagram: on a connection the driver sends them behind the header section, from a file if need be.
+//! A driver describes the application's response by [`Response`] and lends an [`Outbox`] for datagrams. The server
+//! writes id, header section and token, chooses the channel, and divides responses that go in parts. It requests the
+//! body's bytes only for datagrams: on a connection the driver sends them after the header section, possibly from a
+//! file.
 //!
 //! ```text
 //! Ticket, Response -> respond -> Datagrams (in the outbox)
@@ -70,7 +71,7 @@ impl Outbox for Vec<Transmit> {
     }
 }
 
-/// The channel of a reply, and what is left to do.
+/// The channel of a reply, and what the driver must do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Send the datagrams in the outbox: the whole response, or its parts.
@@ -78,7 +79,7 @@ pub enum Reply {
         /// Number of parts; `None`: one datagram with the whole response.
         parts: Option<u64>,
     },
-    /// Write this on a connection, behind whatever waits there already. Report when it is written.
+    /// Write this on a connection, after everything queued there. Report when it is written.
     Stream(Stream),
     /// Send the datagram in the outbox, by which the client retries over plain HTTP.
     Referred,
@@ -98,7 +99,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The whole message, where the body is at hand.
+    /// The whole message, for bodies in memory.
     pub fn message(mut self, response: &impl Response) -> Vec<u8> {
         response.write_body(0..response.body_bytes(), &mut self.head);
         self.head
@@ -114,7 +115,7 @@ impl Server {
         response: &impl Response,
         outbox: &mut impl Outbox,
     ) -> Reply {
-        // Most responses leave in a datagram: they are written where that is made.
+        // Most responses leave in a datagram, so they are written directly into one.
         let (id, destination) = (ticket.id, ticket.source);
         let slot = outbox.begin(destination);
         slot.extend_from_slice(&id.to_bytes());
@@ -180,7 +181,7 @@ impl<'a> WholeResponse<'a> {
     /// The response to a request by this method.
     ///
     /// # Errors
-    /// A response that cannot be sent, or is not all there.
+    /// A response that cannot be sent, or is incomplete.
     pub fn new(response: &'a HttpResponse, method: &Method) -> Result<Self, Misuse> {
         response.check()?;
         let ResponseBody::Whole(body) = &response.body else { return Err(Misuse::Partial) };
@@ -201,7 +202,7 @@ impl Response for WholeResponse<'_> {
     fn write_head(&self, token: Option<&Token>, out: &mut Vec<u8>) {
         let mut more = Fields::new();
         if let Some(token) = token {
-            // Hexadecimal digits can stand in a field.
+            // Hexadecimal digits are valid in a field.
             let _ = more.push(TOKEN_FIELD, token.as_str());
         }
         self.response.encode_head(&more, out);

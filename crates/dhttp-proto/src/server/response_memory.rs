@@ -1,14 +1,14 @@
 //! The requests that were answered by TCP, and those that are being worked on: a resend of one is not answered twice.
 //!
 //! A ring, as in the paper (`papers/dhttp#section-iii-c`, 10,000 "global request IDs": address and id). Beyond the
-//! paper, what was not delivered is forgotten again, or its resend would never be answered. Not a cache of answers.
+//! paper, responses that were not delivered are removed, or resends would never get one. Not a cache of responses.
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::Id;
 
-/// A request of anybody's.
+/// Address and id of a request, unique among all clients.
 pub(super) type GlobalId = (IpAddr, Id);
 
 /// Memory of recent responses by TCP.
@@ -16,10 +16,10 @@ pub(super) type GlobalId = (IpAddr, Id);
 pub(super) struct ResponseMemory {
     capacity: usize,
     ring: VecDeque<(GlobalId, u64)>,
-    /// When each was last put in the ring, in order of arrival; what the ring holds from before does not count.
+    /// Serial number of each id's latest entry in the ring; earlier entries of the same id are stale.
     latest: BTreeMap<GlobalId, u64>,
     serial: u64,
-    /// Being worked on, and whether it was asked for again since.
+    /// Requests in progress, and whether each was resent meanwhile.
     in_progress: BTreeMap<GlobalId, bool>,
 }
 
@@ -34,7 +34,7 @@ impl ResponseMemory {
         }
     }
 
-    /// The answer to this goes by TCP.
+    /// Records that the response to a request goes by TCP.
     pub(super) fn remember(&mut self, id: GlobalId) {
         if self.ring.len() >= self.capacity
             && let Some((oldest, serial)) = self.ring.pop_front()
@@ -49,7 +49,7 @@ impl ResponseMemory {
         }
     }
 
-    /// The answer to this did not arrive.
+    /// Removes a request whose response did not arrive.
     pub(super) fn forget(&mut self, id: GlobalId) {
         self.latest.remove(&id);
     }
@@ -58,19 +58,19 @@ impl ResponseMemory {
         self.latest.contains_key(&id)
     }
 
-    /// The answer to this will take a while.
+    /// Marks a request as in progress.
     pub(super) fn begin(&mut self, id: GlobalId) {
         self.in_progress.insert(id, false);
     }
 
-    /// This was asked for again; whether it is being worked on.
+    /// Notes a resend; returns whether its request is in progress.
     pub(super) fn is_in_progress(&mut self, id: GlobalId) -> bool {
         self.in_progress.get_mut(&id).map(|again| *again = true).is_some()
     }
 
-    /// This is no longer worked on; whether it was asked for again meanwhile.
+    /// Marks a request as no longer in progress; returns whether it was resent meanwhile.
     pub(super) fn end(&mut self, id: GlobalId) -> bool {
-        // The usual case is that nothing takes a while, and then there is nothing to look up.
+        // Usually no request is in progress, and there is nothing to look up.
         !self.in_progress.is_empty() && self.in_progress.remove(&id).unwrap_or(false)
     }
 }

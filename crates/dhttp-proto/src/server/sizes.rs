@@ -1,10 +1,9 @@
 //! Maximum datagram size on the path to a client: the size threshold, S, where it adapts.
 //!
-//! The paper fixes S at one Ethernet packet. Where a way carries less, every answer in between is lost in silence, and
-//! costs the client its wait. Two things tell: that large answers are asked for again while others are not, and the
-//! system, if its own link carries less. What ICMP says does not count, because anybody can say it: the same as
-//! packetization layer path MTU discovery (RFC 8899) has it, whose timer for trying again this takes. Not above what the
-//! profile says, ever.
+//! The paper fixes S at one Ethernet packet. On a path that carries less, every response between the two sizes is lost
+//! silently, and the client waits for a timeout. There are two signals: resends for large responses but not for others,
+//! and errors of the local link. ICMP messages are ignored because anyone can forge them, as in packetization layer
+//! path MTU discovery (RFC 8899), whose raise timer is used here. S never exceeds the profile's value.
 
 use core::net::IpAddr;
 
@@ -15,9 +14,9 @@ use super::prefixes::Prefixes;
 /// Adaptation of S.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adaptation {
-    /// S never falls below this, in bytes; smaller answers that are lost say nothing of sizes.
+    /// Minimum of S, in bytes; losses of smaller responses are not attributed to size.
     pub least: u64,
-    /// Of how many prefixes there is room to remember something.
+    /// Maximum number of prefixes with an entry.
     pub prefixes: usize,
     /// Lifetime of an entry, after which the largest size is tried again.
     pub lasts: Duration,
@@ -40,19 +39,19 @@ pub(super) struct Sizes {
 struct PathSizes {
     /// S, if it is less than the profile's.
     most: Option<u64>,
-    /// Large answers that were asked for again since the first of them, and the smallest.
+    /// Number of resends for large responses since the first of them, and the size of the smallest.
     struck: u64,
     smallest: u64,
-    /// Answers at least as large that have left since the first was asked for again.
+    /// Responses of at least that size that were sent since the first resend.
     left: u64,
     since: Time,
 }
 
-/// S takes one of these values, or the profile's: what is left of 1,280 bytes of IPv6, of 1,024, of 768, of 576 for
-/// the headers of IP and UDP and what tunnels add.
+/// Values of S below the profile's: packets of 1,280 bytes (IPv6), 1,024, 768 and 576, without the headers of IP and
+/// UDP and what tunnels add.
 const STEPS: [u64; 4] = [1_232, 976, 720, 512];
 
-/// So many strikes, and that most of what has left has struck, are no accident.
+/// Number of strikes that lowers S, if they are also more than half of the responses sent.
 const STRIKES: u64 = 2;
 
 impl Sizes {
@@ -72,7 +71,7 @@ impl Sizes {
         known.most.map_or(self.most, |most| most.min(self.most))
     }
 
-    /// An answer of this size has left by UDP.
+    /// Counts a response of this size that was sent by UDP.
     pub(super) fn left(&mut self, client: IpAddr, size: u64) {
         if let Some((_, prefixes)) = &mut self.known
             && let Some(known) = prefixes.find(client)
@@ -82,12 +81,12 @@ impl Sizes {
         }
     }
 
-    /// An answer of this size, which went by UDP or would have, was asked for again. How often that was before if it
-    /// is now held against the size: those were not lost to congestion.
+    /// Counts a resend for a response of this size that went by UDP or would have. Returns the number of such resends
+    /// if they are now attributed to the size: those were not lost to congestion.
     pub(super) fn struck(&mut self, now: Time, client: IpAddr, size: u64) -> Option<u64> {
         let (adapts, prefixes) = self.known.as_mut()?;
         if size <= adapts.least {
-            // Small ones are lost as well: that is loss.
+            // Small responses are lost as well: the cause is not size.
             if prefixes.find(client).is_some_and(|known| known.most.is_none()) {
                 prefixes.forget(client);
             }
@@ -105,12 +104,12 @@ impl Sizes {
         Some(struck)
     }
 
-    /// The system says that its link carries no datagram of this size to there.
+    /// Handles an error of the local link, which carries no datagram of this size to the client.
     pub(super) fn refused(&mut self, now: Time, client: IpAddr, size: u64) {
         self.lower(now, client, size);
     }
 
-    /// S becomes less than what is known not to arrive.
+    /// Lowers S below the smallest size known not to arrive.
     fn lower(&mut self, now: Time, client: IpAddr, size: u64) {
         let Some((adapts, prefixes)) = &mut self.known else { return };
         let begun = PathSizes { smallest: size, ..PathSizes::default() };
@@ -144,7 +143,8 @@ mod tests {
         Sizes::new(1_460, Some(Adaptation::USUAL), [5; 16])
     }
 
-    /// Answers of these sizes over a way that carries so much, until S stands still: S, and the answers that were lost.
+    /// Sends responses of these sizes over a path that carries `carries` bytes, until S is stable; returns S and the
+    /// number of lost responses.
     fn over(carries: u64, responses: &[u64]) -> (u64, u64) {
         let (mut sizes, mut lost) = (sizes(), 0);
         for size in responses.iter().cycle().take(100) {

@@ -1,6 +1,6 @@
 //! Inputs and outputs of a translator.
 //!
-//! Values only; what follows from what is in [`super`].
+//! Values only; the state machine is in [`super`].
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
@@ -31,14 +31,14 @@ pub struct TranslatorConfig {
 /// Translation of addresses and ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Translation {
-    /// Inside hosts appear at this address, at one of these ports: UDP and TCP at the same.
+    /// Inside hosts appear at this address, at one of these ports: the same for UDP and TCP.
     To(IpAddr, RangeInclusive<u16>),
     /// Addresses stay as they are: a firewall.
     None,
 }
 
 impl TranslatorConfig {
-    /// 30 seconds for an answer, two minutes for a mapping (RFC 4787, section 4.3), 64 mappings a host.
+    /// 30 seconds for a response, two minutes for a mapping (RFC 4787, section 4.3), 64 mappings per host.
     pub const fn new(translation: Translation) -> Self {
         Self {
             translation,
@@ -63,7 +63,7 @@ pub enum Input<'a> {
         /// Payload of the datagram.
         datagram: &'a [u8],
     },
-    /// A datagram came to a mapping's outside.
+    /// A datagram arrived at a mapping's outside port.
     Answer {
         /// Outside address and port it was sent to.
         at: SocketAddr,
@@ -72,38 +72,38 @@ pub enum Input<'a> {
         /// Payload of the datagram.
         datagram: &'a [u8],
     },
-    /// ICMP said at a mapping's outside that nobody listens there.
+    /// ICMP reported to a mapping's outside port that the server's port is unreachable.
     Unreachable {
         /// Outside address and port it was sent to.
         at: SocketAddr,
-        /// The server that was asked.
+        /// The server of the request.
         server: SocketAddr,
     },
-    /// The mapping's outside port cannot be had: another program has it.
+    /// The mapping's outside port is in use by another program.
     Taken(Mapping),
 }
 
 /// Action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// The mapping begins: take its outside port.
+    /// A mapping begins: bind its outside port.
     Begin(Mapping),
-    /// The mapping is over, with everything that was open for it.
+    /// A mapping ends, with everything that was open for it.
     End(Mapping),
-    /// Let one connection in.
+    /// Open a pinhole for one connection.
     Open(Pinhole),
-    /// Do so no longer; it may have come already.
+    /// Close a pinhole; its connection may have arrived already.
     Close(Pinhole),
-    /// Send this from the mapping's outside.
+    /// Send this datagram from the mapping's outside port.
     Request {
-        /// From there.
+        /// The mapping's outside address and port.
         outside: SocketAddr,
         /// The server.
         to: SocketAddr,
         /// Payload to send.
         datagram: Vec<u8>,
     },
-    /// Send this to the inside host, as from the one who answered.
+    /// Send this datagram to the inside host, with the responder as its source.
     Answer {
         /// The host that responded.
         from: SocketAddr,
@@ -112,37 +112,37 @@ pub enum Output {
         /// Payload to send.
         datagram: Vec<u8>,
     },
-    /// Tell the inside host that nobody listens there.
+    /// Report to the inside host that the server's port is unreachable.
     Unreachable {
-        /// The server that was asked.
+        /// The server of the request.
         server: SocketAddr,
         /// The inside host.
         to: SocketAddr,
     },
-    /// Nothing is done about a datagram from there.
+    /// A datagram from this address was refused.
     Refused(SocketAddr, Refusal),
-    /// Nothing until then, or until something happens.
+    /// No action before this time or the next input.
     Timeout(Option<Time>),
 }
 
-/// An inside host's ports, and where they appear outside.
+/// An inside host's ports, and their address and port outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mapping {
-    /// The UDP port that it asks from.
+    /// Address and UDP port from which it sends requests.
     pub inside: SocketAddr,
     /// The TCP port that it accepts connections on; 0 if on none.
     pub tcp_port: u16,
-    /// Both, as the world sees them.
+    /// Both as they appear outside.
     pub outside: SocketAddr,
 }
 
 impl Mapping {
-    /// Where connections go.
+    /// Inside address and port that accepts connections.
     pub const fn listener(&self) -> SocketAddr {
         SocketAddr::new(self.inside.ip(), self.tcp_port)
     }
 
-    /// Where the world connects to.
+    /// Outside address and port that servers connect to.
     pub const fn appears_at(&self, translation: &Translation) -> SocketAddr {
         match translation {
             Translation::To(..) => self.outside,
@@ -151,34 +151,34 @@ impl Mapping {
     }
 }
 
-/// A hole for one connection, as small as it can be.
+/// Permission for one inbound connection, as narrow as possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pinhole {
     /// Server that may come through, besides the caches that may; `None`: any host.
     pub server: Option<IpAddr>,
-    /// Where it is, as the world sees it.
+    /// Its address and port outside.
     pub outside: SocketAddr,
-    /// Where it leads.
+    /// Its address and port inside.
     pub inside: SocketAddr,
-    /// Which of those there are between these two.
+    /// Its number among those between this server and this client.
     pub slot: u8,
     /// Id that the connection's bytes must begin with.
     pub id: Id,
-    /// It closes by itself.
+    /// Time after which it closes by itself.
     pub lifetime: Duration,
 }
 
-/// Why nothing is done about a datagram.
+/// Reason why a datagram is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// A request names a TCP port on which other services listen: a page that wants to reach them
+    /// A request names a TCP port on which other services listen, as a web page might to reach them
     /// (`papers/dhttp#section-iv-c`).
     Port(u16),
-    /// A request comes from where no client can be.
+    /// The source of a request cannot be a client.
     Source,
-    /// This host has as many mappings as one may have, or there are no more for anybody.
+    /// The maximum number of mappings is reached, for this host or in total.
     Crowded,
-    /// An answer that nobody asked for, or that is not from who was asked.
+    /// No outstanding request matches this response, or another host sent it.
     Unasked,
 }
 

@@ -62,7 +62,7 @@ fn a_request_leaves_with_the_port_at_which_its_connection_is_expected() {
     assert_eq!(hole.lifetime, Duration::from_secs(30));
     let read = Request::read(datagram, &Limits::default()).unwrap();
     assert_eq!(read.header, RequestHeader { id: Id(1), port: outside.port(), is_resend: false });
-    // The next finds the same mapping, so that the server finds the same client.
+    // The next request uses the same mapping, so that the server sees the same client.
     let again = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(2, 50_000));
     assert!(matches!(&*again, [Output::Open(_), Output::Request { outside: same, .. }] if same == outside));
 }
@@ -179,7 +179,7 @@ fn caches_of_given_networks_may_respond_besides_the_server() {
 fn regress_a_response_closes_no_hole_that_another_server_may_come_through() {
     let config = TranslatorConfig { answerers: Responders::Anybody, ..translating() };
     let mut translator = Translator::new(config, [7; 16]);
-    // The fifth shares the first one's hole, and is for another server.
+    // The fifth request shares the pinhole of the first, and is for another server.
     let first = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     for id in 2..=5 {
         ask(&mut translator, Time::ZERO, CLIENT, "192.0.2.2:80", &request(id, 50_000));
@@ -231,7 +231,7 @@ fn responses_are_waited_for_thirty_seconds_and_mappings_stay_for_two_minutes() {
     assert_eq!(translator.poll(Time::ZERO), Output::Timeout(Some(seconds(30))));
     assert!(drain(&mut translator, seconds(30)).is_empty());
     assert!(matches!(&*hear(&mut translator, hole.outside, SERVER, 1), [Output::Refused(..)]));
-    // Another request keeps the mapping.
+    // Another request refreshes the mapping.
     ask(&mut translator, seconds(100), CLIENT, SERVER, &request(2, 50_000));
     assert!(drain(&mut translator, seconds(219)).is_empty());
     assert!(matches!(&*drain(&mut translator, seconds(220)), [Output::End(_)]));

@@ -19,7 +19,7 @@ fn internet() -> Server {
     server(ServerConfig::internet())
 }
 
-/// A request with a token that is worth something there.
+/// A request with a token that is valid at this server.
 fn validated(server: &mut Server, id: u64, from: SocketAddr, is_resend: bool) -> Vec<u8> {
     let first = ticket(server.receive(at(0), from, &get(u64::MAX - id, false)));
     let token = server.token(at(0), &first, || 60).expect("a client without a token gets one");
@@ -27,7 +27,7 @@ fn validated(server: &mut Server, id: u64, from: SocketAddr, is_resend: bool) ->
     datagram(id, is_resend, &head(Method::Get, "/", &[("DHTTP-Token", token.as_str())]))
 }
 
-/// The same, where the client accepts connections on this port, which it has named over plain HTTP.
+/// The same, for a client that has named this port for connections over plain HTTP.
 fn validated_for(server: &Server, id: u64, client: SocketAddr) -> Vec<u8> {
     let token = server.token_for(at(0), client).expect("this server makes tokens");
     let mut request = datagram(id, false, &head(Method::Get, "/", &[("DHTTP-Token", token.as_str())]));
@@ -35,12 +35,12 @@ fn validated_for(server: &Server, id: u64, client: SocketAddr) -> Vec<u8> {
     request
 }
 
-/// An answer of so many bytes that may be divided.
+/// A response of `size` bytes that may be divided.
 fn divisible(size: u64) -> Option<DivisibleResponse> {
     DivisibleResponse::of(200, [(&b"ETag"[..], &b"\"t\""[..])].into_iter(), size.saturating_sub(60))
 }
 
-/// The headers of IP and UDP.
+/// Bytes of the IP and UDP headers.
 fn headers(of: SocketAddr) -> u64 {
     if of.is_ipv4() { 28 } else { 48 }
 }
@@ -92,7 +92,7 @@ proptest! {
             2 => Id(7).to_bytes().to_vec(),
             _ => [&get(7, false)[..], &bytes].concat(),
         };
-        // Server against server: what one says the other does not answer.
+        // Server against server: neither responds to the other's messages.
         let (mut one, mut other) = (server(ServerConfig::paper()), server(ServerConfig::paper()));
         let mut exchanged = 0;
         let mut printed = reply(&mut one, &datagram);
@@ -101,7 +101,7 @@ proptest! {
             prop_assert!(exchanged <= 1, "a server answers an answer");
             printed = reply(&mut other, &datagram);
         }
-        // A client says nothing to whatever comes in.
+        // A client never replies to what it receives.
         let mut client = client(ClientConfig::paper());
         client.handle(at(0), Input::Datagram(server_at(), &datagram));
         let (outputs, _) = drain(&mut client, at(0));
@@ -198,7 +198,7 @@ fn without_a_token_no_connection_is_opened_and_none_that_is_open_is_used() {
     assert_eq!(server.connections(), 0);
     let shown = validated(&mut server, 4, client_at(50_000), false);
     assert!(matches!(ask(&mut server, &shown, false), Channel::Open { .. }));
-    // The client's own connection, to which somebody else writes a request in its name.
+    // The client's own connection, and a request that an attacker writes in its name.
     assert_eq!(ask(&mut server, &filled(5, false), false), Channel::Refer(Id(5).to_bytes()));
     assert_eq!(server.connections(), 1);
 }
@@ -248,7 +248,7 @@ fn a_token_is_worth_a_mebibyte_at_once_and_then_eight_bytes_each() {
         assert!(costs.iter().all(|cost| [1_028, 36].contains(cost)), "each gets a response");
         assert!(if is_limited { (900..1_100).contains(&whole) } else { whole == 10_000 }, "{whole}");
     }
-    // Nor does a flood open connection after connection.
+    // A flood does not open connection after connection either.
     let mut server = internet();
     let request = validated_for(&server, 1, client_at(40_001));
     let opened = (0..10_000_u64)
@@ -295,7 +295,7 @@ fn credentials_are_not_sent_in_datagrams() {
     }
 }
 
-/// One more request hidden behind a request, in the ways that have been published.
+/// Request smuggling: a second request hidden behind the first, by the published techniques.
 #[test]
 fn nothing_is_smuggled_in_a_datagram() {
     let hidden = "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -358,7 +358,7 @@ fn forged_responses_are_ignored() {
     ] {
         client.handle(at(1), Input::Datagram(from, &datagram));
         let mut outputs = drain(&mut client, at(1)).0;
-        // Who knows the id is on the way: the server is asked again, once, past whoever takes first requests.
+        // A host that knows the id is on the path: the request is resent once, past caches that take fresh requests.
         asked_again += outputs.extract_if(.., |output| passes_caches(output)).count();
         assert_eq!(outputs, [Output::Discarded(from, why)]);
     }

@@ -189,7 +189,7 @@ fn a_response_by_udp_to_what_was_sent_twice_is_that_to_the_first() {
 #[test]
 fn unwanted_cache_is_bypassed_immediately_and_from_then_on() {
     let mut client = client(ClientConfig::internet());
-    // The flags, and whether nothing was lost.
+    // The flags, and whether the request is marked as without loss.
     let sent = |outputs: &[Output]| -> Vec<(u8, bool)> {
         let flag = |output: &Output| match output {
             Output::Send(_, datagram) => {
@@ -250,7 +250,7 @@ fn number_of_pending_requests_is_limited() {
     client.cancel(Id(2));
     assert_eq!(client.outstanding(), 0);
     ask(&mut client, at(0), 3);
-    // The memory holds one of those that are over; the other's id is unknown again.
+    // The client remembers one finished request; the other's id is unknown again.
     client.handle(at(1), Input::Datagram(server_at(), &respond(1, "", 1)));
     client.handle(at(1), Input::Datagram(server_at(), &respond(2, "", 1)));
     let (mut outputs, _) = drain(&mut client, at(1));

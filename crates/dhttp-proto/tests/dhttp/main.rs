@@ -1,6 +1,6 @@
 //! DHTTP from outside: each machine by itself, both over a network that loses, and what attackers would try.
 //!
-//! Not sockets: those belong to whoever drives the machines.
+//! Not sockets: those belong to the drivers.
 
 mod attacks;
 mod client;

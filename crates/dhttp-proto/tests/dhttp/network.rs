@@ -1,7 +1,7 @@
 //! Client and server over a network that loses, doubles, reorders and breaks, in virtual time.
 //!
-//! Whatever it does, every request ends once and is told once, every complete answer is whole and right, and both
-//! sides fall silent. Not TCP: a connection here is a pipe that arrives in order, or breaks.
+//! Under all faults, every request ends once and is reported once, every complete response is whole and right, and both
+//! sides become idle. Not TCP: a connection here is a pipe that delivers in order, or breaks.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,11 +22,11 @@ use crate::setting::{client, client_at, head, server, server_at};
 struct NetworkFaults {
     loss: Probability,
     doubling: Probability,
-    /// One way, at most; so much reorders.
+    /// Maximum one-way jitter; it reorders.
     jitter: Duration,
-    /// Of a connection, not to open; and, with each answer, to break.
+    /// Probability that a connection does not open, and that it breaks with each response.
     breaking: Probability,
-    /// The server's time for an answer, at most.
+    /// Maximum time of the server for a response.
     thinking: Duration,
 }
 
@@ -38,7 +38,7 @@ const CALM: NetworkFaults = NetworkFaults {
     thinking: Duration::ZERO,
 };
 
-/// Something that arrives.
+/// Event at the client or the server.
 #[derive(Debug)]
 enum Arrival {
     Request(Vec<u8>),
@@ -50,7 +50,7 @@ enum Arrival {
     Broken(u64),
 }
 
-/// End of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum RequestEnd {
     Complete(usize),
@@ -70,14 +70,14 @@ struct World {
     pipes: BTreeMap<u64, (bool, VecDeque<Vec<u8>>, Time)>,
     ended: BTreeMap<u64, RequestEnd>,
     bodies: BTreeMap<u64, Vec<u8>>,
-    /// Answers that went by TCP, for each request.
+    /// Number of responses by TCP, for each request.
     by_tcp: BTreeMap<u64, u32>,
     by_udp: u32,
-    /// Answers, or what was missing of them, that were divided into datagrams.
+    /// Number of responses, or ranges of missing parts, that were divided into datagrams.
     in_parts: u32,
 }
 
-/// The sizes of the bodies that are asked for, one request each.
+/// Requests bodies of these sizes, one request each.
 fn fetch(weather: NetworkFaults, profile: (ClientConfig, ServerConfig), sizes: &[usize], seed: u64) -> World {
     let mut world = World {
         weather,
@@ -238,7 +238,7 @@ impl World {
         self.at(time, if breaks { Arrival::Broken(id) } else { Arrival::Written(id) });
     }
 
-    /// Sends a datagram, or loses it, or sends it twice.
+    /// Sends a datagram, loses it, or duplicates it.
     fn datagram(&mut self, arrival: Arrival) {
         let copies = 1 + u32::from(self.random.chance(self.weather.doubling));
         for _ in 0..copies {
@@ -314,7 +314,7 @@ impl World {
     }
 }
 
-/// A body of which no part is like another.
+/// A body whose parts all differ.
 fn body(length: usize) -> Vec<u8> {
     let byte = |at: usize| u8::try_from((at ^ (at >> 8) ^ length) & 0xff).expect("masked");
     (0..length).map(byte).collect()
@@ -342,7 +342,7 @@ fn without_faults_every_request_gets_an_immediate_response() {
 
 #[test]
 fn responses_in_parts_come_in_one_round_trip_and_what_is_lost_of_them_in_another() {
-    // One after the other: who has much on its way takes the rest by TCP.
+    // Sequential: a client with much in flight takes the rest by TCP.
     let each = |loss| {
         let weather = NetworkFaults { loss: chance(loss), ..CALM };
         let worlds = (0..60).map(|number: usize| {

@@ -1,7 +1,7 @@
 //! Timeout of a client while responses queue: as long as data that may precede its response keeps coming, and no longer.
 //!
-//! Each test asks for something at 0 that is never answered, lets something else come every 200 ms for four seconds, and
-//! looks when it is asked for again. Where nothing comes, that is after a second. Not a network: `simulate` has one.
+//! Each test sends a request at 0 that never gets a response, and delivers other data every 200 ms for four seconds. It
+//! checks when the request is resent. Without other data that is after a second. Not a network: `simulate` has one.
 
 use http1::message::{Limits, Method};
 use roundtrip_dhttp_proto::client::{Client, ConnectionId, Input, Output};
@@ -21,7 +21,7 @@ fn ask(client: &mut Client, now: u64, id: Id) {
     client.request(at(now), id, server_at(), &head(Method::Get, "/", &[])).expect("it goes over UDP");
 }
 
-/// When what is lost is asked for again.
+/// When the lost request is resent.
 fn asked_again(config: ClientConfig, mut comes: impl FnMut(&mut Client, u64)) -> Time {
     let mut client = client(config);
     [LOST, OTHER].into_iter().for_each(|id| ask(&mut client, 0, id));
@@ -50,7 +50,7 @@ fn is_resend_of_what_is_lost(output: &Output) -> bool {
     header.is_resend && header.id == LOST
 }
 
-/// The server's connection has a long answer to another request, so many bytes of it each time.
+/// Delivers a long response to another request on the server's connection, this number of bytes each time.
 fn on_a_connection(bytes: usize) -> impl FnMut(&mut Client, u64) {
     let long = respond(OTHER.0, "", 1 << 24);
     let mut read = 0;
@@ -63,7 +63,7 @@ fn on_a_connection(bytes: usize) -> impl FnMut(&mut Client, u64) {
     }
 }
 
-/// So many bytes come on a connection that the client knows nothing else of.
+/// Reports this number of bytes each time, on a connection outside the client.
 fn by_plain_http(bytes: usize) -> impl FnMut(&mut Client, u64) {
     move |client, now| client.handle(at(now), Input::Heard(server_at().ip(), bytes))
 }
@@ -73,7 +73,7 @@ fn what_may_be_before_the_response_is_waited_for_and_a_second_of_silence_after_i
     let internet = ClientConfig::internet();
     assert_eq!(asked_again(internet, |_, _| ()), at(1_000));
     assert_eq!(asked_again(internet, by_plain_http(1_448)), at(UNTIL + 1_000));
-    // Which was there 200 ms after the request: no round trip takes longer.
+    // The connection was accepted 200 ms after the request: no round trip takes longer.
     assert_eq!(asked_again(internet, on_a_connection(1_448)), at(UNTIL + 2 * 200 + 4 * 100));
 }
 
@@ -106,7 +106,7 @@ fn a_datagram_that_was_asked_for_later_shows_that_no_queue_of_the_networks_has_t
         })
     };
     assert_eq!(overtaken(&mut by_plain_http(1_448)), at(1_000));
-    // But it may be behind others on the server's connection. Of 200 ms there were two by then.
+    // But it may be behind others on the server's connection. Two samples of 200 ms were taken by then.
     assert_eq!(overtaken(&mut on_a_connection(1_448)), at(UNTIL + 2 * 200 + 4 * 75));
 }
 

@@ -19,7 +19,7 @@ fn paper() -> Server {
     server(ServerConfig::paper())
 }
 
-/// The channel of an answer of `size` bytes to a fresh request.
+/// The channel of a response of `size` bytes to a fresh request.
 fn ask(server: &mut Server, now: Time, id: u64, size: u64) -> Channel {
     let ticket = ticket(server.receive(now, client_at(UDP_PORT), &get(id, false)));
     server.channel(now, ticket, size)
@@ -64,7 +64,7 @@ fn what_was_sent_again_past_a_cache_is_answered_as_for_the_first_time_and_is_no_
     let requested = ticket(server.receive(at(0), client_at(UDP_PORT), &past));
     assert!(!requested.is_resend());
     assert_eq!(server.channel(at(0), requested, 100), Channel::Datagram);
-    // One resend would have sent 99 of these by TCP.
+    // One resend would have moved 99 of these to TCP.
     assert!((1..=100).all(|id| ask(&mut server, at(0), id, 100) == Channel::Datagram));
 }
 
@@ -80,7 +80,7 @@ fn paper_in_high_loss_one_small_response_in_a_hundred_goes_by_udp() {
 
 #[test]
 fn one_network_that_loses_pushes_others_onto_tcp_only_where_loss_is_counted_in_aggregate() {
-    // Half of the datagrams to the one network are lost, and asked for again; the other loses nothing.
+    // Half of the datagrams to the one network are lost, and their requests resent; the other loses nothing.
     let by_udp = |config: ServerConfig| {
         let mut server = server(config);
         let lossy = SocketAddr::from(([9, 8, 7, 6], UDP_PORT));

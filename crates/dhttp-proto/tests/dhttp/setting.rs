@@ -50,7 +50,7 @@ pub(crate) fn get(id: u64, is_resend: bool) -> Vec<u8> {
     datagram(id, is_resend, &head(Method::Get, "/", &[]))
 }
 
-/// An answer: its id, a head with these field lines, and a body of so many bytes.
+/// A response: its id, a header section with these field lines, and a body of `body` bytes.
 pub(crate) fn respond(id: u64, fields: &str, body: usize) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {body}\r\n\r\n");
     [&Id(id).to_bytes()[..], head.as_bytes(), &vec![b'.'; body]].concat()
@@ -73,7 +73,7 @@ pub(crate) fn ticket(verdict: Verdict<'_>) -> Ticket {
     }
 }
 
-/// Everything a client wants done, up to its timeout.
+/// All outputs of a client up to its timeout, and that timeout.
 pub(crate) fn drain(client: &mut Client, now: Time) -> (Vec<Output>, Option<Time>) {
     let mut outputs = Vec::new();
     loop {

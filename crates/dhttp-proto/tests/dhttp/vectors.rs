@@ -81,7 +81,7 @@ fn parts(given: &str) -> String {
         [] => {}
         other => panic!("{other:?}"),
     }
-    // It waits for others, and then asks.
+    // The client waits for other parts, then requests the missing ones.
     let wake = wake.expect("it asks again");
     let [Output::Send(_, request)] = &drain(&mut client, wake).0[..] else { panic!("it asks again") };
     let request = Request::read(request, &Limits::default()).expect("a request").head;
