@@ -1,4 +1,4 @@
-//! A DHTTP client: sends requests by UDP, sends them again, and matches answers on any channel in any order.
+//! DHTTP client: sends and resends requests by UDP, and matches responses on any channel in any order.
 //!
 //! Every request ends once: with a complete response, a failure after its header section, or a fallback to plain HTTP.
 //! Plain HTTP is not spoken here (`pageload::robot` does). The caller generates ids with a CSPRNG. The client never

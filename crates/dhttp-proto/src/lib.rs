@@ -1,21 +1,21 @@
-//! DHTTP: small answers in one datagram, large ones over TCP that the server opens (`papers/dhttp#section-iii`).
+//! DHTTP: small responses in one datagram, large ones over TCP that the server opens (`papers/dhttp#section-iii`).
 //!
 //! Inputs are datagrams and the bytes of connections; outputs are datagrams, responses and decisions. Read in this
 //! order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`message`] | what is on the wire: requests, answers, the answer of eight bytes |
-//! | [`parts`] | an answer in several datagrams |
-//! | [`client`] | asks, asks again, matches answers on any channel in any order, gives up in time |
-//! | [`server`] | judges requests, chooses a channel for each answer, keeps connections to clients |
-//! | [`extension`] | what goes beyond the paper, each to be had or not, by its name |
-//! | [`token`] | that a client can receive at its address, without remembering that it did |
-//! | [`address`] | who must not be answered, and where no connection may go |
+//! | [`message`] | wire format: requests, responses, the bare id of eight bytes |
+//! | [`parts`] | a response in several datagrams |
+//! | [`client`] | sends and resends requests, matches responses on any channel in any order, falls back to plain HTTP |
+//! | [`server`] | validates requests, chooses a channel for each response, manages connections to clients |
+//! | [`extension`] | extensions beyond the paper, each optional, by its name |
+//! | [`token`] | proof, without state on the server, that a client can receive at its address |
+//! | [`address`] | addresses and ports to which no response and no connection may go |
 //! | [`prefix`] | a network by the first bits of its addresses |
-//! | [`limiter`] | how many answers go to a prefix that has proved nothing |
-//! | [`translator`] | what a translating router or a firewall does for requests and answers |
-//! | `secret` | the key of tables that strangers' bytes are looked up in |
+//! | [`limiter`] | response rate limiting per prefix |
+//! | [`translator`] | DHTTP support of a router that translates addresses, or of a firewall |
+//! | `secret` | the key of tables that are looked up by bytes from peers |
 //!
 //! ```
 //! use http1::message::Limits;

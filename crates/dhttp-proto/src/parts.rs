@@ -1,4 +1,4 @@
-//! An answer in several datagrams: how it is divided, what each part says, and which of them a client may be sent.
+//! A response in several datagrams: its division, the header sections of its parts, and the accepted number of parts.
 //!
 //! The paper names this as future work (`papers/dhttp#section-iii-c`: several packets, and range requests for lost
 //! data). A part is a complete HTTP message, a 206 (RFC 9110, section 15.3.7) after the id of the request, so that it

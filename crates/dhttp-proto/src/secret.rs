@@ -1,5 +1,5 @@
-//! A key for tables that are looked up by what strangers send: without it nobody can choose where his entry lies, nor
-//! learn anything from the time of a look-up.
+//! Secret key of tables that are looked up by bytes from peers. Without it a peer can neither choose the slot of its
+//! entry nor learn anything from the time of a look-up.
 //!
 //! Not the key of tokens, which changes and has a number: [`super::token::Key`].
 

@@ -1,4 +1,4 @@
-//! A DHTTP server: judges each request, chooses the channel of its answer, keeps connections to clients.
+//! DHTTP server: validates requests, chooses the channel of each response, and manages connections to clients.
 //!
 //! It emits [`Transmit`]s, complete datagrams in the driver's memory, and [`Stream`]s, whose bodies the driver sends,
 //! possibly from a file. It stores no body, and allocates nothing for a datagram. Not a server of plain HTTP: that is

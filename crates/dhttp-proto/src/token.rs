@@ -1,4 +1,4 @@
-//! Tokens: a client that shows one has received at its address before, and the server remembers nothing of it.
+//! Tokens: proof, without state on the server, that a client has received at its address before.
 //!
 //! A token holds the generation of its key, the second in which it was made, and a keyed hash. The hash covers both of
 //! these, the client's address and the TCP port on which the client accepts connections. It is SipHash-2-4 with 64

@@ -1,4 +1,4 @@
-//! The part of a client that looks after the connections servers open to it.
+//! The part of a client that handles the connections that servers open to it.
 //!
 //! An unknown id closes a connection without a reply: nothing after it can be trusted. A header section must be
 //! complete within its timeout; bytes of it do not count as progress. Not a listener: the driver accepts connections.

@@ -1,4 +1,4 @@
-//! The part of a client that takes answers in several datagrams, and asks for what is lost of them.
+//! The part of a client that receives responses in several datagrams, and requests their lost parts.
 //!
 //! Missing parts are requested once, as a range, as soon as no more arrive; those still missing then come with the
 //! usual resend, by TCP. A window limits the parts that a server may have in flight to this client. A response with

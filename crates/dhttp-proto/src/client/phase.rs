@@ -1,4 +1,4 @@
-//! The states of a request at its client, as a table: what follows what, and nothing else.
+//! State machine of a request at its client, as a transition table.
 //!
 //! `docs/dhttp.md` shows this table, and a test compares the two. Not timeouts and not numbers of tries.
 

@@ -1,4 +1,4 @@
-//! The parts of an answer that have come, until there are all of them.
+//! Reassembly of a response from the parts that have arrived.
 //!
 //! Not the timers: those are the client's, which requests missing parts once no more arrive.
 

@@ -1,4 +1,4 @@
-//! A connection that a server opened to a client: answers one after the other, each behind its id.
+//! A connection that a server opened to a client: a sequence of responses, each after its id.
 //!
 //! Not the check of ids: the client does that, between two steps of this parser.
 

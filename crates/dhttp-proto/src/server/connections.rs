@@ -1,4 +1,4 @@
-//! The connections that a server has opened to its clients: which one an answer takes, and when each ends.
+//! Connections that a server has opened to its clients: choice of one for a response, and timeouts.
 //!
 //! Each of the paper's workers has one connection to a client; here a worker is a connection
 //! (`papers/dhttp#section-v`). Pending responses are counted from the arrival of a request, before the channel of its

@@ -1,4 +1,4 @@
-//! The requests that were answered by TCP, and those that are being worked on: a resend of one is not answered twice.
+//! Requests with a response by TCP, and those in progress: a resend of one gets no second response.
 //!
 //! A ring, as in the paper (`papers/dhttp#section-iii-c`, 10,000 "global request IDs": address and id). Beyond the
 //! paper, responses that were not delivered are removed, or resends would never get one. Not a cache of responses.

@@ -1,4 +1,4 @@
-//! DHTTP from outside: each machine by itself, both over a network that loses, and what attackers would try.
+//! DHTTP from outside: each state machine by itself, both over a lossy network, and attacks.
 //!
 //! Not sockets: those belong to the drivers.
 

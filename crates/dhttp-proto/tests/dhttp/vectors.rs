@@ -1,4 +1,4 @@
-//! The test vectors of the specification, `docs/dhttp/vectors.txt`, read as a stranger would read them.
+//! The test vectors of the specification, `docs/dhttp/vectors.txt`, read as by an independent implementation.
 //!
 //! Not generated from the code: they were written by hand, and the code must agree.
 
