@@ -39,27 +39,27 @@ macro_rules! counters {
 pub use counters;
 
 counters! {
-    /// Answers in one datagram.
+    /// Responses in one datagram.
     udp = "dhttp_answers_total{channel=\"udp\"}", "Responses, by channel.";
-    /// Datagrams with parts of answers.
+    /// Datagrams with parts of responses.
     parts = "dhttp_parts_total", "Datagrams with parts of responses; such a response counts once as a response.";
-    /// Answers on connections that the server opened.
+    /// Responses on connections that the server opened.
     tcp_opened = "dhttp_answers_total{channel=\"tcp-opened\"}", "";
-    /// Answers on connections that clients opened.
+    /// Responses on connections that clients opened.
     tcp_client = "dhttp_answers_total{channel=\"tcp-client\"}", "";
-    /// Answers of eight bytes.
+    /// Fallback messages.
     referred = "dhttp_answers_total{channel=\"overload\"}", "";
-    /// Datagrams from where no client can be.
+    /// Datagrams from invalid sources.
     ignored_source = "dhttp_ignored_total{why=\"source\"}", "Datagrams without a response, by reason.";
-    /// Datagrams that are no requests.
+    /// Malformed datagrams.
     ignored_malformed = "dhttp_ignored_total{why=\"malformed\"}", "";
-    /// Datagrams of those who have had enough.
+    /// Datagrams beyond the limit of their source.
     ignored_limited = "dhttp_ignored_total{why=\"limited\"}", "";
     /// Late resends.
     ignored_answered = "dhttp_ignored_total{why=\"answered\"}", "";
-    /// Requests by UDP that were sent again, answered or not.
+    /// Resent requests, late ones included.
     resent = "dhttp_resent_total", "Requests that clients resent over UDP, late ones included.";
-    /// Answers that the socket did not take.
+    /// Responses that the socket did not accept.
     unsent = "dhttp_unsent_total", "UDP responses that the kernel did not accept.";
     /// Bytes received by UDP.
     received_bytes = "dhttp_received_bytes_total", "UDP payload received.";
@@ -69,29 +69,29 @@ counters! {
     opened = "dhttp_connections_total{side=\"server\"}", "Connections, by who opened them.";
     /// Connections that clients opened.
     accepted = "dhttp_connections_total{side=\"client\"}", "";
-    /// Connections to clients that could not be had or broke.
+    /// Connections to clients that failed or broke.
     broken = "dhttp_connections_broken_total", "Connections opened by the server that failed or broke.";
-    /// Requests on connections that were no HTTP.
+    /// Connections that ended in malformed HTTP.
     faults = "dhttp_faults_total", "Client connections that ended in malformed HTTP.";
-    /// Connections that made way for others.
+    /// Idle connections closed for others.
     evicted = "dhttp_connections_closed_total{why=\"idle\"}", "Client connections closed early, by reason.";
     /// Connections whose clients read too slowly.
     too_slow = "dhttp_connections_closed_total{why=\"slow\"}", "";
-    /// Connections of clients that had too many.
+    /// Connections beyond the limit of a client.
     refused_client = "dhttp_connections_refused_total{why=\"client\"}", "Connections of clients refused, by the limit.";
-    /// Connections beyond the number for all.
+    /// Connections beyond the total limit.
     refused_total = "dhttp_connections_refused_total{why=\"total\"}", "";
-    /// Connections for which there was no descriptor.
+    /// Connections refused for want of descriptors.
     refused_descriptors = "dhttp_connections_refused_total{why=\"descriptors\"}", "";
-    /// Bodies that are too long.
+    /// Bodies beyond the maximum length.
     bodies_too_long = "dhttp_bodies_refused_total{why=\"length\"}", "Bodies of requests refused, by the limit.";
-    /// Bodies for which there was no buffer.
+    /// Bodies beyond the buffer limit.
     bodies_unbuffered = "dhttp_bodies_refused_total{why=\"buffer\"}", "";
-    /// Bytes of bodies that are buffered now.
+    /// Bytes of buffered bodies.
     body_bytes_now = "dhttp_body_bytes", "Bytes of request bodies buffered now.";
-    /// Connections to clients that are there now.
+    /// Open connections to clients.
     open_now = "dhttp_connections_open{side=\"server\"}", "Connections now, by who opened them.";
-    /// Connections of clients that are there now.
+    /// Open connections of clients.
     accepted_now = "dhttp_connections_open{side=\"client\"}", "";
 }
 

@@ -136,7 +136,7 @@ pub fn plan(head: &RequestHead, framing: Framing, name: &str) -> Result<Plan, Re
     {
         return refuse(
             417,
-            format!("nobody here can meet the expectation {:?}", String::from_utf8_lossy(expected)),
+            format!("unsupported expectation {:?} (Expect)", String::from_utf8_lossy(expected)),
         );
     }
     let fields = request_fields(head, framing, &authority, hops, name);

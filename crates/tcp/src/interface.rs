@@ -173,7 +173,7 @@ impl fmt::Display for Limit {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Refused => "refused: nobody listens there",
+            Self::Refused => "connection refused",
             Self::Reset => "reset by the peer",
             Self::TimedOut => "timed out: the peer has not answered",
         })

@@ -5,19 +5,19 @@
 use dhttp::counters::counters;
 
 counters! {
-    /// Answers that were given of what is kept.
+    /// Cache hits.
     hits = "cache_requests_total{result=\"hit\"}", "Requests, by cache result.";
-    /// Requests for which nothing was kept.
+    /// Cache misses.
     misses = "cache_requests_total{result=\"miss\"}", "";
-    /// Answers that were still good when somebody asked.
+    /// Stored responses that were validated.
     validated = "cache_requests_total{result=\"validated\"}", "";
-    /// Stale answers that stood in for a server that failed.
+    /// Stale responses served because the origin failed.
     stood_in = "cache_requests_total{result=\"stood-in\"}", "";
-    /// Requests that are none of a cache's business.
+    /// Requests that bypassed the cache.
     passed = "cache_requests_total{result=\"passed\"}", "";
-    /// Requests that waited for the answer to another.
+    /// Collapsed requests.
     collapsed = "cache_requests_total{result=\"collapsed\"}", "";
-    /// Requests that nobody answered.
+    /// Requests without a response.
     failed = "cache_requests_total{result=\"failed\"}", "";
 }
 

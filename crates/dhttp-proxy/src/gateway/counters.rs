@@ -8,35 +8,35 @@ use dhttp::counters::counters;
 use dhttp::log::Channel;
 
 counters! {
-    /// Idle connections that made way for others.
+    /// Idle connections closed for others.
     evicted = "gateway_connections_closed_total{why=\"idle\"}", "Connections of programs closed before their time.";
     /// Uploads below the minimum rate.
     slow = "gateway_connections_closed_total{why=\"slow\"}", "";
-    /// Connections that found no room.
+    /// Connections refused by a limit.
     turned_away = "gateway_connections_refused_total", "Client connections refused because of a limit.";
-    /// Answers in one datagram.
+    /// Responses in one datagram.
     udp = "gateway_answers_total{channel=\"udp\"}", "Responses forwarded, by the channel they came by.";
-    /// Answers on connections that servers opened.
+    /// Responses on connections that servers opened.
     tcp_opened = "gateway_answers_total{channel=\"tcp-opened\"}", "";
-    /// Answers on connections that the gateway opened.
+    /// Responses on connections that the gateway opened.
     tcp_client = "gateway_answers_total{channel=\"tcp-client\"}", "";
-    /// Answers that were kept.
+    /// Responses from the cache.
     cache = "gateway_answers_total{channel=\"cache\"}", "";
-    /// Answers of its own.
+    /// Responses of the gateway itself.
     own = "gateway_own_answers_total", "Responses of the gateway itself: proxy.pac and errors.";
-    /// Tunnels.
+    /// Tunnels (CONNECT).
     tunnels = "gateway_tunnels_total", "Connections carried untouched (CONNECT).";
-    /// Answers that could not be had, or broke off.
+    /// Responses that failed or were cut short.
     failed = "gateway_failed_total", "Requests whose response failed or was cut short.";
-    /// Connections to servers that were used again.
+    /// Reused connections to servers.
     reused = "gateway_connections_reused_total", "Requests sent on a connection that was open already.";
     /// Connections of programs.
     accepted = "gateway_connections_accepted_total", "Connections of programs.";
-    /// Connections of programs that are there now.
+    /// Open connections of programs.
     open_now = "gateway_connections_open", "Connections of programs now.";
-    /// Those of them that wait for a server.
+    /// Open connections of programs that wait for a server.
     busy_now = "gateway_connections_busy", "Connections of programs now whose request waits for a server.";
-    /// Those of them that are tunnels.
+    /// Open tunnels.
     tunnels_now = "gateway_tunnels_open", "Tunnels now (CONNECT).";
 }
 

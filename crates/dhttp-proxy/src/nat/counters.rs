@@ -5,24 +5,24 @@
 use dhttp::counters::counters;
 
 counters! {
-    /// Requests that left.
+    /// Requests forwarded.
     requests = "nat_requests_total", "Datagrams of inside hosts that were sent on.";
-    /// Answers that were let in.
+    /// Responses passed to inside hosts.
     responses = "nat_answers_total", "Datagrams that were passed to inside hosts.";
-    /// Holes.
+    /// Opened holes.
     opened = "nat_holes_opened_total", "Holes that were opened, each for one connection.";
-    /// Holes that the answer's datagram closed.
+    /// Holes closed because the response came by UDP.
     closed = "nat_holes_closed_total", "Holes closed because the response had come by UDP.";
-    /// Requests for holes to where other services listen.
+    /// Requests for holes at ports of services.
     refused_port = "nat_refused_total{why=\"port\"}", "Datagrams ignored, by reason.";
-    /// Requests from where no client is.
+    /// Requests from invalid sources.
     refused_source = "nat_refused_total{why=\"source\"}", "";
-    /// Requests for which there was no room.
+    /// Requests beyond the table's capacity.
     refused_crowded = "nat_refused_total{why=\"crowded\"}", "";
-    /// Answers that nobody asked for.
+    /// Unsolicited responses.
     refused_unasked = "nat_refused_total{why=\"unasked\"}", "";
-    /// Changes that the kernel did not take.
+    /// Rule changes that the kernel refused.
     failed = "nat_failed_total", "Changes of the rules that the kernel did not take.";
-    /// Mappings.
+    /// Current mappings.
     mappings = "nat_mappings", "Ports of inside hosts that appear outside now.";
 }

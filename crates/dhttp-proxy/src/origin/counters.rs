@@ -5,14 +5,14 @@
 use dhttp::counters::counters;
 
 counters! {
-    /// Whether it is believed to answer.
+    /// Whether the origin is considered up.
     up = "origin_up", "Whether the origin responds: 1, or 0 while only probes are sent.";
-    /// Connections that could not be had.
+    /// Connections that failed.
     unreachable = "origin_failures_total{why=\"unreachable\"}", "Requests without a response from the origin, by reason.";
-    /// Answers that did not begin.
+    /// Responses that timed out before they began.
     silent = "origin_failures_total{why=\"silent\"}", "";
     /// Invalid responses.
     broken = "origin_failures_total{why=\"broken\"}", "";
-    /// Requests that it was spared.
+    /// Requests not sent because the origin is down.
     spared = "origin_failures_total{why=\"down\"}", "";
 }
