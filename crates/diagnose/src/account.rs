@@ -1,31 +1,31 @@
 //! Where the time of a connection or an exchange went: every nanosecond under one name.
 //!
-//! Not a list of findings: those name what is worth a look, this leaves nothing out. What cannot be explained is
+//! Not a list of findings: those name what is worth fixing, while the account covers all time. Unexplained time is
 //! under [`Share::Unknown`].
 
 use wire::Duration;
 
 use crate::cause::Cause;
 
-/// Share of the time: the reason for which it was spent.
+/// Share of the time, by the reason for which it was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// On a cause of stalls.
+    /// A cause of stalls.
     Stall(Cause),
     /// Data was in flight, as fast as the path carried it.
     Transfer,
-    /// A packet crossed the path, and its response came back: distance, no fault.
+    /// A packet crossed the path and its response returned: distance, not a fault.
     RoundTrip,
-    /// Nobody waited for anything.
+    /// No side waited for anything.
     Idle,
     /// The connection was being closed.
     Closing,
-    /// It does not show.
+    /// The packets do not show the reason.
     Unknown,
 }
 
 impl Share {
-    /// Its name in kebab-case.
+    /// Returns its name in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Stall(cause) => cause.name(),
@@ -48,7 +48,7 @@ impl Share {
         }
     }
 
-    /// Every share there is, causes first.
+    /// Iterates over all shares, causes first.
     pub fn all() -> impl Iterator<Item = Self> {
         let rest = [Self::Transfer, Self::RoundTrip, Self::Idle, Self::Closing, Self::Unknown];
         Cause::ALL.into_iter().map(Self::Stall).chain(rest)
@@ -57,7 +57,7 @@ impl Share {
 
 const STALLS: usize = Cause::ALL.len();
 
-/// Time by what it was spent on.
+/// Time by share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     shares: [Duration; STALLS + 5],
@@ -70,12 +70,12 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Puts `time` under `share`.
+    /// Adds `time` to `share`.
     pub(crate) fn add(&mut self, share: Share, time: Duration) {
         self.shares[share.place()] += time;
     }
 
-    /// Puts `time` that was under `from` under `to`.
+    /// Moves `time` from the share `from` to the share `to`.
     pub(crate) fn transfer(&mut self, from: Share, to: Share, time: Duration) {
         let moved = time.min(self.of(from));
         self.shares[from.place()] = self.of(from) - moved;
@@ -87,7 +87,7 @@ impl Account {
         self.shares[share.place()]
     }
 
-    /// All of it.
+    /// Returns the total time.
     pub fn total(&self) -> Duration {
         self.shares.into_iter().sum()
     }
@@ -104,7 +104,7 @@ impl Account {
         Self { shares }
     }
 
-    /// Both together.
+    /// Adds the times of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.shares.iter_mut().zip(other.shares).for_each(|(share, more)| *share += more);
     }

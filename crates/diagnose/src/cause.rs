@@ -1,5 +1,5 @@
-//! Descriptions of stall causes. The signature and the fixes of each are in the file of its name in `causes/`.
-//! The names themselves are `trace`'s, for the engines write them, too.
+//! Descriptions of stall causes. The signature and the fixes of each are in the file of its name in `causes/`. The
+//! names themselves are defined in `trace`, because the engines log them, too.
 
 use wire::Duration;
 
@@ -10,10 +10,10 @@ use crate::dhttp;
 
 /// Description of a cause.
 pub trait Describe {
-    /// Whether it ends a connection before its purpose is served, whatever time that takes.
+    /// Returns whether it ends a connection before its purpose is served, however long that takes.
     fn is_failure(&self) -> bool;
 
-    /// The event, and its fixes.
+    /// Returns the description of the event and its fixes.
     fn about(self) -> &'static CauseInfo;
 }
 
@@ -82,13 +82,13 @@ pub struct CauseInfo {
     pub what: &'static str,
     /// Fixes, by the party that can apply them.
     pub fixes: &'static [Fix],
-    /// Whether it is a fault that somebody can mend, or the way of things that is good to know of.
+    /// Whether it is a fault that can be fixed; otherwise it is a note.
     pub is_fault: bool,
     /// Minimum time of a finding; shorter times are in the account only.
     pub least: Duration,
 }
 
-/// Something to change.
+/// A change that fixes a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fix {
     /// Party that can apply it.
@@ -97,20 +97,20 @@ pub struct Fix {
     pub change: &'static str,
 }
 
-/// Party that can change something. The sender is the end that was held up.
+/// Party that can apply a fix. The sender is the end that was held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Party {
-    /// The program that sends.
+    /// The sending program.
     SendingApplication,
-    /// The program that receives.
+    /// The receiving program.
     ReceivingApplication,
-    /// The system that sends.
+    /// The operating system of the sender.
     SendingKernel,
-    /// The system that receives.
+    /// The operating system of the receiver.
     ReceivingKernel,
-    /// The program that asks.
+    /// The program that sends requests.
     ClientApplication,
-    /// The program that answers.
+    /// The program that responds.
     ServerApplication,
     /// Operator of the path.
     Network,

@@ -1,7 +1,8 @@
-//! One file for each cause: what it is, the rule that finds it in the facts of a gap, what would refute it, and tests.
+//! One file for each cause: its description, the rule that detects it in the facts of a gap, what would refute it, and
+//! tests.
 //!
-//! A rule runs only if all before it in `judge` returned nothing. It assumes nothing that the facts do not show: then
-//! it returns nothing, and the time goes under `unknown`.
+//! A rule runs only if all rules before it in `judge` returned nothing. It assumes nothing that the facts do not show:
+//! it then returns nothing, and the time counts as `unknown`.
 
 pub(crate) mod bandwidth_limited;
 pub(crate) mod bottleneck_queue;

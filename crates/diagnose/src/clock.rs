@@ -1,21 +1,23 @@
-//! Clock behind a sender's TCP timestamps (RFC 7323): when a segment was generated, against when it passed the capture.
+//! Clock behind a sender's TCP timestamps (RFC 7323): when a segment was generated, compared with when it passed the
+//! capture.
 //!
-//! The unit is estimated from the stamps themselves and snapped to those that stacks use. The least difference between passing
-//! and generation is the path's; what a segment needed beyond it, it spent in a queue or in a reordering buffer, and not in a
-//! program. A retransmission carries a stamp of its own. Not known before the clock has been watched for a while.
+//! The unit is estimated from the timestamps themselves and snapped to those that stacks use. The minimum difference
+//! between passing and generation is the path's. Any additional delay of a segment was spent in a queue or a reordering
+//! buffer, not in a program. A retransmission carries a timestamp of its own. Unknown until the clock has been observed
+//! for a while.
 
 use wire::{Duration, Time};
 
 /// A segment's timestamps option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// The sender's clock (TSval).
+    /// The sender's clock value (TSval).
     pub(crate) value: u32,
-    /// The latest stamp of the peer that it had (TSecr).
+    /// The latest timestamp of the peer that the sender had received (TSecr).
     pub(crate) echo: u32,
 }
 
-/// Whether stamp `one` is later than `other`, modulo 2^32.
+/// Returns whether timestamp `one` is later than `other`, modulo 2^32.
 pub(crate) const fn is_later(one: u32, other: u32) -> bool {
     one.wrapping_sub(other).cast_signed() > 0
 }
@@ -24,21 +26,22 @@ pub(crate) const fn is_later(one: u32, other: u32) -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     first: Option<(Time, u32)>,
-    /// Nanoseconds of a tick; zero while unknown.
+    /// Nanoseconds per tick; zero while unknown.
     unit: u32,
-    /// Whether the stamps are not those of one clock.
+    /// Whether the timestamps do not come from a single clock.
     is_odd: bool,
     /// Minimum of passing time minus generation time, relative to the first segment, and when that was last updated.
     least: i64,
     looked_at: Time,
 }
 
-/// Ticks of known stacks, in nanoseconds: BSD, old Windows, 100, 250 and 300 Hz, most of today's, Linux's microseconds.
+/// Tick lengths of known stacks, in nanoseconds: BSD, old Windows, 100, 250 and 300 Hz, most current stacks, Linux's
+/// microseconds.
 const UNITS: [u32; 7] = [500_000_000, 100_000_000, 10_000_000, 4_000_000, 3_333_333, 1_000_000, 1_000];
-/// A unit is known after this duration and this many ticks.
+/// A unit is known only after this duration and this many ticks.
 const LONG_ENOUGH: Duration = Duration::from_millis(200);
 const ENOUGH: i64 = 4;
-/// Crystals differ by less.
+/// Maximum clock drift: one part in this many.
 const DRIFT_PARTS: i64 = 10_000;
 
 impl Clock {
@@ -56,7 +59,7 @@ impl Clock {
         if since >= LONG_ENOUGH && ticks >= ENOUGH {
             self.measure(since, ticks);
         }
-        // A segment cannot be measured by a unit that it has just shown itself.
+        // The segment from which a unit was derived cannot be measured with it.
         if known == 0 || self.unit == 0 {
             return None;
         }
@@ -65,11 +68,12 @@ impl Clock {
         let creep = i64::try_from(at.since(self.looked_at).as_nanos()).ok()? / DRIFT_PARTS;
         (self.least, self.looked_at) = ((self.least + creep).min(away), at);
         let late = Duration::from_nanos(u64::try_from(away - self.least).ok()?);
-        // Stamps are cut to whole ticks.
+        // Timestamps are truncated to whole ticks.
         Some(late.saturating_sub(Duration::from_nanos(u64::from(known))))
     }
 
-    /// Whether segments that passed `apart` and carry the same stamp, `value`, were generated together: in less than half of that.
+    /// Returns whether segments that passed `apart` and carry the same timestamp, `value`, were generated together:
+    /// within less than half of that.
     pub(crate) fn is_one_tick(&self, at: Time, value: u32, apart: Duration) -> bool {
         self.first.is_some_and(|(first_at, first)| {
             let ticks = u64::from(value.wrapping_sub(first)).min(u64::from(u32::MAX / 2));
@@ -77,8 +81,8 @@ impl Clock {
         })
     }
 
-    /// Looks for the unit: at first to within a third, for what is late counts as slow, then ever closer. Of two that fit the
-    /// longer makes nothing late.
+    /// Estimates the unit: at first to within a third, because late segments make the clock look slow, then ever more
+    /// closely. Of two units that fit, the longer one makes no segment late.
     fn measure(&mut self, since: Duration, ticks: i64) {
         #[expect(clippy::cast_precision_loss)]
         let tick = since.as_nanos() as f64 / ticks as f64;
@@ -107,7 +111,7 @@ mod tests {
         assert_eq!(clock.passed(at(0), 5_000), None);
         assert_eq!(clock.passed(at(300), 5_300), None);
         assert_eq!(clock.passed(at(400), 5_400), Some(Duration::ZERO));
-        // Generated at 500 ms, by its stamp.
+        // Generated at 500 ms, according to its timestamp.
         let late = clock.passed(at(700), 5_500).unwrap();
         assert!((late.as_millis_f64() - 199.0).abs() < 1.0, "{late}");
         assert_eq!(clock.passed(at(900), 5_900), Some(Duration::ZERO));

@@ -7,7 +7,7 @@
 //! | `dialogue` | one client and one server: requests, responses, and where their time went |
 //! | `opened` | responses on a connection that the server opened |
 //!
-//! Not a strict reader (`dhttp-proto` has one), and not UDP in general: a server is known by a request to it, and
+//! Not a strict reader (`dhttp-proto` has one), and not UDP in general: a server is recognized by a request to it, and
 //! datagrams that belong to no request are skipped.
 
 mod dialogue;
@@ -31,7 +31,7 @@ use dialogue::Dialogue;
 pub(crate) struct Dialogues {
     /// By the client's and the server's UDP sockets.
     all: BTreeMap<(SocketAddr, SocketAddr), Dialogue>,
-    /// Where servers may open connections to: the client's address and TCP port, the server's address.
+    /// Addresses to which servers may open connections: the client's address and TCP port, the server's address.
     doors: BTreeMap<(IpAddr, u16, IpAddr), (SocketAddr, SocketAddr)>,
     finished: VecDeque<FlowReport>,
 }
@@ -59,13 +59,13 @@ pub(crate) const RESENT: [Fix; 2] = [
 
 /// Maximum number of concurrent dialogues; beyond it the longest idle ones are dropped.
 const MAX_DIALOGUES: usize = 1 << 12;
-/// Ports that are remembered.
+/// Maximum number of remembered client ports.
 const MAX_DOORS: usize = 1 << 13;
 /// Idle time after which a new request begins another dialogue.
 const OVER: Duration = Duration::from_secs(60);
 
 impl Dialogues {
-    /// A datagram; returns whether it belongs to a dialogue.
+    /// Handles a datagram; returns whether it belongs to a dialogue.
     pub(crate) fn datagram(
         &mut self,
         mark: Mark,
@@ -96,7 +96,7 @@ impl Dialogues {
         }
     }
 
-    /// Handles a TCP segment: it is of interest if a server opened its connection for its responses.
+    /// Handles a TCP segment: it is relevant if a server opened its connection to send responses.
     pub(crate) fn segment(&mut self, mark: Mark, packet: &Packet<'_>, tcp: TcpSegment<'_>) {
         if self.doors.is_empty() {
             return;
@@ -107,23 +107,23 @@ impl Dialogues {
         dialogue.opened(mark, server, tcp);
     }
 
-    /// Returns whether a connection from `client` to `server` is one that a DHTTP server opens for its responses.
+    /// Returns whether a connection from `client` to `server` is one that a DHTTP server opened to send responses.
     pub(crate) fn has_door(&self, client: SocketAddr, server: SocketAddr) -> bool {
         self.doors.contains_key(&(server.ip(), server.port(), client.ip()))
     }
 
-    /// One that is over, if there is one.
+    /// Returns the report of a finished dialogue, if there is one.
     pub(crate) fn poll(&mut self) -> Option<FlowReport> {
         self.finished.pop_front()
     }
 
-    /// The capture is over.
+    /// Finishes all dialogues at the end of the capture.
     pub(crate) fn end(&mut self) {
         let all = std::mem::take(&mut self.all);
         self.finished.extend(all.into_values().map(Dialogue::finish));
     }
 
-    /// Ends what is over before another begins.
+    /// Finishes idle dialogues before another begins.
     fn make_room(&mut self, key: (SocketAddr, SocketAddr), now: Time) {
         if self.all.get(&key).is_some_and(|dialogue| now.since(dialogue.last_at) > OVER) {
             self.finished.extend(self.all.remove(&key).map(Dialogue::finish));
@@ -144,7 +144,7 @@ impl Dialogues {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request<'a> {
     id: u64,
-    /// The TCP port at which the client takes connections; 0 if it takes none.
+    /// The TCP port at which the client accepts connections; 0 if it accepts none.
     port: u16,
     is_again: bool,
     method: &'a str,
@@ -152,7 +152,7 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// `None` for every other datagram.
+    /// Parses a request; `None` for every other datagram.
     fn read(payload: &'a [u8]) -> Option<Self> {
         let (id, rest) = id(payload)?;
         let ([high, low, flags], http) = rest.split_first_chunk::<3>()?;
@@ -161,7 +161,7 @@ impl<'a> Request<'a> {
         let (method, target) = line.split_once(' ')?;
         let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
         let port = u16::from_be_bytes([*high, *low]);
-        // Sent again past a cache, nothing was lost.
+        // A request resent to bypass a cache: nothing was lost.
         let is_past = http.windows(PAST.len()).any(|bytes| bytes == PAST);
         (*flags <= 1 && version == "HTTP/1.1" && is_method).then_some(Self {
             id,
@@ -176,13 +176,13 @@ impl<'a> Request<'a> {
 /// Beginning of the `DHTTP-Past` field.
 const PAST: &[u8] = b"\r\nDHTTP-Past:";
 
-/// The id that everything begins with.
+/// Splits off the id with which every message begins.
 fn id(payload: &[u8]) -> Option<(u64, &[u8])> {
     let (id, rest) = payload.split_first_chunk()?;
     Some((u64::from_be_bytes(*id), rest))
 }
 
-/// The status of an HTTP response.
+/// Returns the status code of an HTTP response.
 fn status(response: &[u8]) -> Option<u16> {
     let rest = response.strip_prefix(b"HTTP/1.")?.get(2..5)?;
     std::str::from_utf8(rest).ok()?.parse().ok()

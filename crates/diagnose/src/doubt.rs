@@ -1,4 +1,4 @@
-//! Reasons for which time is `unknown`: what a capture lacks, or what leaves more than one reading.
+//! Reasons for which time is `unknown`: what the capture lacks, or what makes it ambiguous.
 
 use wire::Duration;
 
@@ -6,14 +6,14 @@ use crate::causes::{retransmission, send_buffer_limited};
 use crate::gap::{Gap, GapEnd, GapStart};
 use crate::side::Side;
 
-/// Why the cause of some time is not known.
+/// Reason for which the cause of some time is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubt {
-    /// The capture began before anything that is known of.
+    /// The capture began before any known event.
     CaptureBegan,
     /// The capture ended before anything more was sent.
     CaptureEnded,
-    /// A clock was set.
+    /// The capture's clock was set.
     ClockJumped,
     /// The capture's clock ticks too slowly.
     CoarseClock,
@@ -25,22 +25,22 @@ pub enum Doubt {
     OneDirection,
     /// The request was not acknowledged in full when the response began.
     RequestIncomplete,
-    /// The path alone varies by as much.
+    /// The path's own delay varies by as much.
     PathVaries,
-    /// The way in which the sender detected a loss does not show.
+    /// The packets do not show how the sender detected a loss.
     LossUnseen,
-    /// It is as long as a retransmission timer: the end of a flight may have been lost before the place of the capture.
+    /// The time equals a retransmission timeout: the end of a flight may have been lost before the point of capture.
     MaybeLostTail,
-    /// The flight does not grow, and has not been the same often enough to be a buffer's.
+    /// The flight does not grow, but has not been constant for long enough to indicate a buffer limit.
     ShortPlateau,
-    /// The window's scale is not known.
+    /// The window scale is unknown.
     WindowUnknown,
-    /// No rule holds.
+    /// No rule applies.
     NoRule,
 }
 
 impl Doubt {
-    /// Its name in kebab-case.
+    /// Returns its name in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::CaptureBegan => "capture-began",
@@ -60,7 +60,7 @@ impl Doubt {
         }
     }
 
-    /// The reason as a clause.
+    /// Returns the reason as a clause.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::CaptureBegan => "the capture began in the middle",
@@ -82,7 +82,7 @@ impl Doubt {
         }
     }
 
-    /// Why no rule names the cause of a gap.
+    /// Returns the reason for which no rule names the cause of a gap.
     pub(crate) fn of(gap: &Gap) -> Self {
         let is_of_server = gap.side == Side::Server;
         let is_response = matches!(gap.before, GapStart::Data(from) if from != gap.side);
@@ -110,12 +110,12 @@ impl Doubt {
 pub struct Doubts(Vec<(Doubt, Duration)>);
 
 impl Doubts {
-    /// Puts `time` under `doubt`.
+    /// Adds `time` to `doubt`.
     pub(crate) fn add(&mut self, doubt: Doubt, time: Duration) {
         match self.0.iter_mut().find(|(other, _)| *other == doubt) {
             Some((_, sum)) => *sum += time,
             None if time > Duration::ZERO => {
-                // Most connections have one, and there are many connections.
+                // Most connections have one reason, and there are many connections.
                 self.0.reserve_exact(1);
                 self.0.push((doubt, time));
             }
@@ -123,7 +123,7 @@ impl Doubts {
         }
     }
 
-    /// Takes back what was under `doubt`, as far as there is so much.
+    /// Subtracts `time` from `doubt`, to no less than zero.
     pub(crate) fn take(&mut self, doubt: Doubt, time: Duration) {
         self.0
             .iter_mut()
@@ -132,19 +132,19 @@ impl Doubts {
         self.0.retain(|(_, sum)| *sum > Duration::ZERO);
     }
 
-    /// Adds those of another connection.
+    /// Adds the times of another connection.
     pub fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|(doubt, time)| self.add(*doubt, *time));
     }
 
-    /// The reasons, the longest first.
+    /// Returns the reasons, the longest time first.
     pub fn sorted(&self) -> Vec<(Doubt, Duration)> {
         let mut sorted = self.0.clone();
         sorted.sort_by_key(|(doubt, time)| (std::cmp::Reverse(*time), *doubt));
         sorted
     }
 
-    /// All of it.
+    /// Returns the total time.
     pub fn total(&self) -> Duration {
         self.0.iter().map(|(_, time)| *time).sum()
     }

@@ -1,7 +1,7 @@
-//! A finding: a cause, when, what it cost, and the packets that show it.
+//! A finding: a cause, its time, its cost, and the packets that show it.
 //!
-//! A connection retains the worst findings of each cause, and counts them all: memory does not grow with the packets.
-//! `keep::Keep` limits their number.
+//! A connection retains the worst findings of each cause and counts all of them: memory does not grow with the packets.
+//! `retention::Keep` limits their number.
 
 use wire::{Duration, Time};
 
@@ -10,16 +10,16 @@ use crate::gap::millis;
 pub use crate::judge::Confidence;
 use crate::side::Side;
 
-/// A stall, and why.
+/// A stall and its cause.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Why.
+    /// Its cause.
     pub cause: Cause,
     /// Severity, by the time lost.
     pub severity: Severity,
     /// Confidence of the rule.
     pub confidence: Confidence,
-    /// The side that was held up, or took the time.
+    /// The side that was held up or caused the delay.
     pub side: Side,
     /// When it began.
     pub at: Time,
@@ -27,9 +27,9 @@ pub struct Finding {
     pub lost: Duration,
     /// Time that a fix would save; `None` if unknown.
     pub saving: Option<Duration>,
-    /// The packets that show it, by their number in the capture.
+    /// The packets that show it, by their numbers in the capture.
     pub packets: Vec<u64>,
-    /// Evidence: a sentence on how they show it.
+    /// Evidence: a sentence on how the packets show it.
     pub evidence: String,
 }
 
@@ -44,18 +44,18 @@ impl Finding {
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Good to know.
+    /// Information, not a fault.
     Note,
-    /// A fault that costs little.
+    /// A fault that costs less than 20 ms.
     Low,
     /// Worth fixing: at least 20 ms.
     Medium,
-    /// At least 100 ms, or data.
+    /// At least 100 ms lost, or data.
     High,
 }
 
 impl Severity {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -73,7 +73,7 @@ impl Severity {
         }
     }
 
-    /// No more than low for what something else might explain as well: a guess fails no build.
+    /// Limits the severity to low where something else may explain the finding as well: a guess must not fail a build.
     pub(crate) fn when(self, confidence: Confidence) -> Self {
         match confidence {
             Confidence::Low => self.min(Self::Low),
@@ -81,13 +81,13 @@ impl Severity {
         }
     }
 
-    /// The severity of so much time lost to `cause`.
+    /// Returns the severity of `lost` time due to `cause`.
     pub fn of(cause: Cause, lost: Duration) -> Self {
         let CauseInfo { what: _, fixes: _, is_fault, least: _ } = cause.about();
         if !is_fault {
             return Self::Note;
         }
-        // Programs may take their time: what an eye notices is worth a look, a tenth of a second.
+        // Programs may take their time: only a noticeable delay, a tenth of a second, is worth reporting.
         let timeout = if cause == Cause::ServerThink { 5 } else { 1 };
         match lost.as_nanos() / 1_000_000 / timeout {
             _ if cause.is_failure() => Self::High,
@@ -105,14 +105,14 @@ pub(crate) struct Findings {
     tallies: Vec<Tally>,
 }
 
-/// Tally of one cause: shows whether a finding is worth retaining without a scan of those retained.
+/// Tally of one cause: shows whether a finding is worth retaining without a scan of the retained ones.
 #[derive(Clone, Copy, Debug)]
 struct Tally {
     count: Count,
     retained: usize,
-    /// Least time lost of those retained.
+    /// Minimum time lost among those retained.
     least: Duration,
-    /// Number of stalls too short for a finding, and the time a fix saves of them.
+    /// Number of stalls too short for a finding, and the time that a fix would save of them.
     short: u64,
     short_saving: Duration,
 }
@@ -154,12 +154,13 @@ pub struct Count {
     pub cause: Cause,
     /// Number of occurrences.
     pub times: u64,
-    /// In all.
+    /// Total time lost.
     pub lost: Duration,
 }
 
 impl Findings {
-    /// Counts a stall, and retains it if it is among the `most` worst of its cause: only then is its evidence written.
+    /// Counts a stall, and retains it if it is among the `most` worst of its cause. Only then is its evidence
+    /// formatted.
     pub(crate) fn add(
         &mut self,
         cause: Cause,
@@ -183,13 +184,13 @@ impl Findings {
         }
     }
 
-    /// A stall that is too short for a finding, of which a fix saves so much all the same.
+    /// Counts a stall that is too short for a finding, of which a fix would save `saving` nevertheless.
     pub(crate) fn add_short(&mut self, cause: Cause, saving: Duration) {
         let tally = Tally::of(&mut self.tallies, cause);
         (tally.short, tally.short_saving) = (tally.short + 1, tally.short_saving + saving);
     }
 
-    /// So much more is saved of the latest stall of a cause, or so much less of the latest ones.
+    /// Adds `more` to the saving of the latest stall of a cause, and subtracts `less` from those of its latest stalls.
     pub(crate) fn correct(&mut self, cause: Cause, more: Duration, less: Duration) {
         let mut alike: Vec<&mut Finding> =
             self.retained.iter_mut().filter(|retained| retained.cause == cause).collect();
@@ -209,7 +210,7 @@ impl Findings {
         self.tallies.iter().filter(|tally| tally.count.cause == cause).map(|tally| tally.count.times).sum()
     }
 
-    /// Takes back what was found of a cause at a side since then: it has another name. Returns its time.
+    /// Retracts the findings of a cause at a side since then: another cause applies. Returns their time.
     pub(crate) fn retract(&mut self, cause: Cause, side: Side, since: Time) -> Duration {
         let is_meant =
             |retained: &Finding| retained.cause == cause && retained.side == side && retained.at >= since;
@@ -226,18 +227,18 @@ impl Findings {
         lost
     }
 
-    /// Takes back all that was found of a cause.
+    /// Retracts all findings of a cause.
     pub(crate) fn withdraw(&mut self, cause: Cause) {
         self.retained.retain(|retained| retained.cause != cause);
         self.tallies.retain(|tally| tally.count.cause != cause);
     }
 
-    /// Returns the number of occurrences of the last cause, by a look at the tallies.
+    /// Returns the number of occurrences of the last tallied cause.
     pub(crate) fn all(&self) -> u64 {
         self.tallies.last().map_or(0, |tally| tally.count.times)
     }
 
-    /// Returns the retained findings in the order of time, and the counts.
+    /// Returns the retained findings in chronological order, and the counts.
     pub(crate) fn into_sorted(mut self) -> (Vec<Finding>, Vec<Count>) {
         self.tallies.iter().for_each(|tally| tally.tell_short_ones(&mut self.retained));
         self.retained.sort_by_key(|finding| (finding.at, finding.cause));

@@ -1,7 +1,7 @@
-//! A sender's data in flight at one moment, as far as it knew.
+//! A sender's data in flight at one moment, as far as the sender knew.
 //!
-//! Segments are counted as they are sent and arrive, never one by one on a query: there may be thousands, and a hostile
-//! capture forces a query at every packet.
+//! Segments are counted as they are sent and arrive, not one by one at each query: there may be thousands, and a
+//! hostile capture forces a query at every packet.
 
 use wire::Time;
 
@@ -16,7 +16,7 @@ pub(crate) struct Flight {
     pub(crate) short_segments: u64,
     pub(crate) begins_short: bool,
     pub(crate) last_short_end: u64,
-    /// The length of the last segment.
+    /// Length of the last segment.
     pub(crate) last: u64,
     /// The first and the last packet.
     pub(crate) frames: (u64, u64),
@@ -24,10 +24,10 @@ pub(crate) struct Flight {
     pub(crate) since: Option<Time>,
 }
 
-/// Segments in flight, and how many of them are short.
+/// Number of segments in flight, and of the short ones among them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
-    /// The largest segment by which they were counted.
+    /// The MSS by which they were counted.
     mss: u64,
     segments: u64,
     shorts: u64,
@@ -64,7 +64,7 @@ impl Tally {
 }
 
 impl Sender {
-    /// Returns the data in flight, as far as the sender knew, when it knew only of `known`.
+    /// Returns the data in flight as the sender saw it when it knew only of `known`.
     pub(crate) fn flight(&self, known: u64) -> Flight {
         let arrived = self.sent.partition_point(|sent| sent.end <= known);
         let bytes = self.next.saturating_sub(known);
@@ -103,14 +103,14 @@ impl Sender {
         self.sent.insert(place, sent);
     }
 
-    /// Counts the oldest of them as arrived.
+    /// Counts the oldest segment as arrived.
     pub(crate) fn arrived(&mut self) {
         if let Some(SentSegment { start, end, .. }) = self.sent.pop_front() {
             self.on_the_way.remove(start, end);
         }
     }
 
-    /// All but the oldest `arrived`, one by one: what is a full segment is known better than before.
+    /// Recounts all but the oldest `arrived`: the size of a full segment is known better than before.
     fn counted(&self, arrived: usize) -> Tally {
         let mut tally = Tally { mss: self.mss.get(), ..Tally::default() };
         self.sent.iter().skip(arrived).for_each(|sent| tally.add(sent.start, sent.end));
@@ -128,7 +128,7 @@ mod tests {
 
     const FIRST: u64 = 1 << 40;
 
-    /// Each one by one.
+    /// Counts the segments one by one.
     fn walked(sender: &Sender, known: u64) -> (u64, u64, u64) {
         let mss = sender.mss.get();
         let on_the_way = sender.sent.iter().filter(|sent| sent.end > known);
@@ -148,7 +148,7 @@ mod tests {
             let mut sender = Sender::default();
             let mut edge = FIRST;
             for (frame, (skipped, length, arrives)) in (1..).zip(steps) {
-                // Every third fills what was passed over, if anything was.
+                // Every third segment fills a range that was skipped, if there is one.
                 let start = if frame % 3 == 0 { edge.saturating_sub(skipped).max(FIRST) } else { edge + skipped / 1_000 * 500 };
                 sender.mss.saw(length / 4);
                 let mark = Mark { at: Time::from_nanos(frame * 1_000_000), frame };

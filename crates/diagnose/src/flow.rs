@@ -1,4 +1,4 @@
-//! One connection: its segments in, in the order of the capture; gaps, findings and an account out.
+//! One connection: takes its segments in the order of the capture; produces gaps, findings and an account.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -6,8 +6,8 @@
 //! | `acknowledgements` | acknowledgements, and windows with them |
 //! | `handshake` | what SYNs agree on |
 //! | `record` | TLS records that close a connection |
-//! | `closed` | windows without room, as long as their edge stands still |
-//! | `course` | a message against time: what a window saves of it |
+//! | `closed_windows` | windows without room, as long as their edge stands still |
+//! | `message_progress` | a message against time: what a window saves of it |
 //! | `facts` | what is known of a gap when it ends |
 //! | `repairs` | what is known of data that came late or twice |
 //! | `opening` | openings that fail |
@@ -16,8 +16,7 @@
 //! | `ledger`, `spending` | judged gaps, in the account and as findings |
 //! | `state` | what is kept of each side |
 //!
-//! Not a TCP: nothing is answered, and nothing is believed that the packets do not show. What contradicts itself is
-//! passed over.
+//! Not a TCP: it sends nothing and assumes nothing that the packets do not show. Contradictory segments are skipped.
 
 mod acknowledgements;
 mod closed_windows;
@@ -60,10 +59,10 @@ use failures::{MidTransferReset, SmallMtu};
 use opening::Opening;
 use state::{EndState, Handshake, ReferenceValues};
 
-/// A connection, as far as it has been seen.
+/// A connection, as far as it was captured.
 ///
-/// In this order in memory: among thousands of connections each packet's time is that of what must be fetched for it, so
-/// what every packet needs lies together, and what few need is behind it or elsewhere.
+/// The order of fields is that of memory: with thousands of connections, the time for each packet is dominated by cache
+/// misses. Fields used for every packet are adjacent; rarely used ones follow or are boxed.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Flow {
@@ -75,13 +74,13 @@ pub(crate) struct Flow {
     is_reset: bool,
     keep: Keep,
     lately: Both<ReferenceValues>,
-    /// The last event, and its kind; data of its sender in flight then.
+    /// Kind and mark of the last event (`last`), and its sender's data in flight at that time (`last_flight`).
     before: GapStart,
     last: Mark,
-    /// The last packet of all.
+    /// The last packet of either side.
     last_frame: u64,
     last_flight: u64,
-    /// Time up to which the account reaches, and from which on anything counts.
+    /// Time up to which the account reaches, and from which on time counts.
     spent: Time,
     since: Time,
     path: Path,
@@ -94,41 +93,41 @@ pub(crate) struct Flow {
     pub(crate) started: Mark,
     handshake: Handshake,
     oddities: Oddities,
-    /// To be found, if it is set up and used like the one before it.
+    /// The connection before it, if a finding is due once this one is set up and used like that one.
     follows: Option<PreviousConnection>,
-    /// Whether a server of DHTTP opened it.
+    /// Whether a DHTTP server opened it.
     is_within_dialogue: bool,
-    /// Waits for a window that was open there.
+    /// Waits that the open window of the previous connection would have spared.
     reopened: Duration,
-    /// The last repair's cause, and until when time is its already.
+    /// The last repair's cause, and the time up to which it already counts.
     claimed: Option<(Cause, Time)>,
-    /// Anything unusual before the first SYN/ACK.
+    /// Unusual events before the first SYN/ACK.
     opening: Option<Box<Opening>>,
     /// Whether only segments of the handshake were lost.
     is_opening_lost: bool,
-    /// A TLS handshake, as long as it is in the clear; whether no data was seen yet.
+    /// TLS handshake, while it is in the clear; whether no data was seen yet.
     tls: Option<Box<Tls>>,
     is_first_data: bool,
     speaks_tls: bool,
     /// Whether the first data is a TLS record or HTTP/2's preface.
     has_turns: bool,
-    /// Whether the server has sent something that no one asked for.
+    /// Whether the server has sent unsolicited data.
     has_pushed: bool,
     /// An MTU that a router reported, and a reset in the middle of a transfer.
     small_mtu: Option<SmallMtu>,
     cut: Option<MidTransferReset>,
-    /// Why time is unknown.
+    /// Reasons for unknown time.
     doubts: Doubts,
 }
 
-/// A connection right before this one, that carried a single request.
+/// A connection right before this one that carried a single request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PreviousConnection {
     /// Its first packet.
     pub(crate) packet: u64,
-    /// Size of the server's window at the end of it, in bytes.
+    /// Size of the server's window at its end, in bytes.
     pub(crate) window: u64,
-    /// Time the client waited for its close, though it had the response.
+    /// Time for which the client waited for its close, although the response was complete.
     pub(crate) closing: Duration,
 }
 
@@ -182,7 +181,7 @@ impl Flow {
         }
     }
 
-    /// The client had just closed another connection to the same server.
+    /// Marks that the client had just closed another connection to the same server.
     pub(crate) fn follows(&mut self, follows: PreviousConnection) {
         self.follows = Some(follows);
     }
@@ -198,41 +197,42 @@ impl Flow {
         if is_client { Side::Client } else { Side::Server }
     }
 
-    /// Whether either side has begun to end it.
+    /// Returns whether either side has begun to close it.
     pub(crate) fn is_ending(&self) -> bool {
         self.is_reset || self.lately.client.has_ended || self.lately.server.has_ended
     }
 
-    /// Whether a SYN from the client begins another connection between the same ports.
+    /// Returns whether a SYN from the client begins another connection between the same ports.
     pub(crate) fn is_reused_by(&self, segment: &Segment<'_>) -> bool {
         let opens = segment.has(Flags::SYN) && !segment.has(Flags::ACK);
         let sender = &self.ends.of(segment.from).sender;
         let is_new = !sender.is_seen || sender.place(segment.tcp.seq).abs_diff(sender.next) > 1;
         let is_same_opening = self.handshake.opened.is_some() && self.handshake.answered.is_none() && !is_new;
-        // A copy of its own SYN, late or from another interface, has the same number.
+        // A copy of its own SYN, delayed or from another interface, has the same sequence number.
         let is_same = !self.is_over() && self.ends.of(segment.from).first_number == Some(segment.tcp.seq);
         opens && self.packets > 0 && !is_same_opening && !is_same
     }
 
-    /// Returns whether it was never more than SYNs without a response.
+    /// Returns whether it has only had SYNs without a response.
     pub(crate) const fn is_half_open(&self) -> bool {
         self.handshake.answered.is_none() && !self.ends.server.sender.is_seen && self.bytes.get() == 0
     }
 
-    /// Whether nothing more can come but repetitions.
+    /// Returns whether nothing but retransmissions may follow.
     pub(crate) fn is_over(&self) -> bool {
         self.is_reset || (self.lately.client.has_ended && self.lately.server.has_ended)
     }
 
-    /// Whether a packet of `from` on `interface` is to be looked at: on others it is the same packet again.
+    /// Returns whether packets of `from` on `interface` are analysed: on other interfaces the same packet appears
+    /// again.
     pub(crate) fn is_watched_on(&mut self, from: Side, interface: u32) -> bool {
         let is_watched = *self.lately.of_mut(from).interface.get_or_insert(interface) == interface;
         self.oddities.captured_twice += u64::from(!is_watched);
         is_watched
     }
 
-    /// Touches once what the next segment will need. Among thousands of connections none of it is in a cache: loads
-    /// issued together overlap, where loads one after the other would wait each time.
+    /// Prefetches what the next segment needs. With thousands of connections none of it is in a cache: loads issued
+    /// together overlap, where sequential loads would each wait.
     pub(crate) fn warm(&self, from: Side, carries: bool) {
         let Self { ends, path, account, conversation, findings, .. } = self;
         let of = |sender: &Sender| {
@@ -250,7 +250,7 @@ impl Flow {
         std::hint::black_box(all);
     }
 
-    /// The next segment of the capture.
+    /// Handles the next segment of the capture.
     pub(crate) fn segment(&mut self, segment: &Segment<'_>, keep: Keep) {
         self.keep = keep;
         let mut segment = *segment;
@@ -302,7 +302,7 @@ impl Flow {
         }
     }
 
-    /// Data, or the end of it.
+    /// Handles data or a FIN.
     fn sends(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let mark = Mark { at, frame };
@@ -313,7 +313,7 @@ impl Flow {
         end.sender.mss.has_timestamps = segment.options.stamp.is_some();
         let heard_at = end.heard_at.take();
         let facts = self.before_sending(segment);
-        // Not before: a gap is not measured by itself.
+        // Updated only now: a gap must not be measured by itself.
         if let Some(heard_at) = heard_at {
             self.path.echoed(from, at.since(heard_at));
         }
@@ -321,7 +321,7 @@ impl Flow {
         let soon = (self.path.round_trip_at_least() / 2)
             .clamp(Duration::from_micros(100), Duration::from_millis(50));
         let end = self.ends.of_mut(from);
-        // A FIN flushes what is held, and urgent data passes Nagle's algorithm.
+        // A FIN flushes held data, and urgent data bypasses Nagle's algorithm.
         if segment.has(Flags::URG) {
             end.urgent = stop;
         }
@@ -345,7 +345,7 @@ impl Flow {
                 self.oddities.needless += 1;
                 return;
             }
-            // No one waits for a retransmitted FIN.
+            // No side waits for a retransmitted FIN.
             SequenceRelation::Again(Some(_)) if segment.length() == 0 => {
                 self.spend(Share::Closing, at.since(self.last.at));
                 self.before = GapStart::Ending;
@@ -407,7 +407,8 @@ impl Flow {
         }
     }
 
-    /// Near its receiver data comes at the pace of the path; but a short segment may have been written late.
+    /// Samples the pace: near its receiver, data arrives at the pace of the path. A short segment is no sample, since
+    /// it may have been written late.
     fn arrives(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, .. } = *segment;
         let is_full = segment.length() >= self.ends.of(from).sender.mss.get();
@@ -429,7 +430,7 @@ impl Flow {
         }
         let answered = std::mem::take(&mut self.conversation.answered);
         for exchange in answered.into_iter().filter(|exchange| exchange.ended.at > self.since) {
-            // One at a time: most connections have few, and there are many connections.
+            // Grows by one: most connections have few exchanges, and there are many connections.
             self.exchanges.reserve_exact(1);
             self.exchanges.push(ExchangeReport::new(exchange, &self.account));
         }
@@ -447,7 +448,7 @@ impl Flow {
         self.is_reset = true;
     }
 
-    /// Nothing more comes: what is known, no finer than the `tick` of a coarse clock.
+    /// Finishes the connection and returns its report, no more precise than the `tick` of a coarse clock.
     pub(crate) fn finish(mut self, tick: Option<Duration>, hosts: &Hosts) -> FlowReport {
         self.settle_tail();
         [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_course(side));
@@ -462,7 +463,7 @@ impl Flow {
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
         let (mut findings, mut counts) = self.findings.into_sorted();
-        // What a server that pushes sent earlier may have been a push, too, where messages cannot be read.
+        // Where messages cannot be read, earlier data of a server that pushes may have been a push, too.
         if self.has_pushed && conversation.requests == 0 {
             let thinks = findings.iter_mut().filter(|finding| finding.cause == Cause::ServerThink);
             thinks.for_each(Finding::doubt);
@@ -499,7 +500,7 @@ impl Flow {
     }
 
     /// Size of the server's window, here or on the previous connection that might have been reused. A window that was
-    /// filled opens to twice its size as its acknowledgements come.
+    /// filled opens to twice its size as its acknowledgements arrive.
     pub(crate) fn window(&self) -> u64 {
         let before = self.follows.map_or(0, |follows| follows.window);
         before.max(2 * u64::from(self.ends.server.sender.largest_flight))
@@ -510,7 +511,7 @@ impl Flow {
         self.conversation.unanswered() == Some(0)
     }
 
-    /// HTTP requests so far.
+    /// Returns the number of HTTP requests so far.
     pub(crate) fn requests(&self) -> u64 {
         self.conversation.requests
     }

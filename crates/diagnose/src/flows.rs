@@ -1,8 +1,8 @@
-//! The connections that are open, found by their two sockets.
+//! The open connections, found by their two sockets.
 //!
-//! A table with open addressing, at most half full: a packet of one connection among ten thousand touches one line of it,
-//! where an ordered map touches a dozen. Nothing depends on its order. Whoever chooses addresses so that they fall
-//! together finds no more than [`MAX_PROBES`] of them kept: more than that never happens by chance.
+//! A hash table with open addressing, at most half full: a packet of one connection among ten thousand touches one
+//! cache line, where an ordered map touches a dozen. Nothing depends on its order. At most [`MAX_PROBES`] connections
+//! with colliding addresses are stored, which limits an attacker who chooses them; chance never produces more.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -14,22 +14,22 @@ use crate::retention::Keep;
 pub(crate) struct Key {
     one: SocketAddr,
     other: SocketAddr,
-    /// The same for both orders.
+    /// Hash, equal for both orders.
     hash: u32,
 }
 
-/// Where a connection is, as long as it is open.
+/// Index of an open connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(u32);
 
-/// The connections.
+/// The open connections.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    /// [`EMPTY`], or a connection's slot.
+    /// Hash table: each entry is [`EMPTY`] or a connection's slot.
     places: Vec<HashSlot>,
     slots: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
-    /// Limits of each connection, by their number.
+    /// Retention limits of each connection, by the number of connections.
     keep: Keep,
 }
 
@@ -41,7 +41,7 @@ struct HashSlot {
 
 const EMPTY: HashSlot = HashSlot { hash: 0, slot: u32::MAX };
 const MIN_SLOTS: usize = 64;
-/// Places that are looked at for one connection.
+/// Maximum number of slots probed for one connection.
 const MAX_PROBES: usize = 64;
 
 impl Key {
@@ -71,7 +71,7 @@ fn number(socket: SocketAddr) -> u64 {
     }
 }
 
-/// Spreads both over all bits: the halves of a product of odd numbers without pattern.
+/// Mixes both over all bits: the halves of a product of odd numbers without a pattern.
 const fn mix(one: u64, other: u64) -> u64 {
     const ONE: u64 = 0x9e37_79b9_7f4a_7c15;
     const OTHER: u64 = 0xd6e8_feb8_6659_fd93;
@@ -146,13 +146,13 @@ impl Flows {
         self.slots[slot as usize].take()
     }
 
-    /// The same, where it is known where it is.
+    /// Removes the connection in a known slot.
     pub(crate) fn remove_at(&mut self, slot: Slot) -> Option<Box<Flow>> {
         let key = self.slots.get(slot.0 as usize)?.as_deref().map(Key::of_flow)?;
         self.remove(&key)
     }
 
-    /// All of them, in no order that means anything.
+    /// Iterates over all connections, in arbitrary order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Flow)> {
         (0..).map(Slot).zip(&self.slots).filter_map(|(slot, flow)| Some((slot, flow.as_deref()?)))
     }
