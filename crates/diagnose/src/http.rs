@@ -1,9 +1,8 @@
-//! The HTTP/1.x of a connection, as far as it can be read: where messages begin and end, and which response belongs to
+//! HTTP/1.x of a connection, as far as it can be read: where messages begin and end, and which response belongs to
 //! which request.
 //!
-//! Not a strict reader (`http1` has one): whatever cannot be followed, be it TLS, a database, a capture that keeps only
-//! headers, or a hole in it, is not HTTP here, and the connection is taken as turns of two sides. Bodies are counted,
-//! not stored.
+//! Not a strict reader (`http1` has one). TLS, a database protocol, a capture of headers only, or a hole counts as not
+//! HTTP, and the connection is then treated as turns of two sides. Bodies are counted, not stored.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,13 +14,13 @@ use crate::side::{Both, Side};
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     streams: Both<Stream>,
-    /// Requests without a complete response; oldest first.
+    /// Requests without a complete response, oldest first.
     open: VecDeque<Exchange>,
-    /// Answered in full since they were last taken.
+    /// Exchanges completed since they were last taken.
     pub(crate) answered: Vec<Exchange>,
     pub(crate) requests: u64,
     is_lost: bool,
-    /// Whether the server sends when it likes: a stream of events, or another protocol after 101.
+    /// Whether the server sends without requests: an event stream, or another protocol after 101.
     is_pushed: bool,
 }
 
@@ -41,16 +40,16 @@ pub(crate) struct Exchange {
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// The next byte to be read.
+    /// Position of the next byte to be read.
     next: Option<u64>,
-    /// The work ahead of it, if any.
+    /// Out-of-order data beyond it, if any.
     ahead: Option<Box<OutOfOrderData>>,
     reader: Reader,
     /// Body bytes of the message so far.
     body: u64,
 }
 
-/// Pieces that came before their turn, and how much they are together.
+/// Out-of-order pieces, and their total size.
 #[derive(Debug, Default)]
 struct OutOfOrderData {
     pieces: BTreeMap<u64, Vec<u8>>,
@@ -59,15 +58,15 @@ struct OutOfOrderData {
 
 #[derive(Debug)]
 enum Reader {
-    /// The start line and the fields, as far as they came.
+    /// The start line and the fields received so far.
     Head(Vec<u8>),
-    /// So many bytes to come.
+    /// Number of body bytes still to come.
     Length(u64),
-    /// The line before a chunk.
+    /// The chunk-size line.
     ChunkSize(Vec<u8>),
-    /// A chunk and its line end.
+    /// A chunk and its CRLF: bytes still to come.
     Chunk(u64),
-    /// Lines after the last chunk.
+    /// The trailer section.
     Trailer(Vec<u8>),
     UntilClose,
 }
@@ -86,7 +85,7 @@ const MAX_TARGET_BYTES: usize = 200;
 const MAX_FIELDS: usize = 128;
 
 impl Conversation {
-    /// `side` sent `length` bytes from `start` on, `payload` of them captured.
+    /// Handles `length` bytes that `side` sent from `start` on, `payload` of them captured.
     pub(crate) fn sent(
         &mut self,
         side: Side,
@@ -133,7 +132,7 @@ impl Conversation {
         }
     }
 
-    /// `side` sends no more.
+    /// Handles the end of the data of `side`.
     pub(crate) fn ended(&mut self, side: Side, mark: Mark) {
         if matches!(self.streams.of(side).reader, Reader::UntilClose) && side == Side::Server {
             self.respond_ends(mark);
@@ -173,14 +172,14 @@ impl Conversation {
         self.open.front().map(|exchange| exchange.requested)
     }
 
-    /// It is not HTTP after all, or cannot be followed further.
+    /// Stops reading: this is not HTTP, or it cannot be followed further.
     fn lose(&mut self) {
         self.is_lost = true;
         self.streams = Both::default();
         self.open.clear();
     }
 
-    /// Reads bytes in order; `missing` more were sent and not captured.
+    /// Reads bytes in order; `missing` more were sent but not captured.
     fn read(&mut self, side: Side, bytes: &[u8], mut missing: u64, mark: Mark, account: &Account) {
         let mut retained: Vec<u8>;
         let mut rest = bytes;
@@ -219,7 +218,7 @@ impl Conversation {
                     self.streams.of_mut(side).reader = match (line.ends_with(b"\n"), chunk_size(&line)) {
                         (false, _) if line.len() < MAX_TARGET_BYTES => Reader::ChunkSize(line),
                         (true, Some(0)) => Reader::Trailer(Vec::new()),
-                        // The chunk ends with CRLF.
+                        // Includes the CRLF after the chunk.
                         (true, Some(size)) => Reader::Chunk(size.saturating_add(2)),
                         (false, _) | (true, None) => return self.lose(),
                     };
@@ -252,7 +251,7 @@ impl Conversation {
         }
     }
 
-    /// Adds `more` to a header section; returns all of it and its length once it is whole, and `None` if it is
+    /// Appends `more` to a header section. Returns the section and its length once it is complete, and `None` if it is
     /// incomplete or invalid.
     fn head(
         &mut self,
@@ -340,7 +339,7 @@ impl Conversation {
         let reported = BodyFraming::of(response.headers);
         let requested = self.open.front_mut();
         let method = requested.as_ref().map_or("GET", |requested| requested.method.as_str());
-        // Another protocol from here on.
+        // A different protocol follows.
         self.is_pushed = status == 101 || reported.is_event_stream;
         if status == 101 || (method == "CONNECT" && (200..300).contains(&status)) {
             return Err(NotHttp);
@@ -396,7 +395,7 @@ impl Conversation {
 
 struct NotHttp;
 
-/// Framing of a body by its fields.
+/// Framing of a body, by the header fields.
 struct BodyFraming {
     is_chunked: bool,
     length: Option<u64>,
@@ -424,11 +423,11 @@ impl BodyFraming {
     }
 }
 
-/// Moves bytes to `line` up to a line's end; what is behind it.
+/// Appends bytes to `line` up to the end of the line; returns the remaining bytes.
 fn until_line_end<'a>(line: &mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
     let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
     let (head, rest) = bytes.split_at(end);
-    // A reader rejects a line without end.
+    // The reader rejects a line without an end.
     line.extend(head.iter().take(MAX_HEAD_BYTES));
     rest
 }

@@ -1,4 +1,4 @@
-//! Judgement of a gap's cause: the rules in their order, the more particular before the more general.
+//! Judgement of a gap's cause: the rules in order, specific before general.
 
 use wire::{Duration, Time};
 
@@ -11,30 +11,30 @@ use crate::gap::{Gap, GapEnd, GapStart};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ruling {
     pub(crate) share: Share,
-    /// From when on: what is before is the round trip of the path.
+    /// Start of the attributed time: the time before it is the round trip of the path.
     pub(crate) since: Time,
     pub(crate) confidence: Confidence,
-    /// The sentence of evidence; `None` if it is no finding.
+    /// The sentence of evidence; `None` if it is not a finding.
     pub(crate) evidence: Option<Evidence>,
     /// Time that a fix would save; `None` if unknown.
     pub(crate) saving: Option<Duration>,
-    /// When what is lost began before the gap: data that was missing since then.
+    /// When the lost time began before the gap: the data was missing since then.
     pub(crate) lost_since: Option<crate::gap::Mark>,
 }
 
 /// Confidence in a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// It fits, and something else might.
+    /// The facts fit, but other causes may, too.
     Low,
-    /// Little else would look so.
+    /// Few other causes fit.
     Medium,
-    /// The packets leave no other reading.
+    /// The packets allow no other interpretation.
     High,
 }
 
 impl Confidence {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -45,7 +45,7 @@ impl Confidence {
 }
 
 impl Ruling {
-    /// All of the gap, for one cause, with all of it to be saved.
+    /// Attributes all of the gap to one cause, and counts all of it as the saving.
     pub(crate) fn all(gap: &Gap, cause: Cause, evidence: Evidence) -> Self {
         Self {
             share: Share::Stall(cause),
@@ -70,12 +70,12 @@ impl Ruling {
     }
 }
 
-/// Says how the packets of a gap show its cause.
+/// Formats how the packets of a gap show its cause.
 pub(crate) type Evidence = fn(&Gap) -> String;
 
 type Rule = fn(&Gap) -> Option<Ruling>;
 
-/// In this order; the first ruling counts.
+/// The rules in order; the first ruling counts.
 const RULES: [Rule; 24] = [
     causes::retransmission::handshake,
     causes::connection_setup::rule,
@@ -108,31 +108,31 @@ pub(crate) fn judge(gap: &Gap) -> Option<Ruling> {
     RULES.iter().find_map(|rule| rule(gap))
 }
 
-/// Data that flows needs no reason.
+/// Data that flows needs no cause.
 fn flowing(gap: &Gap) -> Option<Ruling> {
     let flows = matches!(gap.end, GapEnd::Data) && gap.continues() && gap.is_flowing();
     flows.then(|| Ruling::plain(gap, Share::Transfer))
 }
 
-/// The sender generated both segments together (TSval): the path passed the second on so late.
+/// The sender generated both segments together (TSval): the path delayed the second one.
 fn on_the_way(gap: &Gap) -> Option<Ruling> {
     let is_data = matches!(gap.end, GapEnd::Data) && gap.continues();
     (gap.is_together && is_data).then(|| Ruling::plain(gap, Share::RoundTrip))
 }
 
-/// The sender waited for the acknowledgement of a packet that was not captured: perhaps a repair.
+/// The sender waited for the acknowledgement of a packet that was not captured, which may be a retransmission.
 fn on_the_unseen(gap: &Gap) -> Option<Ruling> {
     let is_of_unseen = gap.awaited()?.is_of_unseen;
     is_of_unseen.then(|| Ruling::plain(gap, Share::Unknown))
 }
 
-/// The sender waited because it had filled the path: that is the path's speed.
+/// The sender waited because it had filled the path: the path's capacity is the limit.
 fn path_is_full(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     gap.path.is_full.then(|| Ruling::plain(gap, Share::Transfer))
 }
 
-/// Time before the close of a connection counts as not waited for, unless an earlier rule applies.
+/// Time before the close of a connection does not count as a wait, unless an earlier rule applies.
 fn closing(gap: &Gap) -> Option<Ruling> {
     const LONGER_IS_IDLE: Duration = Duration::from_millis(200);
     let ends = matches!(gap.end, GapEnd::Fin | GapEnd::Reset) || gap.before == GapStart::Ending;

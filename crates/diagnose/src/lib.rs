@@ -1,25 +1,26 @@
-//! Stage 4, why it was slow: packets in, and out, for each connection, where all its time went and what to do about it.
+//! Stage 4, why it was slow: takes packets; reports, for each connection, where all its time went and what to do about
+//! it.
 //!
 //! Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`table`] | [`Diagnosis`], the machine: packets in, finished connections out |
+//! | [`table`] | [`Diagnosis`], the state machine: packets in, finished connections out |
 //! | [`report`] | what comes out for each |
 //! | [`finding`], [`cause`] | a stall, and its name, with what is known of it |
 //! | [`account`], [`doubt`] | all time, divided; why some of it is unknown |
-//! | `flows`, `keep` | the connections that are open, found by their sockets; how much each may keep |
+//! | `flows`, `retention` | the open connections, found by their sockets; limits on what each retains |
 //! | `flow` | one connection: what each segment is to it |
 //! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
 //! | `clock`, `tick` | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
 //! | `http`, `tls` | messages and exchanges, where they can be read; TLS handshakes |
-//! | `hosts` | hosts and ports that answered |
+//! | `hosts` | hosts and ports that responded |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
 //! | `program` | fixes that are one program's, by its port |
-//! | `dhttp` | requests in datagrams, and their answers |
+//! | `dhttp` | requests in datagrams, and their responses |
 //! | [`plot`] | points of a time-sequence plot |
 //!
-//! It reads no file (`trace` does), prints nothing (`roundtrip` does), and knows TCP and DHTTP: other datagrams are
+//! It reads no file (`trace` does), prints nothing (`roundtrip` does), and supports TCP and DHTTP: other datagrams are
 //! counted and skipped. It imports `trace` and `wire`, and builds for `wasm32-unknown-unknown`.
 //!
 //! ```

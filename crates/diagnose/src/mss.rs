@@ -1,9 +1,9 @@
 //! The largest segment that a sender may send, as far as a capture shows it.
 
-/// The largest segment of one direction: as agreed, or else as seen.
+/// The MSS of one direction: as negotiated, or else as observed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mss {
-    /// Maximum segment sizes that the peer accepts, and that this end does.
+    /// MSS options of the peer and of this end.
     pub(crate) offered: Option<u16>,
     pub(crate) accepted: Option<u16>,
     pub(crate) has_timestamps: bool,
@@ -12,7 +12,7 @@ pub(crate) struct Mss {
 }
 
 impl Mss {
-    /// A segment of `length` payload bytes.
+    /// Records a segment of `length` payload bytes.
     pub(crate) fn saw(&mut self, length: u64) {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         if length >= self.largest {
@@ -23,10 +23,10 @@ impl Mss {
         }
     }
 
-    /// In payload bytes; at least 1.
+    /// Returns the MSS in payload bytes; at least 1.
     pub(crate) fn get(&self) -> u64 {
         const TIMESTAMPS: u64 = 12;
-        /// Ethernet's, and RFC 9293's default.
+        /// The MSS on Ethernet (RFC 9293's default is `MIN_MSS`).
         const USUAL: u64 = 1_460;
         const MIN_MSS: u64 = 536;
         let options = if self.has_timestamps { TIMESTAMPS } else { 0 };
@@ -36,7 +36,7 @@ impl Mss {
         };
         let full = match agreed {
             Some(agreed) => u64::from(agreed).saturating_sub(options),
-            // More than an Ethernet carries was merged by a network card.
+            // A segment larger than Ethernet carries was merged by a network card.
             None if u64::from(self.largest) > USUAL => USUAL - options,
             None => u64::from(self.largest_twice).max(MIN_MSS),
         };

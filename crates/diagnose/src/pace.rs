@@ -1,35 +1,35 @@
-//! Rate of a path's slowest link, as the time it needs for a byte, by the spacing of acknowledgements.
+//! Rate of a path's slowest link, as the time it needs per byte, estimated from the spacing of acknowledgements.
 //!
-//! Near the receiver data comes at that pace itself. Elsewhere only acknowledgements of data that was in flight
-//! together count: their spacing is that of the slowest link, while between two flights it is the sender's. Stored as a
-//! histogram of quarters of octaves, so that a few outliers (a pause, two acknowledgements that a queue pushed
-//! together) do not matter.
+//! Near the receiver, data itself arrives at that pace. Elsewhere only acknowledgements of data that was in flight
+//! together count: their spacing is that of the slowest link, while between two flights it is the sender's. Samples are
+//! stored as a histogram of quarter octaves, so that a few outliers (a pause, two acknowledgements compressed by a
+//! queue) do not matter.
 
 use wire::{Duration, Time};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pace {
     count: u16,
-    /// The usual bucket, and that of the link alone, looked for now and then: among thousands of connections the samples are
-    /// in no cache.
+    /// The usual bucket, and that of the link alone. Recomputed only occasionally: with thousands of connections the
+    /// samples are in no CPU cache.
     usual: Option<u8>,
     link: Option<u8>,
-    /// The last acknowledgement: when, and what had been sent by then.
+    /// The last acknowledgement: its time, and the position sent by then.
     before: Option<(Time, u64)>,
-    /// Histogram of samples by the time for a byte, in sixteenths of a nanosecond, by [`bucket`].
+    /// Histogram of samples by the time per byte, in sixteenths of a nanosecond, by [`bucket`].
     samples: Option<Box<[u16; BUCKETS]>>,
 }
 
-/// Up to a millisecond for a byte.
+/// Buckets up to a millisecond per byte.
 const BUCKETS: usize = 100;
-/// Samples after which the usual pace is computed again.
+/// Number of samples after which the usual pace is recomputed.
 const OFTEN: u16 = 16;
-/// With fewer, nothing is known.
+/// Minimum number of samples for an estimate.
 const ENOUGH: u16 = 3;
 
 impl Pace {
     /// Handles an acknowledgement of `bytes` more, up to `to`, when everything below `sent` was sent. A delayed one is
-    /// no evidence of the path.
+    /// no evidence about the path.
     pub(crate) fn acknowledged(&mut self, at: Time, bytes: u64, to: u64, sent: u64, is_delayed: bool) {
         if let Some((before, sent_then)) = self.before
             && to <= sent_then
@@ -51,14 +51,15 @@ impl Pace {
                 self.halve();
             }
             if self.count <= OFTEN || self.count.is_multiple_of(OFTEN) {
-                // That of the first third of the samples, fastest first. Most segments of a sender that a small window
-                // clocks are spaced by the sender, and only now and then two leave together: an eighth.
+                // Buckets of the first third and of the first eighth of the samples, fastest first. Most segments of a
+                // sender clocked by a small window are spaced by the sender; only occasionally two leave together:
+                // hence an eighth for the link.
                 (self.usual, self.link) = (self.bucket_of(3), self.bucket_of(8));
             }
         }
     }
 
-    /// Lets the old count for less, so that there is always room for more.
+    /// Halves all counts, so that old samples weigh less and counters never overflow.
     fn halve(&mut self) {
         let samples = self.samples.iter_mut().flat_map(|samples| samples.iter_mut());
         self.count = samples.map(|samples| std::mem::replace(samples, *samples / 2) / 2).sum();
@@ -69,13 +70,13 @@ impl Pace {
         u64::from(self.count)
     }
 
-    /// Returns the time `bytes` need at the usual pace, rounded up to the next power of two; zero while little is known.
+    /// Returns the time `bytes` need at the usual pace, rounded up to the next power of two; zero with too few samples.
     pub(crate) fn needed(&self, bytes: u64) -> Duration {
         let nanos_16 = self.usual.map_or(0, |bucket| 2_u64 << (bucket / 4));
         Duration::from_nanos(bytes.saturating_mul(nanos_16) / 16)
     }
 
-    /// Returns the time `bytes` need at the pace of the link, to a tenth; `None` while little is known.
+    /// Returns the time `bytes` need at the pace of the link, to a tenth; `None` with too few samples.
     pub(crate) fn of_link(&self, bytes: u64) -> Option<Duration> {
         let bucket = u64::from(self.link?);
         let (octave, quarter) = (bucket / 4, bucket % 4);
@@ -99,7 +100,7 @@ impl Pace {
     }
 }
 
-/// Four for each power of two.
+/// Returns the bucket of a value: four for each power of two.
 fn bucket(value: u64) -> usize {
     let octave = value.max(1).ilog2();
     let quarter = if octave >= 2 { value >> (octave - 2) } else { value << (2 - octave) } & 3;

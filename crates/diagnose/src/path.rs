@@ -1,39 +1,39 @@
 //! Path facts from the capture: the distance of each end from the point of capture.
 //!
-//! Between a packet passing towards an end and that end's response passing back lies the round trip from the point of
-//! capture to that end. The two together are the round trip of the path, and their ratio shows where that point is. Not
-//! a delay model: minima and a smoothed deviation are stored, no samples.
+//! The time between a packet towards an end and that end's response, both seen at the point of capture, is the round
+//! trip to that end. The sum for both ends is the round trip of the path, and their ratio shows where the point of
+//! capture is. Not a delay model: minima and a smoothed deviation are stored, no samples.
 
 use wire::Duration;
 
 use crate::side::{Both, Side};
 
-/// Where a capture was taken.
+/// Point of capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VantagePoint {
     /// At the client, or on its network.
     Client,
     /// At the server, or on its network.
     Server,
-    /// Somewhere on the way.
+    /// Elsewhere on the path.
     Between,
-    /// It does not show.
+    /// The packets do not show it.
     Unknown,
 }
 
-/// Samples near the minimum from which on it is trusted.
+/// Number of samples near the minimum from which on the minimum is trusted.
 const ENOUGH: u8 = 4;
 /// Minimum retransmission timeout.
 const MIN_RTO: Duration = Duration::from_millis(200);
 
-/// A proxy that stands for a side: the time of a handshake and that of data.
+/// A proxy that acknowledges for a side: the round trips of a handshake and of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proxy {
     pub(crate) handshake: Duration,
     pub(crate) data: Duration,
 }
 
-/// A queue, as acknowledgements of two full segments and more show it.
+/// A queue, as shown by acknowledgements of two full segments or more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queue {
     pub(crate) least: Duration,
@@ -42,7 +42,7 @@ pub(crate) struct Queue {
     pub(crate) inflated: u16,
 }
 
-/// A handshake that takes less shows no proxy: a host may have been busy.
+/// A handshake that takes less does not indicate a proxy: a host may have been busy.
 const FAR: Duration = Duration::from_millis(20);
 
 /// Both parts of the path.
@@ -51,27 +51,27 @@ pub(crate) struct Path {
     parts: Both<PathPart>,
 }
 
-/// From the place of the capture to one end and back.
+/// From the point of capture to one end and back.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathPart {
-    /// The shortest time to an acknowledgement.
+    /// The minimum time to an acknowledgement.
     answered: Option<Duration>,
-    /// The shortest time from an acknowledgement to the data that it allowed: never less than the truth when the
-    /// sender waited for it, so second choice.
+    /// The minimum time from an acknowledgement to the data that it allowed. Never less than the true round trip if the
+    /// sender waited for it, hence the second choice.
     echoed: Option<Duration>,
-    /// The shortest time to an acknowledgement that no receiver delays: of two full segments and more. On a slow link
-    /// that is longer than the shortest of all, which was for a segment without data.
+    /// The minimum time to an acknowledgement that no receiver delays: of two full segments or more. On a slow link it
+    /// exceeds the overall minimum, which was for a segment without data.
     answered_at_once: Option<Duration>,
     smoothed: Duration,
     deviation: Duration,
-    /// From a SYN to its SYN/ACK, sent once.
+    /// From a SYN to its SYN/ACK, if the SYN was sent once.
     handshake: Option<Duration>,
-    /// Acknowledgements since then: how many, how many came within a tenth of that, and the fastest.
+    /// Acknowledgements since the handshake: their number, the number within a tenth of its time, and the fastest.
     samples: u16,
     quick: u16,
     data: Option<Duration>,
-    /// Of those that no receiver delays: how many, how many took ten times as long as the handshake, and how many three times
-    /// as long as the fastest; the slowest of these.
+    /// Undelayed acknowledgements: their number, the number that took ten times as long as the handshake, the number
+    /// that took three times as long as the fastest, and the slowest.
     at_once: u16,
     slow: u16,
     inflated: u16,
@@ -110,18 +110,18 @@ impl Path {
         if self.parts.of(side).times_answered < ENOUGH { to / 4 } else { to / 20 }
     }
 
-    /// By how much the way to `side` and back varies: four mean deviations, once there are samples enough.
+    /// Returns the variation of the round trip to `side`: four mean deviations, once there are enough samples.
     pub(crate) fn noise(&self, side: Side) -> Duration {
         let part = self.parts.of(side);
         if part.times_answered < ENOUGH { self.slack(side) } else { part.deviation * 4 }
     }
 
-    /// Records that `side` responded to a SYN, which was sent once, `after` it had passed.
+    /// Records that `side` responded to a SYN that was sent once, `after` it had passed.
     pub(crate) fn opened(&mut self, side: Side, after: Duration) {
         self.parts.of_mut(side).handshake = Some(after);
     }
 
-    /// The same for two full segments or more.
+    /// Records that `side` acknowledged two full segments or more `after` they had passed.
     pub(crate) fn answered_at_once(&mut self, side: Side, after: Duration) {
         const NOTICEABLE: Duration = Duration::from_millis(50);
         let part = self.parts.of_mut(side);
@@ -136,7 +136,7 @@ impl Path {
         }
     }
 
-    /// Returns whether something near acknowledges for `side`, or completes handshakes for it.
+    /// Returns whether a proxy near the capture acknowledges for `side`, or completes handshakes for it.
     pub(crate) fn proxy(&self, side: Side) -> Option<Proxy> {
         let part = self.parts.of(side);
         let (handshake, data) = (part.handshake?, part.data?);
@@ -147,13 +147,13 @@ impl Path {
         (is_near || is_front).then_some(Proxy { handshake, data })
     }
 
-    /// The round trip beyond a proxy that acknowledges for `side`, as far as all acknowledgements so far show one.
+    /// Returns the round trip beyond a proxy that acknowledges for `side`, if all acknowledgements so far show one.
     pub(crate) fn beyond_proxy(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
         part.handshake.filter(|handshake| *handshake >= FAR && part.samples > 0 && part.quick == part.samples)
     }
 
-    /// A queue in which what is sent to `receiver` waits.
+    /// Returns the standing queue in which data to `receiver` waits.
     pub(crate) fn standing_queue(&self, receiver: Side) -> Option<Queue> {
         const ENOUGH: u16 = 8;
         let part = self.parts.of(receiver);
@@ -182,18 +182,18 @@ impl Path {
         }
     }
 
-    /// Returns the minimum time to `side` and back.
+    /// Returns the minimum round trip from the point of capture to `side`.
     pub(crate) fn to(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
         part.answered.or(part.echoed)
     }
 
-    /// There and back between client and server.
+    /// Returns the round trip between client and server.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         Some(self.parts.client.answered? + self.parts.server.answered?)
     }
 
-    /// The round trip, as far as it is known: zero for a part that is not.
+    /// Returns the known part of the round trip; an unknown part counts as zero.
     pub(crate) fn round_trip_at_least(&self) -> Duration {
         self.to(Side::Client).unwrap_or_default() + self.to(Side::Server).unwrap_or_default()
     }
@@ -205,19 +205,19 @@ impl Path {
         (smoothed + deviation * 4).max(MIN_RTO)
     }
 
-    /// Returns Linux's retransmission timeout: the lower bound is that of the deviation.
+    /// Returns Linux's retransmission timeout: its lower bound applies to the deviation.
     pub(crate) fn usual_timeout(&self) -> Duration {
         let (smoothed, deviation) = self.estimate();
         smoothed + (deviation * 4).max(MIN_RTO)
     }
 
-    /// The round trip, smoothed, and its deviation.
+    /// Returns the smoothed round trip and its deviation.
     fn estimate(&self) -> (Duration, Duration) {
         let Both { client, server } = &self.parts;
         (client.smoothed + server.smoothed, client.deviation + server.deviation)
     }
 
-    /// Where the capture was taken.
+    /// Returns the point of capture.
     pub(crate) fn place(&self) -> VantagePoint {
         let Both { client, server } = &self.parts;
         let untouched = |part: &PathPart| part.hops_left.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
@@ -228,7 +228,7 @@ impl Path {
                 (true, true) | (false, false) => VantagePoint::Unknown,
             };
         };
-        // An end responds within a fraction of a millisecond; a tenth of the path is on its network.
+        // An end responds within a fraction of a millisecond; a point within a tenth of the path is on its network.
         let near = ((to_client + to_server) / 10).max(Duration::from_micros(300));
         match (to_client <= near, to_server <= near) {
             (true, false) => VantagePoint::Client,

@@ -1,4 +1,5 @@
-//! The points of a time-sequence plot: what was sent and acknowledged, and when (papers/p-http#figure-1). Not a drawing.
+//! Points of a time-sequence plot: what was sent and acknowledged, and when (papers/p-http#figure-1). Not the
+//! rendering.
 
 use wire::Time;
 use wire::packet::Flags;
@@ -10,21 +11,21 @@ use crate::side::Side;
 /// A connection's packets as points.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// The first packet.
+    /// Time of the first packet.
     pub started: Time,
-    /// In the order of the capture.
+    /// Points in the order of the capture.
     pub points: Vec<Point>,
     /// Whether packets beyond the limit were left out.
     pub is_cut: bool,
     first: [Option<u64>; 2],
 }
 
-/// A packet on a plot. Sequence numbers count from the first byte that was seen of their direction.
+/// A packet on a plot. Sequence numbers are relative to the first byte captured in their direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// Its number in the capture.
     pub frame: u64,
-    /// When.
+    /// When it was captured.
     pub at: Time,
     /// Side that sent it.
     pub from: Side,
@@ -34,7 +35,7 @@ pub struct Point {
     pub length: u64,
     /// Position that it acknowledges in the stream of its receiver.
     pub ack: Option<i64>,
-    /// Window edge: position up to which it lets that side send, where windows can be read.
+    /// Window edge: position up to which it allows that side to send, where windows can be read.
     pub edge: Option<i64>,
     /// Its flags.
     pub flags: Flags,
@@ -62,7 +63,7 @@ impl Plot {
         let low = |number: u64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
         let first = *own.get_or_insert(sent.saturating_sub(segment.length()));
         let start = i64::from(segment.tcp.seq.wrapping_sub(low(first)).cast_signed());
-        // Before anything of the other direction is known, there is nothing to acknowledge.
+        // Before any packet of the other direction is known, the acknowledgement has no reference.
         let has_ack = segment.has(Flags::ACK) && peer.acknowledged > 0;
         let base = if has_ack { *other.get_or_insert(peer.acknowledged) } else { 0 };
         let relative = |number: u64| i64::try_from(number).ok()?.checked_sub(i64::try_from(base).ok()?);

@@ -1,7 +1,7 @@
-//! Programs by the ports that they listen on, and the fixes that are theirs: what to set in nginx is of no use to PostgreSQL.
+//! Programs by the ports that they listen on, and their specific fixes: a setting of nginx does not help PostgreSQL.
 //!
-//! Not identification: a port is a hint, and only words of advice depend on it. Whatever speaks HTTP in the clear is the web.
-//! Ports: IANA's service registry, and the defaults of each program's documentation.
+//! Not identification: a port is a hint, and only the wording of advice depends on it. Cleartext HTTP on any port
+//! counts as web. Ports: IANA's service registry, and the defaults of each program's documentation.
 
 use core::net::SocketAddr;
 
@@ -20,7 +20,7 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// The one that listens there; `requests` of HTTP were read.
+    /// Returns the kind of server on that port; `requests` is the number of HTTP requests read.
     pub(crate) const fn of(server: SocketAddr, requests: u64) -> Self {
         match server.port() {
             _ if requests > 0 => Self::Web,
@@ -131,7 +131,7 @@ mod tests {
         for (port, cause) in PORTS.into_iter().flat_map(|port| Cause::ALL.map(|cause| (port, cause))) {
             let program = Program::of(SocketAddr::from(([10, 0, 0, 1], port)), 0);
             let fixes = program.fixes(cause).unwrap_or(cause.about().fixes);
-            // That is HTTP by itself.
+            // This cause applies only to HTTP.
             let is_http = program == Program::Web || cause == Cause::ExpectContinue;
             let is_of_web = |fix: &Fix| ["nginx", "Apache"].iter().any(|name| fix.change.contains(name));
             assert!(is_http || !fixes.iter().any(is_of_web), "{port} {}", cause.name());

@@ -1,4 +1,4 @@
-//! Report of a connection that is over.
+//! Report of a finished connection.
 
 use core::net::SocketAddr;
 
@@ -16,12 +16,12 @@ use crate::plot::Plot;
 use crate::program::Program;
 use crate::side::Side;
 
-/// A connection, diagnosed.
+/// The diagnosis of a connection.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
     /// Protocol spoken.
     pub protocol: Protocol,
-    /// Whether a DHTTP dialogue also reports it, and its time: a connection that the server opened.
+    /// Whether a DHTTP dialogue also reports it and its time: a connection that the server opened.
     pub is_within_dialogue: bool,
     /// Address of the side that opened it.
     pub client: SocketAddr,
@@ -45,21 +45,22 @@ pub struct FlowReport {
     pub place: VantagePoint,
     /// HTTP requests, as far as they could be read.
     pub requests: u64,
-    /// Findings, in the order of time; of each cause the worst 64, fewer where many connections are open at the same time.
+    /// Findings in chronological order; for each cause the worst 64, fewer where many connections are open
+    /// concurrently.
     pub findings: Vec<Finding>,
     /// Occurrences of each cause, and its total cost.
     pub counts: Vec<Count>,
     /// Where all its time went.
     pub account: Account,
-    /// Why some of it is unknown.
+    /// Reasons for its unknown time.
     pub doubts: Doubts,
-    /// The longest HTTP exchanges, in the order of time.
+    /// The longest HTTP exchanges, in chronological order.
     pub exchanges: Vec<ExchangeReport>,
     /// Oddities of its capture.
     pub oddities: Oddities,
-    /// The side of which nothing was captured, though the other side's packets show that it was there.
+    /// The side of which nothing was captured, although the other side's packets show that it was active.
     pub missing_direction: Option<Side>,
-    /// Whether what was lost of it were segments of its handshake.
+    /// Whether its lost packets were segments of the handshake.
     pub(crate) is_opening_lost: bool,
     /// Its packets, if requested.
     pub plot: Option<Plot>,
@@ -68,15 +69,15 @@ pub struct FlowReport {
 /// Protocol that carries a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// A TCP connection, whatever is in it.
+    /// A TCP connection, with any content.
     Tcp,
     /// A client's and a server's datagrams, and the connections that the server opened for its responses. Those are
-    /// also reported as TCP, each by itself.
+    /// also reported as TCP connections.
     Dhttp,
 }
 
 impl Protocol {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -86,7 +87,8 @@ impl Protocol {
 }
 
 impl FlowReport {
-    /// Returns the fixes for a cause here: datagrams have other timers than TCP, and programs their own settings.
+    /// Returns the fixes for a cause on this connection: datagrams have other timers than TCP, and programs have their
+    /// own settings.
     pub fn fixes(&self, cause: Cause) -> &'static [Fix] {
         match (self.protocol, cause) {
             (Protocol::Dhttp, Cause::RetransmissionTimeout) => &dhttp::RESENT,
@@ -98,7 +100,7 @@ impl FlowReport {
         }
     }
 
-    /// Whether something was found that is worth fixing.
+    /// Returns whether any finding is worth fixing.
     pub fn is_worth_fixing(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity.is_worth_fixing())
     }
@@ -117,7 +119,7 @@ pub struct ExchangeReport {
     pub elapsed: Duration,
     /// The first and the last packet.
     pub packets: (u64, u64),
-    /// Where the connection's time went meanwhile.
+    /// Where the connection's time went during the exchange.
     pub account: Account,
 }
 
@@ -134,7 +136,7 @@ impl ExchangeReport {
         }
     }
 
-    /// Retains the longest; more of one connection add no information.
+    /// Retains the `most` longest exchanges.
     pub(crate) fn keep_the_longest(exchanges: &mut Vec<Self>, most: usize) {
         if exchanges.len() > most + most / 2 {
             exchanges.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
@@ -150,10 +152,10 @@ pub struct Oddities {
     pub captured_twice: u64,
     /// Acknowledgements of data that was not captured.
     pub not_captured: u64,
-    /// Packets with a time before that of the packet before them.
+    /// Packets with a timestamp before that of the previous packet.
     pub backwards: u64,
     /// Data reordered by the network.
     pub out_of_order: u64,
-    /// Data retransmitted though it had been acknowledged.
+    /// Retransmissions of data that had already been acknowledged.
     pub needless: u64,
 }

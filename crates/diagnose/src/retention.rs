@@ -1,25 +1,25 @@
-//! Limits on what one connection retains, so that all of them together use little memory: the more connections, the less each.
-//! connections, the fewer each.
+//! Limits on what one connection retains, so that total memory stays small: the more connections, the less each
+//! retains.
 //!
-//! Not a limit on counts: causes, times and accounts are complete whatever is retained.
+//! Not a limit on counts: causes, times and accounts are complete in any case.
 
 /// Maximum numbers retained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keep {
     /// Findings of one cause: the worst.
     pub(crate) findings: u16,
-    /// HTTP exchanges: the longest, and up to half as many again between two looks.
+    /// HTTP exchanges: the longest, and up to half as many again between two prunings.
     pub(crate) exchanges: u16,
-    /// Segments on their way, and acknowledgements, of one side: the newest.
+    /// Segments in flight, and acknowledgements, of one side: the newest.
     pub(crate) segments: u16,
 }
 
 impl Keep {
-    /// For one of `flows` concurrent connections.
+    /// Returns the limits for one of `flows` concurrent connections.
     pub(crate) fn among(flows: usize) -> Self {
-        /// Of one cause, and of exchanges, in all connections together.
+        /// Findings of one cause, or exchanges, in all connections together.
         const ALL: usize = 1 << 13;
-        /// Of segments, likewise.
+        /// Segments in all connections together.
         const SEGMENTS: usize = 1 << 18;
         let flows = flows.max(1);
         let each = ALL / flows;

@@ -1,5 +1,5 @@
-//! Conversations written as a script, for tests: sender, contents and time of each packet, and whether it arrived; seen
-//! from the client, the server or the middle.
+//! Conversations written as a script, for tests: sender, contents and time of each packet, and whether it arrived;
+//! captured at the client, at the server or between them.
 //!
 //! A line is a time in milliseconds *at the sender*, the sender (`C` or `S`), and words:
 //!
@@ -19,7 +19,7 @@
 //! | `lost` | it is seen near its sender and never arrives |
 //! | `twice` | it is captured twice |
 //!
-//! Not a TCP: whatever is written is sent.
+//! Not a TCP: every line is sent as written.
 
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 use wire::{Duration, Time};
@@ -29,14 +29,14 @@ use crate::report::{FlowReport, VantagePoint};
 use crate::side::{Both, Side};
 use crate::{Cause, Diagnosis, Options, PacketPosition, Share};
 
-/// A script, and how long a packet takes from end to end.
+/// A script, and the one-way delay of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Script<'a> {
     pub(crate) one_way_ms: f64,
     pub(crate) lines: &'a str,
 }
 
-/// The opening of most scripts, on a path of `one_way_ms`.
+/// Returns the handshake of most scripts, on a path of `one_way_ms`, followed by `lines`.
 pub(crate) fn opened(one_way_ms: f64, lines: &str) -> String {
     let round_trip = 2.0 * one_way_ms;
     format!("0 C syn\n{one_way_ms} S syn\n{round_trip} C\n{lines}")
@@ -48,7 +48,7 @@ struct ScriptLine {
     flags: Flags,
     seq: Option<u32>,
     ack: Option<u32>,
-    /// Ranges, from the peer's first byte on.
+    /// SACK block, relative to the peer's first byte.
     sack: Option<(u32, u32)>,
     payload: Vec<u8>,
     window: u16,
@@ -66,7 +66,7 @@ impl Script<'_> {
         Self::diagnosed(self.capture(place))
     }
 
-    /// The same of a capture of one direction.
+    /// Returns the diagnosis of a capture of one direction.
     pub(crate) fn diagnose_only(&self, place: VantagePoint, side: Side) -> FlowReport {
         let is_of_it = |bytes: &[u8]| {
             let source = Packet::read(bytes).unwrap().sockets().unwrap().0;
@@ -83,7 +83,7 @@ impl Script<'_> {
         diagnosis.end();
         let report = diagnosis.poll().unwrap();
         assert!(diagnosis.poll().is_none());
-        // All that is unknown has a reason.
+        // All unknown time has a reason.
         assert_eq!(report.doubts.total(), report.account.of(Share::Unknown));
         assert_eq!(report.account.total(), report.elapsed, "the account does not add up");
         report
@@ -103,7 +103,7 @@ impl Script<'_> {
         diagnosis.poll().unwrap()
     }
 
-    /// Causes found, with what was lost in whole milliseconds, without those that are no fault.
+    /// Returns the causes found, with the lost time in whole milliseconds, without notes.
     pub(crate) fn faults(&self, place: VantagePoint) -> Vec<(Cause, u64)> {
         self.diagnose(place)
             .findings
@@ -115,7 +115,7 @@ impl Script<'_> {
             .collect()
     }
 
-    /// The same wherever it was captured.
+    /// Returns the same faults for every point of capture, which must agree.
     pub(crate) fn faults_everywhere(&self) -> Vec<(Cause, u64)> {
         let found = self.faults(VantagePoint::Client);
         for place in [VantagePoint::Server, VantagePoint::Between] {
@@ -124,7 +124,7 @@ impl Script<'_> {
         found
     }
 
-    /// Packets in the order in which they pass.
+    /// Returns the packets in the order in which they pass.
     fn capture(&self, place: VantagePoint) -> Vec<(Time, Vec<u8>)> {
         let mut lines: Vec<ScriptLine> =
             self.lines.lines().filter(|line| !line.trim().is_empty()).map(ScriptLine::read).collect();
@@ -172,7 +172,7 @@ impl Script<'_> {
     }
 }
 
-/// Bytes of a text with `\r\n` and `\xNN`.
+/// Returns the bytes of a text with `\r\n` and `\xNN`.
 fn payload(text: &str) -> Vec<u8> {
     let text = text.trim_end_matches('\n').replace("\\r\\n", "\r\n");
     let mut parts = text.split("\\x");
@@ -256,7 +256,7 @@ impl ScriptLine {
         }
         options.extend(self.stamps.map(|(value, echo)| TcpOption::Timestamps { value, echo }));
         let options = options.as_slice();
-        // A client's SYN acknowledges nothing, whatever it has heard before.
+        // A client's SYN acknowledges nothing, whatever it has received before.
         let opens = self.flags.contains(Flags::SYN) && self.from == Side::Client;
         let ack = ack.filter(|_| !opens && !self.is_bare);
         let flags = if ack.is_some() { self.flags | Flags::ACK } else { self.flags };
@@ -275,7 +275,8 @@ impl ScriptLine {
 mod corpus {
     use super::*;
 
-    /// Writes the captures of some scripts for the fuzzer to begin with: `ROUNDTRIP_BLESS=1 cargo test -p roundtrip-diagnose corpus`.
+    /// Writes captures of some scripts as seeds for the fuzzer: `ROUNDTRIP_BLESS=1 cargo test -p roundtrip-diagnose
+    /// corpus`.
     #[test]
     fn corpus_of_captures_can_be_written() {
         let of = |lines: &str| {

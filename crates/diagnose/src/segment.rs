@@ -25,11 +25,11 @@ pub(crate) struct Options {
     pub(crate) mss: Option<u16>,
     pub(crate) window_scale: Option<u8>,
     pub(crate) stamp: Option<Stamp>,
-    /// Whether there may be more that were not captured.
+    /// Whether further options may not have been captured.
     pub(crate) is_cut: bool,
-    /// The first selectively acknowledged block.
+    /// The first SACK block.
     pub(crate) sack: Option<(u32, u32)>,
-    /// Whether a selective acknowledgement was cut off: nothing else follows timestamps but in a SYN.
+    /// Whether a SACK option was cut off: nothing else follows timestamps except in a SYN.
     pub(crate) is_sack_cut: bool,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Segment<'a> {
         self.tcp.payload_length.get()
     }
 
-    /// Whether it takes sequence numbers.
+    /// Returns whether it consumes sequence numbers.
     pub(crate) fn carries(&self) -> bool {
         self.tcp.sequence_length() > 0
     }

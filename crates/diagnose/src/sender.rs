@@ -1,8 +1,9 @@
 //! One end of a connection as a sender: data it has sent, data it knew to have arrived, data it was allowed to send.
 //!
-//! A capture shows an acknowledgement when it passes, not when the sender has it. So acknowledgements wait in a queue
-//! here for as long as they need to the sender and its packets need back ([`Path::to`]): queries about the sender give
-//! its own view, wherever the capture was taken. Not a congestion control: windows are inferred from its behaviour.
+//! A capture shows an acknowledgement when it passes, not when the sender receives it. Acknowledgements therefore wait
+//! in a queue for the time that they need to the sender and its packets need back ([`Path::to`]). Queries about the
+//! sender thus return its own view, for any point of capture. Not a congestion control: windows are inferred from its
+//! behaviour.
 //!
 //! [`Path::to`]: crate::path::Path::to
 
@@ -16,24 +17,24 @@ use crate::gap::Mark;
 use crate::mss::Mss;
 use crate::pace::Pace;
 
-/// A sender, by what was captured of it and of its peer's acknowledgements.
+/// A sender, as shown by its captured packets and its peer's acknowledgements.
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
-    /// Whether anything of it was captured, from where on all numbers are known.
+    /// Whether any of its packets was captured; from then on all its sequence numbers are known.
     pub(crate) is_seen: bool,
-    /// The first sequence number that it has not sent yet.
+    /// The next sequence number to be sent.
     pub(crate) next: u64,
     /// The highest acknowledgement that has passed.
     pub(crate) acknowledged: u64,
-    /// The highest acknowledgement that it had when it sent last.
+    /// The highest acknowledgement that it had received when it last sent.
     pub(crate) known: u64,
     /// Edge of the window that it knew of then; `None` where windows cannot be read.
     pub(crate) edge: Option<u64>,
-    /// The peer's window, when it last passed.
+    /// The peer's window when it last passed.
     pub(crate) window: Option<u32>,
     /// The largest segment it may send.
     pub(crate) mss: Mss,
-    /// In bytes: the largest flight ever, since a repair, and since a pause; the largest segment acknowledged.
+    /// In bytes: the largest flight overall, since a repair, and since a pause; the largest acknowledged segment.
     pub(crate) largest_flight: u32,
     pub(crate) largest_since_loss: u32,
     pub(crate) largest_since_pause: u32,
@@ -43,27 +44,27 @@ pub(crate) struct Sender {
     pub(crate) sent: VecDeque<SentSegment>,
     /// Number of segments in flight.
     pub(crate) on_the_way: Tally,
-    /// Passed, and not yet at the sender.
+    /// Acknowledgements that have passed but not yet reached the sender.
     acks: VecDeque<Ack>,
-    /// Never seen, though something behind it was. Most have none.
+    /// Ranges that were not captured, although later data was. Most senders have none.
     #[expect(
         clippy::box_collection,
         reason = "a pointer is less than a vector, and there are two for each connection"
     )]
     holes: Option<Box<Vec<Hole>>>,
-    /// A byte sent into a window without room.
+    /// A byte sent into a closed window.
     probe: Option<u64>,
     /// Whether it echoes the timestamps of acknowledgements without data.
     pub(crate) echoes_bare: bool,
-    /// Up to where it had sent when it last repaired a loss.
+    /// Position up to which it had sent when it last repaired a loss.
     repaired: u64,
-    /// When an acknowledgement of something new passed last.
+    /// When an acknowledgement of new data last passed.
     pub(crate) progressed_at: Option<Time>,
-    /// Duplicate ACKs in a row that it had.
+    /// Number of consecutive duplicate ACKs that it received.
     pub(crate) duplicates: u32,
     /// Whether one of them reported data behind a gap (SACK).
     pub(crate) is_sacked: bool,
-    /// When the last acknowledgement that it has passed.
+    /// Time at which its last received acknowledgement passed.
     pub(crate) heard_at: Option<Time>,
     pub(crate) pace: Pace,
 }
@@ -74,11 +75,11 @@ pub(crate) struct SentSegment {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) frame: u64,
-    /// First sent, and last sent.
+    /// When it was first sent, and when last.
     pub(crate) at: Time,
     pub(crate) again_at: Time,
     pub(crate) times: u32,
-    /// Bytes that were on their way before it.
+    /// Bytes in flight ahead of it.
     pub(crate) ahead: u32,
 }
 
@@ -89,22 +90,22 @@ pub(crate) struct Ack {
     pub(crate) at: Time,
     pub(crate) to: u64,
     pub(crate) edge: Option<u64>,
-    /// Whether that is further than before.
+    /// Whether its window edge is beyond the previous one.
     pub(crate) widens: bool,
-    /// When the newest segment it covers had passed, if that was sent once.
+    /// When the newest segment that it covers passed, if that was sent once.
     newest: Option<Time>,
-    /// When the oldest segment it does not cover had passed.
+    /// When the oldest segment that it does not cover passed.
     oldest_after: Option<Time>,
     /// Bytes that it newly acknowledges.
     pub(crate) bytes: u32,
-    /// Whether it only repeats the one before, and whether it reports data behind a gap (SACK).
+    /// Whether it only repeats the previous one, and whether it reports data behind a gap (SACK).
     pub(crate) is_duplicate: bool,
     pub(crate) is_sacked: bool,
-    /// Whether it echoes a later stamp than any that passed.
+    /// Whether it echoes a later timestamp than any captured.
     pub(crate) is_of_unseen: bool,
-    /// Bytes that were on their way before its newest segment.
+    /// Bytes in flight ahead of its newest segment.
     pub(crate) ahead: u32,
-    /// Since the one before it that acknowledged something new.
+    /// Time since the previous acknowledgement of new data.
     pub(crate) since_before: Option<Duration>,
     /// Its timestamp, if its receiver may echo that from then on (RFC 7323, section 4.3).
     stamp: Option<AckStamp>,
@@ -114,23 +115,23 @@ pub(crate) struct Ack {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckStamp {
     pub(crate) value: u32,
-    /// Whether it carries no data: stacks of RFC 1323 do not echo that.
+    /// Whether the acknowledgement carries no data: stacks of RFC 1323 do not echo such a timestamp.
     pub(crate) is_bare: bool,
 }
 
 impl Ack {
-    /// Since the newest segment it covers had passed, if that was sent once.
+    /// Returns the time since the newest covered segment passed, if that was sent once.
     pub(crate) fn after(&self) -> Option<Duration> {
         self.newest.map(|passed| self.at.since(passed))
     }
 
-    /// Since the oldest segment it does not cover had passed.
+    /// Returns the time since the oldest segment that it does not cover passed.
     pub(crate) fn not_covered(&self) -> Option<Duration> {
         self.oldest_after.map(|passed| self.at.since(passed))
     }
 }
 
-/// A range that was not captured when what follows it was.
+/// A range that was not captured by the time later data was.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hole {
     start: u64,
@@ -143,29 +144,29 @@ pub(crate) struct Hole {
 /// Relation of a range of sequence numbers to those known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SequenceRelation {
-    /// It continues (or leaves a gap and then continues).
+    /// It continues the stream (possibly after a gap).
     New,
     /// It fills a hole.
     Filled(Hole),
-    /// It was seen before.
+    /// It was captured before.
     Again(Option<SentSegment>),
-    /// It was seen a moment ago.
+    /// It was captured a moment ago.
     Twice,
-    /// One byte, or none, from before the end: a probe for the peer's life or window.
+    /// One byte, or none, from before the end: a keep-alive or window probe.
     Probe,
 }
 
-/// So much the clocks of captures err.
+/// Maximum error of capture clocks.
 const CLOCK: Duration = Duration::from_micros(50);
-/// A sender so near to the place of the capture has acknowledgements when they pass.
+/// A sender within this round trip of the point of capture receives acknowledgements as they pass.
 const NEAR: Duration = Duration::from_millis(2);
 const MAX_ACKS: usize = 1_024;
 const MAX_HOLES: usize = 64;
 
 impl Sender {
-    /// The sequence number nearest to what was sent so far; the first one is anywhere.
+    /// Returns the 64-bit position of the sequence number, nearest to what was sent so far; the first one is arbitrary.
     pub(crate) fn place(&self, seq: u32) -> u64 {
-        // Far from zero, so that what comes before the first number seen has a place, too.
+        // Far from zero, so that data before the first number captured has a position, too.
         const FIRST: u64 = 1 << 40;
         if !self.is_seen && self.next == 0 {
             return FIRST | u64::from(seq);
@@ -175,8 +176,8 @@ impl Sender {
         self.next.saturating_add_signed(i64::from(away))
     }
 
-    /// It sent from `start` up to `end` (exclusive). What comes a second time before `soon` has passed was not sent
-    /// again: it was captured, or arrived, twice.
+    /// Records that it sent from `start` up to `end` (exclusive). Data repeated before `soon` has passed is not a
+    /// retransmission: it was captured, or arrived, twice.
     pub(crate) fn send(
         &mut self,
         start: u64,
@@ -195,7 +196,8 @@ impl Sender {
         if end <= self.next {
             return self.send_again(start, end, mark, soon);
         }
-        // New data may ride with what is retransmitted (RFC 9293, section 3.7.4, and Nagle's algorithm), from where that began.
+        // New data may be sent along with retransmitted data (RFC 9293, section 3.7.4, and Nagle's algorithm), starting
+        // where that began.
         let is_repeated = |sender: &Self| sender.sent.iter().rev().any(|sent| sent.start == start);
         let order = match start < self.next && self.acknowledged <= start && is_repeated(self) {
             true => self.send_again(start, self.next, mark, soon),
@@ -222,7 +224,7 @@ impl Sender {
 
     fn send_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {
         let order = self.place_again(start, end, mark, soon);
-        // What had arrived needs no repair: its acknowledgement crossed it on the way.
+        // Data that had arrived needs no repair: its acknowledgement was in flight at the time.
         if !matches!(order, SequenceRelation::Probe | SequenceRelation::Twice) && end > self.acknowledged {
             self.sent_last = Some(mark.at);
             self.repaired = self.next;
@@ -233,7 +235,7 @@ impl Sender {
 
     fn place_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {
         let Mark { at, frame } = mark;
-        // The byte by which it probed a window without room, as long as that was not taken.
+        // The byte with which it probed a closed window, while that was not accepted.
         if end == start + 1 && self.probe == Some(start) && self.acknowledged <= start {
             return SequenceRelation::Probe;
         }
@@ -241,7 +243,7 @@ impl Sender {
             && start + 1 == self.next
             && (self.acknowledged >= start || self.window == Some(0))
         {
-            // A lone byte that is still in flight is retransmitted data.
+            // A single byte that is still in flight is retransmitted data.
             let is_on_its_way = end == start + 1 && self.acknowledged <= start && self.window != Some(0);
             if !is_on_its_way {
                 // The reply acknowledges the probe: it is no round-trip sample of older data (Karn).
@@ -261,7 +263,7 @@ impl Sender {
                     holes.push(Hole { start: first, end: last, ..hole });
                 }
             }
-            // Bytes next to the hole were there before: each byte exists once.
+            // Bytes adjacent to the hole were captured before: each byte is counted once.
             let (start, end) = (start.max(hole.start), end.min(hole.end));
             let place = self.sent.partition_point(|sent| sent.end <= start);
             let ahead = bounded(start.saturating_sub(self.acknowledged));
@@ -279,7 +281,8 @@ impl Sender {
         SequenceRelation::Again(before)
     }
 
-    /// Its peer acknowledged up to `to`, and offered `window` bytes more. `None` if that lets it send no more.
+    /// Records that its peer acknowledged up to `to` and offered `window` bytes more. `None` if that allows no further
+    /// data.
     pub(crate) fn acknowledge(
         &mut self,
         to: u64,
@@ -299,7 +302,8 @@ impl Sender {
         let covered = self.sent.partition_point(|sent| sent.end <= to);
         let newest = covered.checked_sub(1).and_then(|newest| self.sent.get(newest)).copied();
         let bytes = to.saturating_sub(self.acknowledged);
-        // What waits behind a loss is acknowledged when that is repaired (as Karn saw).
+        // Data queued behind a loss is acknowledged when the loss is repaired (Karn's problem): such a time is no
+        // sample.
         let is_clear = bytes > 0 && self.acknowledged >= self.repaired;
         let fresh = newest.filter(|sent| is_clear && sent.end > self.acknowledged && sent.times == 1);
         let arrived = |sent: SentSegment| bounded(sent.end - sent.start);
@@ -331,21 +335,21 @@ impl Sender {
         (bytes > 0 || widens).then_some(ack)
     }
 
-    /// Marks its peer's last acknowledgement as reporting data behind a gap, too (SACK).
+    /// Marks its peer's last acknowledgement as reporting data behind a gap (SACK).
     pub(crate) fn tells_of_a_gap(&mut self) {
         if let Some(ack) = self.acks.back_mut() {
             ack.is_sacked = true;
         }
     }
 
-    /// Marks its peer's last acknowledgement as one of a packet that was not captured: its time is no evidence.
+    /// Marks its peer's last acknowledgement as that of a packet that was not captured: its time is no evidence.
     pub(crate) fn is_of_unseen(&mut self) -> Option<Ack> {
         let ack = self.acks.back_mut()?;
         (ack.newest, ack.is_of_unseen) = (None, true);
         Some(*ack)
     }
 
-    /// Whether an acknowledgement moves the window's edge no further.
+    /// Returns whether an acknowledgement does not advance the window's edge.
     pub(crate) fn stands_still(&self, to: u64, window: u32) -> bool {
         self.acknowledged_edge().is_some_and(|edge| to + u64::from(window) <= edge)
     }
@@ -381,12 +385,12 @@ impl Sender {
         self.acks.push_back(ack);
     }
 
-    /// The furthest edge that has passed.
+    /// Returns the furthest window edge that has passed.
     fn acknowledged_edge(&self) -> Option<u64> {
         self.acks.back().map_or(self.edge, |ack| ack.edge)
     }
 
-    /// Data that was not captured was acknowledged: the sender has sent it all the same.
+    /// Skips to `to`: data that was not captured was acknowledged, so the sender has sent it.
     pub(crate) fn jump(&mut self, to: u64) {
         self.next = self.next.max(to);
         self.sent.clear();
@@ -394,9 +398,10 @@ impl Sender {
         self.holes = None;
     }
 
-    /// Returns the acknowledgements that the sender has by `now`. `away` is the time they need to it and its packets
-    /// back, which may be `slack` too long. Its earlier knowledge remains available until [`Sender::forget`]. `echo` is
-    /// the stamp that its segment echoes: an acknowledgement with a later one had not come.
+    /// Returns the acknowledgements that the sender has received by `now`. `away` is the round trip between it and the
+    /// point of capture, which may be `slack` too long. Its earlier knowledge remains available until
+    /// [`Sender::forget`]. `echo` is the timestamp that its segment echoes: an acknowledgement with a later one had not
+    /// arrived.
     pub(crate) fn learn(
         &mut self,
         now: Time,
@@ -404,10 +409,10 @@ impl Sender {
         slack: Duration,
         echo: Option<u32>,
     ) -> AckFacts {
-        // None is faster than the fastest, but for what the slowest link spares an acknowledgement that is shorter than
-        // what that was measured by; and a little less forgives the clock.
+        // No acknowledgement is faster than the fastest, except by the transmission time that a shorter one saves on
+        // the slowest link. A small tolerance allows for the clock.
         let learned = self.learn_within(now, away, CLOCK.max(away / 20), echo);
-        // Where that leaves none on which it can have sent, the fastest so far may not have been fast.
+        // If that leaves none that can have triggered the segment, the minimum so far may have been too long.
         if learned.acks > 0 || learned.again.is_some() || slack <= away / 20 {
             return learned;
         }
@@ -417,7 +422,7 @@ impl Sender {
     fn learn_within(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> AckFacts {
         let least = away.saturating_sub(slack);
         let echoes_bare = self.echoes_bare;
-        // Of several with the stamp that it echoes, only the first has come for certain.
+        // Of several with the echoed timestamp, only the first has arrived for certain.
         let mut before = None;
         let mut has_come = |ack: &Ack| {
             let stamp = ack.stamp.filter(|stamp| echoes_bare || !stamp.is_bare).map(|stamp| stamp.value);
@@ -428,7 +433,7 @@ impl Sender {
                 Some(_) | None => ack.at + least <= now,
             }
         };
-        // What a path adds at times: an acknowledgement that came so much earlier did not make it send.
+        // Delay that a path adds occasionally: an acknowledgement that arrived this much earlier was not the trigger.
         let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
         let mut learned =
             AckFacts { known: self.known, edge: self.edge, acks: 0, last: None, again: None, freed: 0 };
@@ -455,7 +460,7 @@ impl Sender {
         learned
     }
 
-    /// Forgets segments that the sender knows to have arrived, and all but the newest `most`.
+    /// Drops segments that the sender knows to have arrived, and all but the newest `most`.
     pub(crate) fn forget(&mut self, most: usize) {
         while self.sent.front().is_some_and(|sent| sent.end <= self.known) || self.sent.len() > most {
             self.arrived();
@@ -486,34 +491,34 @@ impl Sender {
         known && is_short(length) && self.flight(self.acknowledged).last_short_end > self.acknowledged
     }
 
-    /// Whether everything that it sent was acknowledged, as far as was captured.
+    /// Returns whether everything that it sent was acknowledged, as far as captured.
     pub(crate) const fn has_arrived(&self) -> bool {
         self.acknowledged >= self.next
     }
 
-    /// Whether data of it that was not captured is still missing.
+    /// Returns whether data that was not captured is still missing.
     pub(crate) fn is_missing(&self) -> bool {
         self.holes.as_ref().is_some_and(|holes| !holes.is_empty())
     }
 
-    /// Whether data is missing before `seq`.
+    /// Returns whether data is missing before `seq`.
     pub(crate) fn has_hole(&self, seq: u32) -> bool {
         self.is_seen && (self.place(seq) > self.next || self.is_missing())
     }
 
-    /// Where its newest segment and acknowledgement begin and end.
+    /// Combines the positions of its newest segment and acknowledgement: this loads both (see `Flow::warm`).
     pub(crate) fn newest(&self) -> u64 {
         self.sent.back().map_or(0, |sent| sent.start) ^ self.acks.back().map_or(0, |ack| ack.to)
     }
 
-    /// Bytes on their way, as far as the sender knew.
+    /// Returns the bytes in flight, as far as the sender knew.
     pub(crate) fn in_flight(&self) -> u64 {
         self.next.saturating_sub(self.known)
     }
 }
 
-/// A count of bytes in half the width: no window is larger. More than that is in flight only where nothing is
-/// acknowledged; the count then saturates.
+/// Converts a count of bytes to half the width: no window is larger. The count saturates; more is in flight only where
+/// nothing is acknowledged.
 fn bounded(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
@@ -521,14 +526,14 @@ fn bounded(bytes: u64) -> u32 {
 /// Facts that a sender learned since it last sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckFacts {
-    /// Its earlier knowledge: the acknowledged position, and the window edge.
+    /// Its previous knowledge: the acknowledged position, and the window edge.
     pub(crate) known: u64,
     pub(crate) edge: Option<u64>,
     pub(crate) acks: u32,
     pub(crate) last: Option<Ack>,
     /// The last duplicate ACK.
     pub(crate) again: Option<Ack>,
-    /// Bytes of which it had heard long enough before the last acknowledgement.
+    /// Bytes whose acknowledgement it had received long enough before the last one.
     pub(crate) freed: u64,
 }
 

@@ -5,14 +5,15 @@ use std::fmt;
 /// Side of a connection: the one that opened it, or the one that accepted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The side that opened it. (Where no opening was captured: the one that sends requests, or has the higher port.)
+    /// The side that opened it. (Where the opening was not captured: the one that sends requests, or has the higher
+    /// port.)
     Client,
     /// The side that accepted it.
     Server,
 }
 
 impl Side {
-    /// The other end.
+    /// Returns the other side.
     pub const fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -30,7 +31,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// One of something for each end.
+/// A value for each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Both<T> {
     pub(crate) client: T,

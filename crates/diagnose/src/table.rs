@@ -19,16 +19,16 @@ use crate::segment::Segment;
 use crate::side::Side;
 use crate::tick::Tick;
 
-/// The machine: [`Diagnosis::handle`] a packet, then [`Diagnosis::poll`] until nothing comes; at the end of the
-/// capture [`Diagnosis::end`], and poll again.
+/// Diagnosis of a capture: call [`Diagnosis::handle`] for each packet, then [`Diagnosis::poll`] until it returns
+/// nothing. At the end of the capture call [`Diagnosis::end`], and poll again.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
     flows: Flows,
-    /// Connections that are over, oldest first: repetitions may still come.
+    /// Closed connections, oldest first: retransmissions may still follow.
     over: VecDeque<(Time, Key)>,
     finished: VecDeque<FlowReport>,
     dialogues: Dialogues,
-    /// Connections still open at the end of the capture: the first to be reported is the last.
+    /// Connections still open at the end of the capture, in reverse order of reporting.
     left: Vec<(Time, u64, Slot)>,
     /// A client's last connections to a server.
     habits: BTreeMap<(IpAddr, SocketAddr), ConnectionHabit>,
@@ -45,10 +45,10 @@ pub struct Diagnosis {
 /// Data to retain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Keep every connection's packets as points of a plot. Memory then grows with the connections.
+    /// Retain every connection's packets as points of a plot. Memory then grows with the connections.
     pub is_plotted: bool,
-    /// Count only what happened, or ended, later: findings, exchanges and accounts. All of a connection is followed all
-    /// the same, for what is later rests on what was earlier.
+    /// Count only events at or after this time: findings, exchanges and accounts. Connections are still followed from
+    /// the beginning, because later facts depend on earlier ones.
     pub since: Time,
 }
 
@@ -57,8 +57,8 @@ pub struct Options {
 pub struct PacketPosition {
     /// Its number, from 1.
     pub frame: u64,
-    /// The interface on which it was captured. Where a connection crosses several, each direction is watched on the
-    /// one on which it is seen first.
+    /// The interface on which it was captured. Where a connection crosses several, each direction is followed on the
+    /// one on which it is captured first.
     pub interface: u32,
 }
 
@@ -71,14 +71,14 @@ pub struct Totals {
     pub segments: u64,
     /// Datagrams of DHTTP among them.
     pub datagrams: u64,
-    /// Connections finished before their end to follow others: never answered, or idle.
+    /// Connections finished early to follow others: unanswered or idle ones.
     pub evicted: u64,
-    /// TCP segments of connections that were not followed, because as many as are followed at once were active.
+    /// TCP segments of connections that were not followed, because the maximum number of connections was active.
     pub beyond: u64,
 }
 
 impl Totals {
-    /// Packets that belong to connections.
+    /// Returns the number of packets that belong to connections.
     pub const fn followed(&self) -> u64 {
         self.segments + self.datagrams
     }
@@ -88,7 +88,7 @@ impl Totals {
 struct ConnectionHabit {
     /// End of the last connection that closed, if one has.
     ended: Option<ClosedConnection>,
-    /// The last that was opened.
+    /// The last connection that was opened.
     opened: Option<(Time, Slot)>,
 }
 
@@ -96,34 +96,33 @@ struct ConnectionHabit {
 struct ClosedConnection {
     at: Time,
     requests: u64,
-    /// Its first packet, and how far its window was open.
+    /// Its first packet, and the size of its window.
     packet: u64,
     window: u64,
     /// Delay of its close after its response.
     closing: Duration,
 }
 
-/// A longer pause means that a clock was set: no program and no network makes anyone wait that long. Time across it is
-/// not judged.
+/// A longer pause means that the clock was set: no program or network causes such a wait. Time across it is not judged.
 pub const LEAP: Duration = Duration::from_secs(86_400);
-/// Maximum number of connections followed at once. Those never answered make way for others, then the idle; if none is,
-/// others are not followed: a whole diagnosis of some is worth more than a part of each.
+/// Maximum number of connections followed concurrently. Unanswered ones are evicted first, then idle ones. If there are
+/// none, further connections are not followed: a complete diagnosis of some is worth more than a partial one of each.
 const MAX_FLOWS: usize = 1 << 14;
-/// Time without a packet after which a connection may make way.
+/// Time without a packet after which a connection may be evicted.
 const IDLE: Duration = Duration::from_secs(10);
-/// Refused connections that wait for an alternative.
+/// Maximum number of refused connections that await an alternative.
 const MAX_REFUSED: usize = 64;
 const MAX_HABITS: usize = 1 << 14;
-/// Maximum time after the close in which a retransmission may come.
+/// Maximum time after the close within which a retransmission may follow.
 const LINGER: Duration = Duration::from_secs(3);
 
 impl Diagnosis {
-    /// With nothing seen.
+    /// Creates an empty diagnosis.
     pub fn new(options: Options) -> Self {
         Self { options, ..Self::default() }
     }
 
-    /// A packet, captured at `now`.
+    /// Handles a packet captured at `now`.
     pub fn handle(&mut self, now: Time, seen: PacketPosition, packet: &Packet<'_>) {
         let PacketPosition { frame, interface: _ } = seen;
         self.totals.packets += 1;
@@ -180,7 +179,7 @@ impl Diagnosis {
         }
     }
 
-    /// A SYN/ACK of `server`: for a client that was refused elsewhere, an alternative.
+    /// Handles a SYN/ACK of `server`: an alternative for a client that was refused elsewhere.
     fn accepted(&mut self, server: SocketAddr, now: Time) {
         self.hosts.accepted(server, now);
         self.refused.retain(|refused| now.since(refused.at) <= ALTERNATIVE);
@@ -193,7 +192,7 @@ impl Diagnosis {
         }
     }
 
-    /// Whether a packet begins another connection between the sockets of one that there is.
+    /// Returns whether a packet begins another connection between the sockets of an existing one.
     fn is_reused(
         &mut self,
         slot: Slot,
@@ -210,7 +209,7 @@ impl Diagnosis {
         flow.is_reused_by(&Segment::new(seen.frame, now, from, packet, tcp))
     }
 
-    /// Gives a packet to its connection.
+    /// Passes a packet to its connection.
     fn pass(&mut self, key: Key, slot: Slot, now: Time, seen: PacketPosition, packet: &Packet<'_>) {
         let PacketPosition { frame, interface } = seen;
         let Transport::Tcp(tcp) = packet.transport else { return };
@@ -238,7 +237,7 @@ impl Diagnosis {
         }
     }
 
-    /// A finished connection, if there is one.
+    /// Returns the report of a finished connection, if there is one.
     pub fn poll(&mut self) -> Option<FlowReport> {
         let tick = self.tick.coarse();
         self.finished.pop_front().or_else(|| self.dialogues.poll()).or_else(|| {
@@ -247,7 +246,7 @@ impl Diagnosis {
         })
     }
 
-    /// The capture is over: every connection is finished, in the order in which they began, as it is polled.
+    /// Ends the capture: every connection is finished, in the order in which they began, as it is polled.
     pub fn end(&mut self) {
         self.dialogues.end();
         self.left =
@@ -287,14 +286,14 @@ impl Diagnosis {
         flow
     }
 
-    /// Whether the client had just closed a connection to the same server after one request.
+    /// Checks whether the client had just closed a connection to the same server after one request.
     fn notice_habit(&self, flow: &mut Flow, now: Time) {
         let habit = self.habits.get(&(flow.client.ip(), flow.server));
         let ended = habit.and_then(|habit| habit.ended);
         if let Some(ClosedConnection { at, requests: _, packet, window, closing }) =
             ended.filter(|ended| ended.requests == 1 && now.since(ended.at) <= SOON)
         {
-            // A client that opens immediately, as seen from here, had waited for that close.
+            // A client that opens immediately, as seen at the point of capture, had waited for that close.
             let is_at_once = now.since(at) <= closing * 3 / 2 + AT_ONCE;
             let closing = if is_at_once { closing } else { Duration::ZERO };
             flow.follows(PreviousConnection { packet, window, closing });
@@ -317,8 +316,8 @@ impl Diagnosis {
         self.habits.entry(client).or_default()
     }
 
-    /// Records a connection opened right before this one began to close, with its only request answered: it follows
-    /// this one, too. The last packet of the one is in flight while the client already opens the next.
+    /// Handles the close of a connection whose only request has its response, right after the client opened its next
+    /// connection: that one follows it, too. The last packet of the first is in flight while the client opens the next.
     fn was_followed(&mut self, now: Time, slot: Slot) {
         let Some(flow) = self.flows.at(slot) else { return };
         let (client, server) = (flow.client.ip(), flow.server);
@@ -353,8 +352,8 @@ impl Diagnosis {
         }
     }
 
-    /// Finishes up to an eighth of the connections, those that were never answered, then the longest idle; returns
-    /// whether there were any.
+    /// Evicts up to an eighth of the connections, the unanswered first, then those idle the longest. Returns whether
+    /// there were any.
     fn evict(&mut self, now: Time) -> bool {
         if now < self.none_idle_before {
             return false;
@@ -379,8 +378,8 @@ impl Diagnosis {
     }
 }
 
-/// Whether `source` is likely to have opened a connection whose opening was not captured: the other has a port for
-/// services, or the lower one.
+/// Returns whether `source` is likely to have opened a connection whose opening was not captured: the other side has a
+/// service port, or the lower one.
 fn is_client(source: SocketAddr, destination: SocketAddr) -> bool {
     const SERVICES: u16 = 1_024;
     match (source.port() < SERVICES, destination.port() < SERVICES) {

@@ -1,7 +1,7 @@
-//! Tick of the capture's clock, where it is coarse: no wait can be measured more finely.
+//! Tick of a coarse capture clock: no wait can be measured more precisely.
 //!
-//! All steps of such a clock are multiples of one tick, and most packets come without a step. A fine clock shows no common
-//! divisor after a few packets.
+//! All steps of such a clock are multiples of one tick, and most packets share the time of the one before. A fine clock
+//! shows no common divisor after a few packets.
 
 use wire::{Duration, Time};
 
@@ -9,7 +9,7 @@ use crate::account::{Account, Share};
 use crate::cause::{Cause, Describe as _};
 use crate::finding::{Count, Finding};
 
-/// A finer clock measures what matters here.
+/// Maximum tick of a clock that is precise enough.
 const COARSE: Duration = Duration::from_millis(5);
 
 /// Steps of the clock so far.
@@ -19,14 +19,14 @@ pub(crate) struct Tick {
     /// Greatest common divisor of all steps, in nanoseconds.
     step: u64,
     steps: u32,
-    /// Packets at the time of the one before.
+    /// Packets with the same time as the one before.
     together: u32,
 }
 
 impl Tick {
-    /// A packet of the capture.
+    /// Records the time of a packet.
     pub(crate) fn passed(&mut self, now: Time) {
-        // Once the clock is known to be fine nothing more is computed.
+        // Once the clock is known to be fine, nothing more is computed.
         if self.steps > 0 && Duration::from_nanos(self.step) < COARSE {
             return;
         }
@@ -43,7 +43,7 @@ impl Tick {
         self.step = one;
     }
 
-    /// The tick, if waits of connections are no more than some of them.
+    /// Returns the tick, if waits of connections are only a few ticks long.
     pub(crate) fn coarse(&self) -> Option<Duration> {
         const ENOUGH: u32 = 4;
         let step = Duration::from_nanos(self.step);
@@ -51,14 +51,14 @@ impl Tick {
     }
 }
 
-/// Takes back what a clock of this tick cannot have measured: the time is unknown.
+/// Retracts findings that a clock of this tick cannot have measured: their time becomes unknown.
 pub(crate) fn blur(
     tick: Duration,
     findings: &mut Vec<Finding>,
     counts: &mut Vec<Count>,
     account: &mut Account,
 ) {
-    /// Ticks from which on a wait is known to a third.
+    /// Number of ticks from which on a wait is known to a third.
     const MEASURABLE: u64 = 3;
     let least = tick * MEASURABLE;
     findings.retain(|finding| is_fact(finding.cause) || finding.lost >= least);
@@ -71,7 +71,7 @@ pub(crate) fn blur(
     });
 }
 
-/// Returns whether a cause is shown by packets as such, whatever their times.
+/// Returns whether a cause is shown by the packets themselves, independent of their times.
 fn is_fact(cause: Cause) -> bool {
     cause.is_failure()
         || matches!(

@@ -1,7 +1,7 @@
-//! The part of a TLS handshake that is not encrypted (RFC 8446, RFC 5246): when it began and ended, how large the server's first
-//! flight was, and fatal alerts.
+//! The unencrypted part of a TLS handshake (RFC 8446, RFC 5246): when it began and ended, the size of the server's
+//! first flight, and fatal alerts.
 //!
-//! Not a TLS reader: records are counted and passed over, whatever is in them. A hole in a direction ends the reading of it.
+//! Not a TLS reader: records are counted and skipped, whatever they contain. A hole in a direction ends the reading.
 
 use crate::gap::Mark;
 use crate::side::{Both, Side};
@@ -12,9 +12,9 @@ pub(crate) struct Tls {
     streams: Both<Stream>,
     /// The Client Hello.
     pub(crate) began: Mark,
-    /// The first and the last segment of the server's flight that begins with its Server Hello, and its bytes.
+    /// The server's flight that begins with its Server Hello: its first and last segment, and its bytes.
     pub(crate) flight: Option<Flight>,
-    /// Whether the client sent something after that.
+    /// Whether the client sent something after that flight.
     is_answered: bool,
     /// The client's first application data.
     pub(crate) ended: Option<Mark>,
@@ -38,10 +38,10 @@ pub(crate) struct Alert {
     pub(crate) description: u8,
 }
 
-/// One direction, as far as it is in order.
+/// One direction, as far as it was captured in order.
 #[derive(Debug, Default)]
 struct Stream {
-    /// The next byte of the stream.
+    /// Position of the next byte in the stream.
     next: Option<u64>,
     /// The beginning of a record: its header, and the two bytes of an alert.
     begun: Vec<u8>,
@@ -58,7 +58,7 @@ const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 
 impl Tls {
-    /// Whether a connection that begins with `payload` speaks TLS: a record with a Client Hello.
+    /// Returns whether a connection that begins with `payload` speaks TLS: a record with a Client Hello.
     pub(crate) fn begins(payload: &[u8]) -> bool {
         const CLIENT_HELLO: u8 = 1;
         matches!(payload, [HANDSHAKE, 3, 0..=4, _, _, CLIENT_HELLO, ..])
@@ -68,12 +68,12 @@ impl Tls {
         Self { streams: Both::default(), began, flight: None, is_answered: false, ended: None, alert: None }
     }
 
-    /// Whether nothing more of it is in the clear.
+    /// Returns whether the rest of it is encrypted.
     pub(crate) const fn is_over(&self) -> bool {
         self.ended.is_some() || self.alert.is_some()
     }
 
-    /// `side` sent `length` bytes from `start` on, `payload` of them captured.
+    /// Handles `length` bytes that `side` sent from `start` on, `payload` of them captured.
     pub(crate) fn sent(&mut self, side: Side, start: u64, payload: &[u8], length: u64, mark: Mark) {
         self.is_answered |= side == Side::Client && self.flight.is_some();
         if side == Side::Server && !self.is_answered {
@@ -98,7 +98,7 @@ impl Tls {
         }
     }
 
-    /// Reads on within a record, or into the next; what is behind.
+    /// Reads on within a record, or into the next; returns the remaining bytes.
     fn record<'a>(&mut self, side: Side, bytes: &'a [u8], mark: Mark) -> &'a [u8] {
         let stream = self.streams.of_mut(side);
         if stream.left > 0 {
@@ -135,13 +135,13 @@ impl Tls {
 
 const FATAL: u8 = 2;
 
-/// `close_notify` and `user_canceled`.
+/// Returns whether an alert is `close_notify` or `user_canceled`.
 const fn is_orderly(description: u8) -> bool {
     matches!(description, 0 | 90)
 }
 
 impl Alert {
-    /// Its name (RFC 8446, section 6).
+    /// Returns its name (RFC 8446, section 6).
     pub(crate) const fn name(&self) -> &'static str {
         match self.description {
             10 => "unexpected_message",
