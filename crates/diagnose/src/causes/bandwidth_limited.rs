@@ -1,7 +1,7 @@
-//! Bandwidth: most of the time data flowed, as fast as the path took it.
+//! Bandwidth: most of the time data flowed, as fast as the path carried it.
 //!
-//! **Rule**: `transfer` took at least half of the time in which anybody waited, and at least 200 ms. A note, with the rate. **Refuted by**:
-//! anything else that took more.
+//! **Rule**: `transfer` took at least half of the time in which either side waited, and at least 200 ms. A note, with
+//! the rate. **Refuted by**: any other cause that took more.
 
 use wire::Duration;
 

@@ -1,11 +1,12 @@
-//! A queue on the path that fills: the round trip grows with what is in flight, and the rate does not.
+//! A queue on the path that fills: the round trip grows with the data in flight, and the rate does not.
 //!
-//! **Rule**: of at least eight acknowledgements that no receiver delays (of two full segments and more), half took at least three times as
-//! long as the fastest, and 50 ms more. A sender that waits for such an acknowledgement waits for the path, whatever windows it has
-//! (`path_is_full`, asked before the receiver's window). **Evidence**: the fastest and the slowest. **Refuted by**: round trips that stay
-//! as they are; a flight that the slowest link needs less than a round trip for (a burst that queues for a moment, as a window's on the
-//! way to a satellite, and an idle link after it); room that an earlier acknowledgement made and that was not used (Nagle); a capture at
-//! the receiver, where the way of an acknowledgement shows no queue.
+//! **Rule**: of at least eight acknowledgements that no receiver delays (of two full segments or more), half took at
+//! least three times as long as the fastest, and 50 ms more. A sender that waits for such an acknowledgement waits for
+//! the path, whatever its windows (`path_is_full`, checked before the receiver's window). **Evidence**: the fastest and
+//! the slowest. **Refuted by**: constant round trips; a flight for which the slowest link needs less than a round trip
+//! (a burst that queues briefly, such as a window's on a satellite path, followed by an idle link); data that an
+//! earlier acknowledgement allowed and that was not sent (Nagle); a capture at the receiver, where acknowledgement
+//! times show no queue.
 
 use wire::Duration;
 
@@ -30,7 +31,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     least: Duration::ZERO,
 };
 
-/// A sender waits for an acknowledgement that itself waited in a queue for longer than the path takes.
+/// Detects a sender that waits for an acknowledgement which itself waited in a queue for longer than the path takes.
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     const NOTICEABLE: Duration = Duration::from_millis(20);
     let after = gap.awaited()?.after()?;
@@ -46,7 +47,7 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
-    /// A link that takes a segment each 40 ms, and a window of eight of them on a path of 20 ms.
+    /// A link that needs 40 ms per segment, and a window of eight segments on a path of 20 ms.
     #[test]
     fn full_window_at_a_slow_link_is_a_queue() {
         let mut lines = "20 C send=100 win=11680\n".to_owned();
@@ -66,7 +67,7 @@ mod tests {
             "{:?}",
             report.counts
         );
-        // Before the queue has filled, the window is what holds the sender.
+        // Until the queue has filled, the window limits the sender.
         let held = report.counts.iter().find(|count| count.cause == Cause::ReceiveWindowLimited);
         assert!(held.is_none_or(|held| held.times == 1), "{:?}", report.counts);
     }

@@ -1,7 +1,7 @@
 //! Packets that the capture lost.
 //!
 //! **Rule**: data that is not in the capture is acknowledged. A note: it costs no time, but findings around it are less
-//! certain. **Refuted by**: a retransmission of that data (the network lost it, or it was late); a missing direction.
+//! certain. **Refuted by**: a retransmission of that data (the network lost or delayed it); a missing direction.
 
 use wire::Duration;
 

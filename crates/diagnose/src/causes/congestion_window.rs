@@ -1,11 +1,12 @@
-//! A window made small by losses: the sender waits for acknowledgements though the path has room.
+//! A congestion window reduced by losses: the sender waits for acknowledgements although the path has capacity.
 //!
-//! **Rule**: a sender that has lost something waits for an acknowledgement in the middle of sending, the receiver's
-//! window has room and the path is not full. Its flight is smaller than one before, or grows no faster than congestion avoidance
-//! lets it, by two segments since it stopped last: after a loss in a small window `ssthresh` is two segments (RFC 5681, section
-//! 3.1), and the flight is no smaller than before and yet smaller than without the loss. **Refuted by**: a queue on the path
-//! (`transfer`), a window without room, a flight larger than any before that grows faster (nothing has made it small), and one
-//! that stays as it is for round trips (congestion avoidance adds a segment for each one or two of them: something else holds it).
+//! **Rule**: a sender that has lost something waits for an acknowledgement in the middle of sending, although the
+//! receiver's window allows more and the path is not full. Its flight is smaller than an earlier one, or grows by at
+//! most two segments since its last stop, as in congestion avoidance. After a loss in a small window `ssthresh` is two
+//! segments (RFC 5681, section 3.1): the flight is then no smaller than before, but smaller than without the loss.
+//! **Refuted by**: a queue on the path (`transfer`); a full receive window; a flight larger than any before that grows
+//! faster (nothing has reduced it); one that stays constant for round trips (congestion avoidance adds a segment every
+//! one or two round trips, so something else limits it).
 
 use wire::Duration;
 
@@ -41,13 +42,14 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     })
 }
 
-/// Whether the flight is smaller than one before: by a segment, and by more than the same limit varies.
+/// Returns whether the flight is smaller than an earlier one: by a segment, and by more than a constant limit varies.
 fn is_smaller(gap: &Gap) -> bool {
     gap.flight.bytes + gap.mss.max(gap.largest_flight / 8) <= gap.largest_flight
 }
 
-/// Whether the flight grows as congestion avoidance lets it: by no more than two segments since the last stop, and, since the
-/// smallest after the loss, by half of what it adds at the least (half a segment for a round trip with delayed acknowledgements).
+/// Returns whether the flight grows as in congestion avoidance. It grows by at most two segments since the last stop.
+/// Since the smallest flight after the loss it grows by at least half of the minimum growth (half a segment per round
+/// trip with delayed acknowledgements).
 fn grows_slowly(gap: &Gap, ack: &Ack) -> bool {
     let is_slow =
         gap.burst.rounds.latest().next().is_none_or(|before| gap.flight.bytes <= before + 2 * gap.mss);
@@ -104,7 +106,7 @@ mod tests {
     #[test]
     fn flights_larger_than_any_before_that_double_were_not_made_small() {
         let found = after_a_loss(&[4, 8, 16, 32]);
-        // After the repair, and at four segments.
+        // After the repair, and at a flight of four segments.
         assert_eq!(found.len(), 2, "{found:?}");
     }
 
@@ -144,8 +146,8 @@ mod tests {
                 (Cause::CongestionWindow, 30)
             ]
         );
-        // Without the loss its window would have doubled with what came back at 75 ms: all would have left then, and not at
-        // 360.7 ms.
+        // Without the loss the acknowledgements at 75 ms would have doubled its window, and everything would have left
+        // then instead of at 360.7 ms.
         let findings = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server).findings;
         let of_it = findings.iter().filter(|finding| finding.cause != Cause::ConnectionSetup);
         let saved: f64 =

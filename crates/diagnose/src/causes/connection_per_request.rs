@@ -1,11 +1,11 @@
-//! A new connection for each request: a round trip for each, and a window that starts anew.
+//! A new connection for each request: each costs a round trip, and a new initial window.
 //!
-//! **Rule**: a client opens a connection to a server soon after one that carried at most one request had ended, or
-//! while it was ending. **Evidence**: the connection before. **Refuted by**: a connection before that carried several
-//! requests (it ended for another reason), or that is still in use (connections side by side are a choice).
+//! **Rule**: a client opens a connection to a server soon after one with at most one request had closed, or while that
+//! one was closing. **Evidence**: the previous connection. **Refuted by**: a previous connection with several requests
+//! (it closed for another reason), or one that is still in use (concurrent connections are deliberate).
 //!
-//! **Saved** is the set-up, the waits for a window that was open there, and the wait for that one's end where the client opened
-//! this one at once then.
+//! **Saved** are the set-up, the waits that the previous connection's open window would have spared, and the wait for
+//! its close, if the client opened this one immediately after that.
 
 use wire::Duration;
 
@@ -30,11 +30,11 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     least: Duration::ZERO,
 };
 
-/// Maximum time before the previous connection began to close; one opened earlier than that was concurrent.
+/// Maximum time before the previous connection began to close; a connection opened earlier than that was concurrent.
 pub(crate) const RIGHT_BEFORE: Duration = Duration::from_millis(5);
 
-/// A connection opened later than this after the one before was opened for another reason.
+/// Maximum time since the previous connection; one opened later was opened for another reason.
 pub(crate) const SOON: Duration = Duration::from_secs(2);
 
-/// So long after that end a client that waited for it opens the next.
+/// Maximum time after that close within which a client that waited for it opens the next connection.
 pub(crate) const AT_ONCE: Duration = Duration::from_millis(20);

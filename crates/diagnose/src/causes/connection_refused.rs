@@ -1,8 +1,9 @@
-//! A connection that the server, or a firewall in its name, refused.
+//! A connection refused by the server, or by a firewall on its behalf.
 //!
-//! **Rule**: the SYN is answered by a reset that acknowledges it, or by an ICMP message that the port cannot be reached, before
-//! any SYN/ACK. **Evidence**: both packets. **Refuted by**: a SYN/ACK before the reset (the connection was open); a client that
-//! was accepted at another address of the same port within a second (it tries IPv6 and IPv4, and lost nothing): that is `low`.
+//! **Rule**: the response to the SYN is a reset that acknowledges it, or an ICMP message that the port is unreachable,
+//! before any SYN/ACK. **Evidence**: both packets. **Refuted by**: a SYN/ACK before the reset (the connection was
+//! open); a client that was accepted at another address of the same port within a second (it tries IPv6 and IPv4, and
+//! lost nothing): that is `low`.
 
 use wire::Duration;
 

@@ -1,7 +1,8 @@
 //! The handshake: a round trip before the first request.
 //!
-//! **Rule**: the time between the segments of the handshake. **Refuted by**: a SYN sent again, which is a loss and not
-//! distance (`retransmission`). No fault: what makes it one is to pay it for every request (`connection_per_request`).
+//! **Rule**: the time between the segments of the handshake. **Refuted by**: a retransmitted SYN, which is a loss
+//! rather than distance (`retransmission`). Not a fault by itself, only if every request pays for it
+//! (`connection_per_request`).
 
 use wire::Duration;
 

@@ -1,12 +1,13 @@
-//! A receiver that delays its acknowledgement while the sender has nothing left to send with.
+//! A receiver that delays its acknowledgement while the sender cannot send anything more.
 //!
-//! **Rule**: a sender in the middle of sending continues at once on an acknowledgement that came late: at least 20 ms
-//! (and a tenth of the way to the receiver) after it could have, for less than two full segments, and covering all that
-//! the receiver had. **Refuted by**: an acknowledgement that leaves out what had arrived by then (a timer's would
-//! cover it), an acknowledgement right before it (what it covers came after that, at the pace of the link: what comes later by
-//! more waited in a queue), a sender that did not go on at once then, two full segments (they are acknowledged at once, RFC
-//! 9293), a delay of more than half a second (RFC 1122), an echo (TSecr) of a stamp that never passed here (it acknowledges what was
-//! not captured), Nagle and short first segments, which have rules of their own. A delayed acknowledgement for which nobody waits is no stall.
+//! **Rule**: a sender in the middle of sending continues immediately on a late acknowledgement. That came at least 20
+//! ms (and a tenth of the round trip to the receiver) later than possible, for less than two full segments, and covers
+//! everything that the receiver had. **Refuted by**: an acknowledgement that does not cover data received by then (a
+//! timer's would); an acknowledgement right before it (what it covers came after that, at the pace of the link, and any
+//! further delay is a queue's); a sender that did not continue immediately; two full segments (acknowledged
+//! immediately, RFC 9293); a delay of more than half a second (RFC 1122); an echo (TSecr) of a timestamp that was never
+//! captured (it acknowledges data that was not captured); Nagle and short first segments, which have rules of their
+//! own. A delayed acknowledgement for which the sender does not wait is no stall.
 
 use wire::Duration;
 
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_late_acknowledgement_that_leaves_out_what_had_come_was_late_on_the_way() {
-        // The second segment came 0.1 ms after the first: a timer would have acknowledged both.
+        // The second segment arrived 0.1 ms after the first: a timer's acknowledgement would have covered both.
         let lines = opened(
             15.0,
             "
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(script.faults(VantagePoint::Server), []);
     }
 
-    /// Seen by its echo: `echoed` is the stamp of the segment that the late acknowledgement responds to.
+    /// A delayed acknowledgement identified by its echo: `echoed` is the timestamp of the segment that it responds to.
     fn after_70_ms(echoed: u32) -> Vec<(Cause, u64)> {
         let lines = format!(
             "0 C syn ts=0:0\n15 S syn ts=5000:0\n30 C ts=30:5000\n31 C send=100 ts=31:5000\n46 S send=1460 ts=5031:31\n\
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn echo_shows_that_an_acknowledgement_had_come_sooner_than_the_path_seemed_to_allow() {
-        // The server answers SYN and request 45 ms late: by that the path takes 60 ms, and not 30.
+        // The server responds to SYN and request 45 ms late: the path therefore seems to take 60 ms instead of 30.
         let found = |echo: u32| {
             let lines = format!(
                 "0 C syn ts=0:0\n45 S syn ts=500:0\n60 C ts=60:500\n61 C send=100 ts=61:500\n121 S send=1460 ts=621:61\n\

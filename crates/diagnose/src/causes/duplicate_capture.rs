@@ -1,7 +1,8 @@
-//! Packets that are in the capture twice.
+//! Packets that were captured twice.
 //!
-//! **Rule**: two packets with the same IP ID, sequence number, acknowledgement, window and length, one right after the other, from a
-//! sender whose IP IDs differ. A note: they count once, and none is a retransmission. **Refuted by**: a new IP ID (it was sent again).
+//! **Rule**: two consecutive packets with the same IP ID, sequence number, acknowledgement, window and length, from a
+//! sender whose IP IDs differ. A note: they count once, and are not retransmissions. **Refuted by**: a new IP ID (it is
+//! a retransmission).
 
 use wire::Duration;
 

@@ -1,8 +1,8 @@
 //! A client that sends `Expect: 100-continue` and waits for `100 Continue`: a round trip, or its timer.
 //!
-//! **Rule**: a request with `Expect: 100-continue`; the time until its body comes, with an interim response or without
-//! one. That is a round trip wherever the capture was taken. **Refuted by**: a response that refuses the body (then the
-//! expectation was worth it): only a 1xx response counts.
+//! **Rule**: a request with `Expect: 100-continue`; the time until its body starts, with or without an interim
+//! response. That is a round trip for any point of capture. **Refuted by**: a response that rejects the body (then the
+//! expectation was useful): only a 1xx response counts.
 
 use wire::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let all = || Ruling::all(gap, Cause::ExpectContinue, evidence);
     match (gap.before, gap.side) {
         (GapStart::Data(Side::Client), Side::Client) => gap.talk.expects_continue.then(all),
-        // What it cost is known when the body comes.
+        // The cost is known once the body arrives.
         (GapStart::Data(Side::Client), Side::Server) => {
             gap.talk.expects_continue.then(|| Ruling::plain(gap, Share::Stall(Cause::ExpectContinue)))
         }

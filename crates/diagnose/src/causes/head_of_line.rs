@@ -1,12 +1,12 @@
-//! Responses that wait behind a slow one: HTTP/1.1 sends responses in the order of the requests.
+//! Responses that wait for a slow one: HTTP/1.1 sends responses in the order of the requests.
 //!
 //! **Rule**: while a server computes, more than one request of the connection has no response. **Evidence**: the number
-//! of them. The time itself is the server's (`think`); this reports the other requests that waited for it. **Refuted
-//! by**: a single request.
+//! of them. The time itself is the server's (`think`); this reports the other requests that waited. **Refuted by**: a
+//! single request.
 //!
 //! **Unknown** where requests are not captured (68 bytes of a packet) or not readable (TLS). A request written in
-//! pieces and several requests have the same lengths at the same times, and so have their responses. Then the evidence
-//! for the server's time states that it does not show.
+//! pieces and several requests have the same lengths at the same times, and so do their responses. The evidence for the
+//! server's time then states that they cannot be distinguished.
 
 use wire::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     least: Duration::from_millis(30),
 };
 
-/// Sentence for where other requests may have waited, but the capture does not show it.
+/// Returns a sentence for where other requests may have waited, but the capture does not show it.
 pub(crate) fn unknown(gap: &Gap) -> Option<String> {
     let may_be_several = gap.talk.unanswered.is_none() && gap.pieces > 1;
     may_be_several.then(|| {

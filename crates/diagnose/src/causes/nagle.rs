@@ -1,16 +1,17 @@
-//! Nagle's algorithm: a short segment is held as long as something is unacknowledged, and if the receiver delays that
+//! Nagle's algorithm: a short segment is held while any data is unacknowledged. If the receiver delays that
 //! acknowledgement, each waits for the other (papers/p-http#section-2-3, papers/p-http#figure-4).
 //!
-//! **Rule**: a sender in the middle of sending sends a short segment at once after an acknowledgement, and not before.
-//! In the original algorithm (RFC 896) that acknowledgement covers *everything* sent; in Minshall's variant (Linux) at
-//! least the last short segment. What tells it from a full window: an earlier acknowledgement made room that was not
-//! used, or more had been on its way before, or only one segment was. If the acknowledgement was late beyond the round
-//! trip, it was delayed (`nagle-delayed-ack`); otherwise a round trip is lost (`nagle`).
+//! **Rule**: a sender in the middle of sending sends a short segment immediately after an acknowledgement, and not
+//! before. In the original algorithm (RFC 896) that acknowledgement covers *everything* sent; in Minshall's variant
+//! (Linux) at least the last short segment. It is distinguished from a full window by one of three facts: an earlier
+//! acknowledgement allowed data that was not sent, more had been in flight before, or only one segment was. An
+//! acknowledgement late beyond the round trip was delayed (`nagle-delayed-ack`); otherwise a round trip is lost
+//! (`nagle`).
 //!
-//! **Refuted by**: a full segment (Nagle never holds one), a FIN with it (it flushes), a window without room, a segment
-//! that comes later than an acknowledgement explains, by a quarter of the round trip (the program had not written it yet), or
-//! that echoes a timestamp (TSecr) older than that acknowledgement; a sender that has sent a short segment while another was
-//! unacknowledged (TCP_NODELAY).
+//! **Refuted by**: a full segment (Nagle never holds one); a FIN with it (it flushes); a full window; a segment that
+//! comes later than an acknowledgement explains, by a quarter of the round trip (the program had not written it yet),
+//! or that echoes a timestamp (TSecr) older than that acknowledgement; a sender that has sent a short segment while
+//! another was unacknowledged (TCP_NODELAY).
 
 use wire::Duration;
 
@@ -62,9 +63,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     let had_room = gap.freed_early()
         || flight.bytes + gap.length <= gap.largest_since_loss
-        // Every stack since RFC 3390 begins with four segments or 4,380 bytes; older ones with one or two.
+        // Every stack since RFC 3390 starts with four segments or 4,380 bytes; older ones with one or two.
         || (!gap.has_lost && (flight.segments == 1 || (flight.segments == 2 && !flight.begins_short)));
-    // Of several acknowledgements close together any may be the one it left on.
+    // Of several acknowledgements close together any may have triggered it.
     if !had_room || (gap.acks > 1 && !gap.freed_early()) {
         return None;
     }
@@ -98,7 +99,7 @@ fn held(gap: &Gap) -> String {
     )
 }
 
-/// Sentence on how soon the sender reacted.
+/// Returns a sentence on how soon the sender reacted.
 fn reaction(gap: &Gap) -> String {
     const AT_ONCE: Duration = Duration::from_micros(500);
     let reaction = gap.reaction();
@@ -115,7 +116,7 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
-    /// papers/p-http#figure-4, as printed (seen at the client's network, less than a millisecond away).
+    /// papers/p-http#figure-4, as printed (captured on the client's network, less than a millisecond away).
     const FIGURE_4: &str = "
         0.1 C send=58
         0.6 S
@@ -150,7 +151,7 @@ mod tests {
             let cost = (round_trip + 45.0).round();
             for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
                 let found = script.faults(place);
-                // On one sample of a long path 45 ms are no delay.
+                // With one sample of a long path, 45 ms do not count as a delay.
                 let [(Cause::NagleDelayedAck | Cause::Nagle, lost)] = found[..] else {
                     panic!("{one_way} {place:?}: {found:?}")
                 };
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(script.faults_everywhere(), [(Cause::Nagle, 30)]);
     }
 
-    /// Six segments before a link that needs 100 ms for each, and a short one after the last acknowledgement.
+    /// Six segments before a link that needs 100 ms each, and a short one after the last acknowledgement.
     fn behind_a_slow_link(last: f64) -> Vec<(Cause, u64)> {
         let mut lines = String::from("100 C send=100\n");
         (0..6).for_each(|n| lines.push_str(&format!("{} S send=1460\n", 150.0 + 0.1 * f64::from(n))));
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_pause_of_the_program_is_not_held() {
-        // The acknowledgement comes at 60 ms; what follows at 75 ms was written then.
+        // The acknowledgement arrives at 60 ms; the data at 75 ms was written then.
         let lines = opened(15.0, "30 C send=100\n45 S\n75 C send=40\n91 S send=500\n106 C");
         let script = Script { one_way_ms: 15.0, lines: &lines };
         for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_has_sent_short_segments_together_has_no_nagle() {
-        // A handler that thinks for 44 ms: the delayed acknowledgement came just before.
+        // A handler that takes 44 ms: the delayed acknowledgement arrived just before.
         let lines = opened(
             0.01,
             "1 C send=100\n1.1 C send=100\n1.2 S\n100 C send=100\n140 S\n140.2 C send=40\n141 S send=9",
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_segment_of_the_same_tick_as_the_one_before_was_not_held() {
-        // Its stamp is that of the first piece, or of when the acknowledgement came.
+        // Its timestamp is that of the first piece, or that of the acknowledgement's arrival.
         let lines = |stamp: u32| {
             format!(
                 "0 C syn ts=0:0\n15 S syn ts=500:0\n30 C ts=30:500\n300 C send=100 ts=300:500\n315 S send=100 ts=800:300\n\

@@ -1,7 +1,8 @@
-//! Packets that are not diagnosed: other protocols, and tunnels that cannot be read. Notes about the whole capture.
+//! Packets that are not diagnosed: other protocols, and tunnels that cannot be decapsulated. Notes about the whole
+//! capture.
 //!
-//! **Rule**: what was read is neither TCP nor a datagram of DHTTP. **Evidence**: how many, by kind. **Refuted by**: nothing; tunnels that
-//! are read (`trace::capture::tunnel`) are not counted here.
+//! **Rule**: a packet is neither TCP nor a DHTTP datagram. **Evidence**: their number, by kind. **Refuted by**:
+//! nothing; tunnels that are decapsulated (`trace::capture::tunnel`) are not counted here.
 
 use wire::Duration;
 

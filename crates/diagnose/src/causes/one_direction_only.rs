@@ -1,7 +1,8 @@
-//! A capture that has one direction of a connection only.
+//! A capture with only one direction of a connection.
 //!
-//! **Rule**: one side sent nothing that was captured, though the other acknowledges it. A note; with it, waits of that connection are
-//! `unknown`: who waited for whom does not show. **Refuted by**: any packet of the other side; a SYN that nobody acknowledged.
+//! **Rule**: no packet of one side was captured, although the other acknowledges it. A note; with it, waits of that
+//! connection are `unknown`, because the packets do not show which side waited. **Refuted by**: any packet of the other
+//! side; a SYN without an acknowledgement.
 
 use wire::Duration;
 

@@ -1,7 +1,7 @@
-//! Distance: most of the time went on round trips.
+//! Latency: most of the time was spent on round trips.
 //!
-//! **Rule**: round trips, the handshake and slow start took at least half of the time in which anybody waited, and a round trip takes at
-//! least 20 ms. A note. **Refuted by**: anything else that took more.
+//! **Rule**: round trips, the handshake and slow start took at least half of the time in which either side waited, and
+//! a round trip takes at least 20 ms. A note. **Refuted by**: any other cause that took more.
 
 use wire::Duration;
 

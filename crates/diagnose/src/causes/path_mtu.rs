@@ -1,11 +1,12 @@
-//! A path that takes only smaller packets than its ends believe.
+//! A path whose MTU is smaller than its ends assume.
 //!
-//! **Rule**: a full segment was sent at least three times in vain, then its data arrives in smaller segments, and no segment as
-//! large was ever acknowledged before; or it is sent in vain to the end while the peer is heard. **Or** a router said so: ICMP
-//! "fragmentation needed", ICMPv6 "packet too big". **Evidence**: the segments, the router's message. **Refuted by**: a segment as
-//! large that was acknowledged (it was a loss); a segment larger than the MSS (a network card cuts it later).
+//! **Rule**: a full segment was sent at least three times without an acknowledgement, then its data arrives in smaller
+//! segments, and no segment as large was ever acknowledged before; or it is never acknowledged although the peer still
+//! sends. **Or** a router reported it: ICMP "fragmentation needed", ICMPv6 "packet too big". **Evidence**: the
+//! segments, the router's message. **Refuted by**: a segment as large that was acknowledged (it was a loss); a segment
+//! larger than the MSS (a network card splits it later).
 //!
-//! An MSS below that of Ethernet is a note: a tunnel, or a firewall that clamps it.
+//! An MSS below Ethernet's is a note: a tunnel, or a firewall that clamps it.
 
 use wire::Duration;
 

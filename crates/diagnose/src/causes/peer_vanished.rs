@@ -1,9 +1,10 @@
-//! A peer that vanished: data is sent again and again, and nothing ever comes back.
+//! A peer that vanished: data is retransmitted repeatedly, and no response arrives.
 //!
-//! **Rule**: the same data was sent at least four times, over at least a second, and since it was sent first no packet of the peer
-//! passed, to the end of the connection. **Or** data that is acknowledged in the capture is sent again at least four times: what
-//! the peer sends reaches the capture and not the sender. **Evidence**: the first and the last of them. **Refuted by**: any packet of
-//! the peer (`retransmission-timeout`); a FIN or a probe sent again, for which nobody waits.
+//! **Rule**: the same data was sent at least four times, over at least a second, and no packet of the peer passed after
+//! its first transmission, up to the end of the connection. **Or** data that is acknowledged in the capture is
+//! retransmitted at least four times: the peer's packets reach the capture but not the sender. **Evidence**: the first
+//! and the last of them. **Refuted by**: any packet of the peer (`retransmission-timeout`); a retransmitted FIN or a
+//! probe, for which no side waits.
 
 use wire::Duration;
 
@@ -41,7 +42,7 @@ mod tests {
         let lines = opened(15.0, LADDER);
         let script = Script { one_way_ms: 15.0, lines: &lines };
         assert_eq!(script.faults(VantagePoint::Server), [(Cause::PeerVanished, 1_755)]);
-        // Whether or not the sender aborts the connection in the end.
+        // The rule applies whether or not the sender aborts the connection.
         let lines = format!("{lines}\n5000 S rst lost");
         assert_eq!(
             Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server),
@@ -49,7 +50,7 @@ mod tests {
         );
     }
 
-    /// Found in a capture: two segments are repeated each time, and the second came after the first.
+    /// Found in a capture: two segments are retransmitted each time, and the second is newer than the first.
     #[test]
     fn regress_retransmissions_of_later_data_are_no_progress() {
         let mut lines = "30 C send=100\n45 S send=1460 lost\n45.1 S send=1460 lost\n".to_owned();

@@ -1,9 +1,9 @@
-//! A proxy or NAT next to the client that acknowledges for the server, or answers handshakes for it.
+//! A proxy or NAT near the client that acknowledges for the server, or completes handshakes for it.
 //!
-//! **Rule**: at least two acknowledgements of the client's data, and eight of ten, came within a tenth of the time that the SYN/ACK took,
-//! and that was at least 20 ms. Or the SYN/ACK came within a tenth of the time of acknowledgements that no receiver delays. A note; the
-//! time of the handshake is then taken for the round trip when the server answers. **Refuted by**: a SYN that was sent again (the SYN/ACK
-//! was late for that).
+//! **Rule**: at least two acknowledgements of the client's data, and eight of ten, came within a tenth of the time that
+//! the SYN/ACK took, and that was at least 20 ms. Or the SYN/ACK came within a tenth of the time of acknowledgements
+//! that no receiver delays. A note; the time of the handshake then counts as the round trip when the server responds.
+//! **Refuted by**: a retransmitted SYN (which delayed the SYN/ACK).
 
 use wire::Duration;
 
@@ -23,7 +23,8 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     least: Duration::ZERO,
 };
 
-/// A response that comes a round trip after its request: that of the handshake, for acknowledgements only reach the proxy.
+/// A response one round trip after its request: the round trip is that of the handshake, because acknowledgements come
+/// from the proxy.
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let beyond = gap.path.beyond_proxy?;
     let is_turn = gap.side == Side::Server

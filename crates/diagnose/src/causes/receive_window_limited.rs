@@ -1,11 +1,12 @@
-//! A receiver's window too small for the path, or filled because its program does not read.
+//! A receive window too small for the path, or full because the program does not read.
 //!
-//! **Rule**: before the acknowledgement on which the sender continued, the window that it knew of had no room for what
-//! it sent then. **Evidence**: the window and what was on its way. **Refuted by**: room for the segment, also by an
-//! acknowledgement on which a short one did not leave (Nagle's algorithm holds it); windows that cannot be read (a capture
-//! that begins after the handshake, where the scale is not known). A window whose edge stands still until there is no room
-//! for a segment has its own rule (`zero_window`). A queue on the path that doubles the round trip, where the slowest link
-//! needs longer than a round trip for the flight: it is never idle, and a wider window only lengthens the queue.
+//! **Rule**: before the acknowledgement on which the sender continued, the known window did not allow what it then
+//! sent. **Evidence**: the window and the data in flight. **Refuted by**: a window that allows the segment, also after
+//! an acknowledgement on which a short one did not leave (Nagle's algorithm holds it); windows that cannot be read (a
+//! capture that begins after the handshake, where the scale is unknown). A window whose edge does not move until it
+//! allows no full segment has its own rule (`zero_window`). Also refuted by a queue on the path that doubles the round
+//! trip, if the slowest link needs longer than a round trip for the flight: the link is never idle, and a wider window
+//! only lengthens the queue.
 
 use wire::Duration;
 
@@ -35,10 +36,10 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let ack = gap.awaited()?;
     let is_full = gap.headroom? < gap.length.min(gap.mss);
-    // The acknowledgement must have made the room that was missing.
+    // The acknowledgement must have opened the window far enough.
     let opened =
         ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
-    // A short segment that an earlier acknowledgement had made room for waited for something else.
+    // A short segment that an earlier acknowledgement had allowed waited for something else.
     let had_room = gap.freed_early() && gap.is_short();
     let is_queue = gap.path.is_saturated && gap.fills_path();
     (is_full && opened && !had_room && !is_queue).then(|| Ruling {
@@ -103,7 +104,8 @@ mod tests {
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
     }
 
-    /// Eight segments of 10 ms on a path of half a second: the last of each burst queues for 70 ms, and then the link is idle.
+    /// Eight segments of 10 ms on a path of half a second: the last of each burst queues for 70 ms, then the link is
+    /// idle.
     #[test]
     fn a_burst_that_queues_for_a_moment_does_not_fill_a_long_path() {
         let mut lines = String::from("500 C send=100 win=11680\n");
@@ -127,7 +129,8 @@ mod tests {
 
     #[test]
     fn queue_that_doubles_the_round_trip_is_not_the_receive_window() {
-        // Twenty segments on their way, four acknowledged every 80 ms: the round trip is 400 ms, of which the path needs 30.
+        // Twenty segments in flight, four acknowledged every 80 ms: the round trip is 400 ms, of which the path needs
+        // 30.
         let mut lines = String::from("30 C send=100 win=29200\n");
         (0..20).for_each(|n| lines.push_str(&format!("{} S send=1460\n", 45.0 + 0.1 * f64::from(n))));
         for n in 1..12 {

@@ -1,10 +1,10 @@
-//! A close that throws answers away: a server that closes with unread requests, or is sent more after it closed,
-//! answers with a reset, and the reset discards what the client has not read yet.
+//! A close that discards responses: a server that closes with unread requests, or receives more after it closed, sends
+//! a reset, and the reset discards what the client has not read yet.
 //!
-//! **Rule**: the server resets the connection while requests are unanswered, or after the client sent more to a server
-//! that had already ended its side. **Evidence**: the reset and what it left unanswered. **Refuted by**: a client that
-//! reset the connection itself, or that had all its answers; data that was acknowledged on both sides, and their ends; a
-//! TLS alert, which closes and asks nothing.
+//! **Rule**: the server resets the connection while requests have no response, or after the client sent more to a
+//! server that had already closed its side. **Evidence**: the reset and the requests without a response. **Refuted
+//! by**: a client that reset the connection itself, or that had all its responses; data and FINs that were acknowledged
+//! on both sides; a TLS alert, which closes and requests nothing.
 
 use wire::Duration;
 

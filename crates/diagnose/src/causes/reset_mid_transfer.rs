@@ -1,10 +1,11 @@
 //! A reset in the middle of a transfer.
 //!
-//! **Rule**: a reset while an HTTP message is incomplete, or, where messages cannot be read, while data is unacknowledged and neither
-//! side had ended its data. There a reset that acknowledges what came is `low`, unless a TLS server sends it: a program that closes with
-//! data unread may not want the rest. **Evidence**: the reset, and what was missing. **Refuted by**: everything
-//! acknowledged but a SYN (a half-open connection carries nothing); a close before (TLS closes so: the peer's close_notify meets a closed socket); a sender that had repeated its
-//! data in vain (`peer-vanished`); a reset that leaves requests unanswered (`reset-lost-data`).
+//! **Rule**: a reset while an HTTP message is incomplete, or, where messages cannot be read, while data is
+//! unacknowledged and neither side had closed. In the latter case a reset that acknowledges the received data is `low`,
+//! unless a TLS server sends it: a program that closes with unread data may not want the rest. **Evidence**: the reset,
+//! and the missing data. **Refuted by**: everything acknowledged except a SYN (a half-open connection carries nothing);
+//! an earlier close (TLS: the peer's close_notify reaches a closed socket); a sender that had retransmitted its data in
+//! vain (`peer-vanished`); a reset that leaves requests without a response (`reset-lost-data`).
 
 use wire::Duration;
 

@@ -1,13 +1,12 @@
-//! Losses, by how the sender noticed: its timer, the receiver's acknowledgements, or a probe for the end of a flight.
+//! Losses, by how the sender detected them: its timer, duplicate ACKs or SACK, or a probe for the end of a flight.
 //!
-//! **Rule**: data is sent a second time, or comes when what follows it was seen long before. If three acknowledgements
-//! in a row asked for it, or one told of data behind it, the receiver told the sender (`fast-retransmit`). If nothing
-//! told it, and as much time has passed as the timer takes, it was the timer (`retransmission-timeout`; each one after
-//! it takes twice as long). If it is the last segment of a flight and less time has passed, it was a probe (RFC 8985,
-//! `tail-loss-probe`). A SYN sent again is the timer's. **Refuted by**: a second capture of the same packet (the same
-//! identification), data that was overtaken on its way (it comes sooner than the sender could have heard), data that
-//! was already acknowledged (needless), window and keep-alive probes, a FIN without data (nobody waits for that), and a
-//! SYN/ACK to a client that neither completes its handshake nor repeats its SYN.
+//! **Rule**: data is sent a second time, or arrives long after the data that follows it. Three duplicate ACKs, or one
+//! SACK of later data, make it a `fast-retransmit`. Without them, and after at least the timer's duration, it is a
+//! `retransmission-timeout` (each further one takes twice as long). If it is the last segment of a flight and less time
+//! has passed, it was a probe (RFC 8985, `tail-loss-probe`). A retransmitted SYN is the timer's. **Refuted by**: a
+//! second capture of the same packet (the same IP ID); reordered data (it arrives sooner than the sender could have
+//! detected a loss); data that was already acknowledged (needless); window and keep-alive probes; a FIN without data
+//! (no side waits for it); a SYN/ACK to a client that neither completes its handshake nor retransmits its SYN.
 
 use wire::Duration;
 
@@ -51,19 +50,19 @@ pub(crate) const FAST: CauseInfo = CauseInfo {
     least: Duration::from_millis(5),
 };
 
-/// Acknowledgements in a row that make a loss (RFC 5681).
+/// Duplicate ACKs that indicate a loss (RFC 5681).
 const DUPLICATES: u32 = 3;
-/// Kernel timers run in ticks of 4 to 10 ms; they may be early by this.
+/// Kernel timers run in ticks of 4 to 10 ms and may expire early by this much.
 const TICK: Duration = Duration::from_millis(10);
-/// Of a sender so near to the place of the capture all packets come there.
+/// Maximum round trip to a sender all of whose packets reach the point of capture.
 const NEAR: Duration = Duration::from_micros(300);
 
 pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
     match gap.end {
-        // Both timers run for a second: what comes so soon after the other side's segment crossed it on the way, and the
-        // timer's time is that one's.
+        // Both sides' timers take a second. A segment so soon after the other side's segment crossed it in flight, and
+        // the timer's time counts for the other one.
         GapEnd::Handshake { again: Some(since) } if gap.duration() * 4 < since => None,
-        // The result of a SYN without any response shows later (`flow/opening.rs`).
+        // The result of a SYN without any response is determined later (`flow/opening.rs`).
         GapEnd::Handshake { again: Some(_) } if !gap.is_acknowledged => {
             Some(Ruling::plain(gap, Share::Stall(Cause::RetransmissionTimeout)))
         }
@@ -89,20 +88,20 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         Cause::FastRetransmit => of_fast,
         _ => of_timeout,
     };
-    // What follows in the same recovery comes as acknowledgements let it.
+    // Further segments of the same recovery are sent as acknowledgements allow.
     if repair.in_recovery == Some(cause) && repair.since < repair.timeout && gap.is_flowing() {
         return Some(Ruling::plain(gap, Share::Stall(cause)));
     }
     let ruling = Ruling::all(gap, cause, evidence);
-    // The receiver had to wait for it since it was missing, though other data came meanwhile.
+    // The receiver had to wait for it since it was missing, although other data arrived meanwhile.
     let lost_since = Some(repair.earlier)
         .filter(|earlier| earlier.at < gap.from.at && cause != Cause::RetransmissionTimeout);
     Some(Ruling { lost_since, saving: Some(opening::saved_without_repair(gap)), ..ruling })
 }
 
-/// New data during loss recovery: duplicate ACKs release it, not the program. Refuted by data that leaves on no
-/// acknowledgement, or that fits into one segment with what is in flight; and by a window without room, unless the
-/// acknowledgement that moves it covers the data behind the loss, or reports more of it (SACK).
+/// New data during loss recovery: duplicate ACKs release it, not the program. Refuted by data that leaves without an
+/// acknowledgement, or that fits into one segment with the data in flight. Refuted also by a full window, unless the
+/// acknowledgement that advances it covers the data after the loss, or reports more of it (SACK).
 pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
     let is_full = gap.headroom.is_some_and(|headroom| headroom < gap.length.min(gap.mss));
     let is_forbidden =
@@ -120,10 +119,10 @@ pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
     })
 }
 
-/// The sender repeated what had arrived: its timer ran out before the acknowledgement came.
+/// The sender retransmitted data that had arrived: its timer expired before the acknowledgement arrived.
 pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     let needless = gap.needless.filter(|_| matches!(gap.end, GapEnd::Data))?;
-    // What leaves together with what was needed did not wait for a timer of its own.
+    // A segment sent together with needed data did not wait for a timer of its own.
     if needless.at.since(gap.from.at) < TICK.max(gap.path.round_trip / 4) {
         return None;
     }
@@ -131,8 +130,8 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { confidence: Confidence::Medium, ..Ruling::all(gap, cause, of_needless) })
 }
 
-/// Data lost before the point of capture, with all behind it: the retransmission is the first copy seen. The middle of
-/// a message and Linux's timer show it.
+/// Data lost before the point of capture, together with all that followed: the retransmission is the first copy
+/// captured. The middle of a message and Linux's timer show it.
 pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
     (may_be_a_lost_tail(gap) && gap.talk.is_within == Some(true)).then(|| Ruling {
         confidence: Confidence::Low,
@@ -140,16 +139,16 @@ pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
     })
 }
 
-/// Whether a sender far from the place of the capture went on after exactly its timer: the end of its last flight may have
-/// been lost before it came here.
+/// Returns whether a sender far from the point of capture continued after exactly its timeout: the end of its last
+/// flight may have been lost before the point of capture.
 pub(crate) fn may_be_a_lost_tail(gap: &Gap) -> bool {
     let near = NEAR.max(gap.path.round_trip / 10);
     let is_far = gap.path.to_sender.is_some_and(|to| to > near);
     matches!(gap.end, GapEnd::Data) && is_far && gap.trigger.is_none() && gap.continues() && is_timer(gap)
 }
 
-/// Whether the same may be where losses have been seen already: the timer may stand at twice of what the capture shows, by what
-/// the sender alone has measured.
+/// Returns whether the same may apply where losses have been seen already: the sender's timer may be up to twice what
+/// the capture shows, because only the sender knows its measurements.
 pub(crate) fn may_be_lost_again(gap: &Gap) -> bool {
     let expected = gap.usual_timeout;
     let is_by_timer =
@@ -184,11 +183,11 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     } = *repair;
     let timer_ran = silence + TICK >= timeout;
     let was_told = duplicates >= DUPLICATES || is_sacked;
-    // What leaves on an acknowledgement leaves because of it.
+    // A segment triggered by an acknowledgement left because of it.
     let is_on_time = gap.trigger.is_some();
     let round_trip = gap.path.round_trip;
-    // A duplicate ACK or SACK is not acted on after longer than this: RACK waits for a quarter of a round trip (RFC
-    // 8985), on a timer of at least two ticks that may be one late.
+    // Maximum delay of the reaction to a duplicate ACK or SACK: RACK waits for a quarter of a round trip (RFC 8985), on
+    // a timer of at least two ticks that may be one late.
     let limit =
         if is_sacked { (round_trip / 2).max(round_trip / 4 + TICK * 3) } else { TICK.max(round_trip / 2) };
     let is_late = !is_on_time && quiet >= limit;
@@ -207,7 +206,7 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     if duplicates > 0 || is_sacked {
         return Some(Cause::FastRetransmit);
     }
-    // RFC 8985: twice the round trip.
+    // RFC 8985: a probe is sent after two round trips.
     let probes = round_trip > Duration::ZERO && since * 2 >= round_trip * 3;
     match (is_last, probes) {
         (true, true) => Some(Cause::TailLossProbe),
@@ -334,7 +333,7 @@ mod tests {
         assert_eq!(script.faults(VantagePoint::Client), [(Cause::RetransmissionTimeout, 1_000)]);
     }
 
-    /// Found over Linux: the SYN/ACK is lost, and both sides' timers expire within a round trip.
+    /// Found on Linux: the SYN/ACK is lost, and both sides' timers expire within a round trip.
     #[test]
     fn regress_syn_that_crosses_the_repeated_syn_ack_waited_for_the_path() {
         let lines =
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!(found, [(Cause::RetransmissionTimeout, 988)]);
     }
 
-    /// Ten segments of which the third is lost, and what acknowledgements make of it.
+    /// Ten segments of which the third is lost, and the reaction to the acknowledgements.
     const THIRD_LOST: &str = "
         30 C send=100
         45 S send=1460
@@ -370,8 +369,8 @@ mod tests {
         }
     }
 
-    /// Found in the corpus over Linux: on a short path RACK's timer, of at least two ticks, takes longer than half a
-    /// round trip, and was taken for the retransmission timer.
+    /// Found in the corpus on Linux: on a short path RACK's timer, of at least two ticks, takes longer than half a
+    /// round trip, and was mistaken for the retransmission timer.
     #[test]
     fn regress_repair_by_racks_timer_is_a_fast_retransmit() {
         let lines = opened(
@@ -475,7 +474,7 @@ mod tests {
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client), []);
     }
 
-    /// A capture that begins in the middle of a message saves no time before it.
+    /// A capture that begins in the middle of a message counts no saving before its start.
     #[test]
     fn regress_no_saving_reaches_back_beyond_the_capture() {
         let lines = "
@@ -503,7 +502,7 @@ mod tests {
         assert_eq!(found, [(Cause::RetransmissionTimeout, 200), (Cause::RetransmissionTimeout, 400)]);
     }
 
-    /// A duplicate ACK lets new data go 25 ms after the repair, or nothing does.
+    /// During recovery, a duplicate ACK releases new data 25 ms after the repair, or nothing does.
     fn in_recovery(released: &str) -> Vec<(Cause, u64)> {
         let lines = THIRD_LOST.replace("90.7 C", &format!("{released}\n100.2 S seq=8760 send=1460\n115.3 C"));
         Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults(VantagePoint::Server)
@@ -520,7 +519,7 @@ mod tests {
         assert!(matches!(found[..], [(Cause::FastRetransmit, _)]), "{found:?}");
     }
 
-    /// A scan of ports: the client asks once, and never again.
+    /// A port scan: the client sends one SYN, and nothing more.
     #[test]
     fn syn_ack_to_a_client_that_has_left_was_not_lost() {
         let lines = "0 C syn\n15 S syn\n3015 S reopen\n9015 S reopen";

@@ -1,19 +1,19 @@
-//! A socket buffer smaller than the path holds: the sender cannot have more on its way than the buffer keeps, however
-//! wide the windows (papers/p-http#section-2-5).
+//! A socket buffer smaller than the path's capacity: the sender cannot have more in flight than the buffer holds,
+//! however wide the windows (papers/p-http#section-2-5).
 //!
 //! **Rule**: three times in a row the sender stops at the same flight, to within half a segment, below the receiver's
-//! window, without a loss, and continues on acknowledgements. A congestion window grows in between, by half a segment
-//! for each round trip at the very least.
+//! window, without a loss, and continues on acknowledgements. A congestion window would grow meanwhile, by at least
+//! half a segment per round trip.
 //!
-//! **Or**: it lets pass acknowledgements of more than a third of what was on its way (and two thirds of a segment: further
-//! away it does not show to the packet which one it went on with), and continues on a later one. A congestion window
-//! lets something go for each acknowledgement, and the most that Linux saves up to send at once is a third of it
-//! (`tcp_tso_win_divisor`); a program that waits for its buffer is woken when a third of that is free
-//! (`sk_stream_write_space`), and until then there is nothing to be sent. What is on its way varies with the writes: with 8
-//! kB at a time in 16 kB it is now one and now two.
+//! **Or**: it does not react to acknowledgements of more than a third of the data in flight (and two thirds of a
+//! segment: from a distance the packets do not show exactly which one it reacted to), and continues on a later one. A
+//! congestion window releases some data for each acknowledgement. Linux saves up at most a third of it to send together
+//! (`tcp_tso_win_divisor`). A program that waits for its buffer is woken when a third of that is free
+//! (`sk_stream_write_space`), and until then there is nothing to send. The data in flight varies with the writes: with
+//! 8 kB at a time in 16 kB it alternates between one and two writes.
 //!
-//! **Refuted by**: a flight that grows (but for the second rule), a loss, a receiver's window without room, a path that is
-//! full, a segment that comes later than an acknowledgement explains, or echoes (TSecr) an earlier one; for the second rule, a
+//! **Refuted by**: a flight that grows (except under the second rule); a loss; a full receive window; a full path; a
+//! segment that comes later than an acknowledgement explains, or echoes (TSecr) an earlier one; for the second rule, a
 //! short segment that ends the wait, or short ones in a third of the flight.
 
 use wire::Duration;
@@ -41,7 +41,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     least: Duration::from_millis(5),
 };
 
-/// Waits at the same flight, this one included.
+/// Number of waits at the same flight, this one included.
 const ROUNDS: usize = 3;
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
@@ -62,12 +62,12 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     })
 }
 
-/// Whether the sender did not use what acknowledgements had freed, until a later one came. Acknowledgements of a flight are over
-/// within some round trips: what comes later was written later.
+/// Returns whether the sender did not use what acknowledgements had freed until a later one arrived. Acknowledgements
+/// of a flight are complete within some round trips: later data was written later.
 fn lets_room_pass(gap: &Gap) -> bool {
     const MIN_PAUSE: Duration = Duration::from_millis(50);
     let is_soon = gap.duration() <= MIN_PAUSE.max(gap.path.round_trip * 3);
-    // A program that fills its buffer goes on with what fills a segment, and writes more than one at a time.
+    // A program that fills its buffer continues with full segments, and writes more than one at a time.
     let is_filled = !gap.is_short() && gap.flight.short_segments * 3 < gap.flight.segments;
     is_soon && is_filled && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
 }
@@ -107,7 +107,7 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
-    /// Flights of these sizes in bytes, each acknowledged as a whole and followed immediately by the next.
+    /// Returns flights of these sizes in bytes, each acknowledged as a whole and followed immediately by the next.
     fn flights(sizes: &[u32]) -> String {
         let mut lines = String::from("30 C send=100\n");
         let mut now = 45.0;
@@ -128,7 +128,7 @@ mod tests {
     fn a_flight_that_never_grows_is_a_buffer() {
         let lines = opened(15.0, &flights(&[16_384; 7]));
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
-        // The first wait, too, that looked like a window that was opening.
+        // Includes the first wait, which looked like that of an opening window.
         assert_eq!(found, [(Cause::SendBufferLimited, 30); 6]);
     }
 
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
     }
 
-    /// Flights of `of_each` segments, sent at once and acknowledged two segments at a time, a millisecond apart. On
+    /// Flights of `of_each` segments, sent together and acknowledged two segments at a time, a millisecond apart. On
     /// each group of acknowledgements the server sends three segments for each of them: more than was in flight before.
     fn acknowledged_by_twos(of_each: u32, place: VantagePoint) -> Vec<(Cause, u64)> {
         let mut lines = String::from("30 C send=100\n");
@@ -180,8 +180,8 @@ mod tests {
         }
     }
 
-    /// Found over Linux on a busy machine: a program that writes late lets more than the timer's time pass, and its next
-    /// stops looked like a window that had begun anew.
+    /// Found on Linux on a busy host: a program that writes late exceeds the timer's duration, and its next stops
+    /// looked like those of a restarted window.
     #[test]
     fn regress_unused_window_after_a_pause_is_no_slow_start_restart() {
         let mut lines = String::from("30 C send=100\n");
@@ -204,8 +204,8 @@ mod tests {
         assert!(report.account.of(crate::Share::Unknown).as_nanos() > 25_000_000);
     }
 
-    /// Fifteen segments in 14 ms, each acknowledged; the next flight passes 42 ms after the first, by what it echoes on the
-    /// first acknowledgement, though the path was faster before.
+    /// Fifteen segments in 14 ms, each acknowledged; the next flight passes 42 ms after the first. By its echo the
+    /// first acknowledgement triggered it, although the path was faster before.
     fn echoing(stamp: impl Fn(u32) -> u32) -> Vec<(Cause, u64)> {
         let mut lines =
             "0 C syn ts=0:0\n13 S syn ts=5000:0\n26 C ts=26:5000\n27 C send=100 ts=27:5000\n".to_owned();

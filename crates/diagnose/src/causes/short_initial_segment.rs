@@ -1,5 +1,5 @@
-//! A message that begins with a short segment, its head flushed alone, wastes a window that is only one or two segments
-//! wide: the receiver has less than two full segments, so it delays its acknowledgement, and the sender waits
+//! A message that begins with a short segment, a header section flushed alone, wastes an initial window of only one or
+//! two segments: the receiver has less than two full segments, so it delays its acknowledgement, and the sender waits
 //! (papers/p-http#section-2-2, papers/p-http#figure-2).
 //!
 //! **Rule**: the first flight of a message begins with a short segment, is at most two segments long, and the sender
@@ -37,12 +37,12 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     least: Duration::from_millis(5),
 };
 
-/// A window of fewer segments than any stack begins with today.
+/// Windows of fewer segments are smaller than the initial window of any current stack.
 const NARROW: u64 = 2;
-/// The window that Linux begins with (RFC 6928).
+/// Linux's initial window (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;
 
-/// Whether a wait for a window that was still opening would not have been either, had it begun with ten segments.
+/// Returns whether an initial window of ten segments would also have spared a wait for a window that was still opening.
 pub(crate) fn is_spared_too(gap: &Gap) -> bool {
     gap.burst.began_narrow && gap.sent_in_burst() + opening::beside_a_head(gap) < INITIAL_WINDOW * gap.mss
 }
@@ -51,7 +51,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let flight = &gap.flight;
     let begins_message = flight.begins_short && flight.start == gap.burst.start;
-    // Nagle's algorithm may hold a short one, and what was wide enough before is so again without a pause.
+    // Nagle's algorithm may hold a short one, and a window that was wide enough before still is, without a pause.
     let had_window =
         flight.bytes + gap.length <= gap.largest_since_loss && gap.burst.silence <= gap.burst.timeout;
     if !begins_message || (gap.is_short() && !gap.has_fin) || had_window {
@@ -64,8 +64,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     if !is_narrow && !is_used_up {
         return None;
     }
-    // With full segments a window of two would have carried on: its acknowledgement takes a round trip, no more. One of a
-    // single segment would not, for one segment is acknowledged late: only a wider one helps, and has no wait at all.
+    // With full segments a window of two would have continued: its acknowledgement takes only a round trip. A window of
+    // one segment would not, because a single segment is acknowledged late: only a wider one helps, and avoids the wait
+    // entirely.
     let saving = gap.late.filter(|_| flight.segments > 1).unwrap_or(gap.duration()).min(gap.duration());
     let confidence = if gap.late.is_some() { Confidence::High } else { Confidence::Medium };
     Some(Ruling {

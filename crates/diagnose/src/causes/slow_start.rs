@@ -1,8 +1,8 @@
 //! A window that is still opening: a round trip for each doubling.
 //!
-//! **Rule**: a sender that has lost nothing waits for an acknowledgement in the middle of sending, at its first flight
-//! or at one that has grown since the last wait. No fault, unless the first window is smaller than it need be.
-//! **Refuted by**: whatever else makes a sender wait, each with a rule before this one; a flight that does not grow.
+//! **Rule**: a sender without losses waits for an acknowledgement in the middle of sending, at its first flight or at
+//! one that has grown since the last wait. Not a fault, unless the initial window is smaller than necessary. **Refuted
+//! by**: any other cause of a sender's wait, each with a rule before this one; a flight that does not grow.
 
 use wire::Duration;
 
@@ -34,7 +34,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     let grows = match gap.burst.rounds.latest().next() {
         None => true,
-        // By at least half a segment, however sparse the acknowledgements.
+        // Growth by at least half a segment, however few the acknowledgements.
         Some(before) => gap.flight.bytes > before + gap.mss / 2,
     };
     grows.then(|| Ruling {
@@ -64,7 +64,7 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
-    /// Found in the corpus: a lost SYN/ACK was taken for a loss that reduces the window.
+    /// Found in the corpus: a lost SYN/ACK was mistaken for a loss that reduces the window.
     #[test]
     fn regress_window_also_opens_after_a_lost_syn_ack() {
         let lines = "0 C syn\n15 S syn lost\n1015 S reopen\n1030 C\n1030.1 C send=100

@@ -1,11 +1,11 @@
-//! A window that starts anew after a pause: on a kept-alive connection, nearly every page does
+//! A window that restarts after a pause: on a kept-alive connection, nearly every page does
 //! (papers/p-http#section-2-4).
 //!
-//! **Rule**: after a silence longer than the retransmission timeout, with nothing on its way, the sender stops at a
-//! flight that is clearly smaller than one it had managed before, nothing was lost since, and it continues on
-//! acknowledgements. **Evidence**: both flights and the silence. **Refuted by**: a receiver's window without room, a
-//! message that needs no more, room that is not used (`send_buffer_limited`), a loss (`congestion_window`), a path that
-//! is full, a flight that ends with a short segment (Nagle's algorithm, or the program).
+//! **Rule**: after a silence longer than the retransmission timeout, with nothing in flight, the sender stops at a
+//! flight clearly smaller than an earlier one. Nothing was lost since, and it continues on acknowledgements.
+//! **Evidence**: both flights and the silence. **Refuted by**: a full receive window; a message that needs no more;
+//! allowed data that is not sent (`send_buffer_limited`); a loss (`congestion_window`); a full path; a flight that ends
+//! with a short segment (Nagle's algorithm, or the program).
 
 use wire::Duration;
 
@@ -30,7 +30,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let burst = &gap.burst;
     let is_less = |flight: u64| flight + gap.mss <= burst.largest_before;
-    // A window that was filled had opened to twice of that, as its acknowledgements came.
+    // A window that was filled had opened to twice its size as its acknowledgements arrived.
     let still_opens = burst.rounds.latest().any(is_less) && gap.flight.bytes < 2 * burst.largest_before;
     let had_more = burst.largest_before >= 2 * gap.mss && (is_less(gap.flight.bytes) || still_opens);
     // A window stops a sender behind a full segment (RFC 9293, section 3.8.6.2.1).
@@ -66,7 +66,8 @@ mod tests {
     use crate::Cause;
     use crate::script::{Script, opened};
 
-    /// Two responses of 20 segments: one that opens the window to 16, and one after `silence` ms in flights of `second`.
+    /// Returns two responses of 20 segments: one that opens the window to 16, and one after `silence` ms in flights of
+    /// `second`.
     fn two_pages(silence: u32, second: &[u32]) -> String {
         let mut lines = String::from("30 C send=100\n");
         let mut now = 45.0;

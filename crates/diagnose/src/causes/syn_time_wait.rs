@@ -1,9 +1,9 @@
 //! A SYN that meets an older connection between the same ports.
 //!
-//! **Rule**: before any SYN/ACK the server answers the SYN with an acknowledgement of something else (a challenge ACK, RFC 5961,
-//! section 4): it still has a connection with these ports, in TIME_WAIT or half-open. The client resets that one and its timer
-//! sends the SYN again. **Evidence**: the SYN, the challenge and the SYN that was accepted. **Refuted by**: an acknowledgement of
-//! the SYN itself.
+//! **Rule**: before any SYN/ACK the server responds to the SYN with an acknowledgement of something else (a challenge
+//! ACK, RFC 5961, section 4): it still has a connection with these ports, in TIME_WAIT or half-open. The client resets
+//! that one and retransmits the SYN on a timeout. **Evidence**: the SYN, the challenge and the SYN that was accepted.
+//! **Refuted by**: an acknowledgement of the SYN itself.
 
 use wire::Duration;
 

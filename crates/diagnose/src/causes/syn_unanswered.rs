@@ -1,11 +1,12 @@
-//! A SYN that nobody answers: it is sent again, each time after twice the time, until the client gives up.
+//! A SYN without a response: it is retransmitted with exponential backoff until the client times out.
 //!
-//! **Rule**: a SYN was sent again and nothing answered it until the end; or it was answered at last, and the capture was taken at
-//! the server (or on loopback, where nothing is lost): then the server had dropped it. **Evidence**: the SYNs; an ICMP message
-//! about them; whether other connections to the same port, or other ports of the host, were answered meanwhile. **Refuted by**: a
-//! SYN/ACK that passed; acknowledgements or data of the client (the reply was not captured); a SYN sent only once.
+//! **Rule**: a SYN was retransmitted and had no response until the end. Or the response came late, and the capture was
+//! taken at the server (or on loopback, where nothing is lost): then the server had dropped the SYN. **Evidence**: the
+//! SYNs; an ICMP message about them; whether other connections to the same port, or other ports of the host, had
+//! responses meanwhile. **Refuted by**: a SYN/ACK that passed; acknowledgements or data of the client (the reply was
+//! not captured); a SYN sent only once.
 //!
-//! A SYN that was sent again and answered elsewhere may have been lost: that is `retransmission-timeout`.
+//! A retransmitted SYN with a late response captured elsewhere may have been lost: that is `retransmission-timeout`.
 
 use wire::Duration;
 
@@ -32,7 +33,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     least: Duration::ZERO,
 };
 
-/// Advice for a SYN, or its SYN/ACK, that was lost.
+/// Fixes for a lost SYN or SYN/ACK.
 pub(crate) const LOST: [Fix; 2] = [
     Fix {
         who: Party::Network,

@@ -1,18 +1,20 @@
-//! Programs that compute: nothing is on its way, no window is full, and what comes next is theirs to write.
+//! Programs that compute: nothing is in flight, no window is full, and the next data is theirs to write.
 //!
-//! **Rule**: a side that had been sent something, or had sent everything that it had written, sends next, and not on an
-//! acknowledgement. What the path needs is subtracted: until the side's own acknowledgement of what it was sent, or
-//! else the least time that it ever needed to answer. In the middle of sending it counts from the last acknowledgement that
-//! its window may have needed. A client that is silent for seconds is idle: a person reads, a pool waits.
+//! **Rule**: a side that had received something, or whose data had all been sent, sends next, and not on an
+//! acknowledgement. The path's time is subtracted: until the side's own acknowledgement of the received data, or else
+//! the minimum time of its responses. In the middle of sending, the time counts from the last acknowledgement that its
+//! window may have needed. A client that is silent for seconds is idle: a person reads, a pool waits.
 //!
-//! **Refuted by**: a window without room or unknown, an acknowledgement that explains the moment, a hole in the sequence
-//! space, a request that is not acknowledged in full, a connection of which only one direction was captured, a timestamp
-//! (TSval) that was not late, a path that varies by as much, a silence of one to two of its timer's spans where losses were
-//! seen before (the end of its last flight may have been lost again before it came here), and, where messages cannot be read, a small record (TLS alert,
-//! GOAWAY) or a pause of seconds before what nobody asked for: an idle connection is closed; a stream of events or another
-//! protocol after 101, where the server sends when it likes; a short segment that Nagle's algorithm may have held until an
-//! acknowledgement that was not captured; an echo (TSecr) of a stamp that never passed here; a pause within what a proxy passes on. Then it is `unknown`, or `idle`. What follows a
-//! short segment in a protocol that is neither HTTP nor TLS may be a push, and anything unreadable of a server that has pushed before: confidence low.
+//! **Refuted by**: a full or unknown window; an acknowledgement that explains the time; a hole in the sequence space; a
+//! request that is not acknowledged in full; a connection of which only one direction was captured; a timestamp (TSval)
+//! that was not late; a path that varies by as much; where losses were seen before, a silence of one to two timeouts
+//! (the end of the last flight may have been lost again before the point of capture); a stream of events or another
+//! protocol after 101, where the server sends without requests; a short segment that Nagle's algorithm may have held
+//! until an acknowledgement that was not captured; an echo (TSecr) of a timestamp that was never captured; a pause in
+//! data that a proxy forwards. Where messages cannot be read, it is also refuted by a small record (TLS alert, GOAWAY),
+//! or by a pause of seconds before unsolicited data: an idle connection is closed. The time is then `unknown`, or
+//! `idle`. Data after a short segment, in a protocol that is neither HTTP nor TLS, may be a push, and so may any
+//! unreadable data of a server that has pushed before: confidence low.
 
 use wire::{Duration, Time};
 
@@ -45,7 +47,7 @@ pub(crate) const CLIENT: CauseInfo = CauseInfo {
     least: Duration::from_millis(30),
 };
 
-/// A program that is silent for longer waits for something that is not on this connection.
+/// Silence after which a program waits for something that is not on this connection.
 const IDLE: Duration = Duration::from_secs(5);
 /// The same where messages cannot be read: after this silence, unsolicited data (a notice, or the close of an idle
 /// connection) kept no one waiting.
@@ -54,8 +56,8 @@ const UNASKED: Duration = Duration::from_secs(1);
 const OPAQUE: Duration = Duration::from_secs(10);
 /// No round trip is longer, not even by a geostationary satellite with its queues.
 const MAX_PATH: Duration = Duration::from_secs(1);
-/// Acknowledgements in these ranges (ms) were delayed by a timer, and are no evidence of the path: Linux (40 ms), BSD
-/// and macOS (100 ms), Windows and Linux on slow connections (200 ms).
+/// Acknowledgements in these ranges (ms) were delayed by a timer, and are no evidence about the path: Linux (40 ms),
+/// BSD and macOS (100 ms), Windows and Linux on slow connections (200 ms).
 const DELAYED: [(u64, u64); 3] = [(39, 55), (95, 125), (190, 225)];
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
@@ -67,12 +69,12 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         GapEnd::Fin | GapEnd::Reset => return given_up(gap),
         GapEnd::Handshake { again: _ } | GapEnd::Repair(_) => return None,
     }
-    // Data behind a hole was lost, or not captured; one direction alone shows nothing of the other.
+    // Data behind a hole was lost, or not captured; a single direction shows nothing about the other.
     if gap.is_behind_hole || gap.echoes_unseen || !(gap.is_peer_seen || gap.side == Side::Client) {
         return undecided(gap);
     }
     match gap.before {
-        // After the handshake's last segment, or the peer's data, it is this side's turn.
+        // After the handshake's last segment, or the peer's data, this side sends next.
         GapStart::Handshake(_) => {}
         GapStart::Data(from) if from != gap.side => {
             if gap.side == Side::Server && !gap.has_all {
@@ -94,7 +96,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
             if may_have_waited || is_unknown || is_outstanding || !gap.is_acknowledged {
                 return None;
             }
-            // What a proxy passes on comes at the pace of the path behind it, with that path's losses.
+            // Data that a proxy forwards arrives at the pace of the path behind it, with that path's losses.
             if gap.path.beyond_proxy.is_some() {
                 return undecided(gap);
             }
@@ -127,13 +129,13 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
         Side::Server => (Share::Stall(Cause::ServerThink), Some(of_server)),
     };
     let is_timed = gap.path.is_at_sender || gap.late_arrival.is_some() || gap.own_ack.is_some();
-    // The path alone varies by so much, or, where nothing is known of it, takes so much.
+    // The path's own variation, or, if nothing is known about it, its maximum.
     let path = if gap.path.to_sender.is_none() { MAX_PATH } else { gap.path.noise };
     if gap.side == Side::Server && !is_timed && thought <= path && thought >= SERVER.least {
         return undecided(gap);
     }
-    // A response whose end cannot be read may have been whole: what follows a short segment, nobody may have waited for, nor for
-    // anything of a server that has sent something unasked.
+    // A response whose end cannot be read may have been complete: possibly no side waited for data after a short
+    // segment, or for any data of a server that has sent unsolicited data.
     let is_next = gap.continues() && !gap.has_turns && !gap.flight.last.is_multiple_of(gap.mss.max(1));
     let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
     let confidence = match gap.continues() {
@@ -141,24 +143,25 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
         false if is_timed => Confidence::High,
         false | true => Confidence::Medium,
     };
-    // All of it, for a program that needs no time at all.
+    // All of it, as for a program that needs no time.
     let saving = (share == Share::Stall(Cause::ServerThink)).then_some(thought);
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
 }
 
-/// Nobody knows what took the time, but that of the path.
+/// Attributes the path's time; the cause of the rest is unknown.
 fn undecided(gap: &Gap) -> Option<Ruling> {
     let crossed = gap.from.at + crossing(gap).min(gap.duration());
     let has_crossed = crossed > gap.from.at;
     has_crossed.then(|| Ruling { since: crossed, ..Ruling::plain(gap, Share::Unknown) })
 }
 
-/// From when a side could have sent until its segment was generated.
+/// Returns the time from when a side could have sent until its segment was generated.
 fn thought(gap: &Gap) -> Duration {
     gap.to.at.since(began(gap)).saturating_sub(gap.late_arrival.unwrap_or_default())
 }
 
-/// When a side could have sent: what it was sent had come, or the last acknowledgement that its window may have needed.
+/// Returns when a side could have sent: when the data sent to it, or the last acknowledgement that its window may have
+/// needed, had arrived.
 fn began(gap: &Gap) -> Time {
     let crossed = gap.from.at + crossing(gap).min(gap.duration());
     let has_window = gap.flight.bytes + gap.length <= gap.largest_since_loss.max(2 * gap.mss);
@@ -166,7 +169,7 @@ fn began(gap: &Gap) -> Time {
     window.map_or(crossed, |heard| heard.max(crossed).min(gap.to.at))
 }
 
-/// Part of a gap that the path took.
+/// Returns the part of a gap that the path took.
 fn crossing(gap: &Gap) -> Duration {
     if gap.continues() || gap.before == GapStart::Handshake(gap.side) {
         return Duration::ZERO;
@@ -182,12 +185,12 @@ fn crossing(gap: &Gap) -> Duration {
     let late = own.saturating_sub(least);
     let is_of =
         |(from, to): &(u64, u64)| (Duration::from_millis(*from)..Duration::from_millis(*to)).contains(&late);
-    // More than a segment is acknowledged by it.
+    // A delayed acknowledgement covers at most a segment.
     let is_delayed = DELAYED.iter().any(is_of) && gap.requested <= gap.mss;
     if gap.path.to_sender.is_some() && is_delayed { least } else { own }
 }
 
-/// A side that closes the connection instead of waiting on: if a request has no response, that is what it waited for;
+/// Handles a side that closes the connection instead of waiting on. If a request has no response, it waited for that;
 /// if the close ends the response, the server took this long to send it.
 fn given_up(gap: &Gap) -> Option<Ruling> {
     let is_open = gap.talk.is_until_close && gap.side == Side::Server && gap.continues();
@@ -288,8 +291,8 @@ mod tests {
         }
     }
 
-    /// Found in the corpus: the timers of both sides retransmit SYN and SYN/ACK, and the second SYN/ACK comes when the
-    /// request is in flight.
+    /// Found in the corpus: the timers of both sides retransmit SYN and SYN/ACK, and the second SYN/ACK arrives while
+    /// the request is in flight.
     #[test]
     fn regress_second_syn_ack_is_no_turn_of_the_conversation() {
         let lines = format!(
@@ -341,7 +344,8 @@ mod tests {
         found.map(|(_, lost)| lost).collect()
     }
 
-    /// By the capture, its timer is 230 ms: one silence is exactly that, and may be a lost tail in any case.
+    /// According to the capture, its timeout is 230 ms: one silence is exactly that, and may be a lost tail in any
+    /// case.
     #[test]
     fn silence_of_one_timer_after_losses_is_not_judged() {
         let lost = "45 S send=1460\n45.1 S send=1460 lost\n45.2 S send=1460\n60.2 C ack=1460\n60.4 C ack=1460\n\
@@ -374,7 +378,8 @@ mod tests {
 
     #[test]
     fn response_generated_promptly_but_late_is_the_path() {
-        // Ten requests a second; the last response is stamped 45 ms after the one before, and passes 245 ms after it.
+        // Ten requests a second; the last response has a timestamp 45 ms after the one before, and passes 245 ms after
+        // it.
         let mut lines = String::from("0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n");
         for n in 0..10 {
             let (ask, response) = (130 + 100 * n, 145 + 100 * n);
@@ -401,7 +406,7 @@ mod tests {
     fn an_acknowledgement_too_late_for_any_timer_shows_a_slow_path() {
         let lines = "30 C send=300\n350 S\n366 S send=500\n381 C";
         assert_eq!(of_server(lines, VantagePoint::Client), [0_u64; 0]);
-        // With the timer of 200 ms it was the server's time.
+        // With a timer of 200 ms it was the server's time.
         let delayed = "30 C send=300\n250 S\n366 S send=500\n381 C";
         assert_eq!(of_server(delayed, VantagePoint::Client), [321]);
     }
@@ -460,7 +465,7 @@ mod tests {
 
     #[test]
     fn what_may_be_pushed_fails_no_build() {
-        // FTP: the second reply comes when the transfer on another connection is over.
+        // FTP: the second reply is sent when the transfer on another connection has finished.
         let ftp = "30 C text=RETR f\\r\\n\n45 S text=150 here it comes\\r\\n\n60 C\n645 S text=226 done\\r\\n\n660 C";
         let tls = "30 C text=\\x17\\x03\\x03\\x01\\x00ask\n45 S send=300\n60 C\n645 S send=900\n660 C";
         let is_worth = |lines: &str| {
@@ -469,7 +474,7 @@ mod tests {
                 .is_worth_fixing()
         };
         assert_eq!((is_worth(ftp), is_worth(tls)), (false, true));
-        // After a heartbeat of the server, what comes a second after the client's own is no response to that.
+        // After a heartbeat of the server, data a second after the client's own is no response to that.
         let beat = |first: &str| {
             format!("30 C send=90\n45 S send=90\n60 C\n{first}2060 C send=86\n2075 S\n3045 S send=39\n3060 C")
         };

@@ -1,8 +1,8 @@
 //! A fatal TLS alert: the handshake failed.
 //!
-//! **Rule**: a TLS record of type alert and level fatal in the part of the handshake that is not encrypted. **Evidence**: the alert,
-//! by its name, and the handshake's first packet. **Refuted by**: `close_notify` and `user_canceled`; an encrypted alert (its record
-//! is longer).
+//! **Rule**: a TLS record of type alert and level fatal in the unencrypted part of the handshake. **Evidence**: the
+//! alert's name, and the handshake's first packet. **Refuted by**: `close_notify` and `user_canceled`; an encrypted
+//! alert (its record is longer).
 
 use wire::Duration;
 

@@ -1,8 +1,8 @@
 //! The TLS handshake: one or two round trips before anything can be requested.
 //!
-//! **Rule**: from the Client Hello to the client's first record of application data, or its last handshake record. No fault.
-//! **Refuted by**: what is not TLS from its first byte on. A server whose first flight needs more than a round trip, because its
-//! certificates are larger than its initial window, is `tls-certificate-flight`: that can be fixed.
+//! **Rule**: from the Client Hello to the client's first record of application data, or its last handshake record. Not
+//! a fault. **Refuted by**: data that is not TLS from its first byte on. A server whose first flight needs more than a
+//! round trip, because its certificates exceed its initial window, is `tls-certificate-flight`: that can be fixed.
 
 use wire::Duration;
 
@@ -46,7 +46,7 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
-    /// A Server Hello of this many segments, in flights of ten that a round trip separates.
+    /// A Server Hello of this many segments, in flights of ten separated by a round trip.
     fn handshake(segments: usize) -> Vec<Cause> {
         let mut lines = "30 C hex=160301000501000001aa\n45 S hex=16030302000200\n".to_owned();
         for number in 0..segments {

@@ -1,14 +1,14 @@
-//! A receiver that takes nothing: its program does not read, its buffer is full, and it says so.
+//! A receiver that accepts no data: its program does not read, its buffer is full, and it advertises that.
 //!
-//! **Rule**: the time from an acknowledgement with a window of zero to the next with room (`flow/closed_windows.rs`). **Or** with a
-//! window that has no room for a segment, though its edge did not move when data was acknowledged: what came was not read. A
-//! sender does not split a segment for a part of its room (RFC 9293, section 3.8.6.2.1) until its timer runs out.
-//! **Evidence**: both packets, or probes that were never answered with room. **Refuted by**: a reset or a SYN (their windows mean
-//! nothing); a sender that neither probed nor sent as soon as the window opened; an edge that moves; half of the largest
-//! window, however large a segment may be (a loopback's is 64 kB).
+//! **Rule**: the time from an acknowledgement with a zero window to the next one that opens it
+//! (`flow/closed_windows.rs`). **Or** with a window smaller than a segment whose edge did not move when data was
+//! acknowledged: the data was not read. A sender does not split a segment to fill a partial window (RFC 9293, section
+//! 3.8.6.2.1) until its timer expires. **Evidence**: both packets, or probes that never got an open window. **Refuted
+//! by**: a reset or a SYN (their windows mean nothing); a sender that neither probed nor sent as soon as the window
+//! opened; an edge that moves; half of the largest window, however large a segment may be (a loopback's is 64 kB).
 //!
-//! **Saved** is the time from the first acknowledgement that did not move the window with it and found the sender without
-//! room: had the program read, the sender would have gone on then.
+//! **Saved** is the time from the first acknowledgement that did not advance the window and left the sender blocked:
+//! had the program read, the sender would have continued then.
 
 use wire::Duration;
 
@@ -51,7 +51,7 @@ mod tests {
         for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let script = Script { one_way_ms: 15.0, lines: &lines };
             assert_eq!(script.faults(place), [(Cause::ZeroWindow, 440)], "{place:?}");
-            // From the acknowledgement on which it might have gone on, 60.2 ms, to the one on which it might.
+            // From the acknowledgement that should have allowed more data, 60.2 ms, to the one that did.
             let findings = script.diagnose(place).findings;
             let closed = findings.iter().find(|finding| finding.cause == Cause::ZeroWindow).unwrap();
             let saved = closed.saving.unwrap().as_millis_f64();
@@ -59,7 +59,7 @@ mod tests {
         }
     }
 
-    /// Found over Linux: the program does not read, and of the window a part of a segment is left.
+    /// Found on Linux: the program does not read, and the remaining window is smaller than a segment.
     #[test]
     fn regress_a_window_with_less_room_than_a_segment_is_closed_while_its_edge_stands_still() {
         let first = |bytes: u32, place: VantagePoint| {
