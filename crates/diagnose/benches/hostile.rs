@@ -77,7 +77,7 @@ fn diagnose(packets: &[Vec<u8>]) -> Duration {
     started.elapsed()
 }
 
-/// CPU time of this process so far: other load on the machine does not count.
+/// Returns the CPU time of this process so far: other load on the host does not count.
 fn spent() -> Duration {
     let reported = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     Duration::from_nanos(
@@ -85,7 +85,7 @@ fn spent() -> Duration {
     )
 }
 
-/// Peak resident memory of this process, in KiB, as the kernel reports it.
+/// Returns the peak resident memory of this process, in KiB, as the kernel reports it.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

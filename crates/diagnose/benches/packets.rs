@@ -21,11 +21,11 @@ use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
 const PACKETS: u32 = 1_000_000;
 const ROUNDS: usize = 5;
-/// Concurrent connections, and packets of one before the next one's: one, the worst case for memory, or a few, as
-/// networks carry them.
+/// Numbers of concurrent connections, and of packets of one connection before the next one's: one, the worst case for
+/// memory, or a few, as on real networks.
 const SHAPES: [(u32, u32); 7] =
     [(1, 1), (10, 1), (100, 1), (1_000, 1), (10_000, 1), (10_000, 8), (100_000, 1)];
-/// The word that makes this program the one that is measured.
+/// The argument that makes this process the measured one.
 const MEASURED: &str = "--measured";
 
 fn main() {
@@ -71,7 +71,7 @@ fn programs(file: &Path) -> Vec<(&'static str, usize, Vec<PathBuf>)> {
     vec![
         ("roundtrip, full diagnosis", ROUNDS, vec![own, MEASURED.into(), file.to_owned()]),
         ("tcptrace -n -l", ROUNDS, with(words(&["tcptrace", "-n", "-l"]))),
-        // It takes its time.
+        // One run only, because it takes long.
         ("tshark -q -z conv,tcp", 1, with(words(&["tshark", "-q", "-z", "conv,tcp", "-r"]))),
     ]
 }
@@ -84,7 +84,7 @@ struct Run {
     peak_kib: u64,
 }
 
-/// Runs a program to its end; `None` if it cannot be.
+/// Runs a program until it exits; `None` if it cannot be started.
 #[expect(clippy::disallowed_methods, reason = "a benchmark's one place that reads the clock")]
 fn run(command: &[PathBuf]) -> Option<Run> {
     let started = Instant::now();
@@ -101,16 +101,16 @@ fn run(command: &[PathBuf]) -> Option<Run> {
     Some(Run { elapsed: started.elapsed(), spent, peak_kib })
 }
 
-/// CPU time of a process: fields 14 and 15 of `/proc/PID/stat`, in hundredths of a second.
+/// Returns the CPU time of a process: fields 14 and 15 of `/proc/PID/stat`, in hundredths of a second.
 fn spent(process: u32) -> Duration {
     let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The second word is a name in brackets, which may be several.
+    // The second field is a name in brackets, which may consist of several words.
     let words = state.rsplit(") ").next().unwrap_or_default().split_whitespace();
     let ticks: u64 = words.skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
 }
 
-/// Peak resident memory of a process, in KiB, as the kernel reports it.
+/// Returns the peak resident memory of a process, in KiB, as the kernel reports it.
 fn peak_kib(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -136,7 +136,7 @@ fn diagnose(file: &Path) {
     }
 }
 
-/// Answers of 30 segments, every second one acknowledged, over and over; connections take turns.
+/// Writes responses of 30 segments, every second one acknowledged, repeatedly; connections take turns.
 fn write(connections: u32, turn: u32, file: &Path) -> std::io::Result<()> {
     let mut capture = BufWriter::new(File::create(file)?);
     let head = [0xa1b2_3c4d_u32, 0x0002_0004, 0, 0, 0xffff, 101];

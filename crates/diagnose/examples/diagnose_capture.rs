@@ -1,7 +1,7 @@
 //! Diagnoses a capture as any program may that depends on `roundtrip-diagnose`, `roundtrip-trace` and `roundtrip-wire`:
 //! `cargo run -p roundtrip-diagnose --example diagnose_capture -- slow.pcapng`.
 //!
-//! Not the command line's `diagnose`: no compression, no clocks that were set, no kernel counters.
+//! Not the command line's `diagnose`: it has no decompression, no correction of clock jumps, no kernel counters.
 
 use std::error::Error;
 use std::fs::File;

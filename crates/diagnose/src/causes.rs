@@ -1,5 +1,4 @@
-//! One file for each cause: its description, the rule that detects it in the facts of a gap, what would refute it, and
-//! tests.
+//! One file for each cause: its description, the rule that detects it in a gap, what would refute it, and tests.
 //!
 //! A rule runs only if all rules before it in `judge` returned nothing. It assumes nothing that the facts do not show:
 //! it then returns nothing, and the time counts as `unknown`.

@@ -1,5 +1,4 @@
-//! Clock behind a sender's TCP timestamps (RFC 7323): when a segment was generated, compared with when it passed the
-//! capture.
+//! Clock behind a sender's TCP timestamps (RFC 7323): when a segment was generated, and when it passed the capture.
 //!
 //! The unit is estimated from the timestamps themselves and snapped to those that stacks use. The minimum difference
 //! between passing and generation is the path's. Any additional delay of a segment was spent in a queue or a reordering

@@ -6,15 +6,15 @@
 //! | `acknowledgements` | acknowledgements, and windows with them |
 //! | `handshake` | what SYNs agree on |
 //! | `record` | TLS records that close a connection |
-//! | `closed_windows` | windows without room, as long as their edge stands still |
-//! | `message_progress` | a message against time: what a window saves of it |
-//! | `facts` | what is known of a gap when it ends |
-//! | `repairs` | what is known of data that came late or twice |
+//! | `closed_windows` | windows that a receiver closes |
+//! | `message_progress` | progress of a message: what a wider window would save |
+//! | `facts` | facts of a gap when it ends |
+//! | `repairs` | facts about data that came late or twice |
 //! | `opening` | openings that fail |
 //! | `failures` | connections that fail later, and TLS handshakes |
 //! | `notes` | facts about the path and the capture |
 //! | `ledger`, `spending` | judged gaps, in the account and as findings |
-//! | `state` | what is kept of each side |
+//! | `state` | state of each side |
 //!
 //! Not a TCP: it sends nothing and assumes nothing that the packets do not show. Contradictory segments are skipped.
 

@@ -1,5 +1,4 @@
-//! Hosts and ports that responded: evidence from the whole capture about a server that leaves one connection without a
-//! response.
+//! Hosts and ports that responded: evidence from the whole capture about a server that does not respond.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
-//! Stage 4, why it was slow: takes packets; reports, for each connection, where all its time went and what to do about
-//! it.
+//! Stage 4, why it was slow: reports, for each connection, where all its time went and what to do about it.
 //!
 //! Read in this order:
 //!

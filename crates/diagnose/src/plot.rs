@@ -1,5 +1,4 @@
-//! Points of a time-sequence plot: what was sent and acknowledged, and when (papers/p-http#figure-1). Not the
-//! rendering.
+//! Points of a time-sequence plot: data sent and acknowledged over time (papers/p-http#figure-1). Not a renderer.
 
 use wire::Time;
 use wire::packet::Flags;

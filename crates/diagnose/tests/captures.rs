@@ -1,4 +1,4 @@
-//! Real captures with stalls that people labelled: each must be found where it is, and none where there is none.
+//! Real captures with labelled stalls: each must be found where it is, and none elsewhere.
 //!
 //! The captures are not part of the project: `ROUNDTRIP_CAPTURES` names their directory, and without it these tests
 //! print that they were skipped. The labels are `labels.tsv` there.
@@ -35,7 +35,7 @@ fn every_labelled_stall_is_found_in_its_place() {
                 && (lost - labelled).abs() <= (labelled / 10.0).max(1.0)
         };
         let found = flows.iter().flat_map(|flow| &flow.findings).find(fits);
-        // A handshake is a round trip in any place; it is named by its packets alone.
+        // A handshake is a round trip wherever it was captured; it is identified by its packets alone.
         if found.is_none() {
             missed.push(line.to_owned());
         }
@@ -84,7 +84,7 @@ fn every_nanosecond_of_every_capture_is_accounted_for() {
     }
 }
 
-/// Returns the causes that match a label; `None` for one that is no stall.
+/// Returns the causes that match a label; `None` for a label that is not a stall.
 fn causes(label: &str) -> Option<&'static [Cause]> {
     Some(match label {
         "handshake_rtt" => &[Cause::ConnectionSetup],

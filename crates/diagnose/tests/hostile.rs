@@ -1,5 +1,5 @@
-//! Captures made to hurt: every packet by itself is well-formed, and together they are more, or later, or earlier than any
-//! network's. Nothing here is about time that passes: `cargo bench -p roundtrip-diagnose --bench hostile` has that.
+//! Hostile captures: every packet by itself is well-formed, but together they are more numerous, later or earlier than
+//! on any network. Not about run time: `cargo bench -p roundtrip-diagnose --bench hostile` measures that.
 
 extern crate roundtrip_diagnose as diagnose;
 
@@ -7,7 +7,7 @@ use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
 use wire::packet::{Flags, Packet, TcpBuilder};
 use wire::{Duration, Time};
 
-/// Packets into a diagnosis, one by one.
+/// Feeds packets into a diagnosis.
 struct Capture {
     diagnosis: Diagnosis,
     frame: u64,
@@ -19,7 +19,7 @@ impl Capture {
         Self { diagnosis: Diagnosis::new(Options::default()), frame: 0, reports: Vec::new() }
     }
 
-    /// A segment of the client with this address, or of its server.
+    /// Adds a segment of the client with this number, or of its server.
     fn segment(&mut self, at: Time, client: u32, is_up: bool, flags: Flags, seq: u32, payload: &[u8]) {
         let [a, b, c, d] = client.to_be_bytes();
         let (here, there) = (([10, a, b, c], 1_024 + u16::from(d)).into(), ([192, 168, 0, 1], 80).into());
@@ -52,7 +52,7 @@ fn millis(count: u64) -> Time {
 fn segments_in_the_worst_order_are_one_connection() {
     const COUNT: u32 = 10_000;
     let orders: [fn(u32) -> u32; 3] = [
-        // Backwards; every other one missing until the end; any.
+        // Backwards; every other one missing until the end; pseudo-random.
         |place| COUNT - 1 - place,
         |place| if place < COUNT / 2 { 2 * place + 1 } else { 2 * (place - COUNT / 2) },
         |place| place * 7_919 % COUNT,
@@ -104,7 +104,7 @@ fn connections_beyond_those_followed_are_counted_until_others_are_idle() {
     }
     let totals = capture.diagnosis.totals();
     assert_eq!((totals.beyond, totals.evicted, capture.reports.len()), (100, 0, 0), "all are active");
-    // All but the first idle: the next makes room, and is followed itself.
+    // All connections but the first are idle: the next one evicts some, and is followed itself.
     capture.segment(millis(11_000), 0, true, Flags::ACK, 2, b"x");
     capture.segment(millis(11_000), FOLLOWED, true, Flags::ACK, 2, b"x");
     capture.segment(millis(11_000), FOLLOWED, true, Flags::ACK, 3, b"x");

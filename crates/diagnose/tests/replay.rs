@@ -1,6 +1,6 @@
-//! Replays the fuzzer's corpora of captures and of segments through the very checks that the fuzz targets run, without a
-//! fuzzer; and does to each what a fuzzer does first: cut it off, and turn its bits. Not a substitute for fuzzing: that finds the inputs,
-//! this keeps them.
+//! Replays the fuzzer's corpora of captures and of segments through the checks that the fuzz targets run, without a
+//! fuzzer. Each input is also truncated and bit-flipped. Not a substitute for fuzzing: that finds the inputs, this
+//! checks that they stay fixed.
 
 extern crate roundtrip_diagnose as diagnose;
 

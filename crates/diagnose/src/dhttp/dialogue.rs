@@ -1,8 +1,8 @@
-//! One client and one server that speak DHTTP: requests, responses, and where the time went.
+//! One client and one server that use DHTTP: requests, responses, and where the time went.
 //!
-//! Requests may overlap, and each waits for itself; the account is the dialogue's. Time in which anything was waited
-//! for counts under what ended it: a response (distance, and beyond the quickest response the server), a resent request
-//! (a loss), a connection that was opened.
+//! Requests may overlap, and each has its own wait; the account is the dialogue's. Time in which a request was pending
+//! counts under the event that ended it: a response (the path's time, and the server's beyond its quickest response), a
+//! resent request (a loss), a connection that was opened.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -29,13 +29,13 @@ pub(super) struct Dialogue {
     pub(super) last_at: Time,
     packets: u64,
     bytes: Bytes,
-    /// Requests without a complete response.
+    /// Requests without a complete response, by id.
     waiting: BTreeMap<u64, PendingRequest>,
-    /// Connections that the server opened, by its socket.
+    /// Connections that the server opened, by the server's socket.
     connections: BTreeMap<SocketAddr, OpenedConnection>,
     round_trip: Option<Duration>,
     requests: u64,
-    /// Time up to which the account reaches, and from which on anything counts.
+    /// Time up to which the account reaches, and from which on time counts.
     spent: Time,
     since: Time,
     account: Account,
@@ -50,9 +50,9 @@ struct PendingRequest {
     request: String,
     is_head: bool,
     requested: Mark,
-    /// When it was sent last.
+    /// When it was last sent.
     sent: Mark,
-    /// Its own time, and how far that reaches: others may wait meanwhile, and for something else.
+    /// Its own account, and the time up to which that reaches: other requests may wait concurrently, for other reasons.
     account: Account,
     spent: Time,
 }
@@ -63,7 +63,7 @@ impl PendingRequest {
         self.spent = self.spent.max(until);
     }
 
-    /// The server did something about it.
+    /// Records that the server handled it.
     fn served(&mut self, at: Time, round_trip: Option<Duration>) {
         let crossing = round_trip.map_or(at, |round_trip| (self.spent + round_trip).min(at));
         self.spend_until(crossing, Share::RoundTrip);
@@ -76,9 +76,9 @@ const MAX_CONNECTIONS: usize = 64;
 const MAX_FINDINGS: usize = 64;
 const MAX_EXCHANGES: usize = 16;
 const MAX_TARGET_BYTES: usize = 200;
-/// Longer silence is idle time.
+/// Silence longer than this is idle time.
 const IDLE: Duration = Duration::from_secs(5);
-/// No client sends anything again sooner.
+/// Minimum time after which a client resends a request.
 const SOON: Duration = Duration::from_millis(1);
 
 impl Dialogue {
@@ -104,7 +104,7 @@ impl Dialogue {
         }
     }
 
-    /// A packet of it; no time is earlier than that of the packet before.
+    /// Counts a packet; no time is earlier than that of the previous packet.
     pub(super) fn counts(&mut self, mark: Mark, payload: Bytes) -> Mark {
         self.oddities.backwards += u64::from(mark.at < self.last_at);
         self.last_at = self.last_at.max(mark.at);
@@ -155,7 +155,7 @@ impl Dialogue {
         self.waiting.insert(id, waiting);
     }
 
-    /// A response in a datagram; a bare id refers the client to plain HTTP.
+    /// Handles a response in a datagram; a bare id refers the client to plain HTTP.
     pub(super) fn respond(&mut self, mark: Mark, id: u64, response: &[u8]) {
         let Some(mut waiting) = self.waiting.remove(&id) else {
             self.oddities.needless += 1;
@@ -168,14 +168,14 @@ impl Dialogue {
         self.exchanged(mark, waiting, status(response));
     }
 
-    /// A segment of a connection from `server`.
+    /// Handles a segment of a connection from `server`.
     pub(super) fn opened(&mut self, mark: Mark, server: SocketAddr, tcp: TcpSegment<'_>) {
         let mark = self.counts(mark, tcp.payload_length);
         if tcp.flags.contains(Flags::SYN) {
             if self.connections.len() >= MAX_CONNECTIONS {
                 self.connections.pop_first();
             }
-            // Which request it is for shows later: the oldest that waits.
+            // The request that it serves is unknown until later: assume the oldest pending one.
             if let Some(sent) = self.waiting.values().map(|waiting| waiting.sent).min_by_key(|sent| sent.at) {
                 self.served(mark, sent);
             }
@@ -205,7 +205,7 @@ impl Dialogue {
         }
     }
 
-    /// A response begins on a connection, which was `opened` for it or is older.
+    /// Records the beginning of a response on a connection, which was `opened` for it or is older.
     fn began(&mut self, mark: Mark, id: u64, opened: Option<Mark>) {
         let round_trip = self.round_trip;
         let waiting = self.waiting.get_mut(&id).map(|waiting| {
@@ -252,7 +252,7 @@ impl Dialogue {
         }
     }
 
-    /// The server responded to a request: the time beyond its quickest response was its own.
+    /// Records that the server responded to a request: the time beyond its quickest response was its own.
     fn served(&mut self, mark: Mark, sent: Mark) {
         let since = self.spent.max(sent.at);
         let crossing = self.round_trip.unwrap_or_else(|| mark.at.since(since)).min(mark.at.since(since));
@@ -270,7 +270,7 @@ impl Dialogue {
         });
     }
 
-    /// A connection that the server opened has carried its first response.
+    /// Records that a connection opened by the server has carried its first response.
     fn set_up(&mut self, opened: Mark, mark: Mark) {
         self.spend_until(mark.at, Share::Stall(Cause::ConnectionSetup));
         self.find(Cause::ConnectionSetup, Side::Server, opened.at, mark.at, vec![opened.frame, mark.frame], || {
@@ -299,7 +299,7 @@ impl Dialogue {
         ExchangeReport::keep_the_longest(&mut self.exchanges, MAX_EXCHANGES);
     }
 
-    /// Puts what has passed up to `until` under `share`, as far as it counts; the only way into the account.
+    /// Adds the time up to `until` to `share`, as far as it counts. Everything in the account goes through here.
     fn spend_until(&mut self, until: Time, share: Share) {
         let time = until.since(self.spent);
         let share = if time >= LEAP { Share::Unknown } else { share };

@@ -17,7 +17,7 @@ pub(super) struct OpenedConnection {
 
 #[derive(Debug)]
 enum State {
-    /// Eight bytes, as far as they came.
+    /// The eight bytes of the id, as far as received.
     Id(Vec<u8>),
     Head {
         id: u64,
@@ -28,14 +28,14 @@ enum State {
         status: u16,
         left: u64,
     },
-    /// The line before a chunk, or behind it, or the lines behind the last.
+    /// The line before or after a chunk, or the lines after the last.
     ChunkLine {
         id: u64,
         status: u16,
         line: Vec<u8>,
         is_trailer: bool,
     },
-    /// A chunk and its line end.
+    /// A chunk and its CRLF.
     Chunk {
         id: u64,
         status: u16,
@@ -49,7 +49,7 @@ enum State {
 pub(super) enum Event {
     /// A response to this request begins.
     Began { id: u64 },
-    /// It is whole.
+    /// The response is complete.
     Ended { id: u64, status: u16 },
 }
 
@@ -58,12 +58,12 @@ const MAX_LINE_BYTES: usize = 1 << 10;
 const MAX_FIELDS: usize = 128;
 
 impl OpenedConnection {
-    /// `next` is the number of its first byte.
+    /// Creates the state of a connection; `next` is the sequence number of its first byte.
     pub(super) const fn new(opened: Mark, next: u32) -> Self {
         Self { opened, next, state: State::Id(Vec::new()), is_fresh: true }
     }
 
-    /// Whether it has brought nothing yet.
+    /// Returns whether it has carried nothing yet.
     pub(super) const fn is_fresh(&self) -> bool {
         self.is_fresh
     }
@@ -77,7 +77,7 @@ impl OpenedConnection {
         }
     }
 
-    /// Whether it can be followed no further.
+    /// Returns whether it cannot be followed any further.
     pub(super) const fn is_lost(&self) -> bool {
         matches!(self.state, State::Lost)
     }
@@ -92,7 +92,7 @@ impl OpenedConnection {
     ) -> Vec<Event> {
         let known = self.next.wrapping_sub(seq);
         let (Some(mut rest), true) = (payload.get(known as usize..), known < 1 << 20) else {
-            // It came before, or what is before it is missing.
+            // It was received before, or data before it is missing.
             if known > 1 << 20 && length > Bytes::ZERO {
                 self.state = State::Lost;
             }
@@ -114,7 +114,7 @@ impl OpenedConnection {
 }
 
 impl State {
-    /// Returns the state after some of the bytes, of which there is at least one.
+    /// Returns the state after some of the bytes; there is at least one.
     fn read(self, rest: &mut &[u8], is_head: &impl Fn(u64) -> bool, events: &mut Vec<Event>) -> Self {
         match self {
             Self::Id(mut begun) => {
@@ -211,7 +211,7 @@ impl State {
     }
 }
 
-/// Takes the first `most` bytes, or all there are.
+/// Takes the first `most` bytes, or all of them if there are fewer.
 fn take<'a>(rest: &mut &'a [u8], most: usize) -> &'a [u8] {
     let (taken, left) = rest.split_at(most.min(rest.len()));
     *rest = left;

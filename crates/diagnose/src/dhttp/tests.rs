@@ -1,4 +1,4 @@
-//! Dialogues made by hand, and responses split at any byte.
+//! Handcrafted dialogues, and responses split at any byte.
 
 use proptest::prelude::*;
 use wire::Bytes;
@@ -32,7 +32,7 @@ impl Script {
         self
     }
 
-    /// From the server's port 8080 to the client's door.
+    /// A segment from the server's port 8080 to the client's TCP port.
     fn segment(mut self, at: u64, flags: Flags, seq: u32, payload: &[u8]) -> Self {
         let (source, destination) = ((SERVER.0, 8_080).into(), (CLIENT.0, DOOR).into());
         let mut bytes = Vec::new();
@@ -67,7 +67,7 @@ impl Script {
     }
 }
 
-/// Causes, and what they cost in milliseconds.
+/// Returns the causes and their costs in milliseconds.
 fn found(report: &FlowReport) -> Vec<(Cause, u64)> {
     report.findings.iter().map(|finding| (finding.cause, finding.lost.as_nanos() / 1_000_000)).collect()
 }

@@ -11,7 +11,7 @@ use crate::side::Side;
 use super::Flow;
 
 impl Flow {
-    /// The acknowledgement in a segment, and the window with it.
+    /// Handles the acknowledgement in a segment, and the window with it.
     pub(super) fn acknowledges(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         self.scales_as_it_did(segment);
@@ -28,7 +28,7 @@ impl Flow {
             peer.sender.jump(to);
             (peer.sender.acknowledged, peer.sender.known) = (to, to);
         }
-        // A number that no sender can have reached is an invalid acknowledgement.
+        // A position that no sender can have reached is an invalid acknowledgement.
         const FURTHEST: u64 = 1 << 30;
         if to > peer.sender.next + FURTHEST {
             return;
@@ -43,7 +43,7 @@ impl Flow {
         }
         let peer = self.ends.of_mut(from.other());
         let had = (peer.sender.acknowledged, peer.sender.window);
-        // With an unknown scale a window is at least as wide as its field.
+        // With an unknown scale a window is at least as large as its field.
         let least = to + u64::from(segment.tcp.window);
         let peer = self.ends.of_mut(from.other());
         peer.edges = [peer.edges[1], least.max(peer.edges[1])];
@@ -56,7 +56,7 @@ impl Flow {
         let peer = self.ends.of_mut(from.other());
         let ack = ack.and_then(|ack| if is_of_unseen { peer.sender.is_of_unseen() } else { Some(ack) });
         if ack.is_none_or(|ack| ack.bytes == 0) {
-            // With a selective acknowledgement the window may move, too.
+            // With a SACK option the window may change, too.
             let tells = segment.options.sack.is_some() || segment.options.is_sack_cut;
             let is_repeated = !segment.carries() && to == had.0 && (window == had.1 || tells);
             if is_repeated && peer.sender.next > to {
@@ -101,14 +101,15 @@ impl Flow {
         self.ends.of_mut(segment.from).is_together = is_together;
     }
 
-    /// Whether a segment echoes a later stamp than any that passed: it responds to a packet that was not captured.
+    /// Returns whether a segment echoes a later timestamp than any captured: it responds to a packet that was not
+    /// captured.
     pub(super) fn echoes_unseen(&self, segment: &Segment<'_>) -> bool {
         let newest = self.ends.of(segment.from).newest_stamp;
         segment.options.stamp.zip(newest).is_some_and(|(stamp, newest)| clock::is_later(stamp.echo, newest))
     }
 
-    /// The timestamp of an acknowledgement, if its receiver may echo it from then on: what it carries, or comes before, must be in
-    /// order there (RFC 7323, section 4.3).
+    /// Returns the timestamp of an acknowledgement, if its receiver may echo it from then on: it must be in order there
+    /// (RFC 7323, section 4.3).
     fn echoed_stamp(&self, segment: &Segment<'_>) -> Option<AckStamp> {
         let sender = &self.ends.of(segment.from).sender;
         let is_in_order = sender.place(segment.tcp.seq) <= sender.acknowledged;
@@ -116,7 +117,7 @@ impl Flow {
         stamp.map(|stamp| AckStamp { value: stamp.value, is_bare: !segment.carries() })
     }
 
-    /// A segment that carries nothing else.
+    /// Handles a segment without data.
     pub(super) fn acknowledges_only(&mut self, segment: &Segment<'_>) {
         let mark = Mark { at: segment.at, frame: segment.frame };
         let is_last =

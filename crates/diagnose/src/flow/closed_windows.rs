@@ -1,11 +1,10 @@
-//! Windows that a receiver closes because its program does not read: from when to when a sender may not send, and what of
-//! that would not have been.
+//! Windows that a receiver closes because its program does not read: when a sender must not send, and what that cost.
 //!
-//! A window below a segment and below half of the largest window is closed, too, when its edge stands still: a sender keeps
-//! what it has until there is room, or its timer runs out (RFC 9293, section 3.8.6.2.1). Not windows that are small and move:
-//! those are `receive_window_limited`.
+//! A window below a segment and below half of the largest window is closed, too, when its edge does not move: a sender
+//! holds its data until there is enough window, or its timer expires (RFC 9293, section 3.8.6.2.1). Not windows that
+//! are small and move: those are `receive_window_limited`.
 //!
-//! A closed window is a finding only if its sender was held: it probed, or it sent as soon as the window opened.
+//! A closed window is a finding only if its sender was blocked: it probed, or it sent as soon as the window opened.
 
 use wire::{Duration, Time};
 
@@ -19,8 +18,8 @@ use crate::side::{Both, Side};
 use super::Flow;
 
 impl Flow {
-    /// An acknowledgement for `sender` passes, up to `to`: its window closes, stays closed, or opens. `None` where the window
-    /// cannot be read, though it is not zero.
+    /// Handles an acknowledgement for `sender`, up to `to`: its window closes, stays closed, or opens. `window` is
+    /// `None` where it cannot be read, although it is not zero.
     pub(super) fn closes_window(&mut self, sender: Side, to: u64, window: Option<u32>, mark: Mark) {
         let sent = (self.before == GapStart::Data(sender)).then_some(self.last.at);
         let end = self.ends.of_mut(sender);
@@ -28,10 +27,10 @@ impl Flow {
         let covers_more = to > end.sender.acknowledged;
         end.offered.passed(mark.at, window, end.sender.mss.get(), is_still, covers_more);
         let shrunk_since = end.offered.shrunk_since;
-        // Half of the largest window is room enough, however large a segment may be (a loopback's is 64 kB).
+        // Half of the largest window is sufficient, however large a segment may be (a loopback's is 64 kB).
         let headroom = end.sender.mss.get().min(u64::from(end.offered.largest / 2));
         let has_no_room = end.offered.is_still && window.is_some_and(|window| u64::from(window) < headroom);
-        // A program with nothing more to send needs no room, but a window of zero is deliberate.
+        // A program with nothing more to send needs no window, but a zero window is deliberate.
         let is_closed = window == Some(0) || (has_no_room && self.has_more_to_send(sender));
         let end = self.ends.of_mut(sender);
         let since = end.closed.as_ref().and_then(|closed| closed.since);
@@ -52,7 +51,7 @@ impl Flow {
         }
     }
 
-    /// `sender` probes a window, or its peer's life.
+    /// Records that `sender` probes a window, or its peer.
     pub(super) fn probes_window(&mut self, sender: Side) {
         if let Some(closed) =
             self.ends.of_mut(sender).closed.as_deref_mut().filter(|closed| closed.since.is_some())
@@ -61,16 +60,16 @@ impl Flow {
         }
     }
 
-    /// `sender` sends data, up to `stop`, after the gap before it was judged: whether a window had held it until now.
+    /// Handles data of `sender`, after the gap before it was judged: decides whether a window had blocked it until now.
     pub(super) fn sends_into_window(&mut self, sender: Side, length: u64, at: Time) {
-        /// No persist timer is shorter.
+        /// Minimum persist timeout.
         const TIMER: Duration = Duration::from_millis(200);
         /// Maximum time after the window update's arrival in which a held sender sends.
         const PROMPT: Duration = Duration::from_millis(10);
         let away = self.path.to(sender).unwrap_or_default();
         let Some(closed) = self.ends.of_mut(sender).closed.as_deref_mut() else { return };
         if let Some(since) = closed.since {
-            // What fits and does not wait for a timer is not held.
+            // Data that fits and does not wait for a timer is not blocked.
             if closed.window > 0 && length <= u64::from(closed.window) && at.since(since.at) < away + TIMER {
                 closed.since = None;
             } else {
@@ -90,7 +89,7 @@ impl Flow {
         }
     }
 
-    /// Nothing more comes: windows that held their sender until then.
+    /// Settles, at the end, windows that blocked their sender until then.
     pub(super) fn ends_closed(&mut self, sender: Side) {
         let until = Mark { at: self.last_at, frame: self.last_frame };
         let Some(closed) = self.ends.of_mut(sender).closed.take().filter(|closed| closed.probes > 0) else {
@@ -124,7 +123,7 @@ impl Flow {
         });
     }
 
-    /// As far as its messages show.
+    /// Returns whether `sender` has more to send, as far as its messages show.
     fn has_more_to_send(&self, sender: Side) -> bool {
         self.conversation.talk(sender, &[]).is_within != Some(false)
     }
@@ -135,7 +134,7 @@ impl Flow {
         if lost < Cause::ZeroWindow.about().least {
             return;
         }
-        // A window that is small and was opened without a probe was too small, but not shut.
+        // A small window that was opened without a probe was too small, but not closed.
         let cause = if window == 0 || probes > 0 { Cause::ZeroWindow } else { Cause::ReceiveWindowLimited };
         self.account.transfer(Share::Stall(Cause::ZeroWindow), Share::Stall(cause), lost);
         self.add(Finding {
@@ -157,11 +156,11 @@ impl Flow {
         });
     }
 
-    /// For how long a sender could not go on: from the first acknowledgement that would have let it go on behind what it sent
-    /// last, had the window moved with it, to the one that did.
+    /// Returns the time for which a sender was blocked: from the first acknowledgement that would have allowed more
+    /// data, had the window moved with it, to the one that did.
     fn halted(&self, sender: Side, shrunk_since: Time, sent: Option<Time>, until: Mark) -> Duration {
         let away = self.path.to(sender).unwrap_or_default();
-        // What it would have sent on either passes so much later.
+        // Data sent on either passes this much later.
         let could = shrunk_since + away;
         (until.at + away).since(sent.map_or(could, |sent| sent.max(could)))
     }
@@ -192,7 +191,7 @@ impl Flow {
         total
     }
 
-    /// A gap in which the window was closed: the rest of it is the path's, as far as that explains it.
+    /// Attributes a gap in which the window was closed: the rest of it is the path's, as far as that explains it.
     pub(super) fn spend_around(&mut self, gap: &Gap, closed: Duration) {
         let rest = gap.duration() - closed;
         let way = self.path.round_trip_at_least() + Duration::from_millis(10);

@@ -31,23 +31,23 @@ pub(super) struct Facts {
 }
 
 impl Flow {
-    /// Must be called before the segment is counted as sent.
+    /// Collects the facts; must be called before the segment is counted as sent.
     pub(super) fn before_sending(&mut self, segment: &Segment<'_>) -> Facts {
         let Segment { from, at, .. } = *segment;
         let away = self.path.to(from).unwrap_or_default();
-        // Segments that follow immediately make no gap: their flight need not be computed.
+        // Segments that follow immediately make no gap: their flight is not computed.
         let is_looked_at = at.since(self.last.at) > Duration::from_micros(500);
         let talk = self.conversation.talk(from, segment.tcp.payload);
         let timeout = self.timeout(from);
         let echo = segment.options.stamp.map(|stamp| stamp.echo).filter(|_| segment.has(Flags::ACK));
-        // What is shorter than the tolerance needs no acknowledgement that came within it.
+        // A gap shorter than the tolerance needs no acknowledgement within it.
         let slack =
             Some(self.path.slack(from)).filter(|slack| at.since(self.last.at) > *slack).unwrap_or_default();
         let learned = self.ends.of_mut(from).sender.learn(at, away, slack, echo);
         self.goes_on(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
-        // What comes so soon after it, of all that time, did not come by chance.
+        // A segment so soon after the acknowledgement, relative to the gap, is no coincidence.
         let share = (at.since(self.last.at) / 20).min(Duration::from_millis(20));
         let is_soon = |ack: &Ack| at.since(ack.at) <= away + timeout.max(share);
         let trigger = learned.last.filter(is_soon).or(learned.again.filter(is_soon));
@@ -68,7 +68,7 @@ impl Flow {
         }
     }
 
-    /// Returns the sender's burst since it paused: all of it only where something stopped.
+    /// Returns the sender's burst since its pause: complete only where something stopped.
     fn burst(&self, from: Side, is_looked_at: bool) -> Burst {
         let burst = &self.ends.of(from).burst;
         if is_looked_at {
@@ -85,16 +85,16 @@ impl Flow {
         quarter.clamp(Duration::from_millis(2), Duration::from_millis(most))
     }
 
-    /// Whether the capture was taken at a side, or so near that its packets need no time.
+    /// Returns whether the capture was taken at a side, or so near that the distance does not matter.
     pub(super) fn is_near(&self, side: Side) -> bool {
         self.path.to(side).is_some_and(|to| to <= Duration::from_millis(2))
     }
 
     /// By how much `receiver` delayed an acknowledgement; `None` if it did not.
     pub(super) fn lateness(&self, receiver: Side, ack: &Ack) -> Option<Duration> {
-        /// Below the shortest timers of 40 ms, beyond what a busy host needs.
+        /// Above what a busy host needs, below the shortest delayed-ACK timers of 40 ms.
         const LATE: Duration = Duration::from_millis(20);
-        /// No receiver delays one for longer (RFC 1122, section 4.2.3.2).
+        /// Maximum delay of an acknowledgement (RFC 1122, section 4.2.3.2).
         const LONGEST: Duration = Duration::from_millis(500);
         // A minimum of few samples exceeds the true minimum: data later than it may not be late.
         let unsure = self.path.slack(receiver);
@@ -103,21 +103,21 @@ impl Flow {
         let sender = &self.ends.of(receiver.other()).sender;
         let bytes = u64::from(ack.bytes);
         let took = ack.after()?.saturating_sub(self.path.prompt(receiver)?);
-        // What it acknowledges came after the acknowledgement before, at the pace of the link: later than that it was delayed, and
-        // what is beyond waited in a queue.
+        // The data that it acknowledges came after the previous acknowledgement, at the pace of the link. An
+        // acknowledgement later than that was delayed, and time beyond it was spent in a queue.
         let spaced =
             |before: Duration| before.saturating_sub(sender.pace.of_link(bytes).unwrap_or(before / 4));
         let is_queued = !self.is_near(receiver);
         let late = ack.since_before.filter(|_| is_queued).map_or(took, |before| took.min(spaced(before)));
         let is_late = late >= LATE.max(way / 10).max(unsure) && took <= LONGEST + unsure;
-        // A timer's acknowledgement covers everything that has come.
+        // A timer's acknowledgement covers all received data.
         let covers_all = ack.not_covered().is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
-        // Two full segments are acknowledged immediately, unless the receiver is seen to delay that.
+        // Two full segments are acknowledged immediately, unless the receiver is observed to delay that.
         let is_odd = bytes < 2 * sender.mss.get() || self.is_near(receiver);
         (is_late && covers_all && is_odd).then_some(late)
     }
 
-    /// The whole gap.
+    /// Returns all facts of the gap.
     pub(super) fn gap(&mut self, facts: Facts, end: GapEnd, segment: &Segment<'_>) -> Gap {
         let Facts {
             flight,
@@ -217,8 +217,8 @@ impl Flow {
         }
     }
 
-    /// Time that the slowest link needs for the data that `from` was still being sent, and for its response. Both
-    /// directions are taken to be alike where only one is known.
+    /// Returns the time that the slowest link needs for the data in flight to `from`, and for its response. Both
+    /// directions are assumed to be alike where only one is known.
     fn queue(&self, from: Side, response: u64) -> Duration {
         if self.is_near(from) {
             return Duration::ZERO;
@@ -228,14 +228,14 @@ impl Flow {
         peer.sender.pace.needed(bytes).max(own.sender.pace.needed(bytes))
     }
 
-    /// Whether an acknowledgement took twice as long as the path needs.
+    /// Returns whether an acknowledgement took twice as long as the path needs.
     fn is_queue_long(&self, sender: Side, ack: &Ack) -> bool {
         let least =
             self.path.to(sender).unwrap_or_default() + self.path.to(sender.other()).unwrap_or_default();
         ack.after().is_some_and(|after| after >= least * 2)
     }
 
-    /// Whether an acknowledgement took so much longer than the path needs that what was sent before its segment must
+    /// Returns whether an acknowledgement took so much longer than the path needs that the data before its segment must
     /// have waited in a queue: more than a segment and a half of it (as TCP Vegas reckons).
     fn is_full(&self, sender: Side, ack: &Ack) -> bool {
         let (Some(after), Some(least)) = (ack.after(), self.path.to(sender.other())) else { return false };
@@ -248,17 +248,17 @@ impl Flow {
         let queued = (u64::from(ack.ahead) + mss) as f64 * waited;
         #[expect(clippy::cast_precision_loss)]
         let is_queue = queued > 1.5 * mss as f64;
-        // Data passes a capture near its receiver behind the queue: there the way of the acknowledgement shows none.
+        // Data passes a capture near its receiver after the queue: the acknowledgement's round trip there shows none.
         is_queue && !self.is_near(sender.other())
     }
 
-    /// Updates the sender's burst; a new one begins when it is its turn, or after a silence.
+    /// Updates the sender's burst; a new one begins when it may send, or after a silence.
     fn goes_on(&mut self, side: Side, at: Time) {
         let timeout = self.path.retransmission_timeout();
         let continues = self.before == GapStart::Data(side);
         let sender = &self.ends.of(side).sender;
         let silence = sender.sent_last.map_or(Duration::ZERO, |last| at.since(last));
-        // In the middle of a message a round trip is no pause, however even round trips are.
+        // In the middle of a message a round trip is no pause, even if round trips are constant.
         if sender.in_flight() > 0 || (continues && silence <= self.path.usual_timeout()) {
             return;
         }

@@ -1,5 +1,5 @@
-//! Connections that fail after they were opened: cut by a reset, left by a peer, stuck on a path with a small MTU; and TLS
-//! handshakes that fail or take long.
+//! Connections that fail after they were opened: cut by a reset, abandoned by a peer, stuck on a path with a small MTU;
+//! and TLS handshakes that fail or take long.
 
 use core::net::IpAddr;
 
@@ -18,23 +18,23 @@ use crate::tls::Tls;
 use super::Flow;
 use super::state::EndState;
 
-/// Data at the head of the unacknowledged that is retransmitted repeatedly.
+/// The first unacknowledged data, while it is retransmitted repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RepeatedRetransmission {
     /// Its first byte.
     start: u64,
-    /// When it was sent first, and last.
+    /// When it was first sent, and last.
     first: Mark,
     last: Mark,
     /// Number of times it was sent at its full length, and that length.
     times: u32,
     length: u64,
-    /// Number of times it was sent since its peer was last heard, and when first.
+    /// Number of transmissions since its peer's last packet, and the time of the first of them.
     in_vain: u32,
     silent_since: Mark,
-    /// Up to where its sender had sent.
+    /// Position up to which its sender had sent.
     next: u64,
-    /// The first that was shorter.
+    /// The first shorter transmission.
     shorter: Option<(Mark, u64)>,
     /// Whether it is acknowledged in the capture.
     is_needless: bool,
@@ -49,20 +49,20 @@ pub(super) struct SmallMtu {
     from: Side,
 }
 
-/// Times that data is sent before its peer counts as gone.
+/// Number of transmissions after which the peer counts as vanished.
 const IN_VAIN: u32 = 4;
 const GONE: Duration = Duration::from_secs(1);
-/// Times that a full segment is sent before its size is suspected.
+/// Number of transmissions of a full segment after which its size is suspect.
 const TOO_LARGE: u32 = 3;
 
 impl Flow {
-    /// `from` sent data again that is not acknowledged.
+    /// Handles a retransmission by `from` of data that is not acknowledged.
     pub(super) fn sticks(&mut self, from: Side, before: &SentSegment, start: u64, length: u64, mark: Mark) {
         let away = self.path.to(from.other()).unwrap_or_default();
         let heard = self.lately.of(from.other()).heard_at;
         let is_silent = |since: Mark| heard.is_none_or(|heard| heard <= since.at + away);
         let end = self.ends.of_mut(from);
-        // What was acknowledged in part is cut anew: that piece was not sent before.
+        // Data that was acknowledged in part is split anew: that piece was not sent before.
         let is_same = before.start == start;
         let first = if is_same { Mark { at: before.at, frame: before.frame } } else { mark };
         if length == 0 || start != end.sender.acknowledged {
@@ -104,9 +104,9 @@ impl Flow {
         }));
     }
 
-    /// `from` sent data again that had been acknowledged where the capture was taken.
+    /// Handles a retransmission by `from` of data whose acknowledgement was captured.
     pub(super) fn sticks_needlessly(&mut self, from: Side, start: u64, length: u64, mark: Mark) {
-        /// Less than any timer.
+        /// Shorter than any timeout.
         const PAUSE: Duration = Duration::from_millis(150);
         let end = self.ends.of_mut(from);
         if length == 0 {
@@ -134,7 +134,7 @@ impl Flow {
         end.stuck = Some(Box::new(stuck));
     }
 
-    /// Data of `from` up to `to` was acknowledged.
+    /// Handles the acknowledgement of data of `from` up to `to`.
     pub(super) fn unsticks(&mut self, from: Side, to: u64, mark: Mark) {
         let Some(stuck) =
             self.ends.of_mut(from).stuck.take_if(|stuck| stuck.start < to && !stuck.is_needless)
@@ -161,13 +161,13 @@ impl Flow {
         }
     }
 
-    /// Whether a segment of `length` bytes is a full one on the wire, and none as large was acknowledged.
+    /// Returns whether a segment of `length` bytes is full-sized on the wire, and none as large was acknowledged.
     fn is_largest(&self, from: Side, length: u64) -> bool {
         let end = self.ends.of(from);
         length <= end.sender.mss.get() && length > u64::from(end.sender.largest_arrived)
     }
 
-    /// A router reports that a packet of `from` was larger than its link takes.
+    /// Records that a router reported a packet of `from` as larger than its link's MTU.
     pub(super) fn exceeds_mtu(&mut self, from: Side, mark: Mark, mtu: u32, reporter: IpAddr) {
         self.small_mtu.get_or_insert(SmallMtu { mark, mtu, reporter, from });
     }
@@ -176,14 +176,14 @@ impl Flow {
     pub(super) fn cuts(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let peer = from.other();
-        // What ends with the connection, and is not ended by a FIN, is cut.
+        // A message that ends with the connection, and not by a FIN, is cut.
         let is_cut = |side| self.conversation.talk(side, &[]).is_within == Some(true);
         let is_read = self.conversation.unanswered().is_some();
         let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
         let has_closed = self.lately.of(from).has_ended || self.lately.of(peer).has_ended;
         let unacknowledged = |side: Side| {
             let EndState { sender, first_number, .. } = self.ends.of(side);
-            // A SYN is no data: whoever resets a half-open connection cuts nothing.
+            // A SYN is no data: a reset of a half-open connection cuts nothing.
             let syn = first_number.is_some_and(|number| sender.place(number) == sender.acknowledged);
             sender.next.saturating_sub(sender.acknowledged + u64::from(syn))
         };
@@ -195,8 +195,8 @@ impl Flow {
         } else if is_read || has_closed || !own.is_seen || !others.is_seen || unacknowledged(peer) == 0 {
             return;
         } else {
-            // A program that closes with data unread resets, too, and acknowledges what it has: it may not want the rest. A bare
-            // reset denies that there is a connection.
+            // A program that closes with unread data also resets, but acknowledges the received data: it may not want
+            // the rest. A reset without ACK denies that the connection exists.
             let is_denied = !segment.has(Flags::ACK);
             let is_refused = self.speaks_tls && from == Side::Server;
             let severity = if is_denied || is_refused { Severity::High } else { Severity::Low };
@@ -213,7 +213,7 @@ impl Flow {
             Some(MidTransferReset { by: from, of: cut, severity, since, reset: Mark { at, frame }, what });
     }
 
-    /// A reset, unless its sender had repeated its data in vain, or it left requests unanswered.
+    /// Reports the reset, unless its sender had retransmitted its data in vain, or it left requests without a response.
     fn settle_cut(&mut self) {
         let Some(MidTransferReset { by, of, severity, since, reset, what }) = self.cut.take() else { return };
         if self.findings.times(Cause::ResetLostData) > 0 || self.findings.times(Cause::PeerVanished) > 0 {
@@ -236,7 +236,7 @@ impl Flow {
         });
     }
 
-    /// Nothing more comes: what ended badly.
+    /// Settles failures at the end of the connection.
     pub(super) fn settle_failures(&mut self) {
         for side in [Side::Client, Side::Server] {
             self.settle_stuck(side);
@@ -262,7 +262,7 @@ impl Flow {
         let until = Mark { at: self.last_at, frame: last.frame };
         let peer = from.other();
         let away = self.path.to(peer).unwrap_or_default();
-        // A side that sends new data, or acknowledges some, has not lost its peer.
+        // A side that sends new data, or acknowledges some, still has its peer.
         let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
         let goes_on = own.next > next || is_needless && others.progressed_at.is_some_and(|at| at > first.at);
         let Some(heard) = self.lately.of(peer).heard_at.filter(|_| !goes_on) else { return };
@@ -296,7 +296,7 @@ impl Flow {
         }
     }
 
-    /// Settles an MTU that a router reported, if no other evidence showed.
+    /// Reports an MTU that a router announced, if there is no other evidence.
     fn settle_reported_mtu(&mut self) {
         let Some(SmallMtu { mark, mtu, reporter, from }) = self.small_mtu.take() else { return };
         let within = Mark { at: mark.at.min(self.last_at).max(self.started.at), frame: mark.frame };
@@ -320,7 +320,7 @@ impl Flow {
         });
     }
 
-    /// Names the losses since `first` anew.
+    /// Replaces the findings of losses since `first` by a failure.
     fn find_failure(
         &mut self,
         cause: Cause,
@@ -350,7 +350,7 @@ impl Flow {
         });
     }
 
-    /// Reads on in a TLS handshake.
+    /// Continues reading a TLS handshake.
     pub(super) fn reads_tls(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
         let payload = segment.tcp.payload;
         if self.is_first_data && !payload.is_empty() {

@@ -1,4 +1,4 @@
-//! The handshake: the side that opens, the options both agree on, and the window scale if a capture has cut that off.
+//! The handshake: the side that opens, the negotiated options, and the window scale if the capture has truncated it.
 
 use wire::Duration;
 use wire::packet::Flags;
@@ -26,7 +26,7 @@ impl Flow {
         (end.first_number, end.scale_offer, end.first_window) =
             (Some(segment.tcp.seq), offer, Some(segment.tcp.window));
         let Both { client, server } = &mut self.ends;
-        // Windows are scaled only if both offered it (RFC 7323).
+        // Windows are scaled only if both sides offered it (RFC 7323).
         (client.scale, server.scale) = match (client.scale_offer, server.scale_offer) {
             (ScaleOffer::Bits(client), ScaleOffer::Bits(server)) => (Some(client), Some(server)),
             (ScaleOffer::No, _) | (_, ScaleOffer::No) => (Some(0), Some(0)),
@@ -34,7 +34,7 @@ impl Flow {
         };
     }
 
-    /// Infers the window scale from the first window after a SYN, if the SYN was cut short.
+    /// Infers the window scale from the first window after a SYN, if the SYN was truncated.
     pub(super) fn scales_as_it_did(&mut self, segment: &Segment<'_>) {
         if segment.has(Flags::SYN) {
             return;
@@ -47,13 +47,13 @@ impl Flow {
         }
     }
 
-    /// A segment of the handshake.
+    /// Handles a segment of the handshake.
     pub(super) fn shakes_hands(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let sender = &mut self.ends.of_mut(from).sender;
         let start = sender.place(segment.tcp.seq);
-        // What Fast Open carries counts with the SYN.
-        // No stack repeats an opening sooner.
+        // Data carried by Fast Open counts with the SYN.
+        // Minimum time after which a stack retransmits a SYN.
         const SOON: Duration = Duration::from_millis(150);
         let order = sender.send(
             start,
@@ -64,7 +64,7 @@ impl Flow {
         );
         let again = match order {
             SequenceRelation::New => None,
-            // A repeated SYN gets another SYN/ACK.
+            // A retransmitted SYN gets another SYN/ACK.
             _ if from == Side::Server && self.handshake.is_asked_again() => None,
             SequenceRelation::Filled(hole) => Some(at.since(hole.since)),
             SequenceRelation::Again(Some(before)) => Some(at.since(before.again_at)),
@@ -76,7 +76,7 @@ impl Flow {
             }
             SequenceRelation::Again(None) | SequenceRelation::Twice => return,
         };
-        // A repeated SYN gets a repeated SYN/ACK; once data flows no one waits for that.
+        // A retransmitted SYN gets another SYN/ACK; once data flows, no side waits for that.
         if !matches!(order, SequenceRelation::New)
             && self.handshake.is_done
             && matches!(self.before, GapStart::Data(_))
@@ -121,12 +121,12 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::Script;
 
-    /// Found over a simulated satellite, captured at both ends: the retransmitted SYN reached the server's interface
+    /// Found on a simulated satellite path, captured at both ends: the retransmitted SYN reached the server's interface
     /// after data had been sent, and counted as a new connection.
     #[test]
     fn regress_copy_of_its_own_syn_opens_no_new_connection() {
         let lines = "0 C syn\n15 S syn\n30 C\n31 C send=100\n32 C reopen\n46 S send=500\n61 C";
-        // One report, or it panics.
+        // There must be exactly one report.
         let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Client);
         assert_eq!((report.packets, report.is_whole), (7, true));
     }

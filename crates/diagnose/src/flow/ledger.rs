@@ -1,4 +1,4 @@
-//! Gaps, judged: their time in the account, and findings where enough of it was lost.
+//! Judged gaps: their time in the account, and findings where enough of it was lost.
 
 use wire::{Duration, Time};
 
@@ -19,17 +19,17 @@ use super::state::HeldGap;
 use super::{Flow, PreviousConnection};
 
 impl Flow {
-    /// A gap that ends with something other than data.
+    /// Closes a gap that ends with something other than data.
     pub(super) fn close(&mut self, segment: &Segment<'_>, end: GapEnd) {
         let facts = self.before_sending(segment);
         self.close_with(facts, end, segment);
     }
 
-    /// Judges the gap, and begins the next.
+    /// Judges the gap, and starts the next.
     pub(super) fn close_with(&mut self, facts: Facts, end: GapEnd, segment: &Segment<'_>) {
         let gap = self.gap(facts, end, segment);
         if gap.before == GapStart::Nothing || gap.duration() >= LEAP {
-            // What went before the first event: acknowledgements of what the capture came too late for.
+            // Time before the first event: acknowledgements of data sent before the capture began.
             let is_first = gap.before == GapStart::Nothing;
             self.spend_unknown(
                 if is_first { Doubt::CaptureBegan } else { Doubt::ClockJumped },
@@ -53,7 +53,7 @@ impl Flow {
         self.moves_on(gap.to);
     }
 
-    /// Data that was not captured was acknowledged: something happened, no more is known.
+    /// Handles an acknowledgement of data that was not captured: an event without known details.
     pub(super) fn unseen(&mut self, side: Side, mark: Mark) {
         let time = mark.at.since(self.last.at);
         let was_moving = time <= self.path.round_trip_at_least().max(Duration::from_millis(10));
@@ -100,8 +100,8 @@ impl Flow {
             self.says(gap, None);
             return;
         };
-        // Where a handshake's packet was lost the window may begin with one segment (RFC 5681, section 3.1): it opens from
-        // there as any other does.
+        // After a lost packet of the handshake the initial window may be one segment (RFC 5681, section 3.1): it opens
+        // from there like any other.
         let is_of_data = !matches!(gap.end, GapEnd::Handshake { again: _ });
         if is_of_data && matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
             self.ends.of_mut(gap.side).has_lost = true;
@@ -151,9 +151,9 @@ impl Flow {
         }
     }
 
-    /// Waits with a finding: what looks like an opening window may be the first stop at a plateau.
+    /// Delays a finding: an apparently opening window may be the first stop at a plateau.
     fn hold(&mut self, gap: &Gap, ruling: Option<Ruling>) {
-        /// As long as it takes to know a plateau.
+        /// Maximum number of gaps until a plateau is recognized.
         const MAX_HELD_GAPS: usize = 4;
         let held = &self.ends.of(gap.side).held;
         if held.len() >= MAX_HELD_GAPS || held.iter().any(|held| !gap.is_level(held.gap.flight.bytes)) {
@@ -164,7 +164,7 @@ impl Flow {
         held.push(HeldGap { gap: gap.clone(), ruling });
     }
 
-    /// Releases the held gaps: each is what it looked like.
+    /// Releases the held gaps: each counts as what it appeared to be.
     pub(super) fn release(&mut self, side: Side) {
         for HeldGap { gap, ruling } in std::mem::take(&mut self.ends.of_mut(side).held) {
             if let Some(ruling) = ruling {
@@ -173,7 +173,7 @@ impl Flow {
         }
     }
 
-    /// Claims the held gaps that belong to the plateau at which the sender has stopped now, and returns the time saved of them.
+    /// Claims the held gaps of the plateau at which the sender has now stopped, and returns the time saved on them.
     fn claim(&mut self, gap: &Gap, ruling: &Ruling) -> Duration {
         let (held, others): (Vec<HeldGap>, Vec<HeldGap>) =
             std::mem::take(&mut self.ends.of_mut(gap.side).held)
@@ -202,7 +202,7 @@ impl Flow {
     }
 
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
-        // A gap that a repair of another kind has reported is not counted twice.
+        // A gap already reported for a repair of another kind is not counted twice.
         let claimed =
             self.claimed.filter(|(other, _)| *other != cause).map_or(Time::ZERO, |(_, until)| until);
         let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at.max(claimed));
@@ -238,7 +238,7 @@ impl Flow {
         self.findings.add(cause, lost, self.keep.findings.into(), || finding);
     }
 
-    /// The handshake is over.
+    /// Records the end of the handshake.
     pub(super) fn set_up(&mut self, mark: Mark) {
         let (Some(opened), Some(answered)) = (self.handshake.opened, self.handshake.answered) else { return };
         let lost = mark.at.since(opened.at);
@@ -264,7 +264,7 @@ impl Flow {
         });
     }
 
-    /// Returns the delay of the server's FIN after the response, once the close has begun: a FIN that found no room in
+    /// Returns the delay of the server's FIN after the response, once the close has begun: a FIN that did not fit into
     /// the window takes a round trip. Anything longer is idle time.
     pub(crate) fn closing(&self) -> Duration {
         let waited = self.account.of(Share::Closing) + self.account.of(Share::Idle);
@@ -273,7 +273,7 @@ impl Flow {
         if is_the_servers && is_the_paths { waited } else { Duration::ZERO }
     }
 
-    /// A connection that repeats what the one before it could have carried on.
+    /// Reports a connection whose requests the previous connection could have carried.
     pub(super) fn was_opened_needlessly(&mut self) {
         let (Some(PreviousConnection { packet, window: _, closing }), Some(opened)) =
             (self.follows, self.handshake.opened)
@@ -302,7 +302,7 @@ impl Flow {
         });
     }
 
-    /// A reset by the server with something left to do.
+    /// Handles a reset by the server while requests are pending.
     pub(super) fn loses_responses(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let unanswered = self.conversation.unanswered();
@@ -311,7 +311,7 @@ impl Flow {
         }
         let is_whole = |sender: &Sender| sender.next <= sender.acknowledged;
         let (client, server) = (&self.ends.client.sender, &self.ends.server.sender);
-        // Both have closed, and everything has arrived: whatever the reset responds to no longer matters.
+        // Both sides have closed, and everything has arrived: the cause of the reset no longer matters.
         if self.is_over() && is_whole(client) && is_whole(server) {
             return;
         }
@@ -366,13 +366,13 @@ impl Flow {
     }
 }
 
-/// A text without room for more.
+/// Drops the unused capacity of a text.
 fn tight(mut text: String) -> String {
     text.shrink_to_fit();
     text
 }
 
-/// The packets that show a stall.
+/// Returns the packets that show a stall.
 fn shown_by(gap: &Gap, ruling: &Ruling) -> Vec<u64> {
     let earlier = ruling.lost_since.map(|mark| mark.frame);
     let held = gap.awaited().map(|_| gap.flight.frames);

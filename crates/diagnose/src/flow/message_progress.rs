@@ -1,5 +1,5 @@
-//! A message against time, as it goes on: where its sender stopped, the savings already counted for that, and those
-//! left to count when the next begins. `causes/opening.rs` computes the time it would have taken.
+//! Progress of a message: where its sender stopped, the savings already counted for that, and those still to be counted
+//! when the next message begins. `causes/opening.rs` computes the time that the message would have taken.
 
 use wire::Duration;
 
@@ -11,13 +11,13 @@ use crate::side::Side;
 use super::Flow;
 
 impl Flow {
-    /// Counts a stop of the sender's, for this cause.
+    /// Records a stop of the sender, due to this cause.
     pub(super) fn stops(&mut self, gap: &Gap, cause: Option<Cause>) {
         let burst = &mut self.ends.of_mut(gap.side).burst;
         let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let is_stop = gap.awaited().is_some() && !gap.is_flowing();
         if is_repair || is_stop {
-            // Up to its first repair it had not stopped.
+            // Before its first repair it had not stopped.
             let flight = if is_repair { gap.sent_in_burst() } else { gap.flight.bytes };
             if burst.course.first.is_none() {
                 let is_held = matches!(cause, Some(Cause::SendBufferLimited | Cause::ReceiveWindowLimited));
@@ -33,7 +33,7 @@ impl Flow {
         }
     }
 
-    /// So much of the gap is accounted for: some fix saves it, or no window could.
+    /// Records that `time` of the gap is accounted for: a fix saves it, or no window could.
     pub(super) fn tells(&mut self, gap: &Gap, time: Duration) {
         let course = &mut self.ends.of_mut(gap.side).burst.course;
         if gap.from.at >= course.began {
@@ -41,7 +41,7 @@ impl Flow {
         }
     }
 
-    /// Attributes the message's savings by a wider window to `cause` from here on; without one, as it is.
+    /// Attributes the message's savings by a wider window to `cause` from here on, or to none.
     pub(super) fn says(&mut self, gap: &Gap, cause: Option<Cause>) {
         let counted = &mut self.ends.of_mut(gap.side).counted;
         let now = match (cause, counted.as_deref()) {
@@ -57,7 +57,7 @@ impl Flow {
         *counted = Some(Box::new(now));
     }
 
-    /// Settles a message that is over: counts savings not counted yet, and takes back those of waits that it did not have.
+    /// Settles a finished message: counts savings not counted yet, and retracts those of waits that it did not have.
     pub(super) fn settle_course(&mut self, side: Side) {
         let end = self.ends.of_mut(side);
         let sent = end.sender.next.saturating_sub(end.burst.start);

@@ -1,4 +1,4 @@
-//! Notes: facts about the path of a connection and about its capture, for which nobody in it is at fault.
+//! Notes: facts about the path of a connection and about its capture that are no fault of either side.
 
 use wire::{Duration, Time};
 
@@ -12,7 +12,7 @@ use crate::side::Side;
 use super::Flow;
 
 impl Flow {
-    /// Nothing more comes: what is worth knowing of the whole.
+    /// Adds the notes on the whole connection at its end.
     pub(super) fn settle_notes(&mut self) {
         let missing = self.missing_direction();
         if let Some(missing) = missing {
@@ -42,7 +42,7 @@ impl Flow {
         self.note_path();
     }
 
-    /// The direction of which nothing was captured, though the other acknowledges it.
+    /// Returns the direction of which nothing was captured, although the other acknowledges it.
     pub(super) fn missing_direction(&self) -> Option<Side> {
         [Side::Client, Side::Server].into_iter().find(|side| {
             let sender = &self.ends.of(*side).sender;
@@ -50,7 +50,7 @@ impl Flow {
         })
     }
 
-    /// With one direction it is unknown which side waited for which.
+    /// Withdraws findings of waits: with one direction it is unknown which side waited.
     fn withdraw_guesses(&mut self) {
         let shows = |cause: Cause| {
             let is_loss = matches!(
@@ -87,9 +87,9 @@ impl Flow {
         });
     }
 
-    /// An MSS below that of Ethernet.
+    /// Notes an MSS below Ethernet's.
     fn note_mss(&mut self) {
-        /// Ethernet's MTU, and TCP and IP headers.
+        /// Ethernet's MTU, which includes TCP and IP headers.
         const MTU: u32 = 1_500;
         let headers = if self.server.is_ipv6() { 60 } else { 40 };
         let mss = &self.ends.client.sender.mss;
@@ -98,7 +98,7 @@ impl Flow {
             return;
         };
         let least = u32::from(one.min(other));
-        // Below that, an end is small by itself.
+        // Below that, the MSS is the end's own limit.
         if least + headers >= MTU || least < 1_000 {
             return;
         }
@@ -111,7 +111,7 @@ impl Flow {
         self.note_at(Cause::PathMtu, opened.at, Duration::ZERO, packets, evidence);
     }
 
-    /// Acknowledgements that come much sooner than the SYN/ACK did, or much later.
+    /// Notes acknowledgements that arrive much sooner or much later than the SYN/ACK did.
     fn note_proxy(&mut self) {
         let Some(proxy) = self.path.proxy(Side::Server) else { return };
         let (handshake, data) = (millis(proxy.handshake), millis(proxy.data));
@@ -129,7 +129,7 @@ impl Flow {
         self.note(Cause::ProxyInPath, Duration::ZERO, evidence);
     }
 
-    /// A queue on the path that the connection's own data, or others', fills.
+    /// Notes a queue on the path that the connection's own or competing data fills.
     fn note_queues(&mut self) {
         for receiver in [Side::Client, Side::Server] {
             let Some(queue) = self.path.standing_queue(receiver) else { continue };

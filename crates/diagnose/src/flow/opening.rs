@@ -1,4 +1,4 @@
-//! Openings that fail or take long: refused, unanswered, or met by an older connection.
+//! Openings that fail or take long: refused, unanswered, or blocked by an older connection.
 
 use wire::packet::Flags;
 use wire::packet::icmp::{Reason, Unreachable};
@@ -18,19 +18,19 @@ use super::Flow;
 /// Unusual events before the first SYN/ACK.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
-    /// The previous SYN, and its retransmission.
+    /// Each SYN and its retransmission.
     repeats: Vec<(Mark, Mark)>,
-    /// The acknowledgement of something else.
+    /// A challenge ACK.
     challenge: Option<Mark>,
     refusal: Option<Mark>,
     unreachable: Option<(Mark, Unreachable)>,
-    /// When the first SYN/ACK came.
+    /// When the first SYN/ACK arrived.
     answered: Option<Mark>,
     /// Whether the client was accepted at another address of the port right after.
     has_alternative: bool,
 }
 
-/// SYNs that are remembered.
+/// Maximum number of retransmitted SYNs that are remembered.
 const MAX_REPEATS: usize = 16;
 
 impl Flow {
@@ -42,14 +42,14 @@ impl Flow {
         }
     }
 
-    /// The first SYN/ACK.
+    /// Records the first SYN/ACK.
     pub(super) fn is_opened(&mut self, mark: Mark) {
         if let Some(opening) = &mut self.opening {
             opening.answered.get_or_insert(mark);
         }
     }
 
-    /// Whether a segment acknowledges something other than the SYN that waits for its reply (RFC 5961, section 4).
+    /// Returns whether a segment acknowledges something other than the pending SYN (RFC 5961, section 4).
     pub(super) fn is_challenge(&self, segment: &Segment<'_>) -> bool {
         let is_reply =
             matches!(self.before, GapStart::Handshake(Side::Client)) && segment.from == Side::Server;
@@ -64,7 +64,8 @@ impl Flow {
         self.opening.get_or_insert_default().challenge.get_or_insert(mark);
     }
 
-    /// A reset before any SYN/ACK: a refusal by the server, or the client's reply to a challenge. Returns whether it was either.
+    /// Handles a reset before any SYN/ACK: a refusal by the server, or the client's reply to a challenge. Returns
+    /// whether it was either.
     pub(super) fn refuses(&mut self, segment: &Segment<'_>) -> bool {
         let mark = Mark { at: segment.at, frame: segment.frame };
         if self.handshake.opened.is_none() || self.handshake.answered.is_some() {
@@ -84,7 +85,7 @@ impl Flow {
                 && self.opening.as_ref().is_some_and(|opening| opening.challenge.is_some()))
     }
 
-    /// A router or a host could not deliver a packet of this connection.
+    /// Records that a router or a host could not deliver a packet of this connection.
     pub(crate) fn is_undelivered(&mut self, mark: Mark, unreachable: &Unreachable) {
         let from = if unreachable.source == self.client { Side::Client } else { Side::Server };
         match unreachable.reason {
@@ -97,19 +98,19 @@ impl Flow {
         }
     }
 
-    /// Whether it was refused.
+    /// Returns whether it was refused.
     pub(crate) fn is_refused(&self) -> bool {
         self.opening.as_ref().is_some_and(|opening| opening.refusal.is_some())
     }
 
-    /// The client was accepted at another address of the same port right after.
+    /// Records that the client was accepted at another address of the same port right after.
     pub(crate) fn has_alternative(&mut self) {
         if let Some(opening) = &mut self.opening {
             opening.has_alternative = true;
         }
     }
 
-    /// Nothing more comes: what became of the opening.
+    /// Settles the result of the opening at the end.
     pub(super) fn settle_opening(&mut self, hosts: &Hosts) {
         let Some(opened) = self.handshake.opened else { return };
         self.settle_abandoned(opened);
@@ -130,10 +131,10 @@ impl Flow {
         }
     }
 
-    /// A client that neither completed its handshake nor repeated its SYN has left (a scan of ports): the SYN/ACKs that the
-    /// server repeats were not lost, and no one waits for them.
+    /// Settles a client that neither completed its handshake nor retransmitted its SYN (a port scan): the SYN/ACKs that
+    /// the server retransmits were not lost, and no side waits for them.
     fn settle_abandoned(&mut self, opened: Mark) {
-        /// The first timer of a SYN, by RFC 1122, and a tick.
+        /// The first retransmission timeout of a SYN (RFC 1122), and a tick.
         const PATIENCE: Duration = Duration::from_millis(3_500);
         let is_silent = self.lately.client.heard_at.is_none_or(|heard| heard <= opened.at);
         if !self.handshake.is_done && is_silent && self.last_at.since(opened.at) >= PATIENCE {
@@ -194,7 +195,7 @@ impl Flow {
             "{reporter} answered the SYN to {} (packet {}) with ICMP \"port unreachable\" (packet {})",
             self.server, first.frame, mark.frame
         );
-        // The message is not of this connection's packets: the account ends with those.
+        // The message is not one of this connection's packets, with which the account ends.
         let until = Mark { at: mark.at.min(self.last_at), frame: mark.frame };
         self.find_opening(
             Cause::ConnectionRefused,
@@ -298,7 +299,7 @@ impl Flow {
     }
 }
 
-/// So soon after a refusal a connection to another address of the port is the alternative to it.
+/// Maximum time after a refusal within which a connection to another address of the port is its alternative.
 pub(crate) const ALTERNATIVE: Duration = Duration::from_secs(1);
 
 /// A refused connection that an alternative may follow.

@@ -1,12 +1,13 @@
-//! TLS records, by their types and lengths: alerts and frames that close a connection are no messages.
+//! TLS records, by their types and lengths: alerts and frames that close a connection are not messages.
 
 use crate::segment::Segment;
 
-/// Whether a segment is no more than a FIN or a TLS alert: a record of type 21, or in TLS 1.3 one as short as an encrypted alert.
+/// Returns whether a segment is only a FIN or a TLS alert: a record of type 21, or in TLS 1.3 one as short as an
+/// encrypted alert.
 pub(super) fn closes(segment: &Segment<'_>) -> bool {
-    /// A CBC cipher with SHA-384 and its padding.
+    /// An alert with a CBC cipher, SHA-384 and padding.
     const MAX_ALERT_BYTES: u64 = 5 + 112;
-    /// Two bytes, the type and a tag.
+    /// An encrypted alert: its two bytes, the type and a tag.
     const ENCRYPTED: u64 = 5 + 2 + 1 + 16;
     let length = segment.length();
     match segment.tcp.payload {
@@ -16,7 +17,7 @@ pub(super) fn closes(segment: &Segment<'_>) -> bool {
     }
 }
 
-/// Whether a segment carries no more than a TLS record as short as an alert, or a frame that ends a connection.
+/// Returns whether a segment carries only a TLS record as short as an alert, or a frame that closes a connection.
 pub(super) fn is_short(segment: &Segment<'_>) -> bool {
     const SHORT: u64 = 120;
     matches!(segment.tcp.payload, [20..=23, 3, ..]) && segment.length() <= SHORT

@@ -1,4 +1,4 @@
-//! Facts about data that came late or twice: whether it was retransmitted at all, and why its sender did so.
+//! Facts about data that came late or twice: whether it was retransmitted at all, and why.
 
 use wire::Duration;
 
@@ -11,7 +11,7 @@ use super::Flow;
 use super::state::EndState;
 
 impl Flow {
-    /// `now` data up to `stop` came that was there or missing at `earlier`, `since` it was last sent or first missed.
+    /// Returns the facts about data up to `stop` that came at `now`, and was sent or missing at `earlier`, `since` ago.
     pub(super) fn repair(
         &self,
         from: Side,
@@ -23,7 +23,7 @@ impl Flow {
     ) -> Repair {
         let EndState { sender, recovery, .. } = self.ends.of(from);
         let away = self.path.to(from).unwrap_or_default();
-        // An acknowledgement of something new winds the timer up again (RFC 6298).
+        // An acknowledgement of new data restarts the timer (RFC 6298).
         let ago = |passed| now.at.since(passed).saturating_sub(away);
         Repair {
             earlier,
@@ -40,8 +40,8 @@ impl Flow {
         }
     }
 
-    /// Returns whether data that fills a hole was sent in order and reordered by the network: it comes sooner than the
-    /// sender could have heard that it was missing, or its IP ID shows it.
+    /// Returns whether data that fills a hole was sent in order and reordered by the network: it arrives sooner than
+    /// the sender could have detected the loss, or its IP ID shows it.
     pub(super) fn was_overtaken(
         &self,
         from: Side,

@@ -1,4 +1,4 @@
-//! Time, put into a connection's account: the only way into it.
+//! Entries in a connection's account: all of them are made here.
 
 use wire::Duration;
 
@@ -8,14 +8,14 @@ use crate::doubt::Doubt;
 use super::Flow;
 
 impl Flow {
-    /// Puts time under a share, as far as it counts.
+    /// Adds time to a share, as far as it counts.
     pub(super) fn spend(&mut self, share: Share, time: Duration) {
         let before = self.since.since(self.spent).min(time);
         self.spent += time;
         self.account.add(share, time - before);
     }
 
-    /// The same for time whose cause is not known, with the reason.
+    /// Adds time of unknown cause, with the reason.
     pub(super) fn spend_unknown(&mut self, doubt: Doubt, time: Duration) {
         let before = self.account.of(Share::Unknown);
         self.spend(Share::Unknown, time);

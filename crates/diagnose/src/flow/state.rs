@@ -1,4 +1,4 @@
-//! State of each side of a connection, and of its beginning.
+//! State of each side of a connection, and of its opening.
 
 use wire::{Duration, Time};
 
@@ -16,61 +16,61 @@ use super::failures::RepeatedRetransmission;
 #[derive(Debug, Default)]
 pub(super) struct EndState {
     pub(super) sender: Sender,
-    /// The last packets, so that a second capture of one is known.
+    /// The last packets, to recognize a second capture of one.
     pub(super) recent: RecentPackets,
     pub(super) burst: Burst,
-    /// Savings counted for the burst that a wider window gives.
+    /// Savings counted for the burst by a wider window.
     pub(super) counted: Option<Box<CountedSavings>>,
-    /// Savings counted for it that a wider window at its beginning gives.
+    /// Savings counted for it by a wider initial window.
     pub(super) spared: Option<Box<SparedWaits>>,
-    /// Gaps that may be a plateau's beginning.
+    /// Gaps that may be the beginning of a plateau.
     pub(super) held: Vec<HeldGap>,
-    /// The cause of the loss being repaired, and the position up to which.
+    /// The cause of the loss being repaired, and the end position of the repair.
     pub(super) recovery: Option<(Cause, u64)>,
-    /// When its peer's last acknowledgement of something new passed, if it has sent nothing since.
+    /// When its peer's last acknowledgement of new data passed, if it has sent nothing since.
     pub(super) heard_at: Option<Time>,
     /// The windows that its peer offers.
     pub(super) offered: OfferedWindows,
-    /// When its peer forbade it to send, if that ever happened.
+    /// The closed window, if its peer ever closed it.
     pub(super) closed: Option<Box<ZeroWindow>>,
     pub(super) has_lost: bool,
-    /// Minimum reach of its window, before the last acknowledgement and with it.
+    /// Minimum reach of its window, before and after the last acknowledgement.
     pub(super) edges: [u64; 2],
     /// Whether it has sent a short segment while another was unacknowledged: Nagle's algorithm is off.
     pub(super) sends_shorts: bool,
-    /// Where its urgent data ends.
+    /// End of its urgent data.
     pub(super) urgent: u64,
-    /// The newest stamps that it was sent: with data, and of all.
+    /// The newest timestamps sent to it: with data, and overall.
     pub(super) data_stamp: Option<u32>,
     pub(super) newest_stamp: Option<u32>,
     /// Whether its last packet was generated together with its last data, though it passed later.
     pub(super) is_together: bool,
-    /// Its timestamps, and by how much its last packet came later than the path needs.
+    /// Its timestamp clock, and the delay of its last packet beyond what the path needs.
     pub(super) clock: Clock,
     pub(super) late: Option<Duration>,
-    /// Bytes of the TLS alert that it sent last, after its peer had ended: a close, and no loss.
+    /// Bytes of the TLS alert that it sent last, after its peer had closed: a close, not a loss.
     pub(super) alert: u64,
-    /// Short segments since its peer sent something.
+    /// Number of short segments since its peer sent something.
     pub(super) pieces: u16,
-    /// By how many bits the windows that this side offers are shifted.
+    /// Shift of the windows that this side offers.
     pub(super) scale: Option<u8>,
     pub(super) scale_offer: ScaleOffer,
     /// The window in its SYN, which is never shifted.
     pub(super) first_window: Option<u16>,
     /// The sequence number of its SYN.
     pub(super) first_number: Option<u32>,
-    /// Data that it sends again and again.
+    /// Data that it retransmits repeatedly.
     pub(super) stuck: Option<Box<RepeatedRetransmission>>,
 }
 
-/// Reference values for each packet of one side, and the gap since the last event.
+/// State updated by each packet of one side, and by the gap since the last event.
 #[derive(Debug, Default)]
 pub(super) struct ReferenceValues {
-    /// The first acknowledgement without data in the gap, and by how much it came later than the path needs.
+    /// The first acknowledgement without data in the gap, and its delay beyond what the path needs.
     pub(super) own_ack: Option<(Mark, Option<Duration>)>,
-    /// The first packet in the gap that it retransmitted without need.
+    /// The first needless retransmission in the gap.
     pub(super) needless: Option<Mark>,
-    /// Where its packets are looked at.
+    /// Interface on which its packets are followed.
     pub(super) interface: Option<u32>,
     pub(super) has_ended: bool,
     /// When its last packet passed.
@@ -81,14 +81,14 @@ pub(super) struct ReferenceValues {
 #[derive(Debug, Default)]
 pub(super) struct OfferedWindows {
     pub(super) largest: u32,
-    /// Since when its peer does not move the window with what it acknowledges.
+    /// Time since which its peer does not advance the window with its acknowledgements.
     pub(super) shrunk_since: Option<Time>,
-    /// Whether something was acknowledged since the edge moved.
+    /// Whether new data was acknowledged since the edge last moved.
     pub(super) is_still: bool,
 }
 
 impl OfferedWindows {
-    /// An acknowledgement passes: the edge may stand still, though it covers more.
+    /// Handles an acknowledgement: the edge may not move, although more is covered.
     pub(super) fn passed(
         &mut self,
         at: Time,
@@ -100,7 +100,7 @@ impl OfferedWindows {
         self.is_still = is_still && (covers_more || self.is_still);
         let Some(window) = window else { return };
         self.largest = self.largest.max(window);
-        // Programs read now and then: a segment or two that are not read yet are no reason to stop.
+        // Programs read at intervals: a segment or two of unread data are no reason to stop.
         let unread = u64::from(self.largest - window);
         if unread <= (2 * mss).min(u64::from(self.largest / 4)) {
             self.shrunk_since = None;
@@ -110,25 +110,25 @@ impl OfferedWindows {
     }
 }
 
-/// Windows without room.
+/// A closed window.
 #[derive(Debug, Default)]
 pub(super) struct ZeroWindow {
-    /// Since when its peer forbids it to send.
+    /// Time since which its peer does not allow it to send.
     pub(super) since: Option<Mark>,
     /// The window that it advertised then.
     pub(super) window: u32,
-    /// Since when it had been narrower than before; and when the sender had sent last, if the peer had not since.
+    /// Time since which it had been smaller than before; and when the sender had last sent, if the peer had not since.
     pub(super) shrunk_since: Time,
     pub(super) sent: Option<Time>,
     /// Number of probes by its sender.
     pub(super) probes: u32,
-    /// When it was closed and opened, until it shows whether its sender was held.
+    /// When it was closed and opened, until it is known whether its sender was blocked.
     pub(super) reopened: Option<(Mark, Mark)>,
-    /// Times in this gap in which sending was forbidden.
+    /// Periods in this gap in which sending was not allowed.
     pub(super) over: Vec<(Mark, Mark)>,
 }
 
-/// A gap, and what it looks like if it is not of a plateau.
+/// A gap, and its ruling if it is not part of a plateau.
 #[derive(Debug)]
 pub(super) struct HeldGap {
     pub(super) gap: Gap,
@@ -140,7 +140,7 @@ pub(super) struct HeldGap {
 pub(super) enum ScaleOffer {
     Bits(u8),
     No,
-    /// It was not captured, or not to its end.
+    /// The option was not captured completely.
     #[default]
     Unknown,
 }
@@ -151,7 +151,7 @@ pub(super) struct RecentPackets {
     fingerprints: [u32; 16],
     place: u8,
     identification: Option<u16>,
-    /// Different packets in a row with one number, and whether any two had different ones.
+    /// Number of consecutive different packets with the same IP ID, and whether any two had different ones.
     alike: u32,
     differs: bool,
 }
@@ -164,7 +164,7 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
-    /// Returns whether the SYN was repeated since its SYN/ACK.
+    /// Returns whether the SYN was retransmitted since its SYN/ACK.
     pub(super) fn is_asked_again(&self) -> bool {
         let Self { opened, answered, is_done: _ } = self;
         opened.zip(*answered).is_some_and(|(opened, answered)| opened.at > answered.at)
@@ -178,10 +178,10 @@ impl RecentPackets {
         [first, last].map(u64::from)
     }
 
-    /// Whether this very packet was captured before.
+    /// Returns whether this very packet was captured before.
     pub(super) fn has(&mut self, segment: &Segment<'_>) -> bool {
         let Some(fingerprint) = segment.fingerprint() else { return false };
-        // A sender that numbers all its packets alike does not number them.
+        // A sender whose IP IDs are all equal does not set them.
         if self.fingerprints.contains(&fingerprint) && (self.alike == 0 || self.differs) {
             return true;
         }

@@ -1,4 +1,4 @@
-//! A sender by itself: where its numbers lie, what it learns and when, holes and repetitions.
+//! A sender by itself: its sequence positions, its knowledge over time, holes and retransmissions.
 
 use super::*;
 
@@ -86,9 +86,9 @@ fn tolerance_applies_only_without_another_explanation() {
         }
         sender.learn(at(now), way, slack, None).acks
     };
-    // One that had come by then made it send; the next, 15 ms too early, did not.
+    // The first had arrived by then and triggered it; the next, 15 ms too early, did not.
     assert_eq!(acks(&[20, 35], 120), 1);
-    // Alone it did: the path is shorter than the few samples show.
+    // The only one did trigger it: the path is shorter than the few samples show.
     assert_eq!(acks(&[35], 120), 1);
     assert_eq!(acks(&[60], 120), 0);
 }
@@ -103,7 +103,7 @@ fn probe_is_no_retransmission() {
     }
 }
 
-/// A reply comes to a keep-alive probe ten minutes later.
+/// The reply to a keep-alive probe arrives ten minutes later.
 #[test]
 fn reply_to_a_probe_is_no_round_trip_sample() {
     let mut sender = sender();
