@@ -1,4 +1,4 @@
-//! Captures in: pcap and pcapng, one packet at a time, in memory that does not grow with the file.
+//! Capture reader: pcap and pcapng, one packet at a time, in memory that does not grow with the file.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -10,10 +10,9 @@
 //! | [`tunnel`] | the packet within tunnels |
 //! | [`clock`] | packets with an implausible time |
 //!
-//! It neither decompresses nor opens files: the caller passes a `Read`. Every byte is considered hostile:
-//! lengths are checked against limits before anything is stored. Formats:
-//! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html> and
-//! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>.
+//! It neither decompresses nor opens files: the caller passes a `Read`. All input is untrusted: lengths are checked
+//! against limits before anything is stored. Formats: <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html>
+//! and <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>.
 
 pub mod clock;
 mod input;
@@ -36,8 +35,7 @@ pub use link::LinkType;
 pub struct Frame<'a> {
     /// Its number in the capture, from 1, as in Wireshark.
     pub number: u64,
-    /// Timestamp, since 1 January 1970, UTC. A packet that was captured without one has that of the packet
-    /// before.
+    /// Timestamp, since 1 January 1970, UTC. A packet without one has that of the previous packet.
     pub at: Time,
     /// Index of the interface in its section; 0 in formats with one interface only.
     pub interface: u32,
@@ -48,7 +46,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// The IP packet in it; `None` for another protocol.
+    /// Returns the IP packet in it; `None` for another protocol.
     pub fn ip(&self) -> Option<&'a [u8]> {
         self.link.ip(self.bytes)
     }
@@ -99,7 +97,7 @@ impl<R: Read> Reader<R> {
         Ok(Self { input, format, frames: 0, last: Time::ZERO })
     }
 
-    /// The next packet; `None` at the end. After an error there are no more.
+    /// Returns the next packet; `None` at the end. After an error there are no more.
     ///
     /// # Errors
     /// Damage from here on: earlier packets are valid.

@@ -1,62 +1,62 @@
-//! Names of the causes of stalls, as engines and the diagnosis write them. What each looks like, and what to do about it, is in
-//! the crate `diagnose`.
+//! Names of the causes of stalls, as engines and the diagnosis report them. Their signatures and fixes are in the crate
+//! `diagnose`.
 
 use core::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why time was lost.
+/// Cause of lost time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// The three-way handshake.
     ConnectionSetup,
     /// A new connection for each request.
     ConnectionPerRequest,
-    /// A client that asks before it sends a body.
+    /// A client that waits for `100 Continue` before it sends a body.
     ExpectContinue,
-    /// A short segment held for an acknowledgement that was delayed.
+    /// A short segment held for a delayed acknowledgement.
     NagleDelayedAck,
-    /// A short segment held for an acknowledgement that came when it could.
+    /// A short segment held for an acknowledgement that was not delayed.
     Nagle,
-    /// A window used up by a short first segment.
+    /// An initial window used up by a short first segment.
     ShortInitialSegment,
-    /// An acknowledgement that came late while the sender had nothing left to send with.
+    /// A delayed acknowledgement while the sender could send nothing more.
     DelayedAck,
-    /// A window that starts anew after a pause.
+    /// A window that restarts after a pause.
     SlowStartRestart,
     /// A window that is still opening.
     SlowStart,
-    /// A window made small by losses.
+    /// A window reduced by losses.
     CongestionWindow,
-    /// A sender's buffer too small for the path.
+    /// A send buffer too small for the path.
     SendBufferLimited,
-    /// A receiver's window too small for the path.
+    /// A receive window too small for the path.
     ReceiveWindowLimited,
-    /// A receiver that takes nothing.
+    /// A receiver that accepts no data.
     ZeroWindow,
-    /// A loss that only a timer noticed.
+    /// A loss detected only by a timer.
     RetransmissionTimeout,
-    /// A loss at the end of a flight, probed for.
+    /// A loss at the end of a flight, detected by a probe.
     TailLossProbe,
-    /// A loss that the receiver's acknowledgements told.
+    /// A loss reported by duplicate ACKs or SACK.
     FastRetransmit,
-    /// Answers thrown away by a reset.
+    /// Responses discarded by a reset.
     ResetLostData,
     /// A server that computes.
     ServerThink,
     /// A client that computes.
     ClientThink,
-    /// Answers that wait behind a slow one.
+    /// Responses that wait behind a slow one.
     HeadOfLine,
     /// A connection that was refused.
     ConnectionRefused,
-    /// A SYN that nobody answers.
+    /// A SYN without a response.
     SynUnanswered,
     /// A SYN that meets an older connection between the same ports.
     SynTimeWait,
     /// A reset in the middle of a transfer.
     ResetMidTransfer,
-    /// A peer that does not answer any more.
+    /// A peer that does not respond any more.
     PeerVanished,
     /// A TLS handshake that failed.
     TlsAlert,
@@ -64,13 +64,13 @@ pub enum Cause {
     TlsHandshake,
     /// Certificates too large for the initial window.
     TlsCertificateFlight,
-    /// A path that takes only smaller packets.
+    /// A path with a smaller MTU than its ends assume.
     PathMtu,
     /// A queue on the path.
     BottleneckQueue,
     /// The path's bandwidth.
     BandwidthLimited,
-    /// Distance.
+    /// The path's latency.
     PathLatency,
     /// A proxy that acknowledges for the server.
     ProxyInPath,
@@ -80,16 +80,16 @@ pub enum Cause {
     CaptureLoss,
     /// Packets that were captured twice.
     DuplicateCapture,
-    /// A tunnel that is not read.
+    /// A tunnel that cannot be decapsulated.
     TunnelNotRead,
     /// Packets of other protocols.
     NotTcp,
-    /// A datagram of DHTTP that was lost.
+    /// A lost DHTTP datagram.
     DatagramResend,
 }
 
 impl Cause {
-    /// Every one, in the order of the enumeration.
+    /// All causes, in the order of the enumeration.
     pub const ALL: [Self; 39] = [
         Self::ConnectionSetup,
         Self::ConnectionPerRequest,
@@ -132,7 +132,7 @@ impl Cause {
         Self::DatagramResend,
     ];
 
-    /// Its name in kebab-case.
+    /// Returns its name in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ConnectionSetup => "connection-setup",
@@ -177,7 +177,7 @@ impl Cause {
         }
     }
 
-    /// By its name.
+    /// Returns the cause with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cause| cause.name() == name)
     }

@@ -4,7 +4,7 @@
 //! summarises several runs; [`cause`] names the causes of stalls; [`pcapng`] writes packets, for Wireshark and similar
 //! tools; [`capture`] reads what such tools write; [`har`] writes fetched pages, for browsers' tools.
 //!
-//! It judges nothing. Causes of slowness are for `diagnose`, presentation for `roundtrip`.
+//! It makes no diagnosis: causes of slowness are found by `diagnose`, results are presented by `roundtrip`.
 //!
 //! ```
 //! use roundtrip_trace::capture::Reader;

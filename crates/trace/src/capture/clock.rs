@@ -1,8 +1,8 @@
 //! Implausible times: a packet whose timestamp is a day or more away from those around it.
 //!
-//! A damaged timestamp concerns one packet, which gets the time of the packet before it. A clock that was
-//! set, or a second capture appended to the first, concerns all later packets, whose times are left
-//! unchanged. The next packet shows which of these it is, so the packet in doubt is held until then.
+//! A damaged timestamp affects one packet, which gets the time of the previous packet. If the clock was set, or a
+//! second capture was appended, all later packets are affected, and their times are left unchanged. The next packet
+//! shows which case applies, so the packet in doubt is held until then.
 
 use wire::{Duration, Time};
 
@@ -34,7 +34,7 @@ pub enum Verdict {
 }
 
 impl Clock {
-    /// Takes the next packet's time.
+    /// Handles the next packet's time.
     pub fn read(&mut self, at: Time) -> Verdict {
         let last = *self.last.get_or_insert(at);
         let doubtful = self.doubtful.take();
@@ -88,7 +88,7 @@ fn distance(one: Time, other: Time) -> Duration {
 mod tests {
     use super::*;
 
-    /// The resulting times in seconds.
+    /// Returns the resulting times in seconds.
     fn used(times: &[u64]) -> (Vec<u64>, u64, u64) {
         let mut clock = Clock::default();
         let mut used = Vec::new();

@@ -1,4 +1,4 @@
-//! A window over bytes from any source: as long as a packet needs, up to a limit.
+//! A window over bytes from any source: as large as a packet requires, up to a limit.
 //!
 //! Not `BufRead`: a packet must be contiguous, whatever its length.
 
@@ -22,7 +22,7 @@ impl<R: Read> Input<R> {
         Self { read, buffer: vec![0; AHEAD], waiting: 0..0 }
     }
 
-    /// The next `length` bytes, without taking them; `None` if there are fewer.
+    /// Returns the next `length` bytes, without taking them; `None` if there are fewer.
     pub(super) fn peek(&mut self, length: usize) -> io::Result<Option<&[u8]>> {
         if self.waiting.len() < length && !self.fill(length)? {
             return Ok(None);
@@ -41,7 +41,7 @@ impl<R: Read> Input<R> {
         Ok(Some(start..start + length))
     }
 
-    /// The bytes of a range that was taken.
+    /// Returns the bytes of a range that was taken.
     pub(super) fn taken(&self, place: Range<usize>) -> &[u8] {
         self.buffer.get(place).unwrap_or_default()
     }
@@ -61,7 +61,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Whether everything is taken and the source has ended.
+    /// Returns whether everything is taken and the source has ended.
     pub(super) fn at_end(&mut self) -> io::Result<bool> {
         Ok(self.waiting.is_empty() && !self.fill(1)?)
     }

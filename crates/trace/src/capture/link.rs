@@ -29,7 +29,7 @@ pub enum LinkType {
 }
 
 impl LinkType {
-    /// The type of a number.
+    /// Returns the type of a LINKTYPE number.
     pub const fn of(number: u32) -> Self {
         match number {
             0 | 108 => Self::Loopback,
@@ -46,7 +46,7 @@ impl LinkType {
         }
     }
 
-    /// The IP packet after the link's header; `None` for another protocol, or too few bytes.
+    /// Returns the IP packet after the link's header; `None` for another protocol, or too few bytes.
     pub fn ip(self, frame: &[u8]) -> Option<&[u8]> {
         match self {
             Self::Ethernet => ethernet(frame),
@@ -62,7 +62,7 @@ impl LinkType {
         }
     }
 
-    /// Name of the contents of a frame without an IP packet, as far as known.
+    /// Returns the name of the contents of a frame without an IP packet, as far as known.
     pub fn content(self, frame: &[u8]) -> &'static str {
         let ether_type = match self {
             Self::Ethernet => half(frame, 12),
@@ -89,7 +89,7 @@ pub(super) fn ethernet(frame: &[u8]) -> Option<&[u8]> {
     by_type(half(frame, 12)?, frame.get(14..)?)
 }
 
-/// The IP packet of an EtherType, after optional tags.
+/// Returns the IP packet of an EtherType, after optional tags.
 pub(super) fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
     const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
     // Provider tags may be stacked; more than a few are an attack.
@@ -107,14 +107,14 @@ pub(super) fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The IP packet after the label with the bottom-of-stack bit.
+/// Returns the IP packet after the label with the bottom-of-stack bit.
 fn mpls(labels: &[u8]) -> Option<&[u8]> {
     let (words, _) = labels.as_chunks::<4>();
     let last = words.iter().take(8).position(|[_, _, bottom, _]| bottom & 1 == 1)?;
     is_ip(labels.get(4 * (last + 1)..)?)
 }
 
-/// The IP packet after a session header of six bytes (RFC 2516).
+/// Returns the IP packet after a session header of six bytes (RFC 2516).
 fn pppoe(frame: &[u8]) -> Option<&[u8]> {
     ppp(frame.get(6..)?)
 }
@@ -127,7 +127,7 @@ pub(super) fn ppp(frame: &[u8]) -> Option<&[u8]> {
     matches!(protocol, PPP_IPV4 | PPP_IPV6).then_some(rest)
 }
 
-/// The protocol number, which may be compressed to its lower byte (RFC 1661, section 6.5): that is odd, the
+/// Parses the protocol number, which may be compressed to its lower byte (RFC 1661, section 6.5): that is odd, the
 /// upper one even.
 fn ppp_protocol(frame: &[u8]) -> Option<(u16, &[u8])> {
     let frame = frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame);

@@ -28,7 +28,7 @@ impl Header {
         };
         let place = input.take(HEADER)?.ok_or(Unreadable::CutShort { frame: 1 })?;
         let mut header = Self { big_endian, nanoseconds, link: LinkType::Raw };
-        // The upper half of the word tells whether frames end in a check sequence.
+        // The upper half of the word shows whether frames end in a check sequence.
         let [network] = header.words(input.taken(place.start + 20..place.end));
         header.link = LinkType::of(network & 0xffff);
         Ok(header)

@@ -1,7 +1,7 @@
 //! Blocks, sections and interfaces: the format of Wireshark.
 //!
-//! Packets of all three kinds are read, and from interfaces the meaning of their timestamps; all other blocks
-//! are skipped, whatever their length. Several sections, each in its own byte order, may follow one another.
+//! All three kinds of packet blocks are read, and from interfaces the meaning of their timestamps; all other blocks are
+//! skipped, whatever their length. Several sections, each in its own byte order, may follow one another.
 
 use std::io::Read;
 

@@ -1,8 +1,7 @@
 //! Tunnels: the packet within IP-in-IP, GRE, VXLAN, Geneve and GTP-U.
 //!
-//! Sources: RFC 2003, RFC 2784 and 2890, RFC 2637 (PPTP), ERSPAN (draft-foschiano-erspan), RFC 7348, RFC 8926, 3GPP TS 29.281.
-//! Tunnels may be nested, up to [`MAX_DEPTH`]. Encrypted (ESP, WireGuard) or compressed contents are not
-//! read.
+//! Sources: RFC 2003, RFC 2784 and 2890, RFC 2637 (PPTP), ERSPAN (draft-foschiano-erspan), RFC 7348, RFC 8926, 3GPP TS
+//! 29.281. Tunnels may be nested, up to [`MAX_DEPTH`]. Encrypted (ESP, WireGuard) or compressed contents are not read.
 
 use wire::packet::{Packet, Transport, UdpDatagram};
 
@@ -27,7 +26,7 @@ pub enum Tunnel {
 pub const MAX_DEPTH: usize = 8;
 
 impl Tunnel {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::IpInIp => "IP-in-IP",
@@ -39,7 +38,7 @@ impl Tunnel {
     }
 }
 
-/// The packet within all tunnels, and the outermost of these; the packet itself without tunnels.
+/// Returns the packet within all tunnels, and the outermost tunnel; without tunnels the packet itself.
 pub fn innermost(mut packet: Packet<'_>) -> (Packet<'_>, Option<Tunnel>) {
     let mut outermost = None;
     for _ in 0..MAX_DEPTH {
