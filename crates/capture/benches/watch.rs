@@ -1,9 +1,9 @@
 //! Cost and recall of a watch: 1,000 sockets, 100 samples a second, and connections with recurring holds of 10 ms.
 //!
-//! A server writes header and body apart with Nagle's algorithm; its client acknowledges the header after 10 ms by a message of
-//! its own. Other connections exchange a byte now and then, or are idle. The CPU time is that of the sampling thread alone.
-//! Prints the share of a CPU, the share of faulty connections that were found, and the time of their holds as a share of the
-//! true one.
+//! A server writes header and body separately with Nagle's algorithm; its client acknowledges the header after 10 ms
+//! with a message of its own. Other connections occasionally exchange a byte, or are idle. The CPU time is that of the
+//! sampling thread alone. Prints the share of a CPU, the share of faulty connections found, and the estimated time of
+//! their holds as a share of the true one.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,7 @@ use nix::time::{ClockId, clock_gettime};
 use roundtrip_capture::watch::{Scope, Watch};
 use testbed::clock::Clock;
 
-/// Connections; each has two sockets here.
+/// Number of connections; both sockets of each are on this host.
 const CONNECTIONS: usize = 500;
 const FAULTY: usize = 40;
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -92,13 +92,13 @@ fn connection(listener: &TcpListener, server: SocketAddr) -> (TcpStream, TcpStre
     (client, here)
 }
 
-/// Holds of 10 ms, one after another; their time is added to `held`.
+/// Produces consecutive holds of 10 ms; their time is added to `held`.
 fn fault(mut client: TcpStream, mut here: TcpStream, stop: &AtomicBool, held: &AtomicU64) {
     let clock = Clock::start();
     let mut piece = [0; 700];
     while !stop.load(Ordering::Relaxed) {
         let began = clock.now();
-        // The second waits for the acknowledgement of the first, which the client's byte carries.
+        // The second write waits for the acknowledgement of the first, which the client's byte carries.
         let written = here.write_all(&[1; 100]).and_then(|()| here.write_all(&[2; 600]));
         pause(HOLD);
         let done = written
@@ -128,7 +128,7 @@ fn pause(span: Duration) {
     thread::sleep(span);
 }
 
-/// Of this thread, in nanoseconds.
+/// Returns the CPU time of this thread, in nanoseconds.
 fn cpu_time() -> i64 {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the kernel has this clock").num_nanoseconds()
 }

@@ -1,14 +1,14 @@
-//! Fixes, by who can make them in the case at hand: a sender is a client here and a server there.
+//! Fixes by the party that can apply them in a given case: a sender may be the client or the server.
 
 use diagnose::cause::{Fix, Party};
 use diagnose::{Finding, FlowReport, Side};
 
-/// Party that can act on a finding.
+/// Returns the party that can act on a finding.
 pub fn who(finding: &Finding, who: Party) -> &'static str {
     party(finding.side, who)
 }
 
-/// Party that can act where this side was held up.
+/// Returns the party that can act where this side was held up.
 pub fn party(sender: Side, who: Party) -> &'static str {
     let receiver = sender.other();
     let application = |side| match side {
@@ -30,7 +30,7 @@ pub fn party(sender: Side, who: Party) -> &'static str {
     }
 }
 
-/// All fixes in one line.
+/// Returns all fixes in one line.
 pub fn line(flow: &FlowReport, finding: &Finding) -> String {
     let fix = |Fix { who: able, change }: &Fix| format!("{}: {change}", who(finding, *able));
     flow.fixes(finding.cause).iter().map(fix).collect::<Vec<_>>().join("; ")

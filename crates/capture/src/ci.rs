@@ -25,7 +25,7 @@ use crate::span::{moment, shown};
 use crate::verdict::{Case, Outcome};
 use crate::{advice, verdict};
 
-/// `75 ms lost`, `230 ms lost in 3 stalls`, with the share of runs where there are several.
+/// Formats the cost: `75 ms lost`, `230 ms lost in 3 stalls`, with the share of runs where there are several.
 fn cost(case: &Case<'_>, captures: usize) -> String {
     let lost = match (case.key.cause.is_failure(), case.times) {
         (true, times) => counted(times, "time"),
@@ -35,20 +35,20 @@ fn cost(case: &Case<'_>, captures: usize) -> String {
     if captures > 1 { format!("{lost}, {} of {captures} runs", case.seen) } else { lost }
 }
 
-/// The worst of a case, in a sentence.
+/// Returns a sentence on the worst finding of a case.
 fn example(case: &Case<'_>) -> String {
     let (capture, _, finding) = case.worst;
     let at = moment(finding.at.since(capture.started));
     format!("{} At {at}, {}.", case.key.cause.about().what, finding.evidence)
 }
 
-/// The fixes of a case in one line.
+/// Returns the fixes of a case in one line.
 fn fix(case: &Case<'_>) -> String {
     let (_, flow, finding) = case.worst;
     advice::line(flow, finding)
 }
 
-/// Why a case does not fail; `None` if it does.
+/// Returns the reason why a case does not fail; `None` if it does.
 fn reason(outcome: Outcome) -> Option<&'static str> {
     match outcome {
         Outcome::Fails => None,
@@ -58,17 +58,17 @@ fn reason(outcome: Outcome) -> Option<&'static str> {
     }
 }
 
-/// A span in milliseconds, as a number.
+/// Returns a duration in milliseconds, as a number.
 fn millis(span: Duration) -> f64 {
     (span.as_millis_f64() * 1_000.0).round() / 1_000.0
 }
 
-/// A text without control characters, in one line.
+/// Returns a text without control characters, in one line.
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// Lines for a person on a terminal: the verdict and its cases.
+/// Formats the verdict and its cases for a terminal.
 pub fn text(verdict: &verdict::Verdict<'_>) -> String {
     let mut text = format!("\nVerdict: {}\n", if verdict.fails() { "fails" } else { "passes" });
     for case in &verdict.cases {
@@ -90,7 +90,7 @@ mod tests {
     use crate::filter::Filter;
     use crate::verdict::{Baseline, Policy, judge};
 
-    /// Three captures, of which one fails, one is known and one is allowed.
+    /// Three captures: one fails, one is known and one is allowed.
     pub(super) fn captures() -> Vec<Capture> {
         let read = |name: &str| {
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/capture/").to_owned() + name;

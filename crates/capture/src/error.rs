@@ -1,4 +1,4 @@
-//! Why there is no capture: the culprit, and the remedy.
+//! Errors of a capture: the culprit, and the remedy.
 
 use std::fmt;
 use std::io;
@@ -8,42 +8,42 @@ use nix::errno::Errno;
 use quantity::names::shown;
 use trace::capture::Unreadable;
 
-/// Why nothing was diagnosed.
+/// Reason why nothing was diagnosed.
 #[derive(Debug)]
 pub enum Error {
     /// A file cannot be read.
     Unreadable {
-        /// Which; `-` is standard input.
+        /// Path of the file; `-` is standard input.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
     },
-    /// A file is no capture.
+    /// A file is not a capture.
     NotACapture {
-        /// Which; `-` is standard input.
+        /// Path of the file; `-` is standard input.
         path: PathBuf,
         /// Reason.
         error: Unreadable,
     },
     /// The command cannot be run.
     Command {
-        /// Its program, without control characters.
+        /// Program of the command, without control characters.
         program: String,
         /// The system's error.
         error: io::Error,
     },
-    /// The system does not allow this process to capture packets.
+    /// The system does not permit this process to capture packets.
     Forbidden {
-        /// The missing right.
+        /// The missing privilege.
         missing: String,
         /// Remedy for the user.
         remedy: String,
     },
     /// The kernel refused to report packets or sockets.
     Kernel(testbed::Error),
-    /// Signals cannot be waited for.
+    /// Waiting for signals failed.
     Signals(Errno),
-    /// Packets cannot be waited for.
+    /// Waiting for packets failed.
     Packets(Errno),
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for Error {
                 io::ErrorKind::NotFound => {
                     write!(f, "no such program: `{program}`; give one that is in PATH, or its path")
                 }
-                // The system's kinds are open-ended.
+                // The system's error kinds are open-ended.
                 _ => write!(f, "cannot run `{program}`: {error}"),
             },
             Self::Forbidden { missing, remedy } => write!(f, "cannot capture here: {missing}; {remedy}"),

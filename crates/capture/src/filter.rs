@@ -7,21 +7,21 @@ use quantity::ValueError;
 use quantity::names::{self, UnknownName};
 use wire::{Duration, Time};
 
-/// Nothing set wants everything.
+/// The default filter selects everything.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Parts of `client:port server:port`; any of them.
+    /// Parts of `client:port server:port`, of which at least one must match.
     pub flows: Vec<String>,
-    /// Any of them.
+    /// Causes, of which at least one must match.
     pub causes: Vec<Cause>,
-    /// Only what happened later than this after the first packet.
+    /// Select only events later than this after the first packet.
     pub since: Option<Duration>,
-    /// Only connections that were captured from their opening on.
+    /// Select only connections that were captured from their opening on.
     pub is_whole: bool,
 }
 
 impl Filter {
-    /// From texts: parts of connections, names of causes, a duration.
+    /// Parses a filter from parts of connections, names of causes, and a duration.
     ///
     /// # Errors
     /// An unknown cause, or an invalid duration.
@@ -34,12 +34,12 @@ impl Filter {
         Ok(Self { flows: flows.to_vec(), causes, since, is_whole: false })
     }
 
-    /// From when on anything is asked for, in a capture that began at `started`.
+    /// Returns the earliest selected time, in a capture that began at `started`.
     pub fn from(&self, started: Time) -> Time {
         self.since.map_or(Time::ZERO, |since| started + since)
     }
 
-    /// Whether a connection of a capture that began at `started` is asked for.
+    /// Returns whether a connection of a capture that began at `started` is selected.
     pub fn wants(&self, flow: &FlowReport, started: Time) -> bool {
         let name = format!("{} {}", flow.client, flow.server);
         let has_cause = flow.counts.iter().any(|count| self.causes.contains(&count.cause));
@@ -50,7 +50,7 @@ impl Filter {
             && (self.causes.is_empty() || has_cause)
     }
 
-    /// Leaves out findings that are not asked for.
+    /// Removes findings that are not selected.
     pub fn narrow(&self, flow: &mut FlowReport) {
         if !self.causes.is_empty() {
             flow.findings.retain(|finding| self.causes.contains(&finding.cause));
@@ -59,10 +59,10 @@ impl Filter {
     }
 }
 
-/// Why texts are no [`Filter`].
+/// Reason why texts are not a valid [`Filter`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterError {
-    /// There is no such cause.
+    /// Unknown cause.
     Cause(UnknownName),
     /// Not a duration.
     Since(ValueError),

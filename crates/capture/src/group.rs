@@ -1,4 +1,4 @@
-//! Findings grouped by cause, most expensive first, each with its worst example: the start of text and page.
+//! Findings grouped by cause, most expensive first, each with its worst example: the beginning of text and page.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,19 +17,19 @@ pub struct Group<'a> {
     pub cause: Cause,
     /// Number of occurrences.
     pub times: u64,
-    /// In all.
+    /// Total time lost.
     pub lost: Duration,
-    /// The worst of it, and in which connection.
+    /// The worst finding, and its connection.
     pub worst: (&'a FlowReport, &'a Finding),
-    /// In how many connections.
+    /// Number of connections with such findings.
     pub connections: usize,
     /// Number of occurrences listed as findings.
     pub listed: u64,
-    /// Time that a fix would save; `None` where that cannot be said.
+    /// Time that a fix would save; `None` if unknown.
     pub saving: Option<Duration>,
 }
 
-/// Causes with something worth fixing, and the others: failures first, then by what a fix saves, then by what was lost.
+/// Returns the causes worth fixing, and the others: failures first, then by the saving of a fix, then by the time lost.
 pub fn groups(capture: &Capture) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
     let mut groups: Vec<Group<'_>> =
         Cause::ALL.into_iter().filter_map(|cause| group(capture, cause)).collect();
@@ -46,7 +46,7 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         capture.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
     let listed: Vec<_> = findings.filter(|(_, finding)| finding.cause == cause).collect();
     let savings = listed.iter().filter_map(|(_, finding)| finding.saving);
-    // Connections side by side wait at the same time: no fix saves more of it than has passed.
+    // Concurrent connections wait at the same time: no fix saves more than the elapsed time.
     let spans = listed
         .iter()
         .map(|(_, finding)| (finding.at, finding.at + finding.lost.max(finding.saving.unwrap_or_default())));
@@ -66,7 +66,7 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
     })
 }
 
-/// Time that some of the spans cover.
+/// Returns the time covered by at least one of the spans.
 fn united(mut spans: Vec<(Time, Time)>) -> Duration {
     spans.sort_unstable();
     let mut reached = Time::ZERO;
@@ -79,7 +79,7 @@ fn united(mut spans: Vec<(Time, Time)>) -> Duration {
 }
 
 impl Group<'_> {
-    /// `233 ms lost, 4 times in 2 connections`.
+    /// Formats the cost: `233 ms lost, 4 times in 2 connections`.
     pub fn cost(&self) -> String {
         let times = match (self.times, self.connections) {
             (1, _) => "once".to_owned(),
@@ -93,7 +93,7 @@ impl Group<'_> {
         }
     }
 
-    /// The worst of it, in a sentence.
+    /// Returns a sentence on the worst finding.
     pub fn example(&self, capture: &Capture) -> String {
         let (flow, finding) = self.worst;
         let worst = match (self.times, self.cause.is_failure()) {
@@ -108,7 +108,7 @@ impl Group<'_> {
         format!("{worst} {}{connection}, {}.", moment(finding.at.since(capture.started)), finding.evidence)
     }
 
-    /// Sentence on the time that a fix would save over all listed findings; `None` if that is unknown.
+    /// Returns a sentence on the time that a fix would save over all listed findings; `None` if that is unknown.
     pub fn saving(&self) -> Option<String> {
         let saving = self.saving.filter(|saving| *saving > Duration::ZERO)?;
         let least = if self.times > self.listed { "at least" } else { "about" };
@@ -117,7 +117,7 @@ impl Group<'_> {
         Some(format!("A fix would save {least} {}{all} (confidence: {sure}).", shown(saving)))
     }
 
-    /// With which server it costs most; nothing to say where there is only one.
+    /// Returns the server with the highest cost; `None` if there is only one server.
     pub fn server(&self, capture: &Capture) -> Option<String> {
         let mut servers: BTreeMap<SocketAddr, (Duration, u64)> = BTreeMap::new();
         for flow in &capture.flows {
@@ -139,7 +139,7 @@ impl Group<'_> {
     }
 }
 
-/// `1 packet`, `2 packets`.
+/// Formats a count: `1 packet`, `2 packets`.
 pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! The headline of a capture: what most of the time went on, where nothing is worth fixing, or the server takes it.
+//! The headline of a capture: the largest share of the time, where nothing is worth fixing or the server is slow.
 
 use diagnose::{Cause, Share};
 use wire::Duration;
@@ -7,7 +7,7 @@ use crate::Capture;
 use crate::group::Group;
 use crate::span::shown;
 
-/// A sentence.
+/// Returns the headline as a sentence.
 pub fn of(capture: &Capture) -> String {
     let account = capture.account();
     let waited = account.total() - account.of(Share::Idle) - account.of(Share::Closing);
@@ -44,7 +44,7 @@ pub fn of(capture: &Capture) -> String {
     }
 }
 
-/// A sentence for a capture with these causes worth fixing, if the server itself takes most of the time.
+/// Returns a sentence for a capture with these causes worth fixing, if the server itself takes most of the time.
 pub fn of_server(capture: &Capture, faults: &[Group<'_>]) -> Option<String> {
     let account = capture.account();
     let waited = account.total() - account.of(Share::Idle) - account.of(Share::Closing);
@@ -59,7 +59,7 @@ pub fn of_server(capture: &Capture, faults: &[Group<'_>]) -> Option<String> {
     }
 }
 
-/// Each time that a side took, on average: only what is long enough to be a finding is counted.
+/// Formats the average time that a side took: only times long enough for a finding are counted.
 fn thinking(capture: &Capture, cause: Cause, side: &str) -> String {
     let counts = capture.flows.iter().flat_map(|flow| &flow.counts).filter(|count| count.cause == cause);
     let (times, lost) =

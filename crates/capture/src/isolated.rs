@@ -1,8 +1,8 @@
-//! A private network for a command: namespaces of its own, entered by this process before it captures.
+//! A private network for a command: separate namespaces, entered by this process before it captures.
 //!
-//! An ordinary user enters a user namespace first and keeps its own name there: files and programs behave as before, and
-//! the command that is run later has no privileges. Everything vanishes with the last process inside. From
-//! user_namespaces(7) and network_namespaces(7).
+//! An ordinary user enters a user namespace first and keeps the same user name there: files and programs behave as
+//! before, and the command that is run later has no privileges. The namespaces vanish with the last process inside.
+//! From user_namespaces(7) and network_namespaces(7).
 
 use std::fs;
 use std::path::Path;
@@ -14,10 +14,11 @@ use testbed::netlink::Netlink;
 
 use crate::Error;
 
-/// Moves this process into a network of its own with nothing but loopback. To be called while there is only one thread.
+/// Moves this process into a network namespace with nothing but loopback. Must be called while there is only one
+/// thread.
 ///
 /// # Errors
-/// The setting that forbids it, and the remedy.
+/// The setting that prevents it, and the remedy.
 pub fn enter() -> Result<(), Error> {
     match unshare(CloneFlags::CLONE_NEWNET) {
         Ok(()) => {}
@@ -46,7 +47,7 @@ fn enter_as_user() -> Result<(), Error> {
     unshare(CloneFlags::CLONE_NEWNET).map_err(refused)
 }
 
-/// Settings that forbid namespaces to users: the value that does, and the one that does not.
+/// Settings that deny namespaces to users: the value that denies them, and the one that does not.
 const GATES: [(&str, &str, &str); 4] = [
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
     ("kernel.unprivileged_userns_clone", "0", "1"),
@@ -54,7 +55,7 @@ const GATES: [(&str, &str, &str); 4] = [
     ("user.max_net_namespaces", "0", "15000"),
 ];
 
-/// The error of a refused namespace.
+/// Returns the error for a refused namespace.
 fn refused(errno: Errno) -> Error {
     let value = |name: &str| fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
     let closed = GATES.iter().find(|(name, shut, _)| value(name).is_ok_and(|value| value.trim() == *shut));

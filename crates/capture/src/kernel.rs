@@ -1,8 +1,8 @@
-//! The kernel's view of connections that are captured live, which packets do not show: the owning program, and the limits that
-//! held their senders up (`TCP_INFO`).
+//! The kernel's view of connections that are captured live, which packets do not show: the owning program, and the
+//! limits of their senders (`TCP_INFO`).
 //!
-//! The kernel is asked about a connection when its opening was seen, a few milliseconds later. Whatever is over by then belongs
-//! to nobody known, and is shown. Not for captures in files: those sockets are gone.
+//! The kernel is queried for a connection a few milliseconds after its opening was captured. A connection that has
+//! closed by then has no known owner, and is shown. Not for captures in files: those sockets no longer exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,14 +21,14 @@ use crate::span::shown;
 /// A socket, by its own address and its peer's.
 type SocketPair = (SocketAddr, SocketAddr);
 
-/// Looks at sockets while a capture lasts.
+/// Monitors sockets while a capture lasts.
 #[derive(Debug)]
 pub struct SocketMonitor {
     sockets: Sockets,
-    /// Whether this program's children are told from others.
+    /// Whether this program's children are distinguished from other processes.
     has_command: bool,
     known: BTreeMap<SocketPair, KnownSocket>,
-    /// Opened, and not yet known well enough.
+    /// Opened connections that need further queries.
     new: Vec<SocketPair>,
 }
 
@@ -36,34 +36,35 @@ pub struct SocketMonitor {
 struct KnownSocket {
     info: TcpInfo,
     is_ours: bool,
-    /// Number of times that another program was seen to own it.
+    /// Number of times that another program was found to own it.
     of_others: u32,
 }
 
-/// Seen so often in other hands, it is of others: one sight may be the moment before the command's own program is found.
+/// Number of such observations after which a connection belongs to another program: a single one may precede the
+/// discovery of the command's own program.
 const CERTAIN: u32 = 2;
-/// Connections that are asked about at one time; of more, some belong to nobody known.
+/// Maximum number of connections queried at one time; if there are more, some have no known owner.
 const MAX_NEW: usize = 1_000;
-/// Connections that are remembered.
+/// Maximum number of connections that are remembered.
 const MAX_KNOWN: usize = 1 << 17;
 
 impl SocketMonitor {
-    /// Begins; before the command is started, if there is one.
+    /// Starts monitoring; must be called before the command is started, if there is one.
     pub fn begin(has_command: bool) -> Result<Self, Error> {
-        // What the command leaves behind when it ends is still ours: it becomes this process's child. Where that cannot be
-        // had, such programs are taken for others'.
+        // Processes that outlive the command count as its own: they become this process's children. Where the kernel
+        // does not support that, such processes count as others.
         let _ = set_child_subreaper(has_command);
         Ok(Self { sockets: Sockets::open()?, has_command, known: BTreeMap::new(), new: Vec::new() })
     }
 
-    /// A connection was opened: its server answered `client`.
+    /// Records an opened connection: its server responded to `client`.
     pub fn opened(&mut self, client: SocketAddr, server: SocketAddr) {
         if self.new.len() + 2 <= MAX_NEW && self.known.len() < MAX_KNOWN {
             self.new.extend([(client, server), (server, client)]);
         }
     }
 
-    /// Looks at those that were opened, and hears of those that are gone.
+    /// Queries the opened connections, and reads notifications of closed ones.
     pub fn look(&mut self) -> Result<(), Error> {
         for ends in std::mem::take(&mut self.new) {
             let Some(found) = self.sockets.find(ends.0, ends.1)? else { continue };
@@ -81,7 +82,7 @@ impl SocketMonitor {
         Ok(())
     }
 
-    /// The capture is over: what the kernel counted so far of those that are still open.
+    /// Reads the final counters of connections that are still open at the end of the capture.
     pub fn look_back(&mut self) -> Result<(), Error> {
         self.look()?;
         for ((local, peer), known) in &mut self.known {
@@ -92,7 +93,7 @@ impl SocketMonitor {
         Ok(())
     }
 
-    /// Takes down what was found; whether it is worth another look.
+    /// Records a socket; returns whether it should be queried again.
     fn learn(&mut self, found: &TcpSocket) -> bool {
         let TcpSocket { local, peer, inode, info, .. } = *found;
         let is_ours = self.has_command && inodes_below(std::process::id()).contains(&inode);
@@ -105,7 +106,7 @@ impl SocketMonitor {
         self.has_command && !known.is_ours && known.of_others < CERTAIN
     }
 
-    /// Whether a connection is known to be between other programs.
+    /// Returns whether a connection is known to be between other programs.
     pub fn is_of_others(&self, flow: &FlowReport) -> bool {
         let ends = [(flow.client, flow.server), (flow.server, flow.client)];
         let known: Vec<&KnownSocket> = ends.iter().filter_map(|ends| self.known.get(ends)).collect();
@@ -114,7 +115,7 @@ impl SocketMonitor {
             && known.iter().any(|end| end.of_others >= CERTAIN)
     }
 
-    /// The kernel's counters for local ends of these connections.
+    /// Returns the kernel's counters for local ends of these connections.
     pub fn reported(&self, flows: &[FlowReport]) -> KernelStats {
         let of = |flow: &FlowReport| {
             let ends =
@@ -131,13 +132,13 @@ impl SocketMonitor {
 pub struct KernelStats(BTreeMap<SocketPair, Vec<(Side, TcpInfo)>>);
 
 impl KernelStats {
-    /// At either end that is on this machine.
+    /// Returns the counters of the ends that are on this host.
     pub fn of(&self, flow: &FlowReport) -> &[(Side, TcpInfo)] {
         self.0.get(&(flow.client, flow.server)).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
-/// Sentence on the kernel's counters for one end; empty if all are zero.
+/// Returns a sentence on the kernel's counters for one end; empty if all are zero.
 pub fn sentence((side, info): &(Side, TcpInfo)) -> Option<String> {
     let TcpInfo {
         busy,
@@ -160,13 +161,13 @@ pub fn sentence((side, info): &(Side, TcpInfo)) -> Option<String> {
     })
 }
 
-/// The sockets that `process`'s descendants hold, by the numbers of their files.
+/// Returns the sockets that `process`'s descendants hold, by inode.
 pub(crate) fn inodes_below(process: u32) -> BTreeSet<u32> {
     let mut inodes = BTreeSet::new();
     let mut to_visit = children(process);
     let mut visited = BTreeSet::new();
     while let Some(process) = to_visit.pop() {
-        // A number may be given anew while this looks: no process is visited twice.
+        // A process ID may be reused during the scan: no process is visited twice.
         if visited.insert(process) {
             inodes.extend(sockets_of(process));
             to_visit.extend(children(process));

@@ -1,29 +1,29 @@
-//! Capture sessions: packets of a file, or of this machine while a command runs, made into a diagnosed [`Capture`].
+//! Capture sessions: packets of a file, or of this host while a command runs, made into a diagnosed [`Capture`].
 //!
-//! In flow a path or a [`live::LiveOptions`]; out flows a value that every output shows. Read in this order:
+//! Input: a path or a [`live::LiveOptions`]. Output: a value that every report format uses. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | (here) | [`Capture`]: one file, read and diagnosed |
-//! | [`reading`] | packets in, from wherever they come |
+//! | [`reading`] | packets in, from any source |
 //! | [`live`] | packets as they pass, while a command runs |
 //! | [`isolated`] | a private network for a command |
-//! | [`kernel`] | what the kernel knows meanwhile of the sockets |
-//! | [`sniffer`] | packets as they pass this machine's own interfaces |
-//! | [`sockets`] | the kernel's account of its TCP sockets |
+//! | [`kernel`] | the kernel's view of the sockets during a live capture |
+//! | [`sniffer`] | packets on this host's interfaces |
+//! | [`sockets`] | the kernel's statistics of TCP sockets |
 //! | [`open`](mod@open) | files, pipes, compressed or not |
-//! | [`filter`] | what is asked for of it |
+//! | [`filter`] | selection of connections, causes and times |
 //! | [`headline`] | what dominates where nothing is worth fixing |
 //! | [`oddity`] | what is odd about the capture itself |
 //! | [`skipped`] | packets that are not TCP, and tunnels |
 //! | [`group`] | findings by cause: which costs most |
-//! | [`advice`] | fixes, by who can make them |
-//! | [`span`] | time as a person reads it |
+//! | [`advice`] | fixes, by the party that can apply them |
+//! | [`span`] | durations, formatted for users |
 //! | [`report`] | text, JSON, CSV, a page and plots |
 //! | [`watch`] | stalls of live sockets, without packets |
 //! | [`verdict`] | the findings that fail a build |
 //! | [`ci`] | a verdict in the formats of continuous integration |
-//! | [`error`] | why there is no capture |
+//! | [`error`] | errors of a capture |
 //!
 //! Not the diagnosis itself: that is `diagnose`'s.
 //!
@@ -74,28 +74,28 @@ use live::CommandExit;
 use reading::CaptureReader;
 use skipped::SkippedPackets;
 
-/// One capture, diagnosed.
+/// A diagnosed capture.
 #[derive(Debug)]
 pub struct Capture {
-    /// The file, as it was named.
+    /// The file's name, as given.
     pub name: String,
     /// Packets of all kinds.
     pub packets: u64,
     /// IP packets that could not be read.
     pub unreadable: u64,
-    /// When the first was captured.
+    /// Time of the first packet.
     pub started: Time,
-    /// The connections, as far as they were asked for.
+    /// The selected connections.
     pub flows: Vec<FlowReport>,
     /// Number of connections.
     pub connections: u64,
-    /// Where the time went of those without findings that are too many to be kept.
+    /// Account of the connections without findings that are too many to be listed.
     pub left_out: Account,
-    /// Exit of the command that was run.
+    /// Exit of the command that was run, if any.
     pub command: Option<CommandExit>,
     /// The kernel's counters, if captured live.
     pub kernel: KernelStats,
-    /// Damage of the file, from some packet on.
+    /// Damage of the file, from a certain packet on.
     pub damage: Option<String>,
     /// Packets that belong to no connection.
     pub skipped: SkippedPackets,
@@ -104,7 +104,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Reads the file `path` (or standard input, `-`) to its end, or to where it is damaged.
+    /// Reads the file `path` (or standard input, `-`) to its end, or up to damage.
     ///
     /// # Errors
     /// [`Error`] if the file cannot be read at all.
@@ -130,12 +130,13 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Milliseconds since the first packet, as Wireshark shows them.
+    /// Returns milliseconds since the first packet, as in Wireshark.
     pub fn millis(&self, at: Time) -> f64 {
         at.since(self.started).as_millis_f64()
     }
 
-    /// All connections together. What a dialogue of DHTTP tells of is counted there alone.
+    /// Returns the account of all connections together. Connections reported by a DHTTP dialogue are counted only
+    /// there.
     pub fn account(&self) -> Account {
         let mut all = self.left_out;
         let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
@@ -143,7 +144,7 @@ impl Capture {
         all
     }
 
-    /// Why some of that is unknown, as far as its connections are listed.
+    /// Returns the reasons for unknown time, of listed connections.
     pub fn doubts(&self) -> Doubts {
         let mut all = Doubts::default();
         let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
@@ -151,7 +152,7 @@ impl Capture {
         all
     }
 
-    /// Whether something was found that is worth fixing.
+    /// Returns whether any finding is worth fixing.
     pub fn is_worth_fixing(&self) -> bool {
         self.flows.iter().any(FlowReport::is_worth_fixing)
     }

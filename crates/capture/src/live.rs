@@ -1,8 +1,8 @@
-//! A capture of now: this machine's packets, while a command runs, for some time, or until Ctrl-C.
+//! A live capture: this host's packets, while a command runs, for some time, or until Ctrl-C.
 //!
-//! Packets are diagnosed as they come and, if asked for, written to a file as well. Not the capturing itself: that is
-//! `capture::sniffer`. Which process a packet belongs to does not show: of a command's own connections are taken those that
-//! are opened while it runs, but for those that `kernel` knows to be of other programs.
+//! Packets are diagnosed as they arrive and, on request, written to a file as well. Not the capturing itself: that is
+//! `capture::sniffer`. Packets do not show which process they belong to. Connections opened while a command runs count
+//! as the command's, except those that `kernel` attributes to other programs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,9 +35,9 @@ use crate::reading::CaptureReader;
 /// Options of a live capture.
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
-    /// Only packets from or to it.
+    /// Capture only packets from or to this port.
     pub port: Option<u16>,
-    /// For so long at the most.
+    /// Maximum duration.
     pub span: Option<Duration>,
     /// Command to run; none if empty.
     pub command: Vec<OsString>,
@@ -46,16 +46,16 @@ pub struct LiveOptions {
 /// Exit of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandExit {
-    /// By itself.
+    /// It exited, with this status.
     Exited(i32),
-    /// By a signal.
+    /// It was killed, by this signal.
     Killed(i32),
-    /// Not yet.
+    /// It is still running.
     Running,
 }
 
 impl CommandExit {
-    /// Its exit status, if it has one.
+    /// Returns its exit status, if it has one.
     pub const fn status(self) -> Option<i32> {
         match self {
             Self::Exited(status) => Some(status),
@@ -86,7 +86,7 @@ impl fmt::Display for CommandExit {
 const GLANCE_MS: u16 = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
-/// Captures and diagnoses.
+/// Captures and diagnoses packets.
 ///
 /// # Errors
 /// A missing privilege, or a command that cannot be run.
@@ -94,7 +94,8 @@ pub fn capture(ask: &LiveOptions, filter: &Filter, is_plotted: bool) -> Result<C
     watch(ask, filter, is_plotted, None)
 }
 
-/// The same; every packet is written to `out`, too, as pcapng. Returns the diagnosis, and whether all was written.
+/// Captures and diagnoses packets, and also writes every packet to `out`, as pcapng. Returns the diagnosis, and whether
+/// everything was written.
 pub fn capture_into(
     ask: &LiveOptions,
     filter: &Filter,
@@ -127,7 +128,7 @@ fn watch(
         if clock.now() >= looks_at {
             let began = clock.now();
             watch.look()?;
-            // Where there are many sockets, a tenth of the time is spent on them at the most.
+            // With many sockets, at most a tenth of the time is spent on them.
             looks_at = clock.now() + BETWEEN_LOOKS.max(clock.now().since(began) * 10);
         }
         sniffer.read(|packet| {
@@ -161,7 +162,7 @@ fn watch(
     Ok(capture)
 }
 
-/// The client and the server, if the packet is a server's answer to an opening.
+/// Returns the client and the server, if the packet is a server's SYN/ACK.
 fn opened(ip: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let packet = wire::packet::Packet::read(ip).ok()?;
     let responses = packet.tcp()?.flags.contains(Flags::SYN | Flags::ACK);
@@ -177,21 +178,21 @@ fn name(ask: &LiveOptions) -> String {
     }
 }
 
-/// When the capture ends: some time after the command has; or when the time is up or a signal came, and the command, asked
-/// to, has ended, too, or does not.
+/// End of a capture. It ends some time after the command has exited. It also ends when the time is up or a signal
+/// arrived, and the command, after an interrupt, has exited or its timeout has expired.
 pub(crate) struct CaptureEnd {
     until: Option<Time>,
     was_asked: bool,
     has_ended: bool,
 }
 
-/// After a command's end its connections say good-bye, and the kernel's ring hands over what it still holds.
+/// Time for the command's connections to close after its exit, and for the kernel's ring to deliver its last packets.
 const AFTERWARDS: Duration = Duration::from_millis(200);
-/// For so long a command is waited for that was asked to end.
+/// Time to wait for the exit of a command that was interrupted.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl CaptureEnd {
-    /// At this time, or earlier.
+    /// Creates an end at this time, or earlier.
     pub(crate) const fn new(until: Option<Time>) -> Self {
         Self { until, was_asked: false, has_ended: false }
     }
@@ -206,7 +207,7 @@ impl CaptureEnd {
             return true;
         }
         if is_up || has_signal {
-            // Whoever asks twice does not want to wait.
+            // A second signal means that the user does not want to wait.
             let is_impatient = self.was_asked;
             self.was_asked = true;
             let timeout = if process.interrupt() { EXIT_TIMEOUT } else { AFTERWARDS };
@@ -217,10 +218,10 @@ impl CaptureEnd {
     }
 }
 
-/// Ctrl-C, and its kin, as something to be read until this is dropped.
+/// Ctrl-C and similar signals, readable until this is dropped.
 pub(crate) struct Interrupts {
     pub(crate) signals: SignalFd,
-    /// The mask to restore: a command of a later capture would inherit ours.
+    /// The mask to restore: a command of a later capture would otherwise inherit this one.
     before: SigSet,
 }
 
@@ -240,7 +241,7 @@ impl Drop for Interrupts {
     }
 }
 
-/// Until there are packets, or a signal, or a glance at the command is due.
+/// Waits for packets, a signal, or the next poll of the command.
 fn wait(sniffer: &Sniffer, signals: &SignalFd) -> Result<(), Error> {
     let mut waiting =
         [sniffer.as_fd(), signals.as_fd()].map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN));
@@ -250,35 +251,35 @@ fn wait(sniffer: &Sniffer, signals: &SignalFd) -> Result<(), Error> {
     }
 }
 
-/// The command, if there is one.
+/// The command's process, if there is one.
 pub(crate) struct Process {
     child: Option<Child>,
 }
 
 impl Process {
-    /// It is started before signals are blocked, because it would inherit that.
+    /// Starts the command. Must be called before signals are blocked, because the command would inherit that.
     pub(crate) fn start(words: &[OsString]) -> Result<Self, Error> {
         let Some((program, arguments)) = words.split_first() else { return Ok(Self { child: None }) };
         let shown = program.to_string_lossy().replace(char::is_control, "?");
         let failed = |error: io::Error| Error::Command { program: shown.clone(), error };
-        // Standard output is the diagnosis's.
+        // Standard output is reserved for the diagnosis.
         let output = io::stderr().as_fd().try_clone_to_owned().map_err(failed)?;
         let child =
             Command::new(program).args(arguments).stdout(Stdio::from(output)).spawn().map_err(failed)?;
         Ok(Self { child: Some(child) })
     }
 
-    /// Its number.
+    /// Returns its process ID.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Whether there was one, and it is over.
+    /// Returns whether there was one, and it has exited.
     fn has_ended(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)))
     }
 
-    /// Asks it to end, and says whether it has yet to.
+    /// Interrupts it, and returns whether it is still running.
     fn interrupt(&mut self) -> bool {
         let Some(child) = self.child.as_mut() else { return false };
         let (Ok(None), Ok(id)) = (child.try_wait(), i32::try_from(child.id())) else { return false };
@@ -291,11 +292,11 @@ impl Process {
     }
 }
 
-/// The file that the packets are kept in.
+/// The file to which the packets are written.
 struct CaptureFile<'a> {
     writer: pcapng::Writer<&'a mut dyn Write>,
     interfaces: BTreeMap<u32, Interface>,
-    /// Behind its header, as it is written.
+    /// Buffer for a packet with its header, as written.
     packet: Vec<u8>,
     /// First error.
     failed: Option<io::Error>,

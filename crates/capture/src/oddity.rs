@@ -1,10 +1,10 @@
-//! Sentences on oddities of a capture that are no fault of a connection, such as missing packets: findings rest on them.
+//! Sentences on oddities of a capture that are no fault of a connection: findings depend on them.
 
 use diagnose::report::Oddities;
 
 use crate::Capture;
 
-/// A sentence for each kind of oddity that was seen in the connections that are shown.
+/// Returns a sentence for each kind of oddity in the connections that are shown.
 pub fn sentences(capture: &Capture) -> Vec<String> {
     let mut all = Oddities::default();
     for flow in &capture.flows {

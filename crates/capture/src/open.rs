@@ -1,4 +1,4 @@
-//! Where a capture comes from: a file, or standard input; as it is, or compressed.
+//! Sources of a capture: a file or standard input, compressed or not.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use unpack::unpacked;
 
-/// The bytes of the capture at `path`; `-` is standard input.
+/// Opens the capture at `path`, and decompresses it; `-` is standard input.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     if path == Path::new("-") {
         return unpacked(io::stdin());

@@ -1,8 +1,8 @@
-//! A capture on its way in, packet by packet: whoever has packets hands them over, and in the end has a [`Capture`].
+//! Packet-by-packet diagnosis: the caller passes packets, and gets a [`Capture`] at the end.
 //!
 //! Not a reader of files or interfaces: those are `trace::capture` and `capture::sniffer`. Finished connections are
-//! taken out of the diagnosis as they come, and of many connections less of each is kept: memory does not grow with the
-//! packets.
+//! taken out of the diagnosis as they close, and with many connections less of each is retained: memory does not grow
+//! with the packets.
 
 use diagnose::table::Totals;
 use diagnose::{Account, Cause, Diagnosis, FlowReport, Options, PacketPosition};
@@ -24,14 +24,14 @@ pub struct CaptureReader<'a> {
     is_plotted: bool,
     quiet: u64,
     clock: Clock,
-    /// A packet whose time is in doubt until the next has come.
+    /// A packet whose time is in doubt until the next one arrives.
     doubtful: Option<Box<DoubtfulPacket>>,
-    /// Packets of a link that is not read, and which.
+    /// Number of packets of an unsupported link type, and that type.
     unknown_links: u64,
     unknown_link: u32,
 }
 
-/// A packet that waits for the next.
+/// A packet held until the next one.
 struct DoubtfulPacket {
     number: u64,
     interface: u32,
@@ -39,15 +39,15 @@ struct DoubtfulPacket {
     bytes: Vec<u8>,
 }
 
-/// In captures of more connections, fewer findings of each are listed ...
+/// Number of connections from which on fewer findings of each are listed ...
 const MANY_FLOWS: usize = 1_000;
-/// ... namely so many of each cause.
+/// ... namely this many of each cause.
 const WORST: usize = 4;
-/// Connections in which nothing was found are listed up to this many.
+/// Maximum number of listed connections without findings.
 const MAX_QUIET: u64 = 20_000;
 
 impl<'a> CaptureReader<'a> {
-    /// Of nothing yet.
+    /// Creates a reader without packets.
     pub fn new(name: String, filter: &'a Filter, is_plotted: bool) -> Self {
         let capture = Capture {
             name,
@@ -76,7 +76,7 @@ impl<'a> CaptureReader<'a> {
         }
     }
 
-    /// The next packet.
+    /// Handles the next packet.
     pub fn handle(&mut self, frame: &Frame<'_>) {
         match self.clock.read(frame.at) {
             Verdict::Good { doubtful } => {
@@ -99,7 +99,7 @@ impl<'a> CaptureReader<'a> {
         }
     }
 
-    /// A packet whose time is good.
+    /// Diagnoses a packet whose time is valid.
     fn pass(&mut self, frame: &Frame<'_>) {
         if self.is_empty() {
             self.capture.started = frame.at;
@@ -130,12 +130,12 @@ impl<'a> CaptureReader<'a> {
         }
     }
 
-    /// Whether there was no packet yet.
+    /// Returns whether there was no packet yet.
     pub const fn is_empty(&self) -> bool {
         self.capture.packets == 0
     }
 
-    /// There are no more.
+    /// Finishes the capture.
     pub fn finish(mut self) -> Capture {
         let last = self.clock.end();
         self.settle_doubtful(last);

@@ -4,7 +4,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`text`] | for a person, at night |
+//! | [`text`] | for a terminal |
 //! | [`json`], [`csv`] | for programs |
 //! | [`mod@page`] | one HTML file |
 //! | [`sequence`] | time-sequence plots as SVG |

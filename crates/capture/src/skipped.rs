@@ -13,15 +13,15 @@ use crate::group::counted;
 pub struct SkippedPackets {
     /// Packets that are not TCP, by kind.
     kinds: BTreeMap<String, u64>,
-    /// Packets of tunnels that are not read, by kind.
+    /// Packets of tunnels that cannot be decapsulated, by kind.
     sealed: BTreeMap<String, u64>,
-    /// Packets that were read within a tunnel, by the outermost.
+    /// Packets that were decapsulated, by the outermost tunnel.
     pub tunnels: BTreeMap<Tunnel, u64>,
 }
 
-/// More kinds than this are counted together.
+/// Maximum number of kinds counted separately.
 const MAX_KINDS: usize = 64;
-/// Kinds that are named in a sentence.
+/// Maximum number of kinds named in a sentence.
 const SHOWN: usize = 6;
 
 impl SkippedPackets {
@@ -38,22 +38,22 @@ impl SkippedPackets {
         }
     }
 
-    /// Counts a packet that was read within a tunnel.
+    /// Counts a packet that was decapsulated.
     pub fn unwrapped(&mut self, tunnel: Tunnel) {
         *self.tunnels.entry(tunnel).or_default() += 1;
     }
 
-    /// All kinds, the most frequent first.
+    /// Returns all kinds, the most frequent first.
     pub fn by_kind(&self) -> Vec<(&str, u64)> {
         sorted(self.kinds.iter().chain(&self.sealed))
     }
 
-    /// `30 QUIC, 4 DNS`: what is not TCP, tunnels included; empty if there is nothing.
+    /// Lists the kinds that are not TCP, tunnels included: `30 QUIC, 4 DNS`; empty if there are none.
     pub fn listed(&self) -> String {
         list(&self.by_kind())
     }
 
-    /// Notes about the capture: the cause's name, how many packets, and a sentence.
+    /// Returns notes about the capture: the cause's name, the number of packets, and a sentence.
     pub fn notes(&self) -> Vec<(&'static str, u64, String)> {
         let of = |name, kinds: &BTreeMap<String, u64>, what: &str, remedy: &str| {
             let total: u64 = kinds.values().sum();
@@ -71,7 +71,7 @@ impl SkippedPackets {
         .collect()
     }
 
-    /// The same in sentences, with the tunnels that were read.
+    /// Returns the notes as sentences, with the decapsulated tunnels.
     pub fn sentences(&self) -> Vec<String> {
         let total: u64 = self.tunnels.values().sum();
         let names: Vec<&str> = self.tunnels.keys().map(|tunnel| tunnel.name()).collect();
@@ -110,7 +110,7 @@ enum Class {
     Sealed,
 }
 
-/// Numbers are IANA's.
+/// Classifies a packet; protocol and port numbers are IANA's.
 fn kind(packet: &Packet<'_>) -> (Class, String) {
     match packet.transport {
         Transport::Tcp(_) => (Class::Plain, "TCP".to_owned()),
@@ -177,7 +177,7 @@ const PORTS: [(u16, &str); 22] = [
     (5_355, "LLMNR"),
 ];
 
-/// A long header of a known version (RFC 9000, section 17.2; RFC 9369).
+/// Returns whether a payload has a long header of a known QUIC version (RFC 9000, section 17.2; RFC 9369).
 fn is_quic(payload: &[u8]) -> bool {
     let Some((&[first, a, b, c, d], _)) = payload.split_first_chunk::<5>() else { return false };
     let version = u32::from_be_bytes([a, b, c, d]);
@@ -185,7 +185,8 @@ fn is_quic(payload: &[u8]) -> bool {
     first & 0x80 != 0 && is_known
 }
 
-/// A message type and three zero bytes, and the length of the message (WireGuard, section 5.4).
+/// Returns whether a payload has a message type, three zero bytes, and the length of that message (WireGuard, section
+/// 5.4).
 fn is_wireguard(payload: &[u8]) -> bool {
     match payload {
         [1, 0, 0, 0, ..] => payload.len() == 148,

@@ -6,9 +6,9 @@
 //! | `filter` | the kernel's packet filter |
 //! | `ring` | the memory that is shared with the kernel |
 //!
-//! Not the capture of our own link (that is `emulator`): these are the host's interfaces, in the network
-//! namespace of the caller. Nothing is sent, and no interface becomes promiscuous: only this host's own
-//! packets are seen. From packet(7) and the kernel's Documentation/networking/packet_mmap.rst.
+//! Not the capture of the emulated link (that is `emulator`): these are the host's interfaces, in the network namespace
+//! of the caller. Nothing is sent, and no interface becomes promiscuous: only this host's own packets are captured.
+//! From packet(7) and the kernel's Documentation/networking/packet_mmap.rst.
 
 mod filter;
 mod ring;
@@ -36,7 +36,7 @@ pub struct Sniffer {
 /// One packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SniffedPacket<'a> {
-    /// Time at which the kernel saw it, since 1 January 1970, UTC.
+    /// Time at which the kernel captured it, since 1 January 1970, UTC.
     pub at: Time,
     /// Index of the interface.
     pub interface: u32,
@@ -55,7 +55,7 @@ impl Sniffer {
     /// Starts capturing, on all interfaces; if `port` is given, only packets from or to it.
     ///
     /// # Errors
-    /// The missing right, and the remedy.
+    /// The missing privilege, and the remedy.
     pub fn open(port: Option<u16>) -> Result<Self, Error> {
         // Protocol 0: no packet arrives before the filter and the ring are set.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None).map_err(|error| refused(&error))?;
@@ -92,7 +92,7 @@ impl AsFd for Sniffer {
     }
 }
 
-/// The name of an interface; its index if it no longer exists.
+/// Returns the name of an interface; its index if it no longer exists.
 pub fn interface_name(interface: u32) -> String {
     let name = if_indextoname(interface).ok().and_then(|name| name.into_string().ok());
     name.unwrap_or_else(|| format!("interface {interface}"))
@@ -117,7 +117,8 @@ fn refused(error: &std::io::Error) -> Error {
     }
 }
 
-/// The packets of a block (`struct tpacket_block_desc`), limited by the count in its header and by its bytes.
+/// Iterates over the packets of a block (`struct tpacket_block_desc`), limited by the count in its header and by its
+/// bytes.
 fn packets(block: &[u8]) -> impl Iterator<Item = SniffedPacket<'_>> {
     const HEAD: usize = offset_of!(libc::tpacket_block_desc, hdr);
     let count = word(block, HEAD + offset_of!(libc::tpacket_hdr_v1, num_pkts)).unwrap_or(0);
@@ -131,7 +132,7 @@ fn packets(block: &[u8]) -> impl Iterator<Item = SniffedPacket<'_>> {
     })
 }
 
-/// The packet whose header (`struct tpacket3_hdr`, then `struct sockaddr_ll`) comes first.
+/// Parses the first packet (`struct tpacket3_hdr`, then `struct sockaddr_ll`).
 fn packet(bytes: &[u8]) -> Option<SniffedPacket<'_>> {
     const ADDRESS: usize = size_of::<tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
     let seconds = u64::from(word(bytes, offset_of!(tpacket3_hdr, tp_sec))?);
@@ -150,7 +151,7 @@ fn packet(bytes: &[u8]) -> Option<SniffedPacket<'_>> {
     })
 }
 
-/// The fields of a `struct sockaddr_ll` in the order and byte order of a file.
+/// Converts the fields of a `struct sockaddr_ll` to the order and byte order of a file.
 fn cooked(address: &[u8], interface: u32) -> Option<[u8; COOKED]> {
     const RESERVED: [u8; 2] = [0; 2];
     let protocol = address.get(offset_of!(sockaddr_ll, sll_protocol)..)?.get(..2)?;

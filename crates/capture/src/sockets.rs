@@ -1,7 +1,7 @@
-//! The kernel's statistics of this host's TCP sockets: their owners, and their limits of sending (TCP_INFO).
+//! The kernel's statistics of this host's TCP sockets: owners, and what limits their sending (TCP_INFO).
 //!
-//! Neither packets nor a judgement. Single sockets are found by a hash, at a cost that does not depend on their number; a
-//! list of all walks a table that may have a hundred thousand entries. A closed socket is reported once, when it is
+//! Neither packets nor a judgement. Single sockets are looked up by hash, at a cost independent of their number; a list
+//! of all walks a table that may have a hundred thousand entries. A closed socket is reported once, when it is
 //! destroyed. No privilege is needed. From sock_diag(7), `linux/inet_diag.h` and `linux/tcp.h`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -37,13 +37,13 @@ pub struct TcpSocket {
     pub peer: SocketAddr,
     /// Unique identifier, never reused.
     pub cookie: u64,
-    /// Inode of the file by which a process holds it (`socket:[N]` in /proc/PID/fd); 0 if none does any more.
+    /// Inode of the file by which a process holds it (`socket:[N]` in /proc/PID/fd); 0 if no process does.
     pub inode: u32,
     /// State of the connection.
     pub state: State,
     /// Bytes not sent or not acknowledged; of a listening socket, its backlog.
     pub send_queue: u32,
-    /// Number of retransmissions in a row without a reply, of SYN or SYN/ACK, too.
+    /// Number of consecutive retransmissions without an acknowledgement, including SYN and SYN/ACK.
     pub retransmits: u8,
     /// Bytes in queues of this host below TCP; `None` if the kernel does not report it.
     pub device_queue: Option<u32>,
@@ -53,7 +53,7 @@ pub struct TcpSocket {
     pub course: Course,
 }
 
-/// State of a connection, as far as it matters for its data.
+/// State of a connection, as far as relevant for its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Data may flow, at least in one direction.
@@ -82,7 +82,7 @@ impl State {
     }
 }
 
-/// How far a sender is, and when it last did something.
+/// Progress of a sender, and the times of its last events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Course {
     /// Current MSS.
@@ -151,7 +151,7 @@ pub enum CongestionState {
     Open,
     /// Duplicate ACKs or SACK: a loss is possible.
     Disorder,
-    /// Window reduced for another reason than a loss.
+    /// Window reduced for a reason other than loss.
     Reduced,
     /// Fast recovery: acknowledgements reported a loss.
     Recovery,
@@ -195,11 +195,11 @@ impl Sockets {
             Ok(()) | Err(Errno::ENOENT) => {}
             Err(errno) => return Err(refused()(errno)),
         }
-        // Without a connection, the kernel returns a listening socket.
+        // If there is no such connection, the kernel returns a listening socket.
         Ok(found.filter(|socket| socket.peer.port() == peer.port()))
     }
 
-    /// Passes the sockets between these addresses to `each`, as far as they exist; cheaper than one by one.
+    /// Passes the existing sockets between these addresses to `each`; cheaper than single queries.
     ///
     /// # Errors
     /// The kernel's error.
@@ -208,7 +208,7 @@ impl Sockets {
         ends: &[(SocketAddr, SocketAddr)],
         mut each: impl FnMut(TcpSocket),
     ) -> Result<(), Error> {
-        /// So many replies fit into the smallest usual receive buffer.
+        /// Number of replies that fit into the smallest usual receive buffer.
         const BATCH: usize = 64;
         let refused = || Error::kernel("query the kernel's sockets");
         for ends in ends.chunks(BATCH) {
@@ -227,7 +227,7 @@ impl Sockets {
             loop {
                 match read(&self.questions, &mut self.buffer, &mut each) {
                     Ok(()) => break,
-                    // That one no longer exists; the replies after it are still to be read.
+                    // That socket no longer exists; the replies after it must still be read.
                     Err(Errno::ENOENT) => {}
                     Err(errno) => return Err(refused()(errno)),
                 }
@@ -256,7 +256,7 @@ impl Sockets {
     /// The kernel's error.
     pub fn ended(&mut self, mut each: impl FnMut(TcpSocket)) -> Result<(), Error> {
         match read(&self.endings, &mut self.buffer, &mut each) {
-            // More were destroyed than the kernel's buffer holds: those are not reported.
+            // More sockets were destroyed than the kernel's buffer holds: the rest are not reported.
             Ok(()) | Err(Errno::ENOBUFS) => Ok(()),
             Err(errno) => Err(Error::kernel("hear of sockets that ended")(errno)),
         }
@@ -340,10 +340,10 @@ fn without_ack(mut message: Vec<u8>) -> Vec<u8> {
     message
 }
 
-/// `struct inet_diag_req`: all sockets but those in TIME-WAIT or closed.
+/// `struct inet_diag_req`: all sockets except those in TIME-WAIT or closed.
 fn list_request(port: Option<u16>) -> Message {
     const STATES: u32 = 0xfff & !(1 << 6 | 1 << 7);
-    /// `struct inet_diag_sockid`, which a list does not look at.
+    /// `struct inet_diag_sockid`, which a list ignores.
     const ANY_SOCKET: [u8; 48] = [0; 48];
     const NO_LIMIT: [u8; 4] = [0; 4];
     let mut message = Message::new(TCPDIAG_GETSOCK, NLM_F_DUMP);
@@ -357,8 +357,8 @@ fn list_request(port: Option<u16>) -> Message {
     message
 }
 
-/// A program of `struct inet_diag_bc_op`: the local port or the peer's is this one. A comparison takes two operations, the
-/// second with the port; `yes` and `no` are distances in bytes, and one beyond the end rejects.
+/// Returns a program of `struct inet_diag_bc_op`: the local port or the peer's is this one. A comparison takes two
+/// operations, the second with the port; `yes` and `no` are distances in bytes, and a distance beyond the end rejects.
 fn port_filter(port: u16) -> Vec<u8> {
     const JUMP: u8 = 1;
     const LOCAL_FROM: u8 = 2;
@@ -456,7 +456,7 @@ impl Course {
 }
 
 impl TcpInfo {
-    /// Parses a `struct tcp_info`; zeros for fields that an older kernel does not have.
+    /// Parses a `struct tcp_info`; fields that an older kernel does not have are zero.
     fn read(bytes: &[u8]) -> Self {
         let micros = |micros: Option<u64>| Duration::from_micros(micros.unwrap_or_default());
         Self {
@@ -529,7 +529,7 @@ mod tests {
         let nobody = (std::net::Ipv4Addr::LOCALHOST, 1).into();
         assert_eq!(find(&mut sockets, other, nobody), None, "what listens was taken for what is connected");
         drop((here, there, listener));
-        // The kernel reports it once it has cleaned up, and also the connections of other tests.
+        // The kernel reports a socket only after cleaning it up, and also reports the connections of other tests.
         let mut gone: Vec<TcpSocket> = Vec::new();
         while !found.iter().any(|cookie| gone.iter().any(|socket| socket.cookie == *cookie)) {
             let mut heard = [PollFd::new(sockets.endings.as_fd(), PollFlags::POLLIN)];

@@ -1,8 +1,8 @@
-//! Spans of time, as a person reads them.
+//! Durations, formatted for users.
 
 use wire::Duration;
 
-/// `93 ms`, `1.2 s`, `2 min 5 s`, `25 us`: in the unit that fits.
+/// Formats a duration in a suitable unit: `93 ms`, `1.2 s`, `2 min 5 s`, `25 us`.
 pub fn shown(span: Duration) -> String {
     match span.as_millis_f64() {
         0.0 => "0 ms".to_owned(),
@@ -14,7 +14,7 @@ pub fn shown(span: Duration) -> String {
     }
 }
 
-/// `2 min 5 s`, `3 h 20 min`.
+/// Formats long durations: `2 min 5 s`, `3 h 20 min`.
 fn long(seconds: u64) -> String {
     match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
@@ -22,7 +22,7 @@ fn long(seconds: u64) -> String {
     }
 }
 
-/// A moment of a capture, by its distance from the first packet: `412 ms`, `80.720 s`, `12 min 3 s`.
+/// Formats a time in a capture, relative to its first packet: `412 ms`, `80.720 s`, `12 min 3 s`.
 pub fn moment(since_first: Duration) -> String {
     match since_first.as_millis_f64() {
         millis if millis < 10_000.0 => format!("{millis:.0} ms"),

@@ -1,7 +1,7 @@
 //! Verdict of a gate: the findings that fail a build.
 //!
-//! In flow diagnosed captures and a [`Policy`]; out flows a [`Verdict`]. Findings of one cause, at one side, at one class of
-//! server port make a [`Case`], whatever the connection: a fault has the same [`Key`] in every run, so that a
+//! Input: diagnosed captures and a [`Policy`]. Output: a [`Verdict`]. Findings of one cause, at one side, at one class
+//! of server port make a [`Case`], whatever the connection. A fault has the same [`Key`] in every run, so that a
 //! [`Baseline`] recognises it. Notes and unknown time make no case.
 //!
 //! | module | what it holds |
@@ -24,14 +24,14 @@ use crate::Capture;
 pub use baseline::Baseline;
 pub use threshold::Threshold;
 
-/// What fails a build.
+/// Policy: the findings that fail a build.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Any of them fails it; none: nothing does.
+    /// Thresholds, any of which fails the build; without any, it never fails.
     pub fail_on: Vec<Threshold>,
-    /// Causes that never do.
+    /// Causes that never fail the build.
     pub allowed: Vec<Cause>,
-    /// Findings that do not, because they are old.
+    /// Known findings, which do not fail the build.
     pub known: Baseline,
     /// Number of captures in which a case must fail.
     pub needed: usize,
@@ -44,20 +44,20 @@ impl Default for Policy {
     }
 }
 
-/// Class of a server's port: a number that a program was configured with, or one that a kernel chose.
+/// Class of a server's port: a configured number, or an ephemeral one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PortClass {
     /// Below the ephemeral range.
     Fixed(u16),
-    /// Chosen by the kernel, another one in each run.
+    /// Assigned by the kernel, different in each run.
     Ephemeral,
 }
 
-/// First port that Linux assigns by itself (`net.ipv4.ip_local_port_range`); IANA's range begins above (RFC 6335, section 6).
+/// First port that Linux assigns (`net.ipv4.ip_local_port_range`); IANA's range begins above (RFC 6335, section 6).
 const FIRST_EPHEMERAL: u16 = 32_768;
 
 impl PortClass {
-    /// The class of `port`.
+    /// Returns the class of `port`.
     pub const fn of(port: u16) -> Self {
         if port < FIRST_EPHEMERAL { Self::Fixed(port) } else { Self::Ephemeral }
     }
@@ -77,19 +77,19 @@ impl fmt::Display for PortClass {
 pub struct Key {
     /// The cause.
     pub cause: Cause,
-    /// The side that was held up, or took the time.
+    /// The side that was held up or caused the delay.
     pub side: Side,
     /// The server's port.
     pub port: PortClass,
 }
 
 impl Key {
-    /// The key of a finding.
+    /// Returns the key of a finding.
     pub const fn of(flow: &FlowReport, finding: &Finding) -> Self {
         Self { cause: finding.cause, side: finding.side, port: PortClass::of(flow.server.port()) }
     }
 
-    /// `server, port 8080`.
+    /// Formats side and port: `server, port 8080`.
     pub fn place(&self) -> String {
         match self.port {
             PortClass::Fixed(port) => format!("{}, port {port}", self.side),
@@ -118,7 +118,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fails => "fails",
@@ -136,17 +136,17 @@ pub struct Case<'a> {
     pub key: Key,
     /// Outcome.
     pub outcome: Outcome,
-    /// Severity of the worst.
+    /// Severity of the worst finding.
     pub severity: Severity,
     /// Number of listed findings, in all captures.
     pub times: u64,
-    /// Time lost in them, in all.
+    /// Total time lost in them.
     pub lost: Duration,
-    /// Number of captures that have any.
+    /// Number of captures with at least one.
     pub seen: usize,
-    /// Number of captures in which one is beyond a threshold.
+    /// Number of captures in which at least one reaches a threshold.
     pub failing: usize,
-    /// The worst, with its capture and connection.
+    /// The worst finding, with its capture and connection.
     pub worst: (&'a Capture, &'a FlowReport, &'a Finding),
 }
 
@@ -160,17 +160,17 @@ pub struct Verdict<'a> {
 }
 
 impl Verdict<'_> {
-    /// Whether the build fails.
+    /// Returns whether the build fails.
     pub fn fails(&self) -> bool {
         self.failing().next().is_some()
     }
 
-    /// The failing cases.
+    /// Iterates over the failing cases.
     pub fn failing(&self) -> impl Iterator<Item = &Case<'_>> {
         self.cases.iter().filter(|case| case.outcome == Outcome::Fails)
     }
 
-    /// The verdict as JSON.
+    /// Returns the verdict as JSON.
     pub fn json(&self) -> Value {
         let case = |case: &Case<'_>| {
             let Case { key: Key { cause, side, port }, outcome, severity, times, lost, seen, failing, worst } =
@@ -191,8 +191,8 @@ impl Verdict<'_> {
         json!({ "fails": self.fails(), "runs": self.captures, "cases": self.cases.iter().map(case).collect::<Value>() })
     }
 
-    /// The keys of all cases but allowed ones, for a new baseline. Those below the thresholds are among them: a stall of 19 ms
-    /// may take 21 the next time.
+    /// Returns the keys of all cases except allowed ones, for a new baseline. Cases below the thresholds are included:
+    /// a stall of 19 ms may take 21 the next time.
     pub fn baseline(&self) -> Baseline {
         let wanted = self.cases.iter().filter(|case| case.outcome != Outcome::Allowed);
         Baseline::new(wanted.map(|case| case.key))
@@ -243,7 +243,7 @@ fn outcome(case: &Case<'_>, policy: &Policy) -> Outcome {
     }
 }
 
-/// Findings of a capture that are no notes.
+/// Iterates over the findings of a capture, without notes.
 fn findings(capture: &Capture) -> impl Iterator<Item = (&FlowReport, &Finding)> {
     let all = capture.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
     all.filter(|(_, finding)| finding.severity != Severity::Note)

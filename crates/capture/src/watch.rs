@@ -1,7 +1,7 @@
 //! Stalls of live sockets from the kernel's statistics, without packets, privileges or the programs' help.
 //!
-//! In flow samples of sockets ([`crate::sockets`]); out flow [`Row`]s: stalls by program, endpoint and cause. As only the kernel
-//! is read, what the connections carry does not matter: TLS, HTTP/2 and gRPC alike.
+//! Input: samples of sockets ([`crate::sockets`]). Output: [`Row`]s, stalls by program, endpoint and cause. Only the
+//! kernel is read, so the protocol does not matter: TLS, HTTP/2 and gRPC work alike.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -13,9 +13,9 @@
 //! | [`session`] | a watch for some time, or until Ctrl-C |
 //! | [`guard`] | a test that fails on stalls |
 //!
-//! Sampling adapts: sockets with data in flight, or a hold in the last second, are *hot* and sampled each time. A few of them
-//! are queried one by one; of many, the whole table is listed, whichever costs less by what both have cost so far. Others are
-//! seen in a list each 50 ms: what recurs is found there, and makes them hot.
+//! Sampling adapts: sockets with data in flight, or a hold in the last second, are *hot* and sampled each time. They
+//! are queried one by one, or the whole table is listed, whichever has cost less so far. Others appear in a list every
+//! 50 ms: recurring holds are found there, and make a socket hot.
 
 pub mod guard;
 pub mod history;
@@ -41,11 +41,11 @@ pub use row::{Row, Rows};
 /// The sockets that are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All of this network namespace.
+    /// All sockets of this network namespace.
     All,
-    /// Those with this port at either end.
+    /// Sockets with this port at either end.
     Port(u16),
-    /// Those of this process and its descendants.
+    /// Sockets of this process and its descendants.
     Process(u32),
 }
 
@@ -57,7 +57,7 @@ pub struct Watch {
     clock: Clock,
     entries: BTreeMap<u64, Entry>,
     listening: BTreeSet<u16>,
-    /// Stalls of sockets that are gone.
+    /// Stalls of closed sockets.
     closed: Rows,
     owners: BTreeMap<u32, Owner>,
     owners_read_at: Option<Time>,
@@ -66,35 +66,35 @@ pub struct Watch {
     lists: u64,
     list_due: Time,
     list_cost: Duration,
-    /// Of a socket that is queried by itself.
+    /// Cost of a query for a single socket.
     query_cost: Duration,
     samples: u64,
     left_out: u64,
 }
 
-/// A socket.
+/// A watched socket.
 #[derive(Debug)]
 struct Entry {
     history: History,
     side: Side,
     owner: Option<Owner>,
-    /// The last list that had it.
+    /// Number of the last list that contained it.
     list: u64,
-    /// When a segment was last seen to be held.
+    /// When a segment was last found to be held.
     held_at: Option<Time>,
 }
 
-/// Sockets that are watched at the same time.
+/// Maximum number of sockets watched concurrently.
 const MAX_SOCKETS: usize = 1 << 17;
-/// Longest time until a new or an idle socket is seen.
+/// Maximum time until a new or an idle socket is sampled.
 const BETWEEN_LISTS: Duration = Duration::from_millis(50);
-/// So long after a hold the next is expected.
+/// Time after a hold within which the next one is expected.
 const RECURRING: Duration = Duration::from_secs(1);
-/// Between looks at all open files of the machine.
+/// Time between scans of all open files of the host.
 const BETWEEN_OWNERS: Duration = Duration::from_secs(1);
 
 impl Watch {
-    /// Begins with a list of the sockets that are there.
+    /// Starts a watch with a list of the existing sockets.
     ///
     /// # Errors
     /// The kernel's error.
@@ -120,7 +120,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Takes a sample of the sockets that are hot, or of all.
+    /// Samples the hot sockets, or all of them.
     ///
     /// # Errors
     /// The kernel's error.
@@ -195,7 +195,7 @@ impl Watch {
         self.name_owners();
         let now = self.clock.now();
         self.list_cost = smoothed(self.list_cost, now.since(began));
-        // Where a list is expensive, lists that nothing else demands take a twentieth of the time at most.
+        // Where a list is expensive, periodic lists take at most a twentieth of the time.
         self.list_due = now + BETWEEN_LISTS.max(self.list_cost * 20);
         Ok(())
     }
@@ -209,25 +209,25 @@ impl Watch {
         let is_server = match ports.map(|port| self.listening.contains(&port)) {
             [true, false] => true,
             [false, true] => false,
-            // Both ends listen, or the listener is gone: servers have the lower ports.
+            // Both ends listen, or the listener is gone: the server is assumed to have the lower port.
             _ => ports[0] < ports[1],
         };
         let side = if is_server { Side::Server } else { Side::Client };
         let history = History::new(at, socket, is_opened_since);
         let entry = Entry { history, side, owner: None, list: self.lists, held_at: None };
-        // Until a second sample shows whether it is.
+        // Hot until a second sample shows whether it is.
         self.hot.push((socket.local, socket.peer));
         self.entries.insert(socket.cookie, entry);
     }
 
-    /// Sockets that were destroyed since the last call, with their final counters.
+    /// Reads the final counters of sockets that were destroyed since the last call.
     fn hear_of_the_closed(&mut self) -> Result<(), Error> {
         let mut closed = Vec::new();
         self.sockets.ended(|socket| closed.push(socket))?;
         for socket in closed {
             if let Some(entry) = self.entries.get_mut(&socket.cookie) {
                 let last = *entry.history.last();
-                // Its ports are gone; nothing is held any more.
+                // Its ports are no longer known; nothing is held any more.
                 let last = TcpSocket { info: socket.info, course: socket.course, send_queue: 0, ..last };
                 entry.history.handle(self.clock.now(), &last);
                 self.close(socket.cookie);
@@ -242,7 +242,7 @@ impl Watch {
         }
     }
 
-    /// Names the programs of sockets that stalled, while they are open.
+    /// Looks up the programs of sockets that stalled, while they are open.
     fn name_owners(&mut self) {
         let now = self.clock.now();
         let mut nameless: Vec<&mut Entry> = self
@@ -261,7 +261,7 @@ impl Watch {
         }
     }
 
-    /// The stalls so far, the most severe first.
+    /// Returns the stalls so far, the most severe first.
     pub fn rows(&mut self) -> Vec<Row> {
         self.name_owners();
         let mut rows = self.closed.clone();
@@ -271,24 +271,24 @@ impl Watch {
         rows.sorted()
     }
 
-    /// Number of sockets that are watched.
+    /// Returns the number of watched sockets.
     pub fn open(&self) -> usize {
         self.entries.len()
     }
 
-    /// Number of samples, of single sockets.
+    /// Returns the number of samples of single sockets.
     pub const fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// Number of sockets beyond the limit.
+    /// Returns the number of sockets beyond the limit.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
 }
 
 impl Entry {
-    /// Takes a sample; whether the socket is hot.
+    /// Takes a sample; returns whether the socket is hot.
     fn take(&mut self, at: Time, socket: &TcpSocket) -> bool {
         self.history.handle(at, socket);
         if self.history.is_holding() {
@@ -306,7 +306,7 @@ fn inodes_of(pid: u32) -> BTreeSet<u32> {
     inodes
 }
 
-/// A moving average that forgets an eighth with each value.
+/// Returns a moving average with a weight of an eighth for the new value.
 fn smoothed(average: Duration, value: Duration) -> Duration {
     (average * 7 + value) / 8
 }

@@ -1,5 +1,5 @@
-//! Live sockets, watched: a server that writes headers and body apart with Nagle's algorithm, its fixed twin, and what else
-//! keeps bytes from being sent. No privileges are needed.
+//! Live sockets under a watch: a server that writes headers and body separately with Nagle's algorithm, its fixed
+//! counterpart, and other causes that delay sending. No privileges are needed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,7 @@ const REQUESTS: usize = 12;
 /// Writes one response.
 type Respond = fn(&mut TcpStream);
 
-/// In two pieces, the second of which waits for the acknowledgement of the first.
+/// Writes in two pieces, the second of which waits for the acknowledgement of the first.
 fn apart(stream: &mut TcpStream) {
     stream.write_all(&[b'h'; HEADERS]).unwrap();
     stream.write_all(&[b'b'; BODY]).unwrap();
@@ -50,7 +50,7 @@ fn serve(respond: Respond, set_up: SetUp) -> SocketAddr {
     address
 }
 
-/// Requests over one connection, each after the response before.
+/// Sends sequential requests over one connection.
 fn fetch(server: SocketAddr) -> usize {
     let mut stream = TcpStream::connect(server).unwrap();
     for _ in 0..REQUESTS {
@@ -121,11 +121,11 @@ fn a_slow_reader_is_a_limit_by_its_window_and_no_hold() {
 
 #[test]
 fn a_pacer_is_no_hold() {
-    /// Bytes per second.
+    /// Pacing rate in bytes per second.
     const RATE: u32 = 400_000;
     let set_up = |stream: &TcpStream| {
         stream.set_nodelay(true).unwrap();
-        // Smaller than the device's, so that the sender's gaps are in the samples.
+        // Smaller than the device's MTU, so that the sender's gaps appear in the samples.
         SockRef::from(stream).set_tcp_mss(1_000).unwrap();
         pace(stream, RATE);
     };

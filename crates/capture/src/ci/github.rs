@@ -6,7 +6,7 @@
 use super::{cost, example, fix, one_line, reason};
 use crate::verdict::{Case, Outcome, Verdict};
 
-/// The commands, a line each; `file` is where annotations are shown.
+/// Returns the commands, one per line; `file` is where annotations are shown.
 pub fn text(verdict: &Verdict<'_>, file: Option<&str>) -> String {
     if verdict.cases.is_empty() {
         return "::notice title=Roundtrip::no stalls\n".to_owned();
@@ -25,12 +25,12 @@ fn command(case: &Case<'_>, captures: usize, file: Option<&str>) -> String {
     format!("::{level} {file}title={}::{}\n", property(&case.key.to_string()), data(&message))
 }
 
-/// A message: line breaks and `%` are escaped, as `@actions/core` does.
+/// Escapes a message: line breaks and `%`, as `@actions/core` does.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The value of a property: `:` and `,` are, too.
+/// Escapes the value of a property: also `:` and `,`.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -40,7 +40,7 @@ mod tests {
     use super::super::tests::{captures, policy};
     use crate::verdict::judge;
 
-    /// A command as the runner reads it: name, properties and message, unescaped.
+    /// Parses a command as the runner does: name, properties and message, unescaped.
     fn read(line: &str) -> (String, Vec<(String, String)>, String) {
         let (command, message) = line.strip_prefix("::").unwrap().split_once("::").unwrap();
         let (name, properties) = command.split_once(' ').unwrap();

@@ -5,7 +5,7 @@
 use super::{cost, example, fix, millis, reason};
 use crate::verdict::{Case, Outcome, Verdict};
 
-/// The document.
+/// Returns the document.
 pub fn text(verdict: &Verdict<'_>) -> String {
     let cases: String = verdict.cases.iter().map(|case| test(case, verdict.captures)).collect();
     let count = |outcome| verdict.cases.iter().filter(|case| case.outcome == outcome).count();
@@ -45,7 +45,7 @@ fn test(case: &Case<'_>, captures: usize) -> String {
     format!("{start}{body}</testcase>\n")
 }
 
-/// A text as XML 1.0 has it in elements and attributes; characters that it cannot have become spaces.
+/// Escapes a text for XML 1.0 elements and attributes; invalid characters become spaces.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut all, letter| {
         match letter {
@@ -69,7 +69,7 @@ mod tests {
     use super::super::tests::{captures, policy};
     use crate::verdict::{Policy, judge};
 
-    /// Reads a document as CI systems do, by an XML parser: the counts, and each test with its result.
+    /// Reads a document with an XML parser, as CI systems do: the counts, and each test with its result.
     const READER: &str = "
 import sys, xml.etree.ElementTree as tree
 suite, = tree.parse(sys.stdin).getroot()

@@ -11,7 +11,7 @@ use crate::span::shown;
 use crate::verdict::{Case, Outcome, Verdict};
 use crate::{Capture, headline};
 
-/// The document.
+/// Returns the document.
 pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
     let failing = verdict.failing().count();
     let title = match failing {
@@ -58,7 +58,7 @@ fn section(case: &Case<'_>) -> String {
     )
 }
 
-/// The five largest shares of the time.
+/// Formats the five largest shares of the time.
 fn account(capture: &Capture) -> String {
     let account = capture.account();
     let mut shares: Vec<(Share, Duration)> = account.iter().collect();
@@ -68,7 +68,7 @@ fn account(capture: &Capture) -> String {
     format!("Where {} went: {}.\n", shown(account.total()), lines.join(", "))
 }
 
-/// Bytes sent by one side over time; a stall is a level stretch.
+/// Plots the bytes sent by one side over time; a stall is a horizontal stretch.
 fn diagram(flow: &FlowReport, plot: &Plot, side: Side) -> Option<String> {
     const STEPS: u64 = 60;
     let sent = plot.points.iter().filter(|point| point.from == side);
@@ -92,7 +92,7 @@ fn diagram(flow: &FlowReport, plot: &Plot, side: Side) -> Option<String> {
     ))
 }
 
-/// A text that is one paragraph without markup.
+/// Escapes a text as one paragraph without markup.
 fn escaped(text: &str) -> String {
     one_line(text).chars().fold(String::new(), |mut all, letter| {
         if r"\`*_{}[]<>#|~&".contains(letter) {

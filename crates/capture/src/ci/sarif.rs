@@ -1,6 +1,6 @@
 //! SARIF 2.1.0 (OASIS, 27 March 2020): a rule for each cause and a result for each case, for code scanning.
 //!
-//! A stall has no line of source. The location is a file that the caller names, or the capture.
+//! A stall has no line of source: the location is a file that the caller names, or the capture.
 
 use diagnose::Severity;
 use diagnose::cause::Describe as _;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{cost, example, fix, millis, one_line, reason};
 use crate::verdict::{Case, Outcome, Verdict};
 
-/// The document; `file` is the location of every result.
+/// Returns the document; `file` is the location of every result.
 pub fn text(verdict: &Verdict<'_>, file: Option<&str>) -> String {
     let mut causes: Vec<_> = verdict.cases.iter().map(|case| case.key.cause).collect();
     causes.sort_unstable();
@@ -70,7 +70,7 @@ fn result(case: &Case<'_>, rule: usize, captures: usize, file: Option<&str>) -> 
     result
 }
 
-/// A path as a relative or absolute URI reference (RFC 3986, section 2.1).
+/// Encodes a path as a relative or absolute URI reference (RFC 3986, section 2.1).
 fn uri(path: &str) -> String {
     let letter = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
@@ -88,11 +88,11 @@ mod tests {
     use super::super::tests::{captures, policy};
     use crate::verdict::{Policy, judge};
 
-    /// The part of OASIS's schema that the document uses: types, required names, enumerations; nothing else is allowed.
+    /// The part of OASIS's schema that the document uses: types, required names, enumerations; nothing else is valid.
     const SCHEMA: &str = include_str!("../../tests/sarif-2.1.0.json");
 
-    /// Complaints of a value against a schema with `type`, `enum`, `required`, `properties`, `additionalProperties`, `items`
-    /// and `minItems`.
+    /// Validates a value against a schema with `type`, `enum`, `required`, `properties`, `additionalProperties`,
+    /// `items` and `minItems`; returns the violations.
     fn complaints(value: &Value, schema: &Value, place: &str) -> Vec<String> {
         let mut found = Vec::new();
         let is_type = match schema["type"].as_str() {

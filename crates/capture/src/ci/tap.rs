@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{cost, example, fix, one_line, reason};
 use crate::verdict::{Case, Outcome, Verdict};
 
-/// The stream.
+/// Returns the stream.
 pub fn text(verdict: &Verdict<'_>) -> String {
     let mut text = "TAP version 14\n".to_owned();
     if verdict.cases.is_empty() {
@@ -30,7 +30,7 @@ fn point(number: usize, case: &Case<'_>, captures: usize) -> String {
     }
 }
 
-/// A YAML block. Strings are JSON's, which YAML has, too.
+/// Formats a YAML block. Strings are JSON's, which are valid in YAML.
 fn details(case: &Case<'_>) -> String {
     let quoted = |text: String| Value::from(one_line(&text)).to_string();
     format!(
@@ -41,7 +41,7 @@ fn details(case: &Case<'_>) -> String {
     )
 }
 
-/// A description: `\` and `#` are escaped, and it has one line.
+/// Escapes a description: `\` and `#`; the result is one line.
 fn escaped(text: &str) -> String {
     one_line(text).replace('\\', "\\\\").replace('#', "\\#")
 }
@@ -51,7 +51,7 @@ mod tests {
     use super::super::tests::{captures, policy};
     use crate::verdict::{Policy, judge};
 
-    /// Reads a stream by the specification's grammar; each point as (is ok, number, is skipped).
+    /// Parses a stream by the specification's grammar; each point as (is ok, number, is skipped).
     fn read(stream: &str) -> Vec<(bool, usize, bool)> {
         let mut lines = stream.lines();
         assert_eq!(lines.next(), Some("TAP version 14"));

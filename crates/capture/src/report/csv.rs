@@ -20,7 +20,7 @@ const COLUMNS: [&str; 12] = [
     "fix",
 ];
 
-/// A heading line and a line for each finding.
+/// Returns a heading line and a line for each finding.
 pub fn text(captures: &[Capture]) -> String {
     let flows = captures.iter().flat_map(|capture| capture.flows.iter().map(move |flow| (capture, flow)));
     let findings =

@@ -9,7 +9,7 @@ use crate::sockets::TcpInfo;
 use crate::verdict::Verdict;
 use crate::{Capture, advice};
 
-/// The text. The verdict on all captures is in each object.
+/// Returns the JSON text. The verdict on all captures is in each object.
 pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
     let judged = |one: &Capture| {
         let mut value = capture(one);
@@ -161,7 +161,7 @@ fn account(account: &Account) -> Value {
     account.iter().map(|(share, time)| (share.name(), time.as_millis_f64())).collect()
 }
 
-/// Why time is unknown, the longest first.
+/// Returns the reasons for unknown time, the longest first.
 fn unknown(doubts: &Doubts) -> Value {
     let reasons = doubts.sorted().into_iter();
     reasons
@@ -169,7 +169,7 @@ fn unknown(doubts: &Doubts) -> Value {
         .collect()
 }
 
-/// Where a capture was taken, by name.
+/// Returns the name of a point of capture.
 pub fn place_name(place: VantagePoint) -> &'static str {
     match place {
         VantagePoint::Client => "client",
@@ -179,7 +179,7 @@ pub fn place_name(place: VantagePoint) -> &'static str {
     }
 }
 
-/// An end's own account.
+/// Returns the kernel's counters for one end.
 fn kernel((side, info): &(Side, TcpInfo)) -> Value {
     let TcpInfo { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted, sending: _ } =
         info;

@@ -1,5 +1,5 @@
-//! One HTML file that needs no network: the causes and what to do about them, the account, the connections, and a plot
-//! of each of the worst that zooms, pans and tells the packets under the pointer.
+//! A self-contained HTML file: the causes and their fixes, the account, the connections, and a plot of each of the
+//! worst that zooms, pans and shows the packets under the pointer.
 
 use std::fmt::Write;
 
@@ -14,15 +14,15 @@ use crate::{Capture, advice, kernel, oddity};
 
 use super::{json, sequence, text};
 
-/// Plots of more connections are a heavy page: `--svg` writes them all.
+/// Maximum number of plots on a page, to limit its size: `--svg` writes all of them.
 const MAX_PLOTS: usize = 40;
-/// Connections in the list.
+/// Maximum number of connections in the list.
 const MAX_LISTED: usize = 1_000;
-/// Of a connection that is plotted, the worst findings; the others are folded away.
+/// Number of findings that are expanded for a plotted connection, worst first; the others are collapsed.
 const OPEN_FINDINGS: usize = 3;
 const MAX_FINDINGS: usize = 100;
 
-/// The page.
+/// Returns the page.
 pub fn page(captures: &[Capture]) -> String {
     let names: Vec<&str> = captures.iter().map(|capture| capture.name.as_str()).collect();
     let title = names.join(", ");
@@ -62,12 +62,12 @@ fn anchor(place: usize, number: usize) -> String {
     format!("c{place}-{number}")
 }
 
-/// Time that faults cost a connection.
+/// Returns the time that faults cost a connection.
 fn lost(flow: &FlowReport) -> Duration {
     flow.counts.iter().filter(|count| count.cause.about().is_fault).map(|count| count.lost).sum()
 }
 
-/// Findings worth fixing, most expensive first.
+/// Lists the findings worth fixing, most expensive first.
 fn causes(capture: &Capture) -> String {
     let (faults, _) = groups(capture);
     if faults.is_empty() {
@@ -118,7 +118,7 @@ fn account(account: &Account) -> String {
     format!("<table><caption>Where {} went</caption>\n{rows}</table>\n", shown(total))
 }
 
-/// The connections with findings, the worst first, where there are several.
+/// Lists the connections with findings, the worst first, where there are several.
 fn list(place: usize, capture: &Capture, worst: &[&FlowReport]) -> String {
     if worst.len() < 2 {
         return String::new();
@@ -191,7 +191,7 @@ fn flow(capture: &Capture, flow: &FlowReport, anchor: &str) -> String {
     text + "</section>\n"
 }
 
-/// A finding; a click on its name shows it in the plot.
+/// Formats a finding; a click on its name shows it in the plot.
 fn finding(capture: &Capture, flow: &FlowReport, finding: &Finding) -> String {
     let packets: Vec<String> = finding.packets.iter().map(u64::to_string).collect();
     let saving = finding.saving.filter(|saving| *saving > Duration::ZERO);
@@ -211,7 +211,7 @@ fn finding(capture: &Capture, flow: &FlowReport, finding: &Finding) -> String {
     )
 }
 
-/// The longest requests, if it is HTTP.
+/// Lists the longest requests, if it is HTTP.
 fn exchanges(capture: &Capture, flow: &FlowReport) -> String {
     if flow.exchanges.is_empty() {
         return String::new();

@@ -1,9 +1,9 @@
 //! Time-sequence plots as SVG: what was sent, what was acknowledged, how far the window reached, and where it stalled
 //! (papers/p-http#figure-1).
 //!
-//! Time runs to the right, bytes run up; each segment is a stroke as high as it is long. One direction is drawn, the
-//! one that carried more; the other's packets are ticks below. Made by hand and small, so that a thousand are made in a
-//! second. Not interactive: a page adds that.
+//! The x axis is time, the y axis bytes; each segment is a vertical stroke of its length. One direction is drawn, the
+//! one that carried more data; the other direction's packets are ticks below. Generated without a library and kept
+//! small, so that a thousand take a second. Not interactive: the HTML page adds that.
 
 use std::fmt::Write;
 
@@ -16,20 +16,20 @@ use wire::Time;
 use crate::Capture;
 use crate::span::shown;
 
-/// The plot's own size, and the place of its drawing.
+/// Size of the plot, and the position of the drawing in it.
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 380.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 76.0;
-/// The drawing inside it, in units of its own: it is stretched to its place.
+/// The drawing in its own units: it is scaled to fit its position.
 const INNER_WIDTH: f64 = 1_000.0;
 const INNER_HEIGHT: f64 = 300.0;
-/// More strokes cannot be told apart.
+/// Maximum number of strokes; more cannot be distinguished.
 const MAX_STROKES: usize = 4_000;
 
-/// Connections with findings, with names for files.
+/// Iterates over connections with findings, with file names.
 pub fn named(captures: &[Capture]) -> impl Iterator<Item = (String, &FlowReport)> {
     let several = captures.len() > 1;
     captures.iter().zip(1..).flat_map(move |(capture, number)| {
@@ -43,7 +43,7 @@ pub fn named(captures: &[Capture]) -> impl Iterator<Item = (String, &FlowReport)
     })
 }
 
-/// The plot of a connection; `None` if its packets were not kept, or carried nothing.
+/// Renders the plot of a connection; `None` if its packets were not retained, or carried nothing.
 pub fn svg(flow: &FlowReport) -> Option<String> {
     let plot = flow.plot.as_ref()?;
     let sender = busier(plot)?;
@@ -80,7 +80,7 @@ non-scaling-stroke}.sent{stroke:#0f5f9c;stroke-width:2.5;fill:none}.again{stroke
 #3a9a4d;stroke-width:1;fill:none}.edge{stroke:#c8a23a;stroke-width:1;fill:none}.other{stroke:#889;stroke-width:1.5}.stall\
 {fill:#e8a33d;opacity:.28}.quiet{fill:#9aa7b0;opacity:.2}.name{fill:#7a4a00;font-size:11px}.axis{stroke:#99a}";
 
-/// Legend.
+/// Renders the legend.
 fn key(out: &mut String, plot: &Plot) {
     const KEY: [(&str, &str); 6] = [
         ("sent", "sent"),
@@ -102,7 +102,7 @@ fn key(out: &mut String, plot: &Plot) {
         };
         let _ =
             write!(out, "{mark}<text class=\"faint\" x=\"{:.0}\" y=\"{y:.0}\">{meaning}</text>", x + 20.0);
-        // Letters of a proportional face are about half as wide as high.
+        // Letters of a proportional font are about half as wide as high.
         x += 44.0 + 6.2 * meaning.chars().map(|_| 1.0).sum::<f64>();
     }
     if plot.is_cut {
@@ -114,7 +114,7 @@ fn key(out: &mut String, plot: &Plot) {
     out.push('\n');
 }
 
-/// The side that carried more.
+/// Returns the side that sent more data.
 fn busier(plot: &Plot) -> Option<Side> {
     let bytes =
         |side| plot.points.iter().filter(|point| point.from == side).map(|point| point.length).sum::<u64>();
@@ -122,7 +122,7 @@ fn busier(plot: &Plot) -> Option<Side> {
     (client + server > 0).then_some(if client > server { Side::Client } else { Side::Server })
 }
 
-/// From times and bytes to the drawing.
+/// Maps times and bytes to drawing coordinates.
 struct Scale {
     started: Time,
     span_ms: f64,
@@ -154,20 +154,20 @@ impl Scale {
         at.since(self.started).as_millis_f64() / self.span_ms * INNER_WIDTH
     }
 
-    /// Below the bytes is room for the ticks of the other side.
+    /// The space below the bytes is for the ticks of the other side.
     fn y(&self, byte: i64) -> f64 {
         #[expect(clippy::cast_precision_loss)]
         let part = (byte as f64 - self.lowest) / (self.highest - self.lowest);
         INNER_HEIGHT * (0.94 - part.clamp(-0.02, 1.04) * 0.9)
     }
 
-    /// Of the whole picture.
+    /// Returns the coordinate in the whole picture.
     fn outer_x(&self, at: Time) -> f64 {
         LEFT + (WIDTH - LEFT - RIGHT) * self.x(at) / INNER_WIDTH
     }
 }
 
-/// A stall, shaded.
+/// Shades a stall.
 fn shade(out: &mut String, scale: &Scale, finding: &Finding) {
     let (from, to) = (scale.x(finding.at), scale.x(finding.at + finding.lost));
     let class = if finding.cause.about().is_fault { "stall" } else { "quiet" };
@@ -184,7 +184,7 @@ fn shade(out: &mut String, scale: &Scale, finding: &Finding) {
     );
 }
 
-/// Acknowledged bytes, and the end of the window.
+/// Draws acknowledged bytes, and the window edge.
 fn steps(out: &mut String, scale: &Scale, plot: &Plot, sender: Side) {
     let mut lines = [("edge", String::new(), None), ("ack", String::new(), None)];
     for point in plot.points.iter().filter(|point| point.from != sender) {
@@ -205,7 +205,7 @@ fn steps(out: &mut String, scale: &Scale, plot: &Plot, sender: Side) {
     }
 }
 
-/// Segments, and ticks for the other side's.
+/// Draws segments, and ticks for the other side's packets.
 fn strokes(out: &mut String, scale: &Scale, plot: &Plot, sender: Side) {
     let step = plot.points.len().div_ceil(MAX_STROKES).max(1);
     let mut reached = i64::MIN;
@@ -224,7 +224,7 @@ fn strokes(out: &mut String, scale: &Scale, plot: &Plot, sender: Side) {
         let is_again = point.start < reached;
         reached = reached.max(Scale::end(point));
         let begin: i64 = *began.get_or_insert(point.start);
-        // Of very many, every so many are drawn as one.
+        // If there are too many, only every `step`-th segment is drawn.
         if place % step != 0 && !is_again {
             continue;
         }
@@ -280,7 +280,7 @@ fn axes(out: &mut String, scale: &Scale) {
     }
 }
 
-/// Round places on the time axis.
+/// Returns round values on the time axis.
 fn ticks(span_ms: f64) -> Vec<(f64, String)> {
     let rough = span_ms / 8.0;
     let power = 10_f64.powf(rough.log10().floor());
@@ -297,7 +297,7 @@ fn ticks(span_ms: f64) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// The name of a stall above it, as long as the names do not lie on one another.
+/// Labels a stall above it, unless labels would overlap.
 fn name(out: &mut String, scale: &Scale, finding: &Finding, all: &[Finding]) {
     let width = |finding: &Finding| 6.2 * finding.cause.name().chars().map(|_| 1.0).sum::<f64>();
     let middle =

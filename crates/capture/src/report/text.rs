@@ -1,4 +1,4 @@
-//! The diagnosis as text: the most expensive findings first, their packets and fixes, and the account of the remaining time.
+//! The diagnosis as text: the most expensive findings first, with packets and fixes, then the account of the time.
 
 use diagnose::cause::Describe as _;
 use diagnose::report::{Protocol, VantagePoint};
@@ -11,7 +11,7 @@ use crate::group::{Group, counted, groups};
 use crate::span::{moment, shown};
 use crate::{Capture, advice, headline, kernel, oddity};
 
-/// The text.
+/// Returns the text.
 pub fn render(captures: &[Capture], terminal: Terminal) -> String {
     captures.iter().map(|one| capture(one, terminal)).collect::<Vec<_>>().join("\n")
 }
@@ -53,7 +53,7 @@ fn no_connection(capture: &Capture) -> String {
     }
 }
 
-/// Summary of the capture.
+/// Returns a summary of the capture.
 pub fn facts(capture: &Capture) -> String {
     let Capture { packets, flows, connections, .. } = capture;
     let mut facts = vec![counted(*packets, "packet"), counted(*connections, "connection")];
@@ -76,10 +76,10 @@ pub fn facts(capture: &Capture) -> String {
     facts.join(", ")
 }
 
-/// In nanoseconds since 1970.
+/// 1990, in nanoseconds since 1970.
 const YEAR_1990: u64 = 631_152_000_000_000_000;
 
-/// Warning about connections with one captured direction.
+/// Returns a warning about connections with one captured direction.
 fn directions(flows: &[FlowReport]) -> Option<String> {
     let missing: Vec<Side> = flows.iter().filter_map(|flow| flow.missing_direction).collect();
     match (missing.as_slice(), flows.len()) {
@@ -89,7 +89,7 @@ fn directions(flows: &[FlowReport]) -> Option<String> {
     }
 }
 
-/// Where the capture was taken, if its connections agree.
+/// Returns the point of capture, if its connections agree.
 fn place(flows: &[FlowReport]) -> Option<String> {
     let mut known = flows.iter().map(|flow| flow.place).filter(|place| *place != VantagePoint::Unknown);
     let first = known.next()?;
@@ -112,7 +112,7 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
     text
 }
 
-/// A line for what is no fault.
+/// Formats a line for a note.
 fn seen(capture: &Capture, group: &Group<'_>) -> String {
     let (_, finding) = group.worst;
     let times = if group.times == 1 { "once".to_owned() } else { format!("{} times", group.times) };
@@ -133,7 +133,7 @@ fn seen(capture: &Capture, group: &Group<'_>) -> String {
     )
 }
 
-/// Where all the time went, as bars.
+/// Formats the account of the time as bars.
 fn account(capture: &Capture, terminal: Terminal) -> String {
     let account = capture.account();
     let total = account.total();
@@ -158,7 +158,7 @@ fn account(capture: &Capture, terminal: Terminal) -> String {
     text + &unknown(capture, terminal.prose_width())
 }
 
-/// Why some of it is unknown.
+/// Formats the reasons for unknown time.
 fn unknown(capture: &Capture, width: usize) -> String {
     const SHOWN: usize = 3;
     let doubts = capture.doubts();
@@ -171,7 +171,7 @@ fn unknown(capture: &Capture, width: usize) -> String {
     }
 }
 
-/// Notes on the capture itself.
+/// Formats notes on the capture itself.
 fn remarks(capture: &Capture, width: usize) -> String {
     let kernel = match capture.flows.as_slice() {
         [one] => capture.kernel.of(one).iter().filter_map(kernel::sentence).collect(),
@@ -183,7 +183,7 @@ fn remarks(capture: &Capture, width: usize) -> String {
     if notes.is_empty() { notes } else { format!("\nBesides\n{notes}") }
 }
 
-/// Lines of at most `width` columns, each indented; a list's lines hang.
+/// Wraps lines at `width` columns, each indented; lists have a hanging indent.
 fn wrapped(text: &str, indent: &str, width: usize) -> String {
     let hanging = if text.starts_with("- ") { "  " } else { "" };
     let mut lines = vec![indent.to_owned()];

@@ -1,6 +1,6 @@
-//! A connection of a capture for xplot: one file for each direction, by the one writer of such files.
+//! A connection of a capture for xplot: one file for each direction, by the shared xplot writer.
 //!
-//! Not the plots of the page, which a reader can zoom into (`sequence`).
+//! Not the interactive plots of the page (`sequence`).
 
 use diagnose::plot::{Plot, Point};
 use diagnose::{Finding, FlowReport, Side};
@@ -8,7 +8,8 @@ use render::plot::time_sequence::xplot;
 use render::plot::time_sequence::{End, ObservationPoint, Packet, Panel, Stall};
 use wire::Time;
 
-/// The two files of a connection, one for each direction, with the sender's name; none if its packets were not kept.
+/// Iterates over the two files of a connection, one for each direction, with the sender's name; none if its packets
+/// were not retained.
 pub fn files(flow: &FlowReport) -> impl Iterator<Item = (&'static str, String)> {
     let of = |plot| {
         [(Side::Client, "client"), (Side::Server, "server")]
@@ -17,7 +18,7 @@ pub fn files(flow: &FlowReport) -> impl Iterator<Item = (&'static str, String)> 
     flow.plot.as_ref().map(of).into_iter().flatten()
 }
 
-/// Segments of one side. A capture sees each packet once, wherever it was taken.
+/// Returns the segments of one side. A capture contains each packet once, whatever its point of capture.
 fn panel(flow: &FlowReport, plot: &Plot, sender: Side) -> Panel {
     let (from, to) = match sender {
         Side::Client => (flow.client, flow.server),
@@ -40,7 +41,7 @@ fn panel(flow: &FlowReport, plot: &Plot, sender: Side) -> Panel {
     }
 }
 
-/// A point whose numbers may lie before the first byte that was seen: those are that byte's.
+/// Converts a point. Sequence numbers before the first captured byte are clamped to it.
 fn packet(point: &Point, at: Time, drawn: End) -> Packet {
     let from = end(point.from);
     let number = |number: i64| u64::try_from(number).unwrap_or_default();

@@ -1,9 +1,8 @@
 //! Program of the kernel's packet filter: drops packets that are neither TCP nor UDP, those of other ports,
 //! and the second copy of every packet on the loopback.
 //!
-//! No decision about connections is made here. The filter machine is that of the kernel's
-//! Documentation/networking/filter.rst; packets begin with their IP header, because the socket is a
-//! datagram's.
+//! No decision about connections is made here. The filter's virtual machine is described in the kernel's
+//! Documentation/networking/filter.rst. Packets begin with their IP header, because the socket is of type SOCK_DGRAM.
 
 use socket2::SockFilter;
 
@@ -12,9 +11,9 @@ const WHOLE: u32 = 0x0004_0000;
 const TCP: u32 = 6;
 const UDP: u32 = 17;
 
-/// The program: all TCP and UDP, or only from and to `port`.
+/// Returns the program: all TCP and UDP, or only from and to `port`.
 pub(super) fn program(port: Option<u16>) -> Vec<SockFilter> {
-    // A packet on the loopback is seen when it is sent and when it arrives: the second one is captured.
+    // A packet on the loopback appears when it is sent and when it arrives: the second one is captured.
     let mut program = vec![
         load_ancillary(libc::SKF_AD_PKTTYPE),
         skip_unless(u32::from(libc::PACKET_OUTGOING), 3),
@@ -57,7 +56,7 @@ fn over_ipv4(port: u32) -> Vec<SockFilter> {
     ]
 }
 
-/// Ports behind extension headers are not searched for: TCP and UDP have none on any network we know of.
+/// Ports behind extension headers are not matched: TCP and UDP have none on any network we know of.
 fn over_ipv6(port: u32) -> Vec<SockFilter> {
     vec![
         load_byte(6),

@@ -20,7 +20,7 @@ const BLOCK: usize = 1 << 18;
 /// Number of blocks, 32 MiB together: a third of a second at 100 MB/s.
 const BLOCKS: usize = 128;
 
-/// The mapping, and the socket it belongs to.
+/// The mapping, and its socket.
 #[derive(Debug)]
 pub(super) struct Ring {
     socket: Socket,
@@ -30,7 +30,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// A ring for `socket`, which must not yet be bound.
+    /// Creates a ring for `socket`, which must not yet be bound.
     pub(super) fn new(socket: Socket) -> Result<Self, Error> {
         /// Blocks that are not full are released after this time, too.
         const HANDED_OVER_AFTER_MS: u32 = 20;
@@ -79,8 +79,8 @@ impl Ring {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the block lies within the mapping, which lives as long as `self`; its status says that the kernel has
-        // handed it over, and the kernel does not write to it again before `release`, which needs `&mut self`.
+        // SAFETY: the block lies within the mapping, which lives as long as `self`; its status shows that the kernel
+        // has released it, and the kernel does not write to it again before `release`, which needs `&mut self`.
         Some(unsafe { slice::from_raw_parts(self.start().as_ptr(), BLOCK) })
     }
 
@@ -90,7 +90,7 @@ impl Ring {
         self.next = (self.next + 1) % BLOCKS;
     }
 
-    /// Packets dropped because the ring was full, since the last call.
+    /// Returns the number of packets dropped because the ring was full, since the last call.
     pub(super) fn lost_since_asked(&self) -> Result<u64, Error> {
         let mut reported = tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         let mut length = libc::socklen_t::try_from(size_of::<tpacket_stats_v3>()).unwrap_or_default();
@@ -113,7 +113,7 @@ impl Ring {
         unsafe { self.memory.add(self.next * BLOCK) }
     }
 
-    /// Owner of the block.
+    /// Returns the word that holds the owner of the block.
     fn status(&self) -> &AtomicU32 {
         const STATUS: usize = std::mem::offset_of!(libc::tpacket_block_desc, hdr)
             + std::mem::offset_of!(libc::tpacket_hdr_v1, block_status);

@@ -24,7 +24,7 @@ const VERSION: u64 = 1;
 const MAX_BYTES: u64 = 1 << 20;
 
 impl Baseline {
-    /// The set of these keys.
+    /// Creates a baseline with these keys.
     pub fn new(keys: impl IntoIterator<Item = Key>) -> Self {
         Self(keys.into_iter().collect())
     }
@@ -32,7 +32,7 @@ impl Baseline {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// The system's error, or what is wrong in the file.
+    /// The system's error, or the fault in the file.
     pub fn read(path: &Path) -> Result<Self, BaselineError> {
         let mut text = String::new();
         // One byte more than the limit shows that a file is too large.
@@ -47,7 +47,7 @@ impl Baseline {
     /// Reads the contents of a file.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The fault in the text.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
         let value: Value =
             serde_json::from_str(text).map_err(|error| BaselineError::Json(error.to_string()))?;
@@ -61,7 +61,7 @@ impl Baseline {
         keys.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The contents of a file.
+    /// Returns the contents of a file.
     pub fn text(&self) -> String {
         let line = |Key { cause, side, port }: &Key| {
             format!("    {{\"cause\": \"{}\", \"side\": \"{side}\", \"port\": \"{port}\"}}", cause.name())
@@ -71,17 +71,17 @@ impl Baseline {
         format!("{{\n  \"roundtrip_baseline\": {VERSION},\n  \"findings\": [{list}]\n}}\n")
     }
 
-    /// Whether a key is in it.
+    /// Returns whether it contains a key.
     pub fn contains(&self, key: &Key) -> bool {
         self.0.contains(key)
     }
 
-    /// Whether it has no keys.
+    /// Returns whether it has no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds the keys of another.
+    /// Adds the keys of another baseline.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
@@ -109,7 +109,7 @@ const fn side_name(side: Side) -> &'static str {
     }
 }
 
-/// Why a file is no baseline.
+/// Reason why a file is not a valid baseline.
 #[derive(Debug)]
 pub enum BaselineError {
     /// The system's error.
@@ -122,9 +122,9 @@ pub enum BaselineError {
     Version,
     /// One of its findings is invalid.
     Finding {
-        /// Its place, from 1.
+        /// Its position, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
 }

@@ -7,7 +7,7 @@ use diagnose::{Cause, Finding, Severity};
 use quantity::names::{self, Quoted, UnknownName};
 use wire::Duration;
 
-/// What a finding must reach to fail a build.
+/// Threshold that a finding must reach to fail a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     /// This severity, whatever the cause.
@@ -22,7 +22,7 @@ pub enum Threshold {
 }
 
 impl Threshold {
-    /// Reads a threshold; `None` for `none`.
+    /// Parses a threshold; `None` for `none`.
     ///
     /// # Errors
     /// An unknown name, a cause that is never a fault, or an invalid number of milliseconds.
@@ -45,7 +45,7 @@ impl Threshold {
         Ok(Some(Self::Cause { cause, least }))
     }
 
-    /// Whether a finding reaches it. Notes never do.
+    /// Returns whether a finding reaches it. Notes never do.
     pub fn is_reached(self, finding: &Finding) -> bool {
         finding.severity != Severity::Note
             && match self {
@@ -55,7 +55,7 @@ impl Threshold {
     }
 }
 
-/// `20`, `0.5` or `20ms`, up to a day.
+/// Parses `20`, `0.5` or `20ms`, up to a day.
 fn milliseconds(text: &str) -> Option<Duration> {
     const DAY_MS: f64 = 86_400_000.0;
     let digits = text.strip_suffix("ms").unwrap_or(text);
@@ -63,12 +63,12 @@ fn milliseconds(text: &str) -> Option<Duration> {
     if (0.0..=DAY_MS).contains(&number) { Duration::from_secs_f64(number / 1_000.0) } else { None }
 }
 
-/// Why a text is no threshold.
+/// Reason why a text is not a valid threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThresholdError {
     /// Neither a severity nor a cause.
     Unknown(UnknownName),
-    /// A cause that only notes have.
+    /// A cause that occurs only in notes.
     NoFault(Cause),
     /// Not a number of milliseconds.
     Millis(String),

@@ -1,7 +1,7 @@
 //! A guard for tests of programs: run an exchange, and fail if the sockets of a port stalled.
 //!
-//! The verdict is structural: a short segment was held though both windows were open. It does not depend on the
-//! speed of the machine, as a limit of milliseconds does.
+//! The verdict is structural: a short segment was held although both windows were open. It does not depend on the speed
+//! of the host, as a limit in milliseconds would.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,17 +1,21 @@
 //! Stalls of one socket, from samples of the kernel's statistics: rules only, without a socket or a clock.
 //!
-//! What the kernel counts by itself (limits by window and buffer, retransmissions) is exact, however rare the samples are.
-//! Holds by Nagle's algorithm show in samples only, and their times are estimates.
+//! The kernel's own counters (limits by window and buffer, retransmissions) are exact at any sampling rate. Holds by
+//! Nagle's algorithm appear only in samples, and their times are estimates.
 //!
 //! | stall | rule | refuted by |
 //! | --- | --- | --- |
-//! | `nagle`, `nagle-delayed-ack` | less than one MSS is unsent while segments are unacknowledged, though both windows would let it go | bytes in queues below TCP (auto-corking), a pacer's gap, loss recovery; unsent bytes that stay when nothing is unacknowledged (TCP_CORK) |
+//! | `nagle`, `nagle-delayed-ack` | less than one MSS unsent, data unacknowledged, both windows open | (below) |
 //! | `receive-window-limited`, `zero-window` | the kernel's own clock | |
 //! | `send-buffer-limited` | the kernel's own clock | |
-//! | `retransmission-timeout`, `fast-retransmit` | retransmissions, timed from the last progress | the peer had the data (DSACK): it had only delayed its ACK |
+//! | `retransmission-timeout`, `fast-retransmit` | retransmissions, timed from the last progress | DSACK |
 //! | `slow-start-restart` | a smaller window after idling, which then limits | losses |
 //! | `congestion-window` | a full window of less than ten segments after losses | |
 //! | `syn-unanswered` | a retransmitted SYN or SYN/ACK | |
+//!
+//! A hold by Nagle's algorithm is refuted by bytes in queues below TCP (auto-corking), a pacer's gap, loss recovery, or
+//! unsent bytes that remain when nothing is unacknowledged (TCP_CORK). With a DSACK the peer had the data, and had only
+//! delayed its ACK.
 
 use diagnose::cause::Describe as _;
 use diagnose::{Cause, Severity};
@@ -29,11 +33,11 @@ pub struct History {
     last: TcpSocket,
     /// Counters before the watch began.
     base: TcpSocket,
-    /// When it last had nothing to send, or something new was acknowledged.
+    /// When it last had nothing to send, or new data was acknowledged.
     progress_at: Time,
     hold: Option<Hold>,
     repair: Option<Repair>,
-    /// The latest retransmission that is over, and what it cost.
+    /// The latest finished retransmission, and its cost.
     repaired: Option<(Kind, Duration)>,
     restart: Option<Restart>,
     tallies: [Tally; Kind::ALL.len()],
@@ -44,15 +48,15 @@ pub struct History {
 pub struct Stall {
     /// The cause.
     pub cause: Cause,
-    /// Severity of the time lost in all.
+    /// Severity of the total time lost.
     pub severity: Severity,
     /// Number of stalls.
     pub times: u64,
-    /// Time lost in all.
+    /// Total time lost.
     pub lost: Duration,
-    /// The longest.
+    /// The longest stall.
     pub longest: Duration,
-    /// A sentence on the counters that show it.
+    /// Evidence: a sentence on the counters that show it.
     pub evidence: String,
 }
 
@@ -62,13 +66,13 @@ struct Tally {
     samples: u64,
     lost: Duration,
     longest: Duration,
-    /// Of a stall that goes on.
+    /// Time of the stall in progress.
     current: Duration,
     is_on: bool,
     is_closed_window: bool,
 }
 
-/// Kinds of stalls that are told apart while they last.
+/// Kinds of stalls that are distinguished while they last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Hold,
@@ -113,7 +117,7 @@ struct Hold {
     began: Time,
     last: Time,
     samples: u64,
-    /// Bytes that were sent before it.
+    /// Bytes sent before it.
     sent: u64,
 }
 
@@ -131,10 +135,10 @@ struct Restart {
     until: Time,
 }
 
-/// Samples further apart say nothing of the time between them.
+/// Maximum spacing of samples: beyond it, the time between them is unknown.
 const MAX_SPACING: Duration = Duration::from_millis(1_000);
-/// A hold of more than the round trip and this waited for a delayed ACK: Linux delays by 40 ms (`TCP_DELACK_MIN`), others by up
-/// to 200 (RFC 1122, section 4.2.3.2, allows 500).
+/// A hold longer than the round trip by this much waited for a delayed ACK: Linux delays by 40 ms (`TCP_DELACK_MIN`),
+/// other systems by up to 200 ms (RFC 1122, section 4.2.3.2, allows 500 ms).
 const DELAYED: Duration = Duration::from_millis(20);
 /// The initial window (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
@@ -142,7 +146,7 @@ const INITIAL_WINDOW: u32 = 10;
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 impl History {
-    /// Begins with a first sample. The counters of a socket that was opened before the watch are its base.
+    /// Creates a history with a first sample. The counters of a socket that was opened before the watch are its base.
     pub fn new(at: Time, socket: &TcpSocket, is_opened_since: bool) -> Self {
         let mut base = *socket;
         if is_opened_since {
@@ -165,17 +169,17 @@ impl History {
         history
     }
 
-    /// The latest sample.
+    /// Returns the latest sample.
     pub const fn last(&self) -> &TcpSocket {
         &self.last
     }
 
-    /// When that was taken.
+    /// Returns the time of the latest sample.
     pub const fn last_at(&self) -> Time {
         self.last_at
     }
 
-    /// Takes the next sample.
+    /// Handles the next sample.
     pub fn handle(&mut self, at: Time, socket: &TcpSocket) {
         let spacing = at.since(self.last_at).min(MAX_SPACING);
         match socket.state {
@@ -194,7 +198,7 @@ impl History {
     fn hold(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
         let sent = socket.course.bytes_sent;
         let same = self.hold.filter(|hold| hold.sent == sent);
-        // Nagle's algorithm lets everything go when nothing is unacknowledged.
+        // Nagle's algorithm holds nothing when nothing is unacknowledged.
         let is_corked = socket.info.sending.unacknowledged == 0 && socket.info.sending.not_sent.get() > 0;
         if same.is_some() && is_corked {
             self.hold = None;
@@ -219,7 +223,7 @@ impl History {
         &mut self.tallies[kind as usize]
     }
 
-    /// A hold ended between its last sample and the one at `at`.
+    /// Ends a hold between its last sample and the one at `at`.
     fn end_hold(&mut self, at: Time) {
         if let Some(Hold { began, last, samples, sent: _ }) = self.hold.take() {
             let tally = self.tally(Kind::Hold);
@@ -228,7 +232,7 @@ impl History {
         }
     }
 
-    /// What the kernel's own clocks counted.
+    /// Adds the times that the kernel's own clocks measured.
     fn limits(&mut self, socket: &TcpSocket) {
         let grown = |clock: fn(&TcpSocket) -> Duration| clock(socket).saturating_sub(clock(&self.last));
         let window = grown(|socket| socket.info.receive_window_limited);
@@ -259,10 +263,10 @@ impl History {
             if let Some(Repair { began, is_by_timer }) = self.repair.take() {
                 let (kind, usual) = match is_by_timer {
                     true => (Kind::Timeout, socket.course.timeout),
-                    // Duplicate ACKs, or a probe of the tail.
+                    // Duplicate ACKs, or a tail loss probe.
                     false => (Kind::Fast, socket.info.round_trip * 2),
                 };
-                // If no sample showed it, only its usual time is certain.
+                // If no sample showed it, only its typical time is certain.
                 let lost = if is_seen { at.since(began) } else { spacing.min(usual) };
                 self.tally(kind).add(lost);
                 self.repaired = Some((kind, lost));
@@ -270,7 +274,7 @@ impl History {
             self.progress_at = at;
         }
         if socket.course.duplicates > before.course.duplicates {
-            // The peer had the data: nothing was lost.
+            // The peer had the data (DSACK): nothing was lost.
             let is_open = self.repair.take().is_some();
             if let Some((kind, lost)) = self.repaired.take_if(|_| !is_open) {
                 self.tally(kind).retract(lost);
@@ -278,7 +282,7 @@ impl History {
         }
     }
 
-    /// Congestion windows that are small, and limit.
+    /// Checks for congestion windows that are small and limit the sender.
     fn windows(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
         let (sending, before) = (&socket.info.sending, &self.last.info.sending);
         let is_limiting = sending.unacknowledged >= sending.congestion_window
@@ -316,22 +320,22 @@ impl History {
         }
     }
 
-    /// Whether a segment is held now.
+    /// Returns whether a segment is held now.
     pub const fn is_holding(&self) -> bool {
         self.hold.is_some()
     }
 
-    /// Whether there may be a stall: cheaper than [`stalls`](Self::stalls).
+    /// Returns whether there may be a stall: cheaper than [`stalls`](Self::stalls).
     pub fn has_stalled(&self) -> bool {
         self.hold.is_some() || self.tallies.iter().any(|tally| tally.times > 0)
     }
 
-    /// The stalls so far.
+    /// Returns the stalls so far.
     pub fn stalls(&self) -> Vec<Stall> {
         let mut so_far = self.clone();
         so_far.end_hold(self.last_at);
         let is_reported = |kind: Kind, tally: &Tally| match kind {
-            // One sample may be the moment before a segment leaves.
+            // A single sample may be the moment before a segment is sent.
             Kind::Hold => tally.samples > 1,
             _another => tally.times > 0 && tally.lost > Duration::ZERO,
         };
@@ -350,7 +354,7 @@ impl History {
             other => other,
         };
         let severity = Severity::of(cause, tally.lost);
-        // A client that does not complete a handshake is no fault of the server.
+        // A client that does not complete a handshake is not the server's fault.
         let is_waiting_server = cause == Cause::SynUnanswered && self.last.state == State::SynReceived;
         Stall {
             cause,
@@ -412,18 +416,18 @@ impl History {
 }
 
 impl Tally {
-    /// A stall that is over.
+    /// Adds a finished stall.
     fn add(&mut self, lost: Duration) {
         (self.times, self.lost, self.longest) = (self.times + 1, self.lost + lost, self.longest.max(lost));
     }
 
-    /// The latest stall was none.
+    /// Retracts the latest stall.
     fn retract(&mut self, lost: Duration) {
         (self.times, self.lost) = (self.times.saturating_sub(1), self.lost.saturating_sub(lost));
         self.longest = self.longest.min(self.lost);
     }
 
-    /// More of a stall, or none: then it is over.
+    /// Extends the stall in progress; zero ends it.
     fn grow(&mut self, lost: Duration) {
         if lost == Duration::ZERO {
             (self.is_on, self.current) = (false, Duration::ZERO);
@@ -435,21 +439,21 @@ impl Tally {
     }
 }
 
-/// Whether nothing but Nagle's algorithm (or TCP_CORK) keeps bytes from being sent (RFC 9293, section 3.7.4).
+/// Returns whether only Nagle's algorithm (or TCP_CORK) prevents bytes from being sent (RFC 9293, section 3.7.4).
 fn is_held(socket: &TcpSocket) -> bool {
     let sending = &socket.info.sending;
     let (unsent, mss) = (sending.not_sent.get(), u64::from(socket.course.mss));
     let in_flight = u64::from(socket.send_queue).saturating_sub(unsent);
     let is_short = 0 < unsent && unsent < mss;
     let is_waiting = 0 < sending.unacknowledged && sending.unacknowledged < sending.congestion_window;
-    // Zero on kernels that do not report the window, too: those show no holds.
+    // Also zero on kernels that do not report the window: those show no holds.
     let fits = in_flight + unsent <= sending.peer_window.get();
     let is_undisturbed = matches!(sending.standing, CongestionState::Open | CongestionState::Reduced);
     let is_below = socket.device_queue.is_some_and(|bytes| bytes > 0);
     is_short && is_waiting && fits && is_undisturbed && !is_below && !is_paced(socket)
 }
 
-/// Whether a pacer may be what waits: since the last segment, not twice its gap has passed.
+/// Returns whether the sender may be waiting for a pacer: less than twice its gap has passed since the last segment.
 fn is_paced(socket: &TcpSocket) -> bool {
     let rate = socket.course.pacing_rate;
     if rate == 0 || rate == u64::MAX {
@@ -510,7 +514,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// Stalls of samples, each with its time in milliseconds.
+    /// Returns the stalls of samples, each with its time in milliseconds.
     fn stalls(samples: &[(u64, TcpSocket)]) -> Vec<(Cause, u64, f64)> {
         let ((first, socket), rest) = samples.split_first().unwrap();
         let mut history = History::new(at(*first), socket, false);
@@ -519,7 +523,8 @@ mod tests {
         history.stalls().into_iter().map(brief).collect()
     }
 
-    /// One exchange after another from time 0: each holds for so many of `every` ms, sampled each `spacing` ms.
+    /// Sequential exchanges from time 0: each starts `every` ms and holds a segment for `holds` ms, sampled at
+    /// intervals of `spacing` ms.
     fn exchanges(count: u64, every: u64, holds: u64, spacing: u64) -> Vec<(u64, TcpSocket)> {
         let sample = |now: u64| {
             let mut socket = socket();
@@ -536,7 +541,7 @@ mod tests {
         let [(cause, times, lost)] = found[..] else { panic!("{found:?}") };
         assert_eq!((cause, times), (Cause::NagleDelayedAck, 7));
         assert!((lost - 7.0 * 44.0).abs() < 7.0, "{lost}");
-        // 20 times as rare samples: the same, less precisely.
+        // With a 20 times lower sampling rate: the same, less precisely.
         let found = stalls(&exchanges(70, 50, 44, 20));
         let [(cause, _, lost)] = found[..] else { panic!("{found:?}") };
         assert!(cause == Cause::NagleDelayedAck && (lost / 70.0 / 44.0 - 1.0).abs() < 0.2, "{lost}");
@@ -593,7 +598,7 @@ mod tests {
 
     #[test]
     fn corked_bytes_are_no_hold() {
-        // Everything is acknowledged, and they stay.
+        // Everything is acknowledged, and the bytes remain unsent.
         let mut corked = held(socket());
         (corked.info.sending.unacknowledged, corked.send_queue) = (0, 600);
         let samples =
@@ -647,7 +652,7 @@ mod tests {
     fn a_retransmission_between_two_samples_costs_its_usual_time() {
         let mut over = flight(11_448, 1, 0);
         over.send_queue = 0;
-        // Twice the round trip of 1 ms is less than a finding.
+        // Twice the round trip of 1 ms is too short for a finding.
         assert_eq!(stalls(&[(0, socket()), (50, over)]), []);
         over.course.timeouts = 1;
         assert_eq!(stalls(&[(0, socket()), (500, over)]), [(Cause::RetransmissionTimeout, 1, 200.0)]);
@@ -655,7 +660,7 @@ mod tests {
 
     #[test]
     fn a_retransmission_that_the_peer_had_received_is_no_stall() {
-        // A probe of the tail, because the peer delayed its acknowledgement.
+        // A tail loss probe, because the peer delayed its acknowledgement.
         let (mut probed, mut over) = (flight(10_000, 1, 0), flight(11_448, 1, 0));
         over.course.duplicates = 1;
         let in_time = [(0, socket()), (10, flight(10_000, 0, 0)), (40, probed), (50, over)];

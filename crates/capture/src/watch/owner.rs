@@ -1,4 +1,4 @@
-//! The program that holds a socket: process, name and container, from /proc (proc(5)), as far as this user may see them.
+//! The program that holds a socket: process, name and container, from /proc (proc(5)), as far as visible to this user.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use crate::kernel::sockets_of;
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
     /// Its name (`/proc/PID/comm`), without control characters.
     pub name: String,
@@ -16,7 +16,7 @@ pub struct Owner {
     pub container: Option<String>,
 }
 
-/// The owners of all sockets that can be seen, by inode. It costs a look at every open file of the machine.
+/// Returns the owners of all visible sockets, by inode. Scans every open file of the host.
 pub fn owners() -> BTreeMap<u32, Owner> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -37,7 +37,7 @@ fn owner_of(pid: u32) -> Owner {
     Owner { pid, name, container: container(&read("cgroup")) }
 }
 
-/// The identifier in a control group's path: 64 hexadecimal digits, as Docker, Podman, containerd and CRI-O name them.
+/// Returns the identifier in a control group's path: 64 hexadecimal digits, as in Docker, Podman, containerd and CRI-O.
 fn container(groups: &str) -> Option<String> {
     const DIGITS: usize = 64;
     let mut words = groups.split(|letter: char| !letter.is_ascii_alphanumeric());

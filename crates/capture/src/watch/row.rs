@@ -1,4 +1,4 @@
-//! Stalls of many connections put together: by program, side, address and cause.
+//! Stalls of many connections, aggregated by program, side, address and cause.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::owner::Owner;
 /// Stalls of one cause at one side of a program's connections with one address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The program; `None` where this user may not see it.
+    /// The program; `None` where it is not visible to this user.
     pub owner: Option<Owner>,
     /// The side that was held up.
     pub side: Side,
@@ -25,15 +25,15 @@ pub struct Row {
     pub connections: u64,
     /// Number of stalls.
     pub times: u64,
-    /// Time lost in all.
+    /// Total time lost.
     pub lost: Duration,
-    /// The longest.
+    /// The longest stall.
     pub longest: Duration,
-    /// The worst connection's.
+    /// Severity of the worst connection.
     pub severity: Severity,
-    /// A sentence on the worst connection.
+    /// Evidence of the worst connection.
     pub evidence: String,
-    /// Time lost in that.
+    /// Time lost in the worst connection.
     worst: Duration,
 }
 
@@ -43,7 +43,7 @@ pub struct Rows(BTreeMap<Key, Row>);
 
 type Key = (Option<Owner>, Side, SocketAddr, Cause);
 
-/// Later keys are not shown: a client of ten thousand servers has one trouble, not ten thousand.
+/// Maximum number of rows; later keys are ignored: a client of ten thousand servers has one problem, not ten thousand.
 const MAX_ROWS: usize = 10_000;
 
 impl Rows {
@@ -60,7 +60,7 @@ impl Rows {
         }
     }
 
-    /// The rows, the most severe first.
+    /// Returns the rows, the most severe first.
     pub fn sorted(self) -> Vec<Row> {
         let mut rows: Vec<Row> = self.0.into_values().collect();
         rows.sort_by_key(|row| Reverse((row.severity, row.lost)));

@@ -18,28 +18,28 @@ use crate::live::{CaptureEnd, CommandExit, Interrupts, Process};
 /// Options of a watch.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// The sockets.
+    /// The sockets to watch.
     pub scope: Scope,
-    /// Command to run meanwhile; its sockets are watched where the scope is all. None if empty.
+    /// Command to run during the watch; its sockets are watched if the scope is `All`. None if empty.
     pub command: Vec<OsString>,
-    /// Time from one sample to the next.
+    /// Sampling interval.
     pub interval: Duration,
     /// Duration; `None`: until a signal, or until the command ends.
     pub span: Option<Duration>,
 }
 
-/// A state of a watch.
+/// A report on the state of a watch.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Time since it began.
     pub elapsed: Duration,
     /// The stalls so far, the most severe first.
     pub rows: Vec<Row>,
-    /// Whether it is the first.
+    /// Whether this is the first report.
     pub is_first: bool,
-    /// Number of sockets that are open.
+    /// Number of open sockets.
     pub open: usize,
-    /// Number of samples, of single sockets.
+    /// Number of samples of single sockets.
     pub samples: u64,
     /// Number of sockets beyond the limit, which are not watched.
     pub left_out: u64,
@@ -47,17 +47,17 @@ pub struct Report {
     pub cpu: Duration,
     /// Exit of the command.
     pub command: Option<CommandExit>,
-    /// Whether it is the last.
+    /// Whether this is the last report.
     pub is_last: bool,
 }
 
 impl Report {
-    /// Whether a stall is worth fixing.
+    /// Returns whether any stall is worth fixing.
     pub fn fails(&self) -> bool {
         self.rows.iter().any(|row| row.severity.is_worth_fixing())
     }
 
-    /// CPU time as a share of the time that passed.
+    /// Returns the CPU time as a share of the elapsed time.
     pub fn load(&self) -> f64 {
         self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
@@ -67,10 +67,10 @@ impl Report {
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
 impl Session {
-    /// Watches, and passes a report to `each` at the beginning, in each second, and at the end.
+    /// Watches, and passes a report to `each` at the beginning, every second, and at the end.
     ///
     /// # Errors
-    /// The kernel's error, or the first of `each`.
+    /// The kernel's error, or the first error of `each`.
     pub fn run<E: From<Error>>(&self, mut each: impl FnMut(&Report) -> Result<(), E>) -> Result<Report, E> {
         let mut process = Process::start(&self.command)?;
         let signals = Interrupts::begin()?;
@@ -85,7 +85,7 @@ impl Session {
         let (mut due, mut report_due) = (clock.now(), clock.now());
         let mut is_first = true;
         loop {
-            // A sample that is late is left out: the next one is as good.
+            // A late sample is skipped: the next one is as good.
             due = (due + self.interval).max(clock.now());
             let is_interrupted = signals.wait(due.since(clock.now()))?;
             let now = clock.now();
@@ -115,12 +115,12 @@ impl Session {
 }
 
 impl Interrupts {
-    /// Waits for so long; whether a signal came.
+    /// Waits for `span`; returns whether a signal arrived.
     fn wait(&self, span: Duration) -> Result<bool, Error> {
         let span = TimeSpec::nanoseconds(i64::try_from(span.as_nanos()).unwrap_or(i64::MAX));
         let mut waiting = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         match ppoll(&mut waiting, Some(span), None) {
-            // Read, so that the next one is told from it.
+            // Consumed, to distinguish the next signal from it.
             Ok(_) => Ok(self.signals.read_signal().is_ok_and(|one| one.is_some())),
             Err(Errno::EINTR) => Ok(false),
             Err(errno) => Err(Error::Signals(errno)),
@@ -128,7 +128,7 @@ impl Interrupts {
     }
 }
 
-/// CPU time of this process.
+/// Returns the CPU time of this process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
     let nanos = time.map_or(0, |time| u64::try_from(time.num_nanoseconds()).unwrap_or_default());

@@ -10,7 +10,7 @@ use crate::group::counted;
 use crate::live::CommandExit;
 use crate::span::shown;
 
-/// Lines of at most `width` columns and `height` rows, for a terminal that is drawn again and again.
+/// Returns lines of at most `width` columns and `height` rows, for a terminal that is redrawn repeatedly.
 pub fn lines(report: &Report, width: usize, height: usize) -> Vec<String> {
     let mut lines = vec![summary(report), String::new()];
     if report.rows.is_empty() {
@@ -38,7 +38,7 @@ fn columns([cause, lost, longest, times, at, program]: [String; 6]) -> String {
     format!("{cause:22} {lost:>9} {longest:>9} {times:>6}  {at:30} {program}").trim_end().to_owned()
 }
 
-/// `python3 (pid 7, container 0123456789ab)`, as far as it is known.
+/// Formats the known parts of the owner: `python3 (pid 7, container 0123456789ab)`.
 fn program(row: &Row) -> String {
     let Some(owner) = &row.owner else { return "unknown program".to_owned() };
     let container = owner.container.as_ref().map(|id| format!(", container {id}")).unwrap_or_default();
@@ -55,7 +55,7 @@ fn summary(report: &Report) -> String {
     )
 }
 
-/// The report at the end: each stall with its evidence and fixes.
+/// Returns the final report: each stall with its evidence and fixes.
 pub fn text(report: &Report) -> String {
     let command = report.command.map(|ended| format!("; the command {ended}")).unwrap_or_default();
     let mut text = format!("{}{command}\n", summary(report));
@@ -86,7 +86,7 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// A line of JSON for the beginning, for each row that is not in `before`, and for the end.
+/// Returns a line of JSON for the beginning, for each row that is not in `before`, and for the end.
 pub fn json_lines(report: &Report, before: &[Row]) -> String {
     let new = report.rows.iter().filter(|row| !before.contains(row));
     let mut values = Vec::new();
@@ -133,9 +133,9 @@ fn json_row(report: &Report, row: &Row) -> Value {
     })
 }
 
-/// Metrics in Prometheus's text format, version 0.0.4.
+/// Returns metrics in Prometheus's text format, version 0.0.4.
 pub fn metrics(report: &Report) -> String {
-    /// Beyond, a scrape would be larger than what it measures.
+    /// Maximum number of series, to limit the size of a scrape.
     const MAX_SERIES: usize = 1_000;
     let mut text = String::new();
     for (name, kind, value) in [
