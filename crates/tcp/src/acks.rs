@@ -1,4 +1,4 @@
-//! Delayed acknowledgements in their kinds (RFC 1122, section 4.2.3.2).
+//! Delayed acknowledgements and their variants (RFC 1122, section 4.2.3.2).
 //!
 //! Decides when to acknowledge, not the contents. Linux's current rules follow `net/ipv4/tcp_input.c` and
 //! `tcp_timer.c` of Linux 6
@@ -14,10 +14,10 @@ use crate::receive::Receiver;
 pub(super) struct Acknowledger {
     policy: Acks,
     mss: u64,
-    /// An acknowledgement must leave now.
+    /// Whether an acknowledgement must be sent now.
     is_due: bool,
     deadline: Option<Time>,
-    /// Since the last acknowledgement.
+    /// Number of segments since the last acknowledgement.
     segments: u8,
     bytes: u64,
     linux: Linux,
@@ -28,7 +28,7 @@ pub(super) struct Acknowledger {
 struct Linux {
     /// Number of segments that are still acknowledged immediately, if the connection is not interactive.
     quick: u8,
-    /// Whether data flows both ways in turn (`pingpong`).
+    /// Whether data flows in both directions alternately (`pingpong`).
     is_interactive: bool,
     /// The delay, adapted to the time between arrivals (`ato`); zero before the first.
     delay: Duration,
@@ -55,13 +55,13 @@ const LINUX_FIRST_MAX_SEGMENT: u64 = 536;
 /// Facts about arrived data that acknowledging depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArrivedData {
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
     /// Whether the sender pushed.
     pub is_pushed: bool,
     /// The current retransmission timeout, which bounds Linux's delay.
     pub rto: Duration,
-    /// The smoothed round trip, the same.
+    /// The smoothed round trip, which bounds it as well.
     pub round_trip: Option<Duration>,
 }
 
@@ -84,23 +84,22 @@ impl Acknowledger {
         self.linux.largest = mss.min(LINUX_FIRST_MAX_SEGMENT);
     }
 
-    /// Whether an acknowledgement must leave now.
+    /// Returns whether an acknowledgement must be sent now.
     pub(super) const fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// Deadline of the next acknowledgement, if nothing else happens.
+    /// Returns the deadline of the next acknowledgement, if nothing else happens.
     pub(super) const fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// Demands an immediate acknowledgement, whatever the policy.
+    /// Requests an immediate acknowledgement, whatever the policy.
     pub(super) const fn demand(&mut self) {
         self.is_due = true;
     }
 
-    /// Lets a due acknowledgement wait as long as the policy lets an odd segment wait: a response may carry
-    /// it.
+    /// Delays a due acknowledgement for as long as the policy delays that of an odd segment: a response may carry it.
     pub(super) fn postpone(&mut self, now: Time) {
         let delay = match self.policy {
             Acks::EverySegment => return,
@@ -117,7 +116,7 @@ impl Acknowledger {
         self.is_due = false;
     }
 
-    /// Notes data that arrived in order, with no gap before or after it.
+    /// Records data that arrived in order, with no gap before or after it.
     pub(super) fn arrive(&mut self, now: Time, arrived: ArrivedData, receiver: &Receiver) {
         self.segments = self.segments.saturating_add(1);
         self.bytes += arrived.bytes;
@@ -138,11 +137,11 @@ impl Acknowledger {
         }
     }
 
-    /// Notes that the application has read; `opened` is the window's growth since it was last advertised.
+    /// Records that the application has read; `opened` is the window's growth since it was last advertised.
     pub(super) fn read(&mut self, opened: u64, receiver: &Receiver) {
         let reported = receiver.edge().saturating_sub(receiver.next());
         let is_wide_open = match self.policy {
-            // Only a sender that may be stuck needs an update (RFC 1122, section 4.2.3.3).
+            // Only a sender that may be blocked needs an update (RFC 1122, section 4.2.3.3).
             Acks::EverySegment | Acks::Counted { segments: _, odd: _ } => {
                 2 * opened >= receiver.size() || (reported < self.mss && opened >= self.mss)
             }
@@ -154,7 +153,7 @@ impl Acknowledger {
         }
     }
 
-    /// Notes that a segment with an acknowledgement left.
+    /// Records that a segment with an acknowledgement was sent.
     pub(super) fn sent(&mut self) {
         if self.linux.quick > 0 && self.bytes > 0 {
             self.linux.quick -= 1;
@@ -167,7 +166,7 @@ impl Acknowledger {
         (self.segments, self.bytes, self.linux.pushed) = (0, 0, 0);
     }
 
-    /// Notes that data left: soon after some arrived, the connection is interactive.
+    /// Records that data was sent: if that is soon after data arrived, the connection is interactive.
     pub(super) fn sent_data(&mut self, now: Time) {
         if now.since(self.linux.last_arrival) < self.linux.delay {
             self.linux.is_interactive = true;
@@ -215,8 +214,8 @@ impl Acknowledger {
         self.deadline = Some(self.deadline.map_or(until, |before| before.min(until)));
     }
 
-    /// Whether enough was read: Linux acknowledges data read beyond a segment's worth, and pushed data once
-    /// all of it is read.
+    /// Returns whether enough was read: Linux acknowledges data read beyond a segment's worth, and pushed data once all
+    /// of it is read.
     fn is_read_enough(&self, receiver: &Receiver) -> bool {
         let Linux { quick: _, is_interactive, delay: _, last_arrival: _, largest, pushed } = self.linux;
         let is_pushed = pushed >= 2 || (pushed == 1 && !is_interactive);

@@ -1,7 +1,7 @@
 //! Configuration of an endpoint: every knob in one value.
 //!
-//! Not a profile: which system had which value, and its source, is in [`crate::stack`]. Possible values:
-//! `check`. A knob that is an enum is matched exhaustively wherever it is read.
+//! Not a profile: which system had which value, and its source, is in [`crate::stack`]. Valid values: `check`. An enum
+//! knob is matched exhaustively wherever it is read.
 
 mod check;
 
@@ -17,15 +17,15 @@ pub struct Config {
     /// Maximum payload of a segment, in both directions; at least 1. Options reduce it (RFC 6691), so with
     /// timestamps a segment carries 12 bytes less.
     pub mss: u16,
-    /// Send buffer in bytes, beyond which a write waits; at least one segment.
+    /// Send buffer in bytes, beyond which a write blocks; at least one segment.
     pub send_buffer: u32,
     /// Bytes that occupy the send buffer.
     pub holding: Holding,
     /// Receive buffer, which is the advertised window.
     pub receive_buffer: ReceiveBuffer,
-    /// Timestamps (RFC 7323), if both ends want them.
+    /// Timestamps (RFC 7323), if both ends enable them.
     pub timestamps: bool,
-    /// Window scaling (RFC 7323), if both ends want it; the shift follows from the receive buffer.
+    /// Window scaling (RFC 7323), if both ends enable it; the shift follows from the receive buffer.
     pub window_scaling: bool,
     /// Acknowledgement policy.
     pub acks: Acks,
@@ -52,9 +52,9 @@ pub struct Config {
 pub enum Sharing {
     /// Nothing.
     None,
-    /// The next connection begins with the window and the round trip of the last.
+    /// The next connection starts with the window and the round trip of the last.
     Temporal,
-    /// Concurrent connections also have one window together. Only their host knows the group.
+    /// Concurrent connections also share one window. Only their host knows the group.
     Ensemble,
 }
 
@@ -86,27 +86,27 @@ pub enum ReceiveBuffer {
 pub enum Acks {
     /// Immediately.
     EverySegment,
-    /// Every `segments` segments immediately, counted as they come; the odd one as `odd` says (RFC 1122,
+    /// Every `segments` segments immediately, counted as they arrive; the odd one according to `odd` (RFC 1122,
     /// 4.2.3.2).
     Counted {
         /// Usually 2.
         segments: u8,
-        /// The odd one.
+        /// Policy for the odd segment.
         odd: OddSegmentAck,
     },
-    /// BSD's: when reading has freed two segments' worth of *bytes* (or half the buffer), so that a short and a
-    /// full segment are not enough; the odd one as `odd` says. (`tcp_output`'s window update, Stevens vol. 2,
-    /// section 26.3.)
+    /// BSD's: when reading has freed two segments' worth of *bytes* (or half the buffer), so that a short and a full
+    /// segment are not enough; the odd one according to `odd`. (`tcp_output`'s window update, Stevens vol. 2, section
+    /// 26.3.)
     ReadBytes {
-        /// The odd one.
+        /// Policy for the odd segment.
         odd: OddSegmentAck,
     },
-    /// Linux's: immediately while the connection is young, then beyond one segment's worth, or when the
-    /// application has read pushed data; else after 40 to 200 ms, adapted to the time between arrivals.
+    /// Linux's: immediately while the connection is young, then after more than one segment's worth, or when the
+    /// application has read pushed data; otherwise after 40 to 200 ms, adapted to the time between arrivals.
     Linux,
 }
 
-/// Acknowledgement of a segment that no other follows.
+/// Acknowledgement of a segment that is not followed by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OddSegmentAck {
     /// Never by itself: the lower bound of `papers/heidemann-model#table-5`.
@@ -115,7 +115,7 @@ pub enum OddSegmentAck {
     After(Duration),
     /// After a time that follows the time between arrivals (Linux 2.0).
     Estimated,
-    /// On the next tick of a clock that runs freely for the whole host.
+    /// On the next tick of a free-running clock shared by the whole host.
     OnTick(Ticks),
 }
 
@@ -129,12 +129,12 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// The first tick after `now`.
+    /// Returns the first tick after `now`.
     pub fn after(self, now: Time) -> Time {
         Time::ZERO + self.phase + self.period * self.count(now)
     }
 
-    /// Number of ticks up to and including `now`.
+    /// Returns the number of ticks up to and including `now`.
     pub fn count(self, now: Time) -> u64 {
         let since = now.as_nanos().checked_sub(self.phase.as_nanos());
         since.map_or(0, |since| since / self.period.as_nanos().max(1) + 1)
@@ -146,8 +146,8 @@ impl Ticks {
 pub enum Nagle {
     /// Never.
     Off,
-    /// While anything is unacknowledged, decided once for each write or arrival: the short end of a write that
-    /// found nothing outstanding goes out with it (BSD's `idle`, Stevens vol. 2, section 26.3).
+    /// While anything is unacknowledged, decided once for each write or arrival: the short end of a write that found
+    /// nothing outstanding is sent with it (BSD's `idle`, Stevens vol. 2, section 26.3).
     OnEntry,
     /// While anything is unacknowledged, decided for each segment.
     PerSegment,
@@ -216,9 +216,10 @@ pub enum Recovery {
     Reno,
     /// Fast recovery, until all that was outstanding has arrived (RFC 6582).
     NewReno,
-    /// Selective acknowledgements, if both ends want them (RFC 6675); else NewReno.
+    /// Selective acknowledgements, if both ends enable them (RFC 6675); otherwise NewReno.
     Sack,
-    /// The same, but loss is detected by time, and the tail is probed (RFC 8985; Linux); else NewReno.
+    /// Selective acknowledgements, with loss detection by time and tail loss probes (RFC 8985; Linux); otherwise
+    /// NewReno.
     Rack,
 }
 
@@ -234,10 +235,10 @@ pub enum Idle {
         /// Start of the idle time.
         since: IdleSince,
     },
-    /// Halved for every timeout that passed, not below the initial window (RFC 2861; Linux).
+    /// Halved for every timeout that elapsed, not below the initial window (RFC 2861; Linux).
     Decayed,
-    /// Unchanged, but sent spread over a round trip at the rate last measured, until the first
-    /// acknowledgement (`papers/p-http`, section 2.4).
+    /// Unchanged, but paced over a round trip at the rate last measured, until the first acknowledgement
+    /// (`papers/p-http`, section 2.4).
     Paced,
 }
 
@@ -246,8 +247,8 @@ pub enum Idle {
 pub enum IdleSince {
     /// The last data sent.
     Sent,
-    /// The last segment received, as BSD counts it: the request that ends the idle time resets it, so that a
-    /// server never restarts (RFC 5681, section 4.1).
+    /// The last segment received, as in BSD: the request that ends the idle time resets it, so that a server never
+    /// restarts (RFC 5681, section 4.1).
     Received,
 }
 
@@ -299,8 +300,8 @@ pub enum Shortcut {
     Ttcp,
     /// TCP Fast Open (RFC 7413): cookies; data with the SYN.
     FastOpen,
-    /// No handshake at all, nor authentication: ARDP's requests and responses in UDP datagrams, which have
-    /// TCP's windows and timers (`papers/heidemann-model`, section II-C).
+    /// No handshake and no authentication: ARDP's requests and responses in UDP datagrams, with TCP's windows and
+    /// timers (`papers/heidemann-model`, section II-C).
     Ardp,
 }
 

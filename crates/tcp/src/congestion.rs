@@ -1,6 +1,6 @@
 //! The congestion window: its start, growth and reduction (RFC 5681; Stevens vol. 2, section 21.4).
 //!
-//! In bytes throughout. The bytes in flight are in `flight`, loss detection in `recovery`.
+//! All values are in bytes. The bytes in flight are in `flight`, loss detection in `recovery`.
 
 use wire::{Duration, Time};
 
@@ -63,7 +63,7 @@ impl Window {
         self.threshold
     }
 
-    /// Whether the connection is in slow start.
+    /// Returns whether the connection is in slow start.
     pub(super) const fn is_slow_start(&self) -> bool {
         self.cwnd < self.threshold
     }
@@ -86,7 +86,7 @@ impl Window {
         (self.cwnd, self.threshold) = (cwnd.max(self.cwnd), threshold);
     }
 
-    /// Sets the share of a window that several connections have together (RFC 2140).
+    /// Sets this connection's share of a window that several connections have in common (RFC 2140).
     pub(super) fn share(&mut self, cwnd: u64) {
         self.cwnd = cwnd.max(self.mss);
     }
@@ -108,7 +108,7 @@ impl Window {
         }
     }
 
-    /// Reduces the window at a loss detected by duplicates, with this much outstanding.
+    /// Reduces the window at a loss detected by duplicate ACKs, with this much outstanding.
     pub(super) fn reduce(&mut self, outstanding: u64) {
         self.lower_threshold(outstanding);
         self.cwnd = self.threshold;

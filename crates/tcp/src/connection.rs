@@ -1,8 +1,8 @@
 //! One endpoint of a connection: its drivers, its data, and its states (RFC 9293).
 //!
-//! Received segments are processed in `input`, sending is in `output`, each mechanism in its own module. It
-//! has no clock and no socket: `handle(now, input)`, then `poll(now)` until it returns a timeout; only then
-//! `handle` again. Timers need no input: the driver polls when the timeout has come.
+//! Received segments are processed in `input`, sending is in `output`, each mechanism in its own module. It has no
+//! clock and no socket: call `handle(now, input)`, then `poll(now)` until it returns a timeout; only then `handle`
+//! again. Timers need no input: the driver polls when the timeout has expired.
 
 use wire::Time;
 
@@ -32,7 +32,7 @@ pub struct Connection {
     /// The connection count in the peer's SYN, and whether it requested a cookie.
     pub(super) peer_count: Option<u32>,
     pub(super) wants_cookie: bool,
-    /// The application was notified that the connection is open before the handshake completed.
+    /// Whether the application was notified that the connection is open before the handshake completed.
     pub(super) is_early: bool,
 
     /// First unacknowledged number.
@@ -54,25 +54,25 @@ pub struct Connection {
     pub(super) receiver: Receiver,
     pub(super) acks: Acknowledger,
 
-    /// The timeout that was returned last: no timer expires before it.
+    /// The timeout that was last returned: no timer expires before it.
     wakes: Time,
     pub(super) events: Events,
     pub(super) wants: PendingSegments,
     /// End of TIME_WAIT, or of FIN_WAIT_2 without an application.
     pub(super) forget_at: Option<Time>,
     pub(super) last_sent: Time,
-    /// Limit that kept it from sending more when it last tried.
+    /// Limit that prevented it from sending more when it last tried.
     pub(super) limit: Limit,
-    /// New data left since the window's usage was last noted.
+    /// Whether new data was sent since the window's usage was last recorded.
     pub(super) has_sent: bool,
     pub(super) last_received: Time,
-    /// Nothing was outstanding after the last input was processed (BSD's `idle`).
+    /// Whether nothing was outstanding after the last input was processed (BSD's `idle`).
     pub(super) is_idle_on_entry: bool,
     /// The end of the last short segment sent (Minshall's `snd_sml`).
     pub(super) short_end: u64,
     /// The timestamp to echo.
     pub(super) echo: u32,
-    /// The application will not read any more.
+    /// Whether the application will not read any more.
     pub(super) is_orphan: bool,
 }
 
@@ -118,13 +118,13 @@ pub(super) struct TimedSegment {
 pub(super) struct PendingSegments {
     pub syn: bool,
     pub reset: bool,
-    /// A retransmission that no window limits.
+    /// Whether a retransmission is due that no window limits.
     pub resend: bool,
-    /// A probe of a closed window.
+    /// Whether a probe of a closed window is due.
     pub probe: bool,
-    /// A probe of the tail.
+    /// Whether a tail loss probe is due.
     pub tail_probe: bool,
-    /// The FIN, after everything written has been sent.
+    /// Whether the FIN is due, after everything written has been sent.
     pub fin: bool,
 }
 
@@ -219,7 +219,7 @@ impl Connection {
         self.is_idle_on_entry = self.flight.is_empty();
     }
 
-    /// Next output.
+    /// Returns the next output.
     pub fn poll(&mut self, now: Time) -> Output {
         if self.wakes <= now {
             self.expire(now);
@@ -238,7 +238,7 @@ impl Connection {
         }
     }
 
-    /// The next bytes in order, in the pieces in which they arrived. Reading may open the window: poll
+    /// Returns the next bytes in order, in the pieces in which they arrived. Reading may open the window: poll
     /// afterwards.
     pub fn read(&mut self) -> Option<Payload> {
         let payload = self.receiver.read()?;
@@ -248,12 +248,12 @@ impl Connection {
         Some(payload)
     }
 
-    /// Whether an acknowledgement must leave: after a read, the only reason to poll.
+    /// Returns whether an acknowledgement must be sent: after a read, the only reason to poll.
     pub const fn must_acknowledge(&self) -> bool {
         self.acks.is_due()
     }
 
-    /// Whether something can be read.
+    /// Returns whether there is unread data.
     pub const fn has_unread(&self) -> bool {
         self.receiver.unread() > 0
     }
@@ -288,7 +288,7 @@ impl Connection {
         if self.state == State::Closed && self.next == 0 {
             self.state = State::SynSent;
             self.is_early = self.may_send_early();
-            // A SYN that may carry data waits for the data.
+            // A SYN that may carry data is delayed until there is data.
             self.wants.syn = !self.is_early;
             self.events.connected = self.is_early;
         }
@@ -303,7 +303,7 @@ impl Connection {
         self.events.written = !self.send.is_blocked();
     }
 
-    /// Takes the rest of a write that waited, if there is room now, as if the application wrote again.
+    /// Takes the rest of a blocked write, if the send buffer has space now, as if the application wrote again.
     fn take_blocked_write(&mut self) -> bool {
         if !self.send.is_blocked() || !self.send.unblock() {
             return false;
@@ -370,12 +370,12 @@ impl Connection {
         self.wants = PendingSegments { reset, ..PendingSegments::default() };
     }
 
-    /// Whether the connection has ended.
+    /// Returns whether the connection has ended.
     pub(super) fn is_over(&self) -> bool {
         self.state == State::Closed && self.next > 0
     }
 
-    /// Earliest deadline of all timers; [`Time::MAX`] if none runs.
+    /// Returns the earliest deadline of all timers; [`Time::MAX`] if none runs.
     fn deadline(&self) -> Time {
         let or_never = |deadline: Option<Time>| deadline.unwrap_or(Time::MAX);
         or_never(self.timer.deadline())
@@ -410,7 +410,7 @@ impl Connection {
         self.is_idle_on_entry = self.flight.is_empty();
     }
 
-    /// Sets the segment size left by the options in all parts that use it.
+    /// Sets the segment size that remains after options, in all parts that use it.
     pub(super) fn agree_on(&mut self, peer_mss: Option<u16>) {
         let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS).max(1);
         let options = if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 };
@@ -421,7 +421,7 @@ impl Connection {
         self.acks.set_mss(self.agreed.mss);
     }
 
-    /// Start of the idle time, as the stack counts it.
+    /// Returns the start of the idle time, as the stack defines it.
     pub(super) const fn idle_since(&self, since: IdleSince) -> Time {
         match since {
             IdleSince::Sent => self.last_sent,

@@ -1,6 +1,6 @@
 //! CUBIC's growth beyond slow start (RFC 9438): a cubic function of the time since the last loss.
 //!
-//! Floats are computed by additions, products and quotients only (the cube root is ours), so that every CPU
+//! Floats are computed by additions, products and quotients only (with a cube root of our own), so that every CPU
 //! computes the same.
 
 use wire::{Duration, Time};
@@ -20,7 +20,7 @@ pub(super) struct Cubic {
     epoch: Option<Epoch>,
 }
 
-/// The time since congestion avoidance began.
+/// An epoch: the time since congestion avoidance began.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
@@ -30,12 +30,12 @@ struct Epoch {
     origin: f64,
     /// Window that Reno would have.
     reno: f64,
-    /// The window, with the fraction that bytes do not hold.
+    /// The window, including the fraction of a byte.
     cwnd: f64,
 }
 
 impl Cubic {
-    /// The window after this many bytes were acknowledged in congestion avoidance.
+    /// Returns the window after this many bytes were acknowledged in congestion avoidance.
     pub(super) fn grow(&mut self, now: Time, cwnd: u64, bytes: u64, mss: u64, round_trip: Duration) -> u64 {
         let segments = bytes as f64 / mss as f64;
         let before_loss = self.before_loss;
@@ -57,17 +57,18 @@ impl Cubic {
         grown.max(cwnd)
     }
 
-    /// Threshold after a loss at this window, in bytes as `cwnd`; fast convergence included (section 4.7).
+    /// Returns the threshold after a loss at this window, in bytes like `cwnd`; fast convergence included (section
+    /// 4.7).
     pub(super) fn lose(&mut self, cwnd: u64, mss: u64) -> u64 {
         self.epoch = None;
         let segments = cwnd as f64 / mss as f64;
         let is_falling = segments < self.before_loss;
         self.before_loss = if is_falling { segments * (1.0 + BETA) / 2.0 } else { segments };
-        // 0.7 in whole numbers.
+        // 0.7 in integer arithmetic.
         cwnd / 10 * 7 + cwnd % 10 * 7 / 10
     }
 
-    /// Starts the curve anew after idle (section 5.8).
+    /// Restarts the curve after idle (section 5.8).
     pub(super) const fn forget_epoch(&mut self) {
         self.epoch = None;
     }

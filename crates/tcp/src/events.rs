@@ -1,6 +1,6 @@
-//! Events that the application has not yet been notified of.
+//! Events of which the application has not yet been notified.
 //!
-//! Not a queue: each kind is returned once, however often it happened meanwhile, and in this order.
+//! Not a queue: each kind is returned once, however often it occurred meanwhile, and in this order.
 
 use crate::interface::{Event, Failure};
 
@@ -19,7 +19,7 @@ pub(super) struct Events {
 impl Events {
     /// Returns the next event.
     pub(super) fn next(&mut self) -> Option<Event> {
-        // Mostly there is none, and this is called often.
+        // Usually there is none, and this is called often.
         if self.is_quiet() {
             return self.failed.take().map(Event::Failed);
         }
@@ -37,7 +37,7 @@ impl Events {
         }
     }
 
-    /// Whether nothing is pending but, perhaps, the failure, which comes last.
+    /// Returns whether nothing is pending except, perhaps, the failure, which comes last.
     const fn is_quiet(&self) -> bool {
         !(self.connected | self.readable | self.written | self.peer_finished | self.closed)
     }

@@ -1,4 +1,4 @@
-//! Segments in flight: each segment sent and not acknowledged, and its state.
+//! Segments in flight: each segment that was sent and not acknowledged, and its state.
 //!
 //! The scoreboard of RFC 6675, used without selective acknowledgements too. It neither decides what to send
 //! nor holds the bytes.
@@ -15,11 +15,11 @@ pub(super) struct Flight {
     sent: VecDeque<SentSegment>,
     counting: Counting,
     mss: u64,
-    /// Weights: of all segments, of those SACKed, of those lost and waiting for retransmission.
+    /// Weights: of all segments, of the SACKed ones, and of the lost ones awaiting retransmission.
     all: u64,
     sacked: u64,
     lost: u64,
-    /// No segment before this index waits for retransmission.
+    /// No segment before this index awaits retransmission.
     search_from: usize,
     /// End of the furthest SACKed range.
     furthest_sacked: u64,
@@ -47,7 +47,7 @@ enum Fate {
     Lost,
 }
 
-/// The latest-sent segments among those that arrived since the last call: when each left, and its end.
+/// The latest-sent segments among those that arrived since the last call: the send time and the end of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DeliveredSegments {
     /// Of segments sent once.
@@ -59,7 +59,7 @@ pub(super) struct DeliveredSegments {
 /// Result of a cumulative acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AckResult {
-    /// When the last segment that was sent only once left: a round trip may be measured from it.
+    /// Send time of the last segment that was sent only once: a round trip may be measured from it.
     pub sent: Option<Time>,
     /// Number of segments.
     pub segments: u64,
@@ -94,22 +94,22 @@ impl Flight {
         self.sent.is_empty()
     }
 
-    /// Weight of the data in flight: outstanding, and neither SACKed nor lost.
+    /// Returns the weight of the data in flight: outstanding, and neither SACKed nor lost.
     pub(super) const fn weight(&self) -> u64 {
         self.all - self.sacked - self.lost
     }
 
-    /// The weight of everything outstanding, lost or not.
+    /// Returns the weight of everything outstanding, lost or not.
     pub(super) const fn outstanding(&self) -> u64 {
         self.all
     }
 
-    /// The weight of everything outstanding but the oldest segment.
+    /// Returns the weight of everything outstanding except the oldest segment.
     pub(super) fn weight_behind_first(&self) -> u64 {
         self.sent.front().map_or(0, |first| self.all - self.weigh(first.start, first.end))
     }
 
-    /// Whether a segment is lost and waits for retransmission.
+    /// Returns whether a segment is lost and awaits retransmission.
     pub(super) const fn has_lost(&self) -> bool {
         self.lost > 0
     }
@@ -119,7 +119,7 @@ impl Flight {
         *self = Self::new(self.counting, self.mss);
     }
 
-    /// Notes that a segment left.
+    /// Records that a segment was sent.
     pub(super) fn push(&mut self, start: u64, end: u64, at: Time) {
         self.all += self.weigh(start, end);
         self.sent.push_back(SentSegment { start, end, at, fate: Fate::Unknown, resent: false });
@@ -143,7 +143,7 @@ impl Flight {
             if first.fate != Fate::Sacked {
                 self.delivered.note(&first);
             }
-            // A SACKed segment says nothing about the round trip now.
+            // A segment that was SACKed earlier gives no round trip sample now.
             if !first.resent && first.fate != Fate::Sacked {
                 taken.sent = Some(first.at);
             }
@@ -173,7 +173,7 @@ impl Flight {
         is_news
     }
 
-    /// Declares lost what has more than two segments' worth of later bytes, or three later segments, SACKed
+    /// Declares lost the segments after which more than two segments' worth of bytes, or three segments, are SACKed
     /// (RFC 6675, `IsLost`). Returns whether any of them had not been retransmitted.
     pub(super) fn lose_by_sack(&mut self) -> bool {
         let (mut segments, mut bytes, mut any) = (0_u32, 0, false);
@@ -240,14 +240,14 @@ impl Flight {
         self.sent.len() == 1
     }
 
-    /// The last segment, as numbers; it counts as retransmitted from now on.
+    /// Returns the sequence range of the last segment, which counts as retransmitted from now on.
     pub(super) fn resend_last(&mut self, now: Time) -> Option<(u64, u64)> {
         let last = self.sent.back_mut()?;
         (last.resent, last.at) = (true, now);
         Some((last.start, last.end))
     }
 
-    /// Declares the oldest segment lost, though it may have been retransmitted.
+    /// Declares the oldest segment lost, although it may have been retransmitted.
     pub(super) fn lose_first(&mut self) {
         if self.sent.front().is_some_and(|first| first.fate != Fate::Sacked) {
             self.set_fate(0, Fate::Lost);
@@ -263,7 +263,7 @@ impl Flight {
         }
     }
 
-    /// The first lost segment, as numbers; it counts as retransmitted from now on.
+    /// Returns the sequence range of the first lost segment, which counts as retransmitted from now on.
     pub(super) fn resend(&mut self, now: Time) -> Option<(u64, u64)> {
         if self.lost == 0 {
             return None;

@@ -1,6 +1,6 @@
 //! HyStart: leaving slow start before a loss (Ha and Rhee 2008, as in Linux's CUBIC).
 //!
-//! Two tests: acknowledgements that come close together for half a round trip, and round trips that grow.
+//! Two tests: acknowledgements that arrive close together for half a round trip, and increasing round trips.
 
 use wire::{Duration, Time};
 
@@ -16,7 +16,7 @@ const MIN_SAMPLES: u8 = 8;
 /// State of HyStart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HyStart {
-    /// Minimum round trip ever.
+    /// Minimum round trip so far.
     least: Option<Duration>,
     round: Option<Round>,
     is_over: bool,
@@ -34,7 +34,7 @@ struct Round {
 }
 
 impl HyStart {
-    /// Whether slow start should end with this acknowledgement. `window` is in segments.
+    /// Returns whether slow start should end with this acknowledgement. `window` is in segments.
     pub(super) fn is_enough(&mut self, now: Time, ack: &AckFacts, round_trip: Duration, window: u64) -> bool {
         if self.is_over {
             return false;

@@ -1,10 +1,10 @@
-//! After idle: whether the window was used, and the rate at which to restart (`papers/p-http`, section 2.4).
+//! Behaviour after idle: whether the window was used, and the rate at which to restart (`papers/p-http`, section 2.4).
 //!
 //! Not the window itself (`congestion`).
 
 use wire::{Duration, Time};
 
-/// Usage of the window, to tell whether it limits sending (RFC 7661, as Linux's `tcp_cwnd_validate` has it).
+/// Usage of the window, which shows whether it limits sending (RFC 7661, like Linux's `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     /// Maximum outstanding in this round ...
@@ -15,7 +15,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Notes the bytes in flight after a burst has been sent as far as possible.
+    /// Records the bytes in flight after a burst has been sent as far as possible.
     pub(super) fn note(&mut self, in_flight: u64, unacknowledged: u64, next: u64, is_limited: bool) {
         let is_new_round = unacknowledged >= self.until;
         if is_new_round || is_limited || (!self.is_limited && in_flight > self.most) {
@@ -23,13 +23,13 @@ impl Usage {
         }
     }
 
-    /// Whether the window may grow.
+    /// Returns whether the window may grow.
     pub(super) const fn allows_growth(&self, cwnd: u64, is_slow_start: bool) -> bool {
         self.is_limited || (is_slow_start && cwnd < 2 * self.most)
     }
 }
 
-/// Rate-based pacing after idle: the window's segments leave one by one until the first acknowledgement.
+/// Rate-based pacing after idle: the window's segments are sent at intervals until the first acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacer {
     /// Interval of segments at the rate last measured.
@@ -47,7 +47,7 @@ struct Active {
 }
 
 impl Pacer {
-    /// Measures the rate from the segments that left during one round trip (as Vegas does).
+    /// Measures the rate from the segments that were sent during one round trip (like Vegas).
     pub(super) fn measure(&mut self, segments: u64, round_trip: Duration) {
         if self.active.is_none() {
             self.measured = Some(round_trip / segments.max(1));
@@ -59,33 +59,33 @@ impl Pacer {
         self.active = self.measured.map(|interval| Active { interval, next: now, is_waiting: false });
     }
 
-    /// Stops at an acknowledgement: ACK clocking takes over.
+    /// Stops pacing at an acknowledgement: ACK clocking takes over.
     pub(super) const fn stop(&mut self) {
         self.active = None;
     }
 
-    /// Whether a segment may leave now; if not, it is polled again at the deadline.
+    /// Returns whether a segment may be sent now; if not, it is polled again at the deadline.
     pub(super) fn allows(&mut self, now: Time) -> bool {
         let Some(active) = &mut self.active else { return true };
         active.is_waiting = now < active.next;
         !active.is_waiting
     }
 
-    /// Handles the deadline: pending data will call again.
+    /// Handles the deadline: pending data calls `allows` again.
     pub(super) fn expire(&mut self) {
         if let Some(active) = &mut self.active {
             active.is_waiting = false;
         }
     }
 
-    /// Notes that a segment left.
+    /// Records that a segment was sent.
     pub(super) fn sent(&mut self, now: Time) {
         if let Some(active) = &mut self.active {
             active.next = now + active.interval;
         }
     }
 
-    /// When the waiting segment may leave.
+    /// Returns the time at which the waiting segment may be sent.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.active.filter(|active| active.is_waiting).map(|active| active.next)
     }

@@ -45,7 +45,7 @@ impl Connection {
         }
         self.events.connected = true;
         self.remember_count();
-        // Data of a trusted SYN lies in the window, though none was advertised.
+        // Data of a trusted SYN lies in the window, although none was advertised.
         self.receiver.advertised(self.receiver.window(self.agreed.mss));
         self.take_data(now, segment);
         if self.responses_late() {
@@ -77,8 +77,8 @@ impl Connection {
         }
     }
 
-    /// Restores data sent with the SYN that was not accepted as unsent: it is sent again with the segment
-    /// size and window known now.
+    /// Marks data sent with the SYN that was not accepted as unsent: it is retransmitted with the segment size and
+    /// window known now.
     fn take_back_early_data(&mut self, acknowledged: u64) {
         if acknowledged < self.next {
             self.flight.clear();
@@ -93,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// Negotiates by the peer's SYN: options that both ends want apply from now on.
+    /// Negotiates options by the peer's SYN: those that both ends enable apply from now on.
     fn begin(&mut self, now: Time, syn: &Segment) {
         let offers = syn.options.syn.as_deref().copied().unwrap_or_default();
         self.agreed.timestamps = self.config.timestamps && syn.options.timestamps.is_some();
@@ -129,7 +129,7 @@ impl Connection {
         let is_acceptable = segment.end() >= next && segment.sequence <= self.receiver.edge().max(next);
         let is_empty_and_old = segment.length() == 0 && segment.sequence < next;
         if !is_acceptable || is_empty_and_old {
-            // Old, beyond the window, or a probe: reply with the current acknowledgement.
+            // Old, beyond the window, or a probe: respond with the current acknowledgement.
             self.acks.demand();
         } else {
             self.note_timestamp(segment);
@@ -220,8 +220,8 @@ impl Connection {
             }
         }
         self.track_time(now);
-        // Lexicographic: later data first, then later acknowledgements (RFC 9293, 3.10.7.4), then wider
-        // windows, as in BSD and Linux: the same numbers with a smaller window are an old segment.
+        // Lexicographic: later data first, then later acknowledgements (RFC 9293, 3.10.7.4), then wider windows, as in
+        // BSD and Linux. The same numbers with a smaller window belong to an old segment.
         if (segment.sequence, number, window) > (self.peer.told_by.0, self.peer.told_by.1, self.peer.size) {
             self.set_peer_window(segment, window);
         }
@@ -263,7 +263,7 @@ impl Connection {
         }
     }
 
-    /// Measures a round trip where possible, and the segments that left during it.
+    /// Measures a round trip where possible, and the number of segments sent during it.
     fn measure(&mut self, now: Time, sent: Option<Time>, segment: &Segment) -> Option<Duration> {
         if let Some(timed) = self.timed
             && segment.acknowledgement >= timed.end
@@ -290,7 +290,7 @@ impl Connection {
             State::FinWait1 => {
                 self.state = State::FinWait2;
                 if self.is_orphan {
-                    // No application reads any more: the peer gets as long to finish as TIME_WAIT lasts.
+                    // No application reads any more: the peer may finish within the duration of TIME_WAIT.
                     self.forget_at = Some(now + self.config.ending.time_wait);
                 }
             }
@@ -344,7 +344,7 @@ impl Connection {
             matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2);
         let is_new = start + segment.payload.len() as u64 > self.receiver.next();
         if self.is_orphan && is_reading && is_new {
-            // No application will ever read it (RFC 1122, section 4.2.2.13).
+            // No application will read it (RFC 1122, section 4.2.2.13).
             self.wants.reset = true;
             return self.die();
         }

@@ -15,8 +15,8 @@ pub enum Input<'a> {
     Open,
     /// A segment has arrived.
     Segment(&'a Segment),
-    /// The application writes. The part that does not fit into the send buffer waits, and the application
-    /// should then wait for [`Event::Written`].
+    /// The application writes. The part that does not fit into the send buffer is blocked, and the application should
+    /// then wait for [`Event::Written`].
     Write(Payload),
     /// The application writes its last: [`Input::Write`] and [`Input::Shutdown`] in one call (T/TCP's `MSG_EOF`).
     WriteLast(Payload),
@@ -31,11 +31,11 @@ pub enum Input<'a> {
 /// Output of an endpoint.
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// This segment leaves.
+    /// A segment to be sent.
     Transmit(Segment),
     /// A notification for the application.
     Event(Event),
-    /// Nothing more. Poll again at this time at the latest.
+    /// No further output. Poll again at this time at the latest.
     Timeout(Option<Time>),
 }
 
@@ -46,7 +46,7 @@ pub enum Event {
     Connected,
     /// Data can be read.
     Readable,
-    /// A write that waited is in the buffer.
+    /// A blocked write is in the buffer.
     Written,
     /// The peer has written everything, and all of it has arrived.
     PeerFinished,
@@ -94,7 +94,7 @@ pub enum State {
     TimeWait,
 }
 
-/// Limit that keeps an endpoint from sending more.
+/// Limit that prevents an endpoint from sending more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
     /// Nothing: all that was written has been sent.
@@ -104,11 +104,11 @@ pub enum Limit {
     CongestionWindow,
     /// The peer's window is full.
     ReceiveWindow,
-    /// The application waits with the rest until the send buffer has room.
+    /// The application is blocked until the send buffer has space.
     SendBuffer,
     /// A short segment waits for an acknowledgement (RFC 896).
     Nagle,
-    /// Segments leave at intervals until the first acknowledgement comes (`papers/p-http`, section 2.4).
+    /// Segments are sent at intervals until the first acknowledgement arrives (`papers/p-http`, section 2.4).
     Pacing,
 }
 
@@ -117,7 +117,7 @@ pub enum Limit {
 pub struct Vitals {
     /// State of the connection.
     pub state: State,
-    /// Limit that kept it from sending more when it last tried to send data.
+    /// Limit that prevented it from sending more when it last tried to send data.
     pub limit: Limit,
     /// The congestion window, in bytes.
     pub cwnd: u64,
@@ -125,7 +125,7 @@ pub struct Vitals {
     pub ssthresh: u64,
     /// Data in flight in bytes, or whole segments' worth if segments are counted.
     pub in_flight: u64,
-    /// Window that the peer advertised last, in bytes.
+    /// Window that the peer last advertised, in bytes.
     pub peer_window: u64,
     /// The smoothed round trip, if one was measured.
     pub round_trip: Option<Duration>,
@@ -133,7 +133,7 @@ pub struct Vitals {
     pub rto: Duration,
     /// When the retransmission timer expires.
     pub retransmits_at: Option<Time>,
-    /// When a delayed acknowledgement leaves.
+    /// When a delayed acknowledgement is sent.
     pub acknowledges_at: Option<Time>,
 }
 

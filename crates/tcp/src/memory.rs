@@ -34,7 +34,7 @@ pub struct Path {
     pub round_trip: Option<Duration>,
 }
 
-/// State given to a new connection with a known host.
+/// State passed to a new connection with a known host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Introduction {
     /// The cached state.
@@ -46,7 +46,7 @@ pub struct Introduction {
 }
 
 impl Connection {
-    /// Gives a new connection the state cached about the other host. To be called before anything else.
+    /// Passes the state cached about the other host to a new connection. Must be called before anything else.
     pub fn introduce(&mut self, introduction: Introduction) {
         self.introduction = introduction;
         if let Some(path) = introduction.memory.path
@@ -66,13 +66,13 @@ impl Connection {
         }
     }
 
-    /// Sets the congestion window, in bytes, to this connection's share of a common window; at least one
-    /// segment (RFC 2140, ensemble sharing).
+    /// Sets the congestion window, in bytes, to this connection's share of a shared window; at least one segment (RFC
+    /// 2140, ensemble sharing).
     pub fn share_window(&mut self, bytes: u64) {
         self.window.share(bytes);
     }
 
-    /// State to cache about the other host, after this connection.
+    /// Returns the state to cache about the other host, after this connection.
     pub fn memory(&self) -> Memory {
         let has_path = self.shares_path() && self.timer.smoothed().is_some();
         let path = has_path.then(|| Path {
@@ -83,7 +83,7 @@ impl Connection {
         Memory { path: path.or(self.introduction.memory.path), ..self.introduction.memory }
     }
 
-    /// Whether a client may send data with its SYN.
+    /// Returns whether a client may send data with its SYN.
     pub(super) fn may_send_early(&self) -> bool {
         let Memory { path: _, count_seen: _, is_count_known, cookie } = self.introduction.memory;
         match self.config.shortcut {
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// Whether a server trusts a SYN: its data may be read immediately.
+    /// Returns whether a server trusts a SYN: its data may be read immediately.
     pub(super) fn trusts(&self, syn: &SynOptions) -> bool {
         match self.config.shortcut {
             Shortcut::None => false,
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// Whether the SYN-ACK to a trusted SYN may wait for data that it can carry.
+    /// Returns whether the SYN-ACK to a trusted SYN may be delayed until there is data that it can carry.
     pub(super) const fn responses_late(&self) -> bool {
         match self.config.shortcut {
             Shortcut::None | Shortcut::FastOpen => false,
@@ -117,7 +117,7 @@ impl Connection {
         }
     }
 
-    /// Options for a shortened handshake in a SYN of this end.
+    /// Returns the options for a shortened handshake in a SYN of this end.
     pub(super) fn shortcut_options(&self, is_response: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
         let Introduction { memory, count, cookie } = self.introduction;
         match (self.config.shortcut, is_response) {
@@ -155,7 +155,8 @@ impl Connection {
         }
     }
 
-    /// Caches the peer's count: the handshake is complete or was not needed, so the count is no old one.
+    /// Caches the peer's count: the handshake is complete or was not needed, so the count is not that of an old
+    /// duplicate.
     pub(super) fn remember_count(&mut self) {
         if self.peer_count.is_some() {
             self.introduction.memory.count_seen = self.peer_count;

@@ -12,7 +12,7 @@ use crate::interface::{Failure, Limit, State};
 use crate::segment::{Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
 
 impl Connection {
-    /// The next segment that should leave now, if there is one.
+    /// Returns the next segment that should be sent now, if there is one.
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment> {
         if self.wants.reset {
             return Some(self.reset());
@@ -59,13 +59,13 @@ impl Connection {
         }
     }
 
-    /// The delayed SYN-ACK to a trusted SYN, once there is data that it can carry or it can wait no longer.
+    /// Returns the delayed SYN-ACK to a trusted SYN, once there is data that it can carry or its delay has expired.
     fn late_response(&mut self, now: Time) -> Option<Segment> {
         let has_data = self.send.end() > 1 || self.wants.fin;
         (has_data || self.acks.is_due()).then(|| self.syn(now))
     }
 
-    /// A SYN or SYN-ACK. The first SYN of an early connection carries data; a retransmitted one does not.
+    /// Returns a SYN or SYN-ACK. The first SYN of an early connection carries data; a retransmitted one does not.
     fn syn(&mut self, now: Time) -> Segment {
         self.wants.syn = false;
         let is_first = self.next == 0;
@@ -96,7 +96,7 @@ impl Connection {
         syn
     }
 
-    /// Data for the first SYN: a segment's worth, and the FIN if that is everything.
+    /// Returns the data for the first SYN: a segment's worth, and the FIN if that is everything.
     fn early_data(&mut self, now: Time) -> (Payload, bool) {
         let bytes = (self.send.end() - 1).min(self.agreed.mss);
         let fin = self.wants.fin && !self.send.is_blocked() && bytes == self.send.end() - 1;
@@ -113,7 +113,7 @@ impl Connection {
         (payload, fin)
     }
 
-    /// The first lost segment, if the window allows it or it must be retransmitted regardless.
+    /// Returns the first lost segment, if the window allows it or it must be retransmitted regardless.
     fn resend(&mut self, now: Time) -> Option<Segment> {
         if !self.flight.has_lost() {
             return None;
@@ -130,13 +130,13 @@ impl Connection {
         Some(self.data(now, start, end))
     }
 
-    /// New data, or the FIN, as far as windows, Nagle and silly-window avoidance allow.
+    /// Returns new data, or the FIN, as far as windows, Nagle and silly-window avoidance allow.
     fn send_new(&mut self, now: Time) -> Option<Segment> {
         let waiting = self.send.end().saturating_sub(self.next);
         let wants_fin = self.wants.fin && !self.send.is_blocked() && self.next <= self.send.end();
         if waiting == 0 && !wants_fin {
             self.limit = match self.send.is_blocked() {
-                // More send buffer would help only as far as the windows reach.
+                // More send buffer would help only up to the limit of the windows.
                 true => self.limit_of(self.agreed.mss, self.peer.edge.saturating_sub(self.next)),
                 false => Limit::Nothing,
             };
@@ -168,27 +168,27 @@ impl Connection {
         Some(segment)
     }
 
-    /// Limit that prevented a segment of `wanted` bytes. The peer's window has priority over ours: it is the
-    /// next to be full.
+    /// Returns the limit that prevented a segment of `wanted` bytes. The peer's window has priority over ours: it is
+    /// the next to be full.
     fn limit_of(&self, wanted: u64, open: u64) -> Limit {
         if open < wanted {
             Limit::ReceiveWindow
         } else if self.capacity() < wanted {
             Limit::CongestionWindow
         } else if self.send.is_blocked() {
-            // Short, and more data would follow if the buffer had room for it.
+            // A short segment, and more data would follow if the buffer had space for it.
             Limit::SendBuffer
         } else {
             Limit::Nagle
         }
     }
 
-    /// Bytes that the congestion window still allows.
+    /// Returns the bytes that the congestion window still allows.
     fn capacity(&self) -> u64 {
         let capacity = self.window.cwnd().saturating_sub(self.in_flight());
         match self.config.congestion.counting {
             Counting::Bytes => capacity,
-            // A segment may leave if the window allows a full one.
+            // A segment may be sent if the window allows a full one.
             Counting::Segments => {
                 if capacity >= self.agreed.mss {
                     self.agreed.mss
@@ -246,7 +246,7 @@ impl Connection {
         self.schedule_tail_probe(now);
     }
 
-    /// Notes that the FIN has left.
+    /// Records that the FIN was sent.
     fn finish_sent(&mut self) {
         self.state = match self.state {
             State::Established | State::SynReceived => State::FinWait1,
@@ -291,8 +291,8 @@ impl Connection {
         }
     }
 
-    /// Notes after sending whether the congestion window is full, as Linux's `tcp_write_xmit` does after it
-    /// has sent something (the data may have filled the window by chance).
+    /// Records after sending whether the congestion window is full, like Linux's `tcp_write_xmit` after it has sent
+    /// something (the data may have filled the window by chance).
     fn note_usage(&mut self) {
         let is_limited = self.capacity() < self.agreed.mss;
         let has_sent = std::mem::take(&mut self.has_sent);
@@ -301,8 +301,8 @@ impl Connection {
         }
     }
 
-    /// Starts the persist timer if nothing is outstanding and nothing may leave: only a probe reveals an
-    /// opened window.
+    /// Starts the persist timer if nothing is outstanding and nothing may be sent: only a probe reveals an opened
+    /// window.
     fn persist_if_stuck(&mut self, now: Time, waiting: u64) {
         if waiting > 0 && self.flight.is_empty() && self.persist.deadline.is_none() && !self.wants.probe {
             let wait = self.timer.timeout() * (1 << self.persist.tries.min(20));
@@ -320,7 +320,7 @@ impl Connection {
         self.wants.probe = true;
     }
 
-    /// A window probe: an old number without data, which any receiver acknowledges. (BSD sends a byte
+    /// Returns a window probe: an old sequence number without data, which any receiver acknowledges. (BSD sends a byte
     /// instead.)
     fn probe(&mut self, now: Time) -> Option<Segment> {
         if !self.wants.probe {
@@ -332,7 +332,7 @@ impl Connection {
         Some(self.segment(now, self.unacknowledged.saturating_sub(1), Payload::EMPTY, Flags::default()))
     }
 
-    /// The segment with these numbers; the FIN is the one after the last byte written.
+    /// Returns the segment with these sequence numbers; the FIN is the one after the last byte written.
     pub(super) fn data(&mut self, now: Time, start: u64, end: u64) -> Segment {
         let last_byte = end.min(self.send.end());
         let payload = if last_byte > start { self.send.slice(start, last_byte) } else { Payload::EMPTY };
@@ -342,7 +342,7 @@ impl Connection {
         self.segment(now, start, payload, flags)
     }
 
-    /// A segment with the fields common to all, which acknowledges what has arrived.
+    /// Returns a segment with the fields common to all, which acknowledges the received data.
     fn segment(&mut self, now: Time, sequence: u64, payload: Payload, flags: Flags) -> Segment {
         let is_first = flags.syn && !self.is_server;
         let flags = Flags { ack: !is_first, ..flags };
@@ -350,7 +350,7 @@ impl Connection {
         let options = Options {
             timestamps: self.agreed.timestamps.then(|| self.timestamps(now)),
             sack: if self.agreed.sack && self.receiver.has_gap() {
-                // Timestamps leave room for three (RFC 2018, section 3).
+                // With timestamps there is space for three (RFC 2018, section 3).
                 self.receiver.sack(if self.agreed.timestamps { 3 } else { 4 })
             } else {
                 SackBlocks::default()
@@ -364,7 +364,7 @@ impl Connection {
         Segment { sequence, acknowledgement, window, flags, options, framing, payload }
     }
 
-    /// The window as it goes into the header; from now on it is advertised.
+    /// Returns the window as encoded in the header; from now on it is advertised.
     fn advertise(&mut self, is_syn: bool) -> u16 {
         let scale = if is_syn { 0 } else { self.agreed.scale };
         let window = self.receiver.window(self.agreed.mss) >> scale;
@@ -375,7 +375,7 @@ impl Connection {
 
     fn timestamps(&self, now: Time) -> Timestamps {
         let millis = now.as_nanos() / 1_000_000;
-        // The clock wraps, as RFC 7323 has it.
+        // The clock wraps, as in RFC 7323.
         #[expect(clippy::cast_possible_truncation)]
         let value = millis as u32;
         Timestamps { value, echo: self.echo }

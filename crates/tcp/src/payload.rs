@@ -1,8 +1,8 @@
-//! Bytes that travel without being copied: one contiguous slice of a shared buffer.
+//! Payload bytes that are not copied: one contiguous slice of a shared buffer.
 //!
-//! A write of the application is one buffer; segments are slices of it, and so is what the other
-//! application reads. Order and position are kept by the buffers that hold payloads. Shared within one thread
-//! only: a simulation runs in one thread.
+//! A write of the application is one buffer; segments are slices of it, and so is the data that the other application
+//! reads. The buffers that hold payloads maintain order and position. Shared within one thread only: a simulation runs
+//! in one thread.
 
 use std::ops::{Deref, Range};
 use std::rc::Rc;
@@ -29,7 +29,7 @@ impl Payload {
         self.start == self.end
     }
 
-    /// The bytes of `range`, counted within this payload and clamped to its end.
+    /// Returns the bytes of `range`, relative to this payload and clamped to its end.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let place = |offset: usize| {
             u32::try_from(offset).map_or(self.end, |offset| self.start.saturating_add(offset).min(self.end))
@@ -51,7 +51,7 @@ impl Payload {
         follows
     }
 
-    /// Keeps the first `at` bytes here and returns the rest.
+    /// Retains the first `at` bytes here and returns the rest.
     pub fn split_off(&mut self, at: usize) -> Self {
         let rest = self.slice(at..self.len());
         self.end = rest.start;
@@ -71,7 +71,7 @@ impl Deref for Payload {
 }
 
 impl From<&[u8]> for Payload {
-    /// Copies, once; truncates beyond 4 GiB.
+    /// Copies the bytes, once; truncates beyond 4 GiB.
     fn from(bytes: &[u8]) -> Self {
         let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         match end {

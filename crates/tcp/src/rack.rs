@@ -1,9 +1,9 @@
 //! Loss detection by time, and tail loss probes (RFC 8985, as in Linux): RACK and TLP.
 //!
-//! A segment is lost when one that was sent later has arrived and the segment has been out long enough. The
-//! last segments, which none follows, are probed before the timer expires. Recovery's effect on the window is
-//! in `recovery`. Left out: reordering does not extend the wait, and a probe that repaired a loss does not
-//! reduce the window (both need duplicate selective acknowledgements).
+//! A segment is lost when one that was sent later has arrived and the segment has been outstanding for long enough. The
+//! last segments, which no other follows, are probed before the timer expires. Recovery's effect on the window is in
+//! `recovery`. Not implemented: reordering does not extend the wait, and a probe that repaired a loss does not reduce
+//! the window (both need duplicate selective acknowledgements).
 
 use wire::{Duration, Time};
 
@@ -22,7 +22,7 @@ pub(super) struct Rack {
     round_trip: Duration,
     /// Minimum round trip.
     least: Option<Duration>,
-    /// When segments that may only be late count as lost.
+    /// When segments that may only be delayed count as lost.
     late_at: Option<Time>,
     /// When the tail is probed.
     probe_at: Option<Time>,
@@ -36,7 +36,7 @@ const SINGLE: Duration = Duration::from_millis(200);
 const MIN_TIMEOUT: Duration = Duration::from_millis(8);
 
 impl Rack {
-    /// Earlier of its two timers.
+    /// Returns the earlier deadline of its two timers.
     pub(super) fn deadline(&self) -> Option<Time> {
         [self.late_at, self.probe_at].into_iter().flatten().min()
     }
@@ -53,7 +53,7 @@ impl Rack {
             let round_trip = now.since(at);
             self.least = Some(self.least.map_or(round_trip, |least| least.min(round_trip)));
         }
-        // A retransmission that is acknowledged sooner than any round trip had arrived the first time.
+        // A retransmission acknowledged sooner than any round trip had arrived the first time.
         let again = again.filter(|(at, _)| self.least.is_none_or(|least| now.since(*at) >= least));
         for sent in [once, again].into_iter().flatten() {
             if self.newest.is_none_or(|newest| sent > newest) {
@@ -65,7 +65,7 @@ impl Rack {
 }
 
 impl Connection {
-    /// Whether loss is detected by time.
+    /// Returns whether loss is detected by time.
     pub(super) fn uses_rack(&self) -> bool {
         self.config.recovery == Recovery::Rack && self.agreed.sack
     }
@@ -84,11 +84,11 @@ impl Connection {
         self.schedule_tail_probe(now);
     }
 
-    /// Declares late segments lost; schedules a check of those that may only be late.
+    /// Declares late segments lost; schedules a check of those that may only be delayed.
     pub(super) fn detect_by_time(&mut self, now: Time) {
         self.rack.late_at = None;
         let Some(newest) = self.rack.newest else { return };
-        // Where no range is missing, everything outstanding was sent after what arrived.
+        // If no range is missing, everything outstanding was sent after the data that arrived.
         if self.loss.phase == Phase::Open && !self.flight.has_sacked() {
             return;
         }
@@ -101,8 +101,7 @@ impl Connection {
         }
     }
 
-    /// Schedules a probe of the tail after two round trips without an acknowledgement, if nothing is known to
-    /// be lost.
+    /// Schedules a tail loss probe after two round trips without an acknowledgement, if no loss is known.
     pub(super) fn schedule_tail_probe(&mut self, now: Time) {
         let may_probe = self.uses_rack()
             && self.loss.phase == Phase::Open
@@ -126,12 +125,12 @@ impl Connection {
         if self.rack.probe_at.is_some_and(|at| at <= now) {
             self.rack.probe_at = None;
             self.wants.tail_probe = true;
-            // The probe replaces a retransmission that would be due now.
+            // The probe replaces a retransmission that is due now.
             self.timer.start(now);
         }
     }
 
-    /// The next segment, even if the window is full; or the last one again.
+    /// Returns the next segment, even if the window is full; or retransmits the last one.
     pub(super) fn tail_probe(&mut self, now: Time) -> Option<Segment> {
         self.wants.tail_probe = false;
         let waiting = self.send.end().saturating_sub(self.next);

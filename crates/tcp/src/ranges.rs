@@ -11,7 +11,7 @@ pub(super) struct Ranges {
 impl Ranges {
     /// Adds `start..end` and returns the range that it became part of.
     pub(super) fn insert(&mut self, mut start: u64, mut end: u64) -> (u64, u64) {
-        // Every range that begins no later than this one ends, and ends no earlier than this one begins.
+        // Every range that begins no later than the end of this one, and ends no earlier than its beginning.
         while let Some((&before, &to)) = self.by_start.range(..=end).next_back()
             && to >= start
         {
@@ -34,7 +34,7 @@ impl Ranges {
         }
     }
 
-    /// The range that contains `number`.
+    /// Returns the range that contains `number`.
     pub(super) fn around(&self, number: u64) -> Option<(u64, u64)> {
         let (&start, &end) = self.by_start.range(..=number).next_back()?;
         (number < end).then_some((start, end))

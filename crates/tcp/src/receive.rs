@@ -14,7 +14,7 @@ use crate::segment::SackBlocks;
 pub(super) struct Receiver {
     /// Number of the next byte expected.
     next: u64,
-    /// Right edge of the advertised window: it never moves back.
+    /// Right edge of the advertised window: it never moves left.
     edge: u64,
     buffer: ReceiveBuffer,
     /// Current size of the buffer.
@@ -64,33 +64,32 @@ impl Receiver {
         }
     }
 
-    /// The number of the next byte expected.
+    /// Returns the number of the next byte expected.
     pub(super) const fn next(&self) -> u64 {
         self.next
     }
 
-    /// The right edge of the window that was advertised.
+    /// Returns the right edge of the advertised window.
     pub(super) const fn edge(&self) -> u64 {
         self.edge
     }
 
-    /// The size of the buffer now.
+    /// Returns the current size of the buffer.
     pub(super) const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes not yet read by the application.
+    /// Returns the number of bytes not yet read by the application.
     pub(super) const fn unread(&self) -> u64 {
         self.unread_bytes
     }
 
-    /// Whether any data waits beyond a gap.
+    /// Returns whether there is data beyond a gap.
     pub(super) fn has_gap(&self) -> bool {
         !self.early_ranges.is_empty()
     }
 
-    /// Starts at the peer's SYN: its first byte will be `next`. A window that our SYN advertised begins
-    /// there.
+    /// Starts at the peer's SYN: the number of its first byte is `next`. A window that our SYN advertised begins there.
     pub(super) const fn begin(&mut self, next: u64) {
         self.edge += next;
         self.next = next;
@@ -101,20 +100,20 @@ impl Receiver {
         self.size.saturating_sub(self.unread_bytes)
     }
 
-    /// The window to advertise, in bytes: without silly windows (RFC 9293, 3.8.6.2.2), and the edge never
-    /// moves back.
+    /// Returns the window to advertise, in bytes: without silly windows (RFC 9293, 3.8.6.2.2), and the edge never moves
+    /// left.
     pub(super) fn window(&self, mss: u64) -> u64 {
         let space = self.space();
         let open = if space < mss && space < self.size / 4 { 0 } else { space };
         open.max(self.edge.saturating_sub(self.next))
     }
 
-    /// Notes that `window` bytes have been advertised.
+    /// Records that `window` bytes have been advertised.
     pub(super) fn advertised(&mut self, window: u64) {
         self.edge = self.edge.max(self.next + window);
     }
 
-    /// Takes in the bytes from number `start` on. Bytes beyond the window are discarded.
+    /// Accepts the bytes from number `start` on. Bytes beyond the window are discarded.
     pub(super) fn take(&mut self, start: u64, payload: &Payload) -> Arrival {
         let limit = self.edge.max(self.next);
         let end = (start + payload.len() as u64).min(limit);
@@ -135,12 +134,12 @@ impl Receiver {
         Arrival::FilledGap
     }
 
-    /// Notes a FIN; its own number is `at`.
+    /// Records a FIN; its own number is `at`.
     pub(super) const fn finish(&mut self, at: u64) {
         self.fin = Some(at);
     }
 
-    /// Steps over the FIN if it is next. Returns true once.
+    /// Consumes the FIN if it is next. Returns true once.
     pub(super) fn step_over_fin(&mut self) -> bool {
         let is_next = self.fin == Some(self.next);
         if is_next {
@@ -151,7 +150,7 @@ impl Receiver {
         is_next
     }
 
-    /// The next bytes, in the pieces in which they arrived.
+    /// Returns the next bytes, in the pieces in which they arrived.
     pub(super) fn read(&mut self) -> Option<Payload> {
         let piece = self.unread.pop_front()?;
         self.unread_bytes -= piece.len() as u64;
@@ -164,8 +163,8 @@ impl Receiver {
         self.unread_bytes = 0;
     }
 
-    /// Ranges received beyond the gap, most recent first, at most `most`: the header has room for a limited
-    /// number.
+    /// Returns ranges received beyond the gap, most recent first, at most `most`, because the header's capacity is
+    /// limited.
     pub(super) fn sack(&self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         for number in self.recent.iter().take(most) {
@@ -229,7 +228,7 @@ impl Receiver {
     }
 }
 
-/// The bytes from `from` to `to` of a piece.
+/// Returns the bytes from `from` to `to` of a piece.
 fn trim(piece: &Payload, from: u64, to: u64) -> Payload {
     let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
     piece.slice(place(from)..place(to))

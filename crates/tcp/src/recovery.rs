@@ -1,4 +1,4 @@
-//! Loss detected by duplicates and by the timer: fast retransmit and recovery (RFC 5681, 6582, 6675).
+//! Loss detected by duplicate ACKs and by the timer: fast retransmit and recovery (RFC 5681, 6582, 6675).
 //!
 //! This is the state of recovery; segments outstanding are in `flight`, the window in `congestion`.
 
@@ -12,9 +12,9 @@ use crate::interface::Failure;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loss {
     pub phase: Phase,
-    /// Duplicates since the last new acknowledgement.
+    /// Number of duplicate ACKs since the last new acknowledgement.
     duplicates: u32,
-    /// Segments that have left the network by the count of duplicates, where there are no selective
+    /// Segments that have left the network by the count of duplicate ACKs, where there are no selective
     /// acknowledgements.
     credit: u64,
     /// No new recovery begins before this number is acknowledged (RFC 6582, section 4).
@@ -27,17 +27,17 @@ pub(super) enum Phase {
     /// No known loss.
     #[default]
     Open,
-    /// Detected by duplicates; over when `until` is acknowledged.
+    /// Detected by duplicate ACKs; over when `until` is acknowledged.
     Fast { until: u64 },
     /// Detected by the timer; over when `until` is acknowledged.
     Timeout { until: u64 },
 }
 
-/// Duplicates that count as a loss.
+/// Number of duplicate ACKs that indicate a loss.
 const DUPLICATES: u32 = 3;
 
 impl Loss {
-    /// Data that has left the network by the count of duplicates.
+    /// Returns the data that has left the network by the count of duplicate ACKs.
     pub(super) const fn credit(&self) -> u64 {
         self.credit
     }
@@ -81,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// Handles a duplicate; `brought_news` if it selectively acknowledged something.
+    /// Handles a duplicate ACK; `brought_news` if it selectively acknowledged new data.
     pub(super) fn duplicate(&mut self, brought_news: bool) {
         if self.uses_rack() {
             // RACK detects losses by time.
@@ -141,7 +141,7 @@ impl Connection {
         self.wants.resend = true;
     }
 
-    /// Whether selective acknowledgements are used.
+    /// Returns whether selective acknowledgements are used.
     pub(super) fn uses_sack(&self) -> bool {
         match self.config.recovery {
             Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => false,
@@ -192,8 +192,8 @@ impl Connection {
             self.flight.lose_by_sack();
             return;
         }
-        // The acknowledged bytes had left the network, and the duplicates had counted them, except for the
-        // first.
+        // The acknowledged bytes had left the network, and the duplicate ACKs had counted them, except for the first
+        // segment.
         self.loss.credit = self.loss.credit.saturating_sub(bytes.saturating_sub(self.agreed.mss));
         self.flight.lose_first();
         self.wants.resend = true;

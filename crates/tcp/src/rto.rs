@@ -13,8 +13,8 @@ pub(super) struct RetransmissionTimer {
     learnt: Option<RttEstimate>,
     /// Number of expiries since the last new acknowledgement.
     backoff: u8,
-    /// Number of expiries since a round trip was last measured: the timeout stays doubled until then, since
-    /// the acknowledgement of a retransmitted segment gives no sample (Karn; RFC 6298, section 5).
+    /// Number of expiries since a round trip was last measured: the timeout remains doubled until then, because the
+    /// acknowledgement of a retransmitted segment gives no sample (Karn; RFC 6298, section 5).
     doublings: u8,
     deadline: Option<Time>,
 }
@@ -32,17 +32,17 @@ impl RetransmissionTimer {
         Self { config, learnt: None, backoff: 0, doublings: 0, deadline: None }
     }
 
-    /// When it expires, if it runs.
+    /// Returns its deadline, if it runs.
     pub(super) const fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// Number of expiries since the last new acknowledgement.
+    /// Returns the number of expiries since the last new acknowledgement.
     pub(super) const fn backoff(&self) -> u8 {
         self.backoff
     }
 
-    /// The smoothed round trip, if one was measured.
+    /// Returns the smoothed round trip, if one was measured.
     pub(super) fn smoothed(&self) -> Option<Duration> {
         let learnt = self.learnt?;
         Some(match self.config.estimator {
@@ -51,7 +51,7 @@ impl RetransmissionTimer {
         })
     }
 
-    /// The timeout before any backoff.
+    /// Returns the timeout before any backoff.
     pub(super) fn timeout(&self) -> Duration {
         let Some(RttEstimate { smoothed, variation }) = self.learnt else { return self.config.initial };
         let least = self.config.least;
@@ -71,7 +71,7 @@ impl RetransmissionTimer {
         let wait = backed_off.min(self.config.most);
         self.deadline = Some(match self.config.estimator {
             Estimator::Coarse(ticks) => {
-                // The first tick counts, wherever in its period the segment left.
+                // The first tick counts, wherever in its period the segment was sent.
                 let count = (wait.as_nanos() / ticks.period.as_nanos()).max(1);
                 ticks.after(now) + ticks.period * (count - 1)
             }
@@ -90,8 +90,7 @@ impl RetransmissionTimer {
         self.doublings = self.doublings.saturating_add(1);
     }
 
-    /// Resets the backoff at a new acknowledgement: the peer is reachable. The round trip may still be
-    /// unknown.
+    /// Resets the backoff at a new acknowledgement: the peer is reachable. The round trip may still be unknown.
     pub(super) const fn forgive(&mut self) {
         self.backoff = 0;
     }
@@ -106,7 +105,7 @@ impl RetransmissionTimer {
     }
 }
 
-/// RFC 6298, section 2, in nanoseconds: an eighth and a quarter.
+/// Updates the estimate as in RFC 6298, section 2, in nanoseconds: with weights of an eighth and a quarter.
 fn learn(before: Option<RttEstimate>, round_trip: u64) -> RttEstimate {
     match before {
         None => RttEstimate { smoothed: round_trip, variation: round_trip / 2 },
@@ -117,8 +116,8 @@ fn learn(before: Option<RttEstimate>, round_trip: u64) -> RttEstimate {
     }
 }
 
-/// BSD's integers (Stevens vol. 2, figure 25.23): a round trip within one tick counts as one at first, as
-/// zero later.
+/// Updates the estimate in BSD's integers (Stevens vol. 2, figure 25.23): a round trip within one tick counts as one at
+/// first, as zero later.
 fn learn_ticks(before: Option<RttEstimate>, ticks: u64) -> RttEstimate {
     match before {
         None => RttEstimate { smoothed: (ticks + 1) * 8, variation: (ticks + 1) * 2 },
@@ -201,7 +200,7 @@ mod tests {
         assert_eq!(timer.backoff(), 6);
     }
 
-    /// Karn's second half: without it a path slower than the minimum timeout loses its window at every
+    /// Second half of Karn's algorithm: without it a path slower than the minimum timeout loses its window at every
     /// segment.
     #[test]
     fn timeout_stays_doubled_until_a_round_trip_is_measured() {

@@ -1,9 +1,9 @@
 //! A segment from one endpoint to the other: TCP with its options (RFC 9293, section 3.1), ARDP's datagram
 //! with the same contents, or an unrelated datagram.
 //!
-//! Neither bytes on a wire nor addresses: the engine knows the destination. Sequence numbers start at 0
-//! (the SYN) and are 64 bits wide, so the first byte of data is number 1 and numbers never wrap. A writer of
-//! captures adds an initial sequence number and truncates to 32 bits.
+//! Neither bytes on a wire nor addresses: the engine knows the destination. Sequence numbers start at 0 (the SYN) and
+//! are 64 bits wide, so the first byte of data is number 1 and numbers never wrap. A capture writer adds an initial
+//! sequence number and truncates to 32 bits.
 
 use crate::Payload;
 
@@ -32,11 +32,10 @@ pub enum Framing {
     /// TCP's header.
     #[default]
     Tcp,
-    /// A UDP datagram with ARDP's header: a byte of version and flags, a connection identifier of two bytes that the
-    /// client chose, number and acknowledgement of four bytes each, a window of two, and eight bytes for each range
-    /// received beyond. The paper that describes ARDP as it is here ("borrows TCP-style flow-control,
-    /// congestion-avoidance, and retransmission algorithms", `papers/heidemann-model`, section II-C) prints no
-    /// format: this is ours.
+    /// A UDP datagram with ARDP's header: a byte of version and flags, a connection identifier of two bytes chosen by
+    /// the client, sequence number and acknowledgement of four bytes each, a window of two, and eight bytes for each
+    /// SACK range. The paper describes ARDP as it is here ("borrows TCP-style flow-control, congestion-avoidance, and
+    /// retransmission algorithms", `papers/heidemann-model`, section II-C) but prints no format: this one is ours.
     Ardp,
     /// Not part of any connection: a UDP datagram, which has neither numbers nor flags.
     Datagram,
@@ -142,7 +141,7 @@ struct Blocks {
 }
 
 impl SackBlocks {
-    /// Adds the range from `start` to `end` (numbers of bytes), if there is room and it lies within 4 GiB of
+    /// Adds the range from `start` to `end` (numbers of bytes), if there is space and it lies within 4 GiB of
     /// `acknowledgement`.
     pub fn push(&mut self, acknowledgement: u64, start: u64, end: u64) {
         let distance = |number: u64| u32::try_from(number.checked_sub(acknowledgement)?).ok();
@@ -187,22 +186,23 @@ impl Segment {
         }
     }
 
-    /// Length in sequence numbers: its bytes, and one each for SYN and FIN.
+    /// Returns the length in sequence numbers: its bytes, and one each for SYN and FIN.
     pub fn length(&self) -> u64 {
         self.payload.len() as u64 + u64::from(self.flags.syn) + u64::from(self.flags.fin)
     }
 
-    /// Number after its last.
+    /// Returns the number after its last.
     pub fn end(&self) -> u64 {
         self.sequence + self.length()
     }
 
-    /// Whether it is a bare acknowledgement.
+    /// Returns whether it is a bare acknowledgement.
     pub fn is_pure_ack(&self) -> bool {
         self.length() == 0 && !self.flags.rst
     }
 
-    /// Size of the IP packet: IPv4's header, the header of its framing with options padded to words, payload.
+    /// Returns the size of the IP packet: IPv4's header, the header of its framing with options padded to words,
+    /// payload.
     pub fn ip_bytes(&self) -> u64 {
         let transport = match self.framing {
             Framing::Tcp => 20 + self.options.bytes(),
@@ -214,7 +214,7 @@ impl Segment {
 }
 
 impl Options {
-    /// Size in the header, padded as stacks do: to a multiple of four.
+    /// Returns the size in the header, padded to a multiple of four as stacks do.
     pub fn bytes(&self) -> u64 {
         let Self { timestamps, sack, syn } = self;
         let timestamps = if timestamps.is_some() { 12 } else { 0 };
@@ -237,7 +237,7 @@ impl SynOptions {
             Some(FastOpen::Cookie(_)) => 12,
         };
         let flag = |is_there: bool| if is_there { 4 } else { 0 };
-        // SACK-permitted takes the place of the timestamps' padding, where there are timestamps.
+        // With timestamps, SACK-permitted replaces their padding.
         flag(mss.is_some())
             + flag(window_scale.is_some())
             + flag(*sack_permitted && !has_timestamps)
@@ -246,8 +246,8 @@ impl SynOptions {
     }
 }
 
-/// Reset for a segment without a connection. A reset causes no reset (RFC 9293, section 3.10.7.1), nor does a
-/// datagram.
+/// Returns the reset for a segment without a connection. A reset causes no reset (RFC 9293, section 3.10.7.1), nor does
+/// a datagram.
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
     if segment.flags.rst || segment.framing == Framing::Datagram {
         return None;

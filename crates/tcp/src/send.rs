@@ -1,6 +1,6 @@
 //! The send buffer: data that the application wrote and the peer has not acknowledged, by number.
 //!
-//! Data that may be sent, or was sent, is known by `flight` and `output`.
+//! Not the state of data in flight: `flight` and `output` know which data was, or may be, sent.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ pub(super) struct SendBuffer {
     holding: Holding,
     /// Number up to which bytes no longer occupy the buffer.
     gone: u64,
-    /// Data that did not fit: the application waits until it does.
+    /// Data that did not fit: the application is blocked until it does.
     blocked: VecDeque<Payload>,
 }
 
@@ -42,7 +42,7 @@ impl SendBuffer {
         self.end
     }
 
-    /// Takes the part of a write that fits.
+    /// Accepts the part of a write that fits.
     pub(super) fn write(&mut self, payload: Payload) {
         if !payload.is_empty() {
             self.blocked.push_back(payload);
@@ -50,7 +50,7 @@ impl SendBuffer {
         self.unblock();
     }
 
-    /// Takes the part of the waiting data that fits now; returns whether any did.
+    /// Accepts the part of the blocked data that fits now; returns whether any did.
     pub(super) fn unblock(&mut self) -> bool {
         let before = self.end;
         while let Some(first) = self.blocked.front_mut() {
@@ -70,14 +70,14 @@ impl SendBuffer {
 
     fn append(&mut self, piece: Payload) {
         let bytes = piece.len() as u64;
-        // The rest of a write is appended where its beginning ended, so that segments span no pieces.
+        // The rest of a write is appended to its beginning, so that segments do not span pieces.
         if !self.writes.back_mut().is_some_and(|(_, last)| last.extend(&piece)) {
             self.writes.push_back((self.end, piece));
         }
         self.end += bytes;
     }
 
-    /// Notes that everything before `number` has been sent.
+    /// Records that everything before `number` has been sent.
     pub(super) fn sent(&mut self, number: u64) {
         match self.holding {
             Holding::Unacknowledged => {}
@@ -85,7 +85,7 @@ impl SendBuffer {
         }
     }
 
-    /// Whether the application waits.
+    /// Returns whether the application is blocked.
     pub(super) fn is_blocked(&self) -> bool {
         !self.blocked.is_empty()
     }
@@ -104,9 +104,9 @@ impl SendBuffer {
         }
     }
 
-    /// The bytes from `start` to `end`, which must be in the buffer. Copied only if they span two writes.
+    /// Returns the bytes from `start` to `end`, which must be in the buffer. Copied only if they span two writes.
     pub(super) fn slice(&self, start: u64, end: u64) -> Payload {
-        // Mostly it lies in the last write.
+        // Usually it lies in the last write.
         if let Some((first, payload)) = self.writes.back()
             && *first <= start
         {

@@ -1,7 +1,7 @@
 //! TCP at both ends: profiles as data, each value with its source.
 //!
-//! Every engine destructures a profile without `..`, so that a new knob does not compile until each honours
-//! it or refuses it.
+//! Every engine destructures a profile without `..`, so that a new knob does not compile until each engine honours or
+//! rejects it.
 
 mod catalogue;
 pub mod packets;
@@ -16,7 +16,7 @@ use quantity::names::{self, UnknownName};
 pub struct Stack {
     /// Lower-case with hyphens.
     pub name: &'static str,
-    /// Segments the sender may have in flight when its first data leaves.
+    /// Number of segments that the sender may have in flight when it sends its first data.
     pub initial_window: u16,
     /// Acknowledgement policy of the receiver.
     pub acks: Acks,
@@ -50,16 +50,16 @@ pub enum Acks {
     Delayed,
     /// Every second full segment, and the odd one never by itself: the lower bound.
     NoDelayed,
-    /// Every second full segment, the odd one on the next tick of a 200 ms clock that the whole host shares (BSD).
+    /// Every second full segment, the odd one on the next tick of a 200 ms clock shared by the whole host (BSD).
     Heartbeat,
-    /// Every second segment, the odd one after a delay of its own (Solaris, Windows).
+    /// Every second segment, the odd one after its own delay (Solaris, Windows).
     Timer,
     /// Every second full segment, the odd one after 40 ms, and every segment while a connection is young (Linux).
     QuickThenDelayed,
 }
 
 impl Acks {
-    /// The three that the model can assume instead of the stack's own; `--acks`.
+    /// The three policies that the model can assume instead of the stack's own; `--acks`.
     pub const ASSUMED: [Self; 3] = [Self::EverySegment, Self::Delayed, Self::NoDelayed];
 
     /// The name on the command line.

@@ -22,7 +22,7 @@ pub enum ConfigError {
         which: &'static str,
         /// Its size.
         bytes: u32,
-        /// The segment's.
+        /// Size of a segment.
         mss: u16,
     },
     /// A window of zero segments.
@@ -74,7 +74,7 @@ impl Config {
             shortcut: _,
             sharing: _,
         } = self;
-        // Timestamps take twelve bytes of every segment, and at least one must be left.
+        // Timestamps take twelve bytes of every segment, and at least one byte must remain.
         let least = if *timestamps { TIMESTAMP_BYTES + 1 } else { 1 };
         if *mss < least {
             return Err(ConfigError::MssTooSmall { mss: *mss, least });

@@ -9,7 +9,7 @@ use super::packets::{
 use super::{Acks, Congestion, Growth, Idle, Stack};
 
 impl Stack {
-    /// Every profile, in the order of lists.
+    /// Every profile, in the order in which they are listed.
     pub const ALL: [Self; 7] = [PERIOD, SUNOS, BSD, LINUX_2_0, SOLARIS, NT, LINUX];
 
     /// Current Linux, the kernel of measurements.
@@ -66,8 +66,8 @@ const LISTINGS: [Listing; 7] = [
     },
 ];
 
-/// Both papers' hosts: SunOS 4.1.3 with multicast, a 16 kB window and slow start on the local network, too;
-/// and the server with which both papers measured Table VII and the last row of `papers/p-http#table-1`.
+/// Both papers' hosts: SunOS 4.1.3 with multicast, a 16 kB window, and slow start on the local network as well. Also
+/// the server with which both papers measured Table VII and the last row of `papers/p-http#table-1`.
 const PERIOD: Stack = Stack {
     name: "period",
     // The ACK of the SYN-ACK has already opened the window by one segment (`papers/p-http`, footnote 1).
@@ -76,11 +76,11 @@ const PERIOD: Stack = Stack {
     acks: Acks::Heartbeat,
     // "the congestion window ... opened by one for each of the seven acknowledgments" (`papers/heidemann-model#section-v`).
     growth: Growth::PerAcknowledgement,
-    // 4.3BSD's congestion avoidance and fast retransmit; without loss it is slow start that matters.
+    // 4.3BSD's congestion avoidance and fast retransmit; without loss only slow start matters.
     congestion: Congestion::Reno,
     // "SunOS 4.x does not reduce the congestion window except due to packet loss" (`papers/p-http`, section 2.4).
     idle: Idle::Kept,
-    // Apache's second fix (`papers/p-http`, section 2.3): TCP_NODELAY, in force for Table VII's keep-alive rows.
+    // Apache's second fix (`papers/p-http`, section 2.3): TCP_NODELAY, in effect for Table VII's keep-alive rows.
     nagle: false,
     // RFC 2018 is of October 1996; RFC 1323 was not in SunOS 4.
     sack: false,
@@ -102,7 +102,7 @@ const PERIOD: Stack = Stack {
         initial_threshold: Some(Bytes::new(65_535)),
         // SunOS 4.1 has 4.3BSD-Tahoe's TCP.
         recovery: Recovery::Tahoe,
-        // Never used: the window stays unchanged.
+        // Not used: the window remains unchanged.
         restart: Restart::AfterSending,
         validated: false,
         // RFC 2140 is of April 1997; no profile has the metrics that BSD and Linux cache with a route (RTT, ssthresh).
@@ -112,7 +112,7 @@ const PERIOD: Stack = Stack {
         time_wait: Duration::from_secs(60),
         unread_resets: false,
         reset_discards: false,
-        // Not published; the papers' formulas take hosts for instantaneous.
+        // Not published; the papers' formulas assume instantaneous hosts.
         wake_up: Duration::ZERO,
     },
 };
@@ -335,8 +335,8 @@ const LINUX: Stack = Stack {
         // tcp_close(): RFC 2525, section 2.17.
         unread_resets: true,
         reset_discards: false,
-        // Interrupt, softirq and scheduler: a process that has slept a millisecond runs after 45 to 60 us, three times what
-        // a short sleep takes (Linux 6.18 on a virtual machine; `crates/measure`, `emulator::relay`).
+        // Interrupt, softirq and scheduler: a process that has slept for a millisecond runs after 45 to 60 us, three
+        // times the delay after a short sleep (Linux 6.18 on a virtual machine; `crates/measure`, `emulator::relay`).
         wake_up: Duration::from_micros(50),
     },
 };

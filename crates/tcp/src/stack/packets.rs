@@ -1,7 +1,7 @@
-//! Knobs of a stack that take effect only on packets, honoured by an engine with segments of its own.
+//! Knobs of a stack that take effect only on packets, honoured by an engine that has its own segments.
 //!
-//! Formulas cannot honour them and the kernel has its own values; those engines ignore this value as a
-//! whole, and refuse unsupported behaviour at the knobs of [`super::Stack`].
+//! Formulas cannot honour them, and the kernel has its own values. Those engines ignore this value as a whole, and
+//! reject unsupported behaviour at the knobs of [`super::Stack`].
 
 use wire::{Bytes, Duration};
 
@@ -10,7 +10,7 @@ use quantity::names::{self, UnknownName};
 /// Knobs that take effect only on packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packets {
-    /// Size of the send buffer, beyond which a write waits.
+    /// Size of the send buffer, beyond which a write blocks.
     pub send_buffer: Bytes,
     /// Bytes that occupy the send buffer.
     pub holding: Holding,
@@ -64,12 +64,12 @@ pub enum AckDelay {
     Estimated,
 }
 
-/// Condition under which a short segment waits.
+/// Condition under which a short segment is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NagleRule {
-    /// Unacknowledged data when the application wrote, or when an acknowledgement came (BSD).
+    /// Unacknowledged data when the application wrote, or when an acknowledgement arrived (BSD).
     OnEntry,
-    /// Unacknowledged data when the segment would leave.
+    /// Unacknowledged data when the segment would be sent.
     PerSegment,
     /// An unacknowledged short segment (Minshall).
     Minshall,
@@ -112,13 +112,12 @@ pub enum Restart {
 /// State that connections between the same two hosts share (RFC 2140).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// None: each connection starts afresh.
+    /// None: each connection starts without shared state.
     None,
     /// A new connection begins with the window and the round trip that an earlier one left (section 3).
     Temporal,
-    /// Concurrent connections also have one window together: a new one takes its share from the others, and
-    /// leaves it to them (section 4, as Eggert, Heidemann and Touch built it: "Effects of Ensemble-TCP",
-    /// 2000).
+    /// Concurrent connections also share one window: a new one takes its share from the others, and returns it to them
+    /// (section 4, as built by Eggert, Heidemann and Touch: "Effects of Ensemble-TCP", 2000).
     Ensemble,
 }
 
