@@ -1,8 +1,8 @@
 //! Packets per second through one pipe: `cargo bench -p roundtrip-wire --bench link`.
 //!
-//! A closed loop as in a simulator: offer packets until the link holds its number of packets, then advance to
-//! the next delivery, take it, offer another. Prints medians; the target is 30 M packets/s on a link that
-//! keeps the order of packets. Not an assertion: no test fails by its timings.
+//! A closed loop as in a simulator: offers packets until the link holds its number of packets, then advances to the
+//! next delivery, takes it, and offers another. Prints medians; the target is 30 M packets/s on a link that preserves
+//! the order of packets. Not an assertion: timings never fail a test.
 
 extern crate roundtrip_wire as wire;
 
@@ -13,7 +13,7 @@ use wire::link::{Config, Fate, Jitter, Loss, Order, Output, Pipe, QueueLimit, Re
 use wire::{Bytes, Duration, Probability, Rate, Seed, Time};
 
 const PACKETS: u64 = 5_000_000;
-/// Packets in flight: enough to fill the 15 ms of the links below at their rate, and some to wait.
+/// Packets in flight: enough to fill the 15 ms of the links below at their rate, plus some in the queue.
 const IN_FLIGHT: usize = 200;
 const ROUNDS: usize = 9;
 

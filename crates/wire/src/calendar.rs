@@ -4,19 +4,19 @@
 
 use crate::Duration;
 
-/// ISO 8601, to the second: `1997-06-24T00:00:00Z`.
+/// Formats ISO 8601, to the second: `1997-06-24T00:00:00Z`.
 pub fn iso_8601(since_1970: Duration) -> String {
     let (date, time) = written(since_1970);
     format!("{date}T{time}Z")
 }
 
-/// Date and time for users, to the second: `1997-06-24 00:00:00`.
+/// Formats date and time for users, to the second: `1997-06-24 00:00:00`.
 pub fn to_the_second(since_1970: Duration) -> String {
     let (date, time) = written(since_1970);
     format!("{date} {time}")
 }
 
-/// HTTP's date (RFC 9110, section 5.6.7), to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Formats HTTP's date (RFC 9110, section 5.6.7), to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub fn http(since_1970: Duration) -> String {
     let (day_since_1970, time) = split(since_1970);
     let (year, month, day) = date(day_since_1970);
@@ -27,14 +27,14 @@ pub fn http(since_1970: Duration) -> String {
     )
 }
 
-/// Date of access logs, to the second: `06/Nov/1994:08:49:37 +0000`.
+/// Formats the date of access logs, to the second: `06/Nov/1994:08:49:37 +0000`.
 pub fn common_log(since_1970: Duration) -> String {
     let (day_since_1970, time) = split(since_1970);
     let (year, month, day) = date(day_since_1970);
     format!("{day:02}/{}/{year:04}:{time} +0000", named(&MONTHS, month - 1))
 }
 
-/// Year, month and day of a day since 1970.
+/// Returns year, month and day of a day since 1970.
 pub const fn date(day: u64) -> (u64, u64, u64) {
     // The Gregorian calendar repeats every 400 years (146,097 days); years begin in March, so that a leap day is
     // the last of its year.
@@ -66,7 +66,7 @@ fn written(since_1970: Duration) -> (String, String) {
     (format!("{year:04}-{month:02}-{day:02}"), time)
 }
 
-/// The day since 1970, and the time of day.
+/// Returns the day since 1970, and the time of day.
 fn split(since_1970: Duration) -> (u64, String) {
     let seconds = since_1970.as_nanos() / 1_000_000_000;
     let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);

@@ -1,6 +1,6 @@
 //! Vocabulary of all other crates: packets, sizes, rates, times.
 //!
-//! In flow values with units; out flow packets with timestamps. Read in this order:
+//! Input: values with units. Output: packets with timestamps. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -14,8 +14,8 @@
 //! | [`link`] | one direction of an emulated link: queue, rate, delay, loss |
 //! | [`modem`] | a modem that compresses what a link carries |
 //!
-//! It knows no socket, no clock, no HTTP and no file format. It imports no other crate of ours and
-//! builds for `wasm32-unknown-unknown`.
+//! It knows no socket, no clock, no HTTP and no file format. It imports no other crate of this project and builds for
+//! `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use roundtrip_wire::{Bytes, Duration, Rate, Time};

@@ -59,9 +59,9 @@ use transmitter::Transmitter;
 pub enum Fate<P> {
     /// It will be delivered by [`Pipe::poll`].
     Accepted,
-    /// The queue was full; the link was not touched.
+    /// The queue was full; the link is unchanged.
     Dropped(P),
-    /// It took its place in the queue and its transmission time, and will never arrive.
+    /// It occupied the queue and the transmitter, but will never arrive.
     Lost(P),
 }
 
@@ -75,16 +75,15 @@ pub enum Output<P> {
         /// Time of arrival: never later than the `now` of the poll.
         due: Time,
     },
-    /// No more arrivals. The next packet is due at this time; `None`: no packet is in flight.
+    /// No further arrivals. The next packet is due at this time; `None`: no packet is in flight.
     Timeout(Option<Time>),
 }
 
 /// One direction of a link that carries packets of type `P`: bytes for a real driver, segments for a
 /// simulator.
 ///
-/// The contract: `handle(now, ..)`, then `poll(now)` until it returns a timeout; only then `handle` again.
-/// `now` never goes back. Nothing is allocated for a packet once the ring buffers have grown to the link's
-/// contents.
+/// The contract: `handle(now, ..)`, then `poll(now)` until it returns a timeout; only then `handle` again. `now` never
+/// decreases. Nothing is allocated per packet once the ring buffers have grown to the link's contents.
 #[derive(Clone, Debug)]
 pub struct Pipe<P> {
     losses: Losses,
@@ -101,10 +100,10 @@ pub struct Pipe<P> {
 }
 
 impl<P: Clone> Pipe<P> {
-    /// An idle link. Pipes that share a seed take different `index`es: 0 for upstream, 1 for downstream.
+    /// Creates an idle link. Pipes that share a seed use different `index`es: 0 for upstream, 1 for downstream.
     ///
-    /// Every kind of randomness is sampled from its own stream, so that adding jitter does not change which
-    /// packets are lost.
+    /// Each kind of randomness is sampled from its own stream, so that adding jitter does not change which packets are
+    /// lost.
     ///
     /// # Errors
     /// The fault of `config`, and its remedy.
@@ -126,13 +125,13 @@ impl<P: Clone> Pipe<P> {
         })
     }
 
-    /// Offers a packet of `size` bytes (as IP counts them; framing is added here) to the link. A modem
-    /// considers it incompressible.
+    /// Offers a packet of `size` bytes (IP length; framing is added here) to the link. A modem considers it
+    /// incompressible.
     pub fn handle(&mut self, now: Time, packet: P, size: Bytes) -> Fate<P> {
         self.offer(now, packet, size, |_, _| size)
     }
 
-    /// The same, with access to the packet's bytes, which are read if there is a modem.
+    /// Offers a packet with its bytes, which are read only if there is a modem.
     pub fn handle_with(
         &mut self,
         now: Time,
@@ -150,7 +149,7 @@ impl<P: Clone> Pipe<P> {
         })
     }
 
-    /// `on_line`: the packet's size on the telephone line.
+    /// Offers a packet; `on_line` is its size on the phone line.
     fn offer(
         &mut self,
         now: Time,
@@ -171,7 +170,7 @@ impl<P: Clone> Pipe<P> {
 
         let on_line = on_line(&packet, &mut self.modem);
         let sent = self.transmitter.send(now, on_line);
-        // Sampled for lost packets too: enabling loss does not change the delays of the others.
+        // Sampled for lost packets, too: enabling loss does not change the delays of the others.
         let (due, keeps_order) = self.travel(sent);
         let is_doubled =
             self.duplication.as_mut().is_some_and(|(probability, random)| random.chance(*probability));
@@ -187,7 +186,7 @@ impl<P: Clone> Pipe<P> {
         Fate::Accepted
     }
 
-    /// The next packet that has arrived by `now`, or the time of the next arrival.
+    /// Returns the next packet that has arrived by `now`, or the time of the next arrival.
     pub fn poll(&mut self, now: Time) -> Output<P> {
         match self.flight.land(now) {
             Ok(PacketInFlight { due, sequence: _, size, packet }) => {
@@ -198,24 +197,24 @@ impl<P: Clone> Pipe<P> {
         }
     }
 
-    /// Time of the next arrival, without taking packets that have arrived: for a driver that cannot take a
+    /// Returns the time of the next arrival, without taking packets that have arrived: for a driver that cannot take a
     /// packet where it offers one.
     pub fn next_due(&self) -> Option<Time> {
         self.flight.next_due()
     }
 
-    /// Counters of packets and bytes.
+    /// Returns the counters of packets and bytes.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Number of packets still to be delivered, including those in the queue.
+    /// Returns the number of packets still to be delivered, including those in the queue.
     pub fn in_transit(&self) -> usize {
         self.flight.len()
     }
 
-    /// Arrival time of a packet sent at `sent`, and whether it keeps its order among the packets sent before
-    /// and after it.
+    /// Returns the arrival time of a packet sent at `sent`, and whether it preserves its order relative to the packets
+    /// sent before and after it.
     fn travel(&mut self, sent: Time) -> (Time, bool) {
         let mut due = sent + self.delay;
         let mut keeps_order = true;
@@ -238,8 +237,7 @@ mod tests {
     use super::*;
     use crate::{Rate, modem};
 
-    /// Offers packets numbered from 1, all at time 0, and lists the arrivals with their times in
-    /// microseconds.
+    /// Offers packets numbered from 1, all at time 0, and returns the arrivals with their times in microseconds.
     fn arrivals(config: &Config, sizes: &[u64]) -> (Vec<(usize, u64)>, Counters) {
         let mut pipe = Pipe::new(config, Seed::default(), 0).unwrap();
         for (place, size) in sizes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A modem, which may compress: bytes of packets in, their size on the telephone line out, in bytes.
+//! A modem with optional compression: takes the bytes of packets, and returns their size on the phone line, in bytes.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -7,9 +7,9 @@
 //! | [`v42bis`] | the compressor (ITU-T V.42 bis) |
 //! | `dictionary` | its strings |
 //!
-//! `papers/w3c`, on compression, asks how much is left to gain where a modem compresses already. Rate and
-//! delay of the line are the [`link`](crate::link)'s. The modem's error correction is limited to its overhead
-//! in bytes: losses happen on a link.
+//! `papers/w3c`, on compression, asks how much can be gained where a modem already compresses. Rate and delay of the
+//! line are the [`link`](crate::link)'s. The modem's error correction is limited to its overhead in bytes: losses
+//! happen on a link.
 
 #[cfg(test)]
 mod decoder;
@@ -23,15 +23,14 @@ use headers::Compressor;
 pub use v42bis::Dictionary;
 use v42bis::Encoder;
 
-/// Settings of a modem. The default is that of the time's modems: 2048 strings, of at most 32 characters, and
-/// a serial port that is no bottleneck.
+/// Configuration of a modem. The default is a modem of the 1990s: 2048 strings, of at most 32 characters, and a serial
+/// port that is no bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Dictionary of the compressor; `None`: error correction (V.42) without compression.
     pub dictionary: Option<Dictionary>,
-    /// Rate of the serial port between the host and its modem, start and stop bits included (38.4 kbit/s
-    /// carry 3,840 bytes per second). It limits throughput however well the modem compresses. `None`: no
-    /// limit.
+    /// Rate of the serial port between the host and its modem, start and stop bits included (38.4 kbit/s carry 3,840
+    /// bytes per second). It limits throughput however well the modem compresses. `None`: no limit.
     pub port: Option<Rate>,
     /// Whether PPP compresses headers of TCP and IP (RFC 1144).
     pub compresses_headers: bool,
@@ -63,7 +62,7 @@ const FRAME_OVERHEAD: u64 = 6;
 const PORT_BITS: u64 = 10;
 
 impl Modem {
-    /// A modem on a line of this rate, its dictionary empty.
+    /// Creates a modem on a line of this rate, with an empty dictionary.
     pub fn new(config: Config, line: Option<Rate>) -> Self {
         let Config { dictionary, port, compresses_headers } = config;
         let port = line.zip(port);
@@ -77,7 +76,7 @@ impl Modem {
         }
     }
 
-    /// Bytes of the line's time that a packet takes, all of which is sent before the next begins.
+    /// Returns the bytes of line time that a packet takes; it is sent completely before the next one begins.
     pub fn send(&mut self, packet: &[u8]) -> Bytes {
         let Self { encoder, port, headers, short, framed, sent } = self;
         framed.clear();
@@ -130,7 +129,7 @@ mod tests {
     fn slow_port_limits_throughput_whatever_the_compression() {
         let port = Rate::from_bits_per_second(38_400);
         let mut modem = Modem::new(Config { port, ..Config::default() }, LINE);
-        // 1000 zeros, 7 of a frame and one of its header that is escaped, at 3840 a second: 0.2625 s of 3600.
+        // 1000 zeros, 7 bytes of a frame and one escaped byte of its header, at 3840 a second: 0.2625 s of 3600.
         let zeros = modem.send(&[0; 1_000]).get();
         assert!((940..950).contains(&zeros), "{zeros}");
     }

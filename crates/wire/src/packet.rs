@@ -9,8 +9,8 @@
 //! | [`icmp`] | [`icmp::Unreachable`]: what a router or a host could not deliver |
 //! | [`build`] | [`TcpBuilder`] and [`UdpBuilder`]: whole packets with right checksums |
 //!
-//! It knows no link layer, reassembles no fragments and verifies no checksum (a capture on the
-//! sending host has none yet). A packet that was captured only in part is read as far as its headers go.
+//! It has no link layer, reassembles no fragments and verifies no checksum (a capture on the sending host has none
+//! yet). A packet that was captured only in part is parsed as far as its headers are complete.
 
 pub mod build;
 pub mod icmp;
@@ -37,8 +37,8 @@ pub struct Packet<'a> {
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// Length with the IP header, as in the header: more than was captured, if it was truncated. (If the
-    /// header's length is invalid, as on a host that leaves it to the network card: the captured length.)
+    /// Length with the IP header, as in the header: more than was captured, if it was truncated. (If the header's
+    /// length is invalid, as on a host that leaves it to the network card: the captured length.)
     pub ip_length: Bytes,
     /// IPv4's identification (IP ID); 0 in IPv6, which has none.
     pub identification: u16,
@@ -67,15 +67,15 @@ pub enum Transport<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the headers of one packet, which begins with its IP header. Bytes beyond the packet's length (an
-    /// Ethernet's padding) are ignored.
+    /// Parses the headers of one packet, which begins with its IP header. Bytes beyond the packet's length (Ethernet
+    /// padding) are ignored.
     ///
     /// # Errors
     /// The reason why the bytes are not a valid packet.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Unreadable> {
         let (ip, _stopped_at_extension) = LaxIpSlice::from_slice(bytes).map_err(|_| Unreadable::ip(bytes))?;
         let ip_length = said_length(&ip).unwrap_or(bytes.len());
-        // The payload has the lifetime of the bytes, though its holder is local.
+        // The payload has the lifetime of the bytes, although its holder is local.
         let LaxIpPayloadSlice { incomplete: _, ip_number, fragmented, len_source: _, payload } = match &ip {
             LaxIpSlice::Ipv4(ip) => ip.payload().clone(),
             LaxIpSlice::Ipv6(ip) => ip.payload().clone(),
@@ -97,7 +97,7 @@ impl<'a> Packet<'a> {
         Ok(Self { source, destination, ip_length, identification, hops_left, transport })
     }
 
-    /// Source and destination address and port; `None` for packets without ports.
+    /// Returns source and destination address and port; `None` for packets without ports.
     pub const fn sockets(&self) -> Option<(SocketAddr, SocketAddr)> {
         let (from, to) = match self.transport {
             Transport::Tcp(segment) => (segment.source_port, segment.destination_port),
@@ -107,7 +107,7 @@ impl<'a> Packet<'a> {
         Some((SocketAddr::new(self.source, from), SocketAddr::new(self.destination, to)))
     }
 
-    /// The TCP segment, if it carries one.
+    /// Returns the TCP segment, if it carries one.
     pub const fn tcp(&self) -> Option<TcpSegment<'a>> {
         match self.transport {
             Transport::Tcp(segment) => Some(segment),
@@ -115,7 +115,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Payload length in bytes; 0 for protocols other than TCP and UDP.
+    /// Returns the payload length in bytes; 0 for protocols other than TCP and UDP.
     pub const fn payload_length(&self) -> Bytes {
         match self.transport {
             Transport::Tcp(segment) => segment.payload_length,
@@ -125,7 +125,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Packet length by its header, if that exceeds the header itself.
+/// Returns the packet length according to its header, if that exceeds the header itself.
 fn said_length(ip: &LaxIpSlice<'_>) -> Option<usize> {
     match ip {
         LaxIpSlice::Ipv4(ip) => {
@@ -162,7 +162,7 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
-    /// The error of the first header.
+    /// Returns the error of the first header.
     fn ip(bytes: &[u8]) -> Self {
         let captured = bytes.len();
         match bytes.first().map(|first| (first >> 4, first & 0x0f)) {

@@ -1,6 +1,6 @@
-//! Probabilities, validated where they enter.
+//! Probabilities, validated on construction.
 //!
-//! A measured frequency is a result, a float.
+//! Not a measured frequency: that is a result, a float.
 
 use std::fmt;
 
@@ -14,19 +14,19 @@ impl Probability {
     /// Always.
     pub const ALWAYS: Self = Self(1.0);
 
-    /// A probability; `None` below 0, above 1, and for NaN.
+    /// Creates a probability; `None` below 0, above 1, and for NaN.
     pub const fn new(probability: f64) -> Option<Self> {
         if probability >= 0.0 && probability <= 1.0 { Some(Self(probability)) } else { None }
     }
 
-    /// The value, for formulas.
+    /// Returns the value, for formulas.
     pub const fn get(self) -> f64 {
         self.0
     }
 }
 
 impl fmt::Display for Probability {
-    /// Notation of tc(8): `0.1%`.
+    /// Formats in the notation of tc(8): `0.1%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Rounded to a millionth of a percent, so that 0.07 is not printed as 7.000000000000001%.
         let percent = (self.0 * 1e8).round() / 1e6;

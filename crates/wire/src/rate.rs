@@ -1,7 +1,7 @@
 //! Transmission rate of a link.
 //!
-//! In thousandths of a bit per second, because one of the papers' networks sends 29,491.2 bits per second
-//! (`papers/heidemann-model#table-2`, N-Modem). The throughput of a transfer is a result, a float.
+//! Stored in thousandths of a bit per second, because one of the papers' networks sends 29,491.2 bits per second
+//! (`papers/heidemann-model#table-2`, N-Modem). Not the throughput of a transfer: that is a result, a float.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::{Bytes, Duration};
 pub struct Rate(u64);
 
 impl Rate {
-    /// A rate in bit/s; `None` for zero, and above 18.4 Pbit/s.
+    /// Creates a rate in bit/s; `None` for zero, and above 18.4 Pbit/s.
     pub const fn from_bits_per_second(bits: u64) -> Option<Self> {
         match bits.checked_mul(1_000) {
             Some(millibits) => Self::from_millibits_per_second(millibits),
@@ -20,25 +20,25 @@ impl Rate {
         }
     }
 
-    /// A rate in thousandths of a bit per second; `None` for zero.
+    /// Creates a rate in thousandths of a bit per second; `None` for zero.
     pub const fn from_millibits_per_second(millibits: u64) -> Option<Self> {
         if millibits == 0 { None } else { Some(Self(millibits)) }
     }
 
-    /// Thousandths of a bit per second.
+    /// Returns thousandths of a bit per second.
     pub const fn millibits_per_second(self) -> u64 {
         self.0
     }
 
-    /// Bits per second, for formulas.
+    /// Returns bits per second, for formulas.
     pub fn bits_per_second_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// Transmission time of `size`, rounded up to the nanosecond; saturates.
+    /// Returns the transmission time of `size`, rounded up to the nanosecond; saturates.
     ///
-    /// A link that sends continuously must not add these up (the rounding would slow it down): it carries the
-    /// remainder, as the emulated link does.
+    /// A link that sends continuously must not sum these (the rounding would slow it down): it carries the remainder,
+    /// like the emulated link.
     pub fn time_for(self, size: Bytes) -> Duration {
         let nanos = (u128::from(size.get()) * NANOSECONDS_AT_ONE_MILLIBIT).div_ceil(u128::from(self.0));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -49,7 +49,7 @@ impl Rate {
 const NANOSECONDS_AT_ONE_MILLIBIT: u128 = 8 * 1_000 * 1_000_000_000;
 
 impl fmt::Display for Rate {
-    /// Notation of tc(8), in the largest decimal or binary unit that divides it: `100mibit`, `28800bit`.
+    /// Formats in the notation of tc(8), in the largest decimal or binary unit that divides it: `100mibit`, `28800bit`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 6] = [
             (1_000 << 30, "gibit"),

@@ -1,4 +1,4 @@
-//! Random seed: one number that the user can see, and random streams derived from it by name.
+//! Random seed: one number visible to the user, and random streams derived from it by name.
 //!
 //! Not a source of entropy, and not for cryptography: the same seed gives the same bytes on every host.
 
@@ -12,7 +12,7 @@ use crate::Probability;
 pub struct Seed(u64);
 
 impl Seed {
-    /// A seed with this number.
+    /// Creates a seed with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
@@ -22,7 +22,7 @@ impl Seed {
         self.0
     }
 
-    /// An independent stream of random numbers for one purpose: `("link-up", 0)`, `("loss", 3)`.
+    /// Returns an independent stream of random numbers for one purpose: `("link-up", 0)`, `("loss", 3)`.
     ///
     /// The purpose is part of the derivation, so that a new use of randomness does not shift the old ones.
     pub fn stream(self, purpose: &str, index: u64) -> Random {
@@ -45,31 +45,31 @@ impl Default for Seed {
 pub struct Random(ChaCha12Rng);
 
 impl Random {
-    /// A number, uniform over all 64-bit numbers.
+    /// Returns a number, uniform over all 64-bit numbers.
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number, uniform in [0, 1), in steps of 2^-53.
+    /// Returns a number, uniform in [0, 1), in steps of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True with this probability: never at 0, always at 1. One number is sampled whatever the probability,
-    /// so that changing it does not shift later samples.
+    /// Returns true with this probability: never at 0, always at 1. One number is sampled for any probability, so that
+    /// changing it does not shift later samples.
     pub fn chance(&mut self, probability: Probability) -> bool {
         self.unit() < probability.get()
     }
 
-    /// A number, uniform over the whole numbers from 0 to `most`, both included. One number is sampled; the
-    /// bias, under 2^-64 times `most`, is not corrected.
+    /// Returns a number, uniform over the integers from 0 to `most`, both included. One number is sampled; the bias,
+    /// under 2^-64 times `most`, is not corrected.
     pub fn up_to(&mut self, most: u64) -> u64 {
         let scaled = u128::from(self.next_u64()) * (u128::from(most) + 1);
         (scaled >> 64) as u64
     }
 }
 
-/// The 64-bit Fowler-Noll-Vo hash, variant 1a, to turn names into numbers.
+/// Returns the 64-bit Fowler-Noll-Vo hash, variant 1a, which turns names into numbers.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes
         .iter()

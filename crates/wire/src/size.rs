@@ -1,4 +1,4 @@
-//! Amounts of data. Lengths of buffers are `usize`.
+//! Amounts of data. Buffer lengths are `usize`.
 
 use std::fmt;
 use std::iter::Sum;
@@ -12,22 +12,22 @@ impl Bytes {
     /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
-    /// `bytes` bytes.
+    /// Creates an amount of `bytes` bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Number of bytes, for formulas.
+    /// Returns the number of bytes, for formulas.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// Number of pieces of at most `piece` bytes that carry these bytes: 0 for none, and `u64::MAX` if
+    /// Returns the number of pieces of at most `piece` bytes that carry these bytes: 0 for none, and `u64::MAX` if
     /// `piece` is zero (no number of empty pieces is enough).
     pub const fn pieces_of(self, piece: Self) -> u64 {
         match (self.0, piece.0) {

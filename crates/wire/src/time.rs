@@ -1,7 +1,7 @@
 //! Time as an argument: integer nanoseconds since an arbitrary zero, and durations.
 //!
-//! Not a clock. State machines receive a [`Time`] from their driver: virtual time counts from 0, a real
-//! driver counts from its start. 64 bits of nanoseconds last 584 years.
+//! Not a clock. State machines receive a [`Time`] from their driver: virtual time counts from 0, a real driver's from
+//! its start. 64 bits of nanoseconds last 584 years.
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,8 +10,8 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 /// An instant: nanoseconds since an arbitrary zero.
 ///
-/// Stored as one more than that, so that an `Option<Time>` takes no more memory than a `Time`: state machines
-/// hold many.
+/// Stored as that number plus one, so that an `Option<Time>` takes no more memory than a `Time`: state machines hold
+/// many.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(NonZeroU64);
 
@@ -21,8 +21,7 @@ impl Time {
     /// Latest time: 584 years after zero.
     pub const MAX: Self = Self(NonZeroU64::MAX);
 
-    /// The time `nanos` nanoseconds after zero; [`Time::MAX`] for `u64::MAX`, too, which is a nanosecond
-    /// later.
+    /// Creates the time `nanos` nanoseconds after zero; [`Time::MAX`] for `u64::MAX`, too, which is a nanosecond later.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(nanos))
     }
@@ -37,7 +36,7 @@ impl Time {
         self.since(Self::ZERO).as_millis_f64()
     }
 
-    /// The span from `earlier` to `self`; zero if `earlier` is later.
+    /// Returns the span from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.get().saturating_sub(earlier.0.get()))
     }
@@ -99,7 +98,7 @@ impl Duration {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// The nearest whole nanosecond; `None` if `secs` is negative, not a number, or over 584 years.
+    /// Rounds to the nearest whole nanosecond; `None` if `secs` is negative, not a number, or over 584 years.
     pub fn from_secs_f64(secs: f64) -> Option<Self> {
         let nanos = (secs * 1e9).round();
         // The range check makes the cast exact.
@@ -122,7 +121,7 @@ impl Duration {
         self.0 as f64 / 1e6
     }
 
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

@@ -1,5 +1,5 @@
-//! Invariants of every link, for any configuration and any packets; and, for links that keep the order of
-//! packets, a second, slower calculation in exact fractions that must agree to the nanosecond.
+//! Invariants of every link, for any configuration and any packets. For links that preserve the order of packets, a
+//! second, slower calculation in exact fractions must agree to the nanosecond.
 
 extern crate roundtrip_wire as wire;
 
@@ -21,7 +21,7 @@ struct RunOutcome {
     counters: Counters,
 }
 
-/// Drives a pipe by the contract, asserting at each step that no packet vanishes and none is early.
+/// Drives a pipe according to the contract, asserting at each step that no packet vanishes and none is early.
 fn drive(config: &Config, seed: u64, offers: &[OfferedPacket]) -> RunOutcome {
     let mut pipe = Pipe::new(config, Seed::new(seed), 0).unwrap();
     let mut story = RunOutcome {
@@ -65,7 +65,7 @@ fn collect(pipe: &mut Pipe<usize>, now: Time, story: &mut RunOutcome) -> Option<
     }
 }
 
-/// The same link, calculated without carries: times are fractions of a nanosecond over the rate.
+/// Computes the same link without carries: times are fractions of a nanosecond over the rate.
 fn in_exact_fractions(config: &Config, offers: &[OfferedPacket]) -> (Vec<(usize, Time)>, Vec<usize>, Tally) {
     let rate = config.rate.map_or(1, |rate| u128::from(rate.millibits_per_second()));
     let (mut now, mut free) = (0_u128, 0_u128);
@@ -137,7 +137,7 @@ fn plain() -> impl Strategy<Value = Config> {
     })
 }
 
-/// Links with everything that keeps the order of packets.
+/// Links with every feature that preserves the order of packets.
 fn ordered() -> impl Strategy<Value = Config> {
     let jitter = option::of(
         (0..10_000_000_u64)
@@ -151,7 +151,7 @@ fn ordered() -> impl Strategy<Value = Config> {
     })
 }
 
-/// Links with everything.
+/// Links with all features.
 fn any_link() -> impl Strategy<Value = Config> {
     let order = prop_oneof![Just(Order::Kept), Just(Order::Free)];
     let jitter = option::of(
@@ -252,7 +252,7 @@ fn a_link_kept_busy_sends_a_million_packets_exactly_at_its_rate() {
         let mut pipe = Pipe::new(&Config { rate, ..Config::default() }, Seed::default(), 0).unwrap();
         let mut now = Time::ZERO;
         for _ in 0..1_000_000 {
-            // Two packets in the pipe keep the transmitter busy; each delivery brings the next.
+            // Two packets in the pipe keep the transmitter busy; each delivery is followed by the next packet.
             while pipe.in_transit() < 2 {
                 pipe.handle(now, (), Bytes::new(552));
             }

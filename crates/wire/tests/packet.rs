@@ -1,5 +1,5 @@
-//! Packets from any source: no bytes make the parser panic or contradict itself, and built packets are parsed
-//! again, whole or truncated anywhere.
+//! Packets from any source: no bytes make the parser panic or contradict itself. Built packets are parsed again, whole
+//! or truncated at any byte.
 
 extern crate roundtrip_wire as wire;
 
@@ -30,7 +30,7 @@ fn nearly_a_packet() -> impl Strategy<Value = Vec<u8>> {
                     *byte = *value;
                 }
             });
-            // Half of them have their true length and are not fragments.
+            // Half of the packets have their true length and are not fragments.
             if let (true, 0x40..0x60, [_, _, high, low, _, _, fragment, offset, ..]) =
                 (is_said, first, &mut bytes[..])
             {

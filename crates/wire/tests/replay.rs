@@ -1,5 +1,5 @@
-//! Replay of the fuzzer's corpus of packets through the fuzz target's own check, without a fuzzer. Not a
-//! substitute for fuzzing: that finds the inputs, this keeps them.
+//! Replays the fuzzer's corpus of packets through the fuzz target's own check, without a fuzzer. Not a substitute for
+//! fuzzing: that finds the inputs, this checks that they stay fixed.
 
 extern crate roundtrip_wire as wire;
 

@@ -1,4 +1,4 @@
-//! Configuration of a link. Not a network of the papers: an engine derives a link from that
+//! Configuration of a link. Not a network of the papers: an engine derives a link from a network
 //! (`papers/heidemann-model#table-2`).
 
 use std::collections::BTreeSet;
@@ -6,18 +6,17 @@ use std::fmt;
 
 use crate::{Bytes, Duration, Probability, Rate, modem};
 
-/// One direction of a link. The default is a perfect one: no queueing, no delay, no loss.
+/// Configuration of one direction of a link. The default is a perfect link: no queueing, no delay, no loss.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// Transmission rate; `None`: transmission takes no time.
     pub rate: Option<Rate>,
-    /// Bytes that every packet takes on the link beyond its own size: 38 on an Ethernet (preamble, header,
-    /// check sequence, gap); -40 where the rate counts TCP payload only, as the papers measured theirs. A
-    /// packet never takes less than zero bytes. At most 65,535 either way.
+    /// Bytes that every packet takes on the link beyond its own size: 38 on Ethernet (preamble, header, check sequence,
+    /// gap); -40 where the rate counts TCP payload only, as measured by the papers. A packet never takes less than zero
+    /// bytes. At most 65,535 in either direction.
     pub framing: i32,
-    /// A modem before the line: a packet's size on the line is then that of its compressed bytes, and
-    /// `framing` does not apply. Packets must be offered with their bytes
-    /// ([`Pipe::handle_with`](super::Pipe::handle_with)).
+    /// A modem before the line: the packet's size on the line is then its compressed size, and `framing` does not
+    /// apply. Packets must be offered with their bytes ([`Pipe::handle_with`](super::Pipe::handle_with)).
     pub modem: Option<modem::Config>,
     /// Limit of the transmitter's queue.
     pub queue: QueueLimit,
@@ -58,8 +57,8 @@ pub struct Jitter {
 /// Effect of jitter on the order of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Packets keep their order: one that would arrive early arrives with the one before it. (Where packets
-    /// are closer together than the jitter, their delays therefore gather at its upper end.)
+    /// Packets keep their order: one that would arrive early arrives together with the previous one. (Where packets are
+    /// closer together than the jitter, their delays therefore concentrate at its upper end.)
     #[default]
     Kept,
     /// Each packet arrives at its own time, possibly out of order.
@@ -78,10 +77,10 @@ pub struct Reordering {
 /// Loss model. Packets are numbered as they are offered, including those that the queue drops.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// No packet.
+    /// No packet is lost.
     #[default]
     None,
-    /// Each with the same probability, independently of the others.
+    /// Each packet is lost with the same probability, independently of the others.
     Independent(Probability),
     /// Bursts: Gilbert's two states, with Elliott's loss in each. The link starts good; a packet is subject
     /// to the current state, then the state may change.
@@ -95,7 +94,7 @@ pub enum Loss {
         /// Loss probability while bad (`1-h`).
         loss_in_bad: Probability,
     },
-    /// Exactly these packets: 1 is the first packet offered.
+    /// Exactly these packets are lost: 1 is the first packet offered.
     Exactly(BTreeSet<u64>),
 }
 
@@ -131,11 +130,11 @@ impl Config {
 /// Reason why a configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// More framing than the largest packet has bytes.
+    /// More framing than the size of the largest packet.
     Framing(i32),
-    /// A list of packets to lose that names packet 0.
+    /// A list of packets to lose that includes packet 0.
     LossOfPacketZero,
-    /// A modem's dictionary outside V.42 bis.
+    /// A modem's dictionary outside the limits of V.42 bis.
     Dictionary,
     /// Reordering with a delay of zero.
     ReorderingByNothing,

@@ -22,15 +22,15 @@ impl Tally {
 /// Packets by outcome. Invariant: offered + duplicated = dropped + lost + delivered + in transit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Everything given to the link.
+    /// Packets offered to the link.
     pub offered: Tally,
     /// Dropped by the full queue.
     pub dropped: Tally,
-    /// Sent, and lost on the link.
+    /// Packets sent, and lost on the link.
     pub lost: Tally,
     /// Copies that the link made.
     pub duplicated: Tally,
-    /// Arrived.
+    /// Packets that arrived.
     pub delivered: Tally,
     /// Maximum queue length: maximum packets, and (perhaps at another time) maximum bytes.
     pub queue_peak: Tally,

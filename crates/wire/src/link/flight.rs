@@ -1,7 +1,7 @@
 //! Packets in flight.
 //!
-//! Packets that keep their order are in a ring buffer: one push, one pop. Only the others (free jitter,
-//! reordering) are sorted, in a heap.
+//! Packets that keep their order are in a ring buffer: one push, one pop. Only the others (free jitter, reordering) are
+//! sorted, in a heap.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -31,7 +31,7 @@ impl<P> Flight<P> {
         Self { in_order: VecDeque::new(), strays: BinaryHeap::new(), launched: 0 }
     }
 
-    /// Adds a packet. One that keeps its order arrives no earlier than those before it that do.
+    /// Adds a packet. One that keeps its order arrives no earlier than the previous ones that do.
     pub(super) fn launch(&mut self, due: Time, keeps_order: bool, size: Bytes, packet: P) {
         let sequence = self.launched;
         self.launched += 1;
@@ -43,7 +43,7 @@ impl<P> Flight<P> {
         }
     }
 
-    /// The next packet, if it is due by `now`; else the time when one will be.
+    /// Returns the next packet, if it is due by `now`; otherwise the time at which one will be.
     pub(super) fn land(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
         if self.strays.is_empty() {
             let due = self.in_order.front().map(|first| first.due);
@@ -52,14 +52,14 @@ impl<P> Flight<P> {
         self.land_among_strays(now)
     }
 
-    /// Time of the next arrival.
+    /// Returns the time of the next arrival.
     pub(super) fn next_due(&self) -> Option<Time> {
         let ordered = self.in_order.front().map(|first| first.due);
         let stray = self.strays.peek().map(|Stray(first)| first.due);
         [ordered, stray].into_iter().flatten().min()
     }
 
-    /// Number of packets in flight.
+    /// Returns the number of packets in flight.
     pub(super) fn len(&self) -> usize {
         self.in_order.len() + self.strays.len()
     }
@@ -81,8 +81,7 @@ impl<P> Flight<P> {
     }
 }
 
-/// A packet that may arrive out of order; the next arrival compares as the greatest, as a binary heap
-/// requires.
+/// A packet that may arrive out of order; the next arrival compares as the greatest, as a binary heap requires.
 #[derive(Clone, Debug)]
 struct Stray<P>(PacketInFlight<P>);
 

@@ -38,7 +38,7 @@ pub(super) struct State {
 }
 
 impl Losses {
-    /// `random` is called only if the model needs it.
+    /// Creates the state; `random` is called only if the model needs it.
     pub(super) fn new(loss: &Loss, random: impl FnOnce() -> Random) -> Self {
         match loss {
             Loss::None => Self::None,
@@ -55,7 +55,7 @@ impl Losses {
         }
     }
 
-    /// Whether the next packet is lost.
+    /// Returns whether the next packet is lost.
     pub(super) fn takes_next(&mut self) -> bool {
         match self {
             Self::None => false,

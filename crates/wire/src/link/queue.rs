@@ -29,7 +29,7 @@ impl Queue {
         Self { limit, waiting: VecDeque::new(), bytes: Bytes::ZERO, peak }
     }
 
-    /// Whether a packet that arrives at `now`, and whose transmission would begin at `starts`, is accepted.
+    /// Returns whether a packet that arrives at `now`, and whose transmission would begin at `starts`, is accepted.
     pub(super) fn admit(&mut self, now: Time, starts: Time, size: Bytes) -> bool {
         self.release(now);
         if starts <= now {
@@ -47,7 +47,7 @@ impl Queue {
         true
     }
 
-    /// Maximum queue length so far.
+    /// Returns the maximum queue length so far.
     pub(super) const fn peak(&self) -> Tally {
         self.peak
     }

@@ -1,12 +1,12 @@
 //! Exact transmission times: the fraction of a nanosecond that one packet leaves is carried to the next.
 //!
-//! Rounding each packet up to a tick once limited an emulator configured for more to 12 Mb/s
-//! (dipt-quic-workbench #53). Integers only: over any number of packets a link that is never idle sends
-//! exactly at its rate. The queue decides earlier whether a packet may wait.
+//! Rounding each packet up to a tick once limited an emulator configured for a higher rate to 12 Mb/s
+//! (dipt-quic-workbench #53). Integers only: over any number of packets a link that is never idle sends exactly at its
+//! rate. The queue decides beforehand whether a packet may wait.
 
 use crate::{Bytes, Duration, Rate, Time};
 
-/// A transmitter that sends one packet after another.
+/// A transmitter that sends packets sequentially.
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter {
     pace: Option<Pace>,
@@ -22,7 +22,7 @@ impl Transmitter {
         Self { pace: rate.map(Pace::new), framing: i64::from(framing), free: Time::ZERO, carry: 0 }
     }
 
-    /// Start of transmission of a packet that arrives at `now`, rounded up to the nanosecond.
+    /// Returns the start of transmission of a packet that arrives at `now`, rounded up to the nanosecond.
     pub(super) fn free_at(&self, now: Time) -> Time {
         now.max(round_up(self.free, self.carry))
     }
@@ -54,13 +54,13 @@ struct Pace {
 
 impl Pace {
     fn new(rate: Rate) -> Self {
-        // A byte takes 8 bits over (rate / 1000) bits per second, here in nanoseconds.
+        // A byte takes 8 bits / (rate / 1000) bits per second, here in nanoseconds.
         let (eight_bits, rate) = (8 * 1_000 * 1_000_000_000, rate.millibits_per_second());
         let divisor = greatest_common_divisor(eight_bits, rate);
         Self { per_byte: eight_bits / divisor, parts: rate / divisor }
     }
 
-    /// End of a transmission of `bytes` bytes that starts `carry` parts after `start`.
+    /// Returns the end of a transmission of `bytes` bytes that starts `carry` parts after `start`.
     fn advance(self, start: Time, carry: u64, bytes: u64) -> (Time, u64) {
         let short = bytes.checked_mul(self.per_byte).and_then(|parts| parts.checked_add(carry));
         let (nanos, carry) = match short {
@@ -70,7 +70,7 @@ impl Pace {
         (start + Duration::from_nanos(nanos), carry)
     }
 
-    /// Division for long packets at rates with large denominators. Saturates at 584 years.
+    /// Divides for long packets at rates with large denominators. Saturates at 584 years.
     #[cold]
     fn divide_long(self, parts: u128) -> (u64, u64) {
         let whole = u128::from(self.parts);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_million_packets_take_exactly_their_bits_over_the_rate() {
-        // 29,491.2 bit/s, papers/heidemann-model#table-2; and one that divides nothing.
+        // 29,491.2 bit/s, papers/heidemann-model#table-2; and rates that divide nothing evenly.
         for millibits in [29_491_200, 1_064_960_000, 999_999_937_000, 3_333_333_333_333] {
             let mut link = Transmitter::new(Rate::from_millibits_per_second(millibits), 0);
             let mut sent = Time::ZERO;

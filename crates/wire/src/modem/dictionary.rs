@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-/// The numbers of commands come first, then one for each character, then those of strings.
+/// The first numbers are commands, followed by one for each character, then by those of strings.
 pub(super) const COMMANDS: u16 = 3;
 const FIRST_STRING: u16 = COMMANDS + 256;
 
@@ -28,18 +28,18 @@ struct Node {
 }
 
 impl Strings {
-    /// A dictionary of this many numbers, at least one of them for a string.
+    /// Creates a dictionary with this many numbers, at least one of them for a string.
     pub(super) fn new(numbers: u16) -> Self {
         let nodes = vec![Node::default(); usize::from(numbers.max(FIRST_STRING + 2))];
         Self { nodes, children: BTreeMap::new(), next: FIRST_STRING }
     }
 
-    /// The number of a string of one character.
+    /// Returns the number of a string of one character.
     pub(super) fn character(character: u8) -> u16 {
         COMMANDS + u16::from(character)
     }
 
-    /// The number of a string extended by a character, if there is such a string.
+    /// Returns the number of a string extended by a character, if such a string exists.
     pub(super) fn find(&self, string: u16, character: u8) -> Option<u16> {
         self.children.get(&(string, character)).copied()
     }
@@ -54,7 +54,7 @@ impl Strings {
         number
     }
 
-    /// The next free number, or one that is freed because no string extends it.
+    /// Finds the next free number, or frees that of a string that no other extends.
     fn recover(&mut self) {
         loop {
             self.next =
@@ -72,7 +72,7 @@ impl Strings {
         }
     }
 
-    /// The characters of a string; `None` for an unknown number.
+    /// Returns the characters of a string; `None` for an unknown number.
     #[cfg(test)]
     pub(super) fn characters(&self, mut number: u16) -> Option<Vec<u8>> {
         let mut characters = Vec::new();

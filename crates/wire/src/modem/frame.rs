@@ -1,16 +1,16 @@
 //! PPP frames on a serial port: RFC 1662's framing with its check sequence, its escapes for the two special
 //! bytes, and RFC 1332's protocol number.
 //!
-//! No control character is escaped; headers of packets are `headers`'.
+//! No control character is escaped; headers of packets are compressed in `headers`.
 
 const FLAG: u8 = 0x7e;
 const ESCAPE: u8 = 0x7d;
 /// "All stations", "unnumbered information", and the first byte of the protocol.
 const HEADER: [u8; 3] = [0xff, 0x03, 0x00];
-/// Protocol of packets as they are.
+/// Protocol of uncompressed packets.
 pub(super) const IP: u8 = 0x21;
 
-/// Appends a packet of this protocol in its frame; the flag that ends it begins the next.
+/// Appends a packet of this protocol in its frame; the flag that ends it also begins the next.
 pub(super) fn append(protocol: u8, packet: &[u8], out: &mut Vec<u8>) {
     let header = HEADER.iter().chain([&protocol]);
     let check = !header.clone().chain(packet).fold(0xffff, |check, byte| step(check, *byte));
@@ -24,7 +24,7 @@ pub(super) fn append(protocol: u8, packet: &[u8], out: &mut Vec<u8>) {
     out.push(FLAG);
 }
 
-/// CRC-16 with the polynomial x^16 + x^12 + x^5 + 1, low bits first (RFC 1662, appendix C.1).
+/// Adds a byte to a CRC-16 with the polynomial x^16 + x^12 + x^5 + 1, low bits first (RFC 1662, appendix C.1).
 fn step(check: u16, byte: u8) -> u16 {
     (0..8).fold(check ^ u16::from(byte), |check, _| {
         let shifted = check >> 1;

@@ -1,6 +1,6 @@
-//! TCP/IP headers as RFC 1144 sends them over a serial line: the sender's half, for IPv4.
+//! TCP/IP header compression for serial lines (RFC 1144): the sender's half, for IPv4.
 //!
-//! A packet of a known connection begins with what changed since the one before it, usually in three to seven bytes
+//! A packet of a known connection begins with its changes since the previous packet, usually in three to seven bytes
 //! instead of forty.
 
 /// PPP's protocol numbers (RFC 1332): IP, and both forms of RFC 1144.
@@ -21,13 +21,13 @@ const SPECIAL_ECHO: u8 = NEW_SEQUENCE | NEW_WINDOW | URGENT;
 /// The sequence grew by the previous payload.
 const SPECIAL_DATA: u8 = NEW_SEQUENCE | NEW_ACKNOWLEDGEMENT | NEW_WINDOW | URGENT;
 
-/// Number of connections that are remembered.
+/// Maximum number of connections that are remembered.
 const SLOTS: usize = 16;
 
 /// The sender's half.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Compressor {
-    /// Headers of the last packets, each with its connection's number; the most recently used last.
+    /// Headers of the last packets, each with its connection's number, most recently used last.
     known: Vec<(u8, Header)>,
     last: Option<u8>,
 }
@@ -79,7 +79,7 @@ impl Compressor {
     fn uncompressed(&mut self, number: u8, header: Header, packet: &[u8], out: &mut Vec<u8>) -> u8 {
         out.clear();
         out.extend_from_slice(packet);
-        // The number has the place of the protocol.
+        // The connection number replaces the protocol field.
         out[9] = number;
         self.last = Some(number);
         self.known.push((number, header));
@@ -88,7 +88,7 @@ impl Compressor {
 }
 
 impl Header {
-    /// The headers of a segment that can be compressed: no fragment, no SYN, FIN or RST, and with ACK.
+    /// Returns the headers of a segment that can be compressed: not a fragment, without SYN, FIN or RST, and with ACK.
     fn of(packet: &[u8]) -> Option<Self> {
         let first = packet.first()?;
         let ip = usize::from(first & 15) * 4;
@@ -121,11 +121,11 @@ impl Header {
         u32::from_be_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]])
     }
 
-    /// What changed, appended to `out`, and the first byte; `None` where the packet has to go uncompressed.
+    /// Appends the changes to `out` and returns the first byte; `None` if the packet must be sent uncompressed.
     fn changes_since(&self, before: &Self, out: &mut Vec<u8>) -> Option<u8> {
         let tcp = self.tcp();
         let same = |range: std::ops::Range<usize>| self.bytes.get(range.clone()) == before.bytes.get(range);
-        // Version, lengths of headers, service, lifetime, and options.
+        // Version, header lengths, type of service, TTL, and options.
         let is_alike = self.bytes.len() == before.bytes.len()
             && same(0..2)
             && same(6..9)
@@ -158,7 +158,7 @@ impl Header {
         }
         let follows = u32::from(sent) == before.payload;
         match mask {
-            // Data behind a bare acknowledgement; else a copy.
+            // Data after a bare acknowledgement; otherwise a duplicate.
             0 if self.payload == before.payload || before.payload != 0 => return None,
             SPECIAL_ECHO | SPECIAL_DATA => return None,
             mixed if mixed == NEW_SEQUENCE | NEW_ACKNOWLEDGEMENT && follows && sent == acknowledged => {
@@ -183,7 +183,7 @@ impl Header {
     }
 }
 
-/// One byte, or three for zero and for what one byte cannot hold.
+/// Encodes a change in one byte, or in three for zero and for values above 255.
 fn encode(change: u16, out: &mut Vec<u8>) {
     match u8::try_from(change) {
         Ok(small @ 1..) => out.push(small),
@@ -198,7 +198,7 @@ fn encode(change: u16, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// A segment of port 80 with so many bytes.
+    /// Returns a segment of port 80 with `payload` bytes.
     fn segment(id: u16, sequence: u32, flags: u8, payload: usize) -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         packet[4..6].copy_from_slice(&id.to_be_bytes());

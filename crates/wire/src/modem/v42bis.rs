@@ -1,11 +1,11 @@
 //! V.42 bis: repeated strings are sent as codewords, and data that would not become shorter is sent
 //! unchanged.
 //!
-//! Strings are matched, added and removed as in ITU-T V.42 bis (01/90), section 6, codewords grow as in
-//! section 7.4, and escapes as in 5.7. The standard leaves the switch between the two modes to the modem:
-//! ours compares the size of the last strings as codewords, whether or not they were sent so.
+//! Strings are matched, added and removed as in ITU-T V.42 bis (01/90), section 6, codewords grow as in section 7.4,
+//! and escapes follow 5.7. The standard leaves the switch between the two modes to the modem: this one compares the
+//! size of the last strings as codewords, whether or not they were sent as such.
 //!
-//! The decoder is in the tests, and decodes what is encoded here.
+//! The decoder is in the tests and decodes the output of this encoder.
 
 use super::dictionary::Strings;
 
@@ -19,7 +19,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Whether V.42 bis allows these values.
+    /// Returns whether V.42 bis allows these values.
     pub const fn is_possible(self) -> bool {
         self.codewords >= 512 && 6 <= self.longest && self.longest <= 250
     }
@@ -31,7 +31,7 @@ impl Default for Dictionary {
     }
 }
 
-/// The three codewords that are no strings, in compressed mode.
+/// The three codewords that are not strings, in compressed mode.
 pub(super) const ENTER_TRANSPARENT: u16 = 0;
 pub(super) const FLUSH: u16 = 1;
 pub(super) const STEP_UP: u16 = 2;
@@ -68,7 +68,7 @@ pub(super) enum Mode {
 }
 
 impl Encoder {
-    /// The state at the start of a connection: an empty dictionary, transparent mode.
+    /// Creates the state at the start of a connection: an empty dictionary, transparent mode.
     pub fn new(dictionary: Dictionary) -> Self {
         Self {
             matcher: Matcher::new(dictionary),
@@ -81,7 +81,7 @@ impl Encoder {
         }
     }
 
-    /// Takes a byte; appends completed output.
+    /// Encodes a byte; appends completed output.
     pub fn push(&mut self, byte: u8, out: &mut Vec<u8>) {
         if let Some(MatchedString { number, length }) = self.matcher.push(byte) {
             if self.mode == Mode::Compressed {
@@ -100,7 +100,7 @@ impl Encoder {
         }
     }
 
-    /// Flushes pending input, to whole bytes.
+    /// Flushes pending input, padded to whole bytes.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         if self.mode == Mode::Transparent {
             return;
@@ -147,7 +147,8 @@ impl Encoder {
         self.balance = self.balance.clamp(-2 * CHANGE, 2 * CHANGE);
     }
 
-    /// Between two strings only: matched data has been sent, and the next has not begun.
+    /// Changes the mode if that pays. Between two strings only: matched data has been sent, and the next string has not
+    /// begun.
     fn change_mode(&mut self, out: &mut Vec<u8>) {
         match self.mode {
             Mode::Compressed if self.balance >= CHANGE => {
@@ -164,7 +165,7 @@ impl Encoder {
     }
 }
 
-/// The string being matched, and those before.
+/// The string being matched, and the strings before it.
 #[derive(Clone, Debug)]
 pub(super) struct Matcher {
     pub(super) strings: Strings,
@@ -197,7 +198,7 @@ impl Matcher {
         }
     }
 
-    /// Takes a character; returns the string before it, if it ends there.
+    /// Takes a character; returns the string before it, if that ends there.
     pub(super) fn push(&mut self, character: u8) -> Option<MatchedString> {
         let MatchedString { number, length } = self.current;
         if length > 0 {
@@ -238,7 +239,7 @@ mod tests {
     use super::super::decoder::Decoder;
     use super::*;
 
-    /// The decoded bytes of these packets, and the number of bytes sent.
+    /// Returns the decoded bytes of these packets, and the number of bytes sent.
     fn there_and_back(dictionary: Dictionary, packets: &[Vec<u8>]) -> (Vec<u8>, usize) {
         let (mut encoder, mut decoder) = (Encoder::new(dictionary), Decoder::new(dictionary));
         let (mut arrived, mut sent) = (Vec::new(), 0);

@@ -145,7 +145,7 @@ impl Ip {
 /// Reason why a packet cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unbuildable {
-    /// More than an IP packet holds: bytes of transport header and payload.
+    /// Transport header and payload, in bytes, exceed the maximum of an IP packet.
     TooLong(usize),
     /// More than 40 bytes of TCP options.
     OptionsTooLong(usize),
@@ -186,7 +186,7 @@ mod tests {
         TcpBuilder { source, destination, seq: 0, ack: 0, flags: Flags::SYN, window: 0, options }
     }
 
-    /// Ones' complement sum of 16-bit words: 0xffff with a correct checksum (RFC 1071).
+    /// Returns the ones' complement sum of 16-bit words: 0xffff with a correct checksum (RFC 1071).
     fn sum(bytes: &[u8]) -> u32 {
         let words = bytes
             .chunks(2)

@@ -24,23 +24,23 @@ pub struct Unreachable {
 /// The reason why a packet was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It is larger than the next link takes; `mtu` is 0 where the router does not say.
+    /// It exceeds the MTU of the next link; `mtu` is 0 where the router does not report it.
     TooBig {
         /// The MTU of that link, in bytes.
         mtu: u32,
     },
-    /// No process listens on the port, or a firewall pretends so.
+    /// No process listens on the port, or a firewall claims so.
     Port,
-    /// No route, or no such host on the last link.
+    /// No route to the host, or no such host on the last link.
     Host,
-    /// A filter forbids it.
+    /// A filter prohibits it.
     Prohibited,
-    /// It passed more routers than its TTL allows.
+    /// Its TTL expired.
     HopLimit,
 }
 
 impl Unreachable {
-    /// Reads a message; `None` for other messages, and where what is quoted is not TCP or UDP.
+    /// Parses a message; `None` for other messages, and where the quoted packet is not TCP or UDP.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let Transport::Other { protocol, payload } = packet.transport else { return None };
         let (&[kind, code, _, _, a, b, c, d], quoted) = payload.split_first_chunk::<8>()?;
@@ -70,7 +70,7 @@ const ICMP_V6: u8 = 58;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// The addresses of a quoted packet, and its transport header: only the first eight bytes of that need be there.
+/// Returns the addresses of a quoted packet, and its transport header, of which at least eight bytes must be present.
 fn quoted_addresses(quoted: &[u8]) -> Option<(IpAddr, IpAddr, &[u8])> {
     let version = quoted.first()? >> 4;
     let (source, destination, protocol, transport): (IpAddr, IpAddr, u8, &[u8]) = if version == 4 {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::packet::{Flags, TcpBuilder};
 
-    /// A message from 10.9.9.9 (or fe80::9) that quotes the first 28 (or 48) bytes of a segment.
+    /// Returns a message from 10.9.9.9 (or fe80::9) that quotes the first 28 (or 48) bytes of a segment.
     fn message(kind: u8, code: u8, rest: [u8; 4], is_v6: bool) -> Vec<u8> {
         let sockets: (SocketAddr, SocketAddr) = if is_v6 {
             ("[fd00::1]:4000".parse().unwrap(), "[fd00::2]:80".parse().unwrap())

@@ -36,7 +36,7 @@ pub enum TcpOption<'a> {
     },
 }
 
-/// Blocks from first to last (exclusive), each `None` after the last one present; four fit a header.
+/// Blocks from first to last (exclusive), each `None` after the last one present; a header fits at most four.
 pub type SackBlocks = [Option<(u32, u32)>; 4];
 
 impl<'a> TcpOptions<'a> {
@@ -45,17 +45,17 @@ impl<'a> TcpOptions<'a> {
         Self { bytes, is_cut: false }
     }
 
-    /// The beginning of options whose end was not captured.
+    /// Creates truncated options: their end was not captured.
     pub const fn cut(bytes: &'a [u8]) -> Self {
         Self { bytes, is_cut: true }
     }
 
-    /// Whether the options are truncated: a missing option may have been present.
+    /// Returns whether the options are truncated: a missing option may have been present.
     pub const fn is_cut(self) -> bool {
         self.is_cut
     }
 
-    /// The options in order, up to the first malformed one.
+    /// Iterates over the options in order, up to the first malformed one.
     pub fn iter(self) -> impl Iterator<Item = TcpOption<'a>> {
         let mut rest = self.bytes;
         std::iter::from_fn(move || {
@@ -65,12 +65,12 @@ impl<'a> TcpOptions<'a> {
         })
     }
 
-    /// Maximum segment size that the sender accepts.
+    /// Returns the maximum segment size that the sender accepts.
     pub fn mss(self) -> Option<u16> {
         self.iter().find_map(|option| if let TcpOption::Mss(mss) = option { Some(mss) } else { None })
     }
 
-    /// Shift of the sender's windows, in bits.
+    /// Returns the shift of the sender's windows, in bits.
     pub fn window_scale(self) -> Option<u8> {
         self.iter()
             .find_map(|option| if let TcpOption::WindowScale(bits) = option { Some(bits) } else { None })
@@ -82,7 +82,7 @@ fn split_first_option(bytes: &[u8]) -> Option<(TcpOption<'_>, &[u8])> {
     match bytes.get(padding..)? {
         [] | [END, ..] => None,
         [kind, length, rest @ ..] => {
-            // The length counts the kind and itself.
+            // The length includes the kind and the length byte.
             let (data, rest) = rest.split_at_checked(usize::from(*length).checked_sub(2)?)?;
             Some((TcpOption::read(*kind, data), rest))
         }
@@ -141,7 +141,7 @@ impl<'a> TcpOption<'a> {
     }
 }
 
-/// One to four blocks; any other length is not a valid option.
+/// Parses one to four blocks; any other length is not a valid option.
 fn read_sack(data: &[u8]) -> Option<SackBlocks> {
     let (edges, []) = data.as_chunks::<8>() else { return None };
     if edges.is_empty() || edges.len() > 4 {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_linux_syn_is_read() {
-        // As tcpdump shows it: mss 1460, sackOK, TS val 1 ecr 0, nop, wscale 7.
+        // In tcpdump's notation: mss 1460, sackOK, TS val 1 ecr 0, nop, wscale 7.
         let syn = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
         let timestamps = TcpOption::Timestamps { value: 1, echo: 0 };
         let options = [TcpOption::Mss(1460), TcpOption::SackPermitted, timestamps, TcpOption::WindowScale(7)];

@@ -43,7 +43,7 @@ impl<'a> TcpSegment<'a> {
         if header > length {
             return Err(cut);
         }
-        // The capture may end within the options: the fixed fields are present all the same.
+        // The capture may end within the options: the fixed fields are present nevertheless.
         let options = match bytes.get(FIXED_LENGTH..header) {
             Some(whole) => TcpOptions::new(whole),
             None => TcpOptions::cut(bytes.get(FIXED_LENGTH..).unwrap_or_default()),
@@ -61,7 +61,7 @@ impl<'a> TcpSegment<'a> {
         })
     }
 
-    /// Whether it only acknowledges (or repeats an acknowledgement, or opens the window).
+    /// Returns whether it only acknowledges (or repeats an acknowledgement, or opens the window).
     pub fn is_pure_ack(&self) -> bool {
         let opens_or_ends = Flags::SYN | Flags::FIN | Flags::RST;
         self.flags.contains(Flags::ACK)
@@ -69,7 +69,7 @@ impl<'a> TcpSegment<'a> {
             && self.payload_length == Bytes::ZERO
     }
 
-    /// Length in sequence numbers: its bytes, one for a SYN, one for a FIN.
+    /// Returns the length in sequence numbers: its bytes, one for a SYN, one for a FIN.
     pub fn sequence_length(&self) -> u64 {
         let of = |flag| u64::from(self.flags.contains(flag));
         self.payload_length.get() + of(Flags::SYN) + of(Flags::FIN)
@@ -112,12 +112,12 @@ impl Flags {
         (Self::CWR, "CWR"),
     ];
 
-    /// Whether all of `flags` are set.
+    /// Returns whether all of `flags` are set.
     pub const fn contains(self, flags: Self) -> bool {
         self.0 & flags.0 == flags.0
     }
 
-    /// Whether any of `flags` is set.
+    /// Returns whether any of `flags` is set.
     pub const fn intersects(self, flags: Self) -> bool {
         self.0 & flags.0 != 0
     }
@@ -131,7 +131,7 @@ impl BitOr for Flags {
 }
 
 impl fmt::Display for Flags {
-    /// Names of the flags: `SYN ACK`; an empty text for none.
+    /// Formats the names of the flags: `SYN ACK`; an empty text for none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set = Self::ALL.iter().filter(|(flag, _)| self.contains(*flag));
         for (place, (_, name)) in set.enumerate() {
