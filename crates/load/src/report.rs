@@ -7,7 +7,7 @@
 //! | [`result`] | the results of a run |
 //! | [`view`] | a run in progress, in lines |
 //! | [`mod@page`] | runs as an HTML page |
-//! | [`bottlenecks`] | the bottleneck of each second, drawn for the page |
+//! | `bottlenecks` | the bottleneck of each second, drawn for the page |
 //! | [`fit`] | a plan's goodness of fit |
 
 mod bottlenecks;

@@ -24,10 +24,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
             who: Party::ClientApplication,
             change: "or set a short timeout: curl --expect100-timeout, Go Transport.ExpectContinueTimeout",
         },
-        Fix {
-            who: Party::ServerApplication,
-            change: "send 100 (Continue) as soon as the headers are read",
-        },
+        Fix { who: Party::ServerApplication, change: "send 100 (Continue) as soon as the headers are read" },
     ],
     is_fault: true,
     least: Duration::from_millis(5),
