@@ -6,38 +6,40 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `event_loop` | the thread that watches all connections of programs |
-//! | `watched_connection` | one of them without a blocking task; cached responses are served there |
-//! | `pending_request` | a request by DHTTP whose response comes in one datagram |
-//! | `thread_pool` | threads for blocking exchanges |
-//! | `blocking_exchange` | a request handled by such a thread, and its outcome |
-//! | `cached_reply` | serving from the cache, and storing responses that pass, if enabled |
-//! | `own_responses` | responses of the gateway itself |
-//! | `reply` | a response, framed for the program's connection |
-//! | `upload` | a request's body, sent to a server |
-//! | `upstream` | requests to servers by plain HTTP, on pooled connections |
-//! | `chunked` | bodies whose length is not known in advance |
+//! | `pipeline` | the stages of a request, and the hand-overs between threads |
+//! | `accept` | connections of clients, and the limits of their number |
+//! | `read_request` | one of them while it is watched: requests, timeouts |
+//! | `check` | the request's limits and method, and the gateway's rules |
+//! | `look_up` | the cache, if there is one |
+//! | `connect` | a server's channel: DHTTP, a pooled connection, or resolution and a new one; a tunnel |
+//! | `send` | the request's header section and body |
+//! | `receive`, `receive_datagram` | the response, in a thread and in the event loop |
+//! | `write_response` | responses as clients get them, the gateway's own among them |
 //! | `tunnel` | bytes in both directions, untouched |
-//! | `incoming` | bytes received on a connection and not read yet |
+//! | `event_loop`, `thread_pool` | the thread that watches all connections, and those that may block |
+//! | `upstream` | a connection to a server by plain HTTP |
+//! | `incoming`, `chunked` | bytes received and not read yet; bodies whose length is not known in advance |
 //! | `counters` | counters for Prometheus |
 //!
-//! One thread for each blocking exchange, and one for everything else. Messages are interpreted by [`http1::gateway`], and
-//! caching is decided by [`mod@crate::cache`].
+//! Messages are interpreted by [`http1::gateway`], and caching is decided by [`mod@crate::cache`].
 
-mod blocking_exchange;
-mod cached_reply;
+mod accept;
+mod check;
 mod chunked;
+mod connect;
 pub mod counters;
 mod event_loop;
 mod incoming;
-mod own_responses;
-mod pending_request;
-mod reply;
+mod look_up;
+mod pipeline;
+mod read_request;
+mod receive;
+mod receive_datagram;
+mod send;
 mod thread_pool;
 mod tunnel;
-mod upload;
 mod upstream;
-mod watched_connection;
+mod write_response;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -47,17 +49,19 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dhttp_proto::Prefix;
+use http1::message::RequestHead;
 
 use crate::CacheConfig;
 use crate::cache::streaming_fill::SharedCache;
+use connect::Pool;
 use counters::Counters;
 use dhttp::client::{KnownServers, Observer};
-use dhttp::clock::Clock;
-use dhttp::log::Log;
+use dhttp::clock::{self, Clock};
+use dhttp::handler::Request;
+use dhttp::log::{Channel, Log};
 use dhttp::{Client, ClientConfig, descriptors, random, socket};
 use event_loop::{Completions, EventLoop};
 use thread_pool::ThreadPool;
-use upstream::Pool;
 
 /// Configuration of a gateway.
 #[derive(Clone, Debug)]
@@ -110,11 +114,11 @@ pub struct Gateway {
 /// State shared by the threads.
 struct Shared {
     /// Current configuration, replaced at a reload.
-    ways: Mutex<LiveConfig>,
+    live: Mutex<LiveConfig>,
     watch: Option<Observer>,
     pool: Pool,
     /// The cache, which survives reloads.
-    keeper: Option<Arc<SharedCache>>,
+    cache: Option<Arc<SharedCache>>,
     clock: Clock,
     address: SocketAddr,
     /// Name in `Via`, by which the gateway detects loops.
@@ -125,8 +129,8 @@ struct Shared {
     /// Grace period for pending work at the shutdown.
     grace: Mutex<Duration>,
     /// Queue by which connections return to the event loop.
-    desk: Completions,
-    hands: Arc<ThreadPool>,
+    completions: Completions,
+    threads: Arc<ThreadPool>,
 }
 
 /// Its configuration, and its DHTTP client.
@@ -153,12 +157,12 @@ impl Gateway {
         descriptors::make_room();
         let number = u32::from_be_bytes(random::bytes()?);
         let client = Client::start(config.client.clone(), known, watch.clone())?;
-        let keeper = config.cache.as_ref().map(SharedCache::new).transpose()?;
+        let cache = config.cache.as_ref().map(SharedCache::new).transpose()?;
         let shared = Arc::new(Shared {
-            ways: Mutex::new(LiveConfig { config: Arc::new(config), client: Arc::new(client) }),
+            live: Mutex::new(LiveConfig { config: Arc::new(config), client: Arc::new(client) }),
             watch,
             pool: Pool::default(),
-            keeper: keeper.map(Arc::new),
+            cache: cache.map(Arc::new),
             clock: Clock::start(),
             address,
             name: format!("roundtrip-{number:08x}"),
@@ -166,11 +170,11 @@ impl Gateway {
             log: Mutex::new(log),
             stop: AtomicBool::new(false),
             grace: Mutex::default(),
-            desk: Completions::new()?,
-            hands: Arc::default(),
+            completions: Completions::new()?,
+            threads: Arc::default(),
         });
-        let front = EventLoop::new(&shared, listener)?;
-        let thread = thread::Builder::new().name("gateway".to_owned()).spawn(move || front.run())?;
+        let event_loop = EventLoop::new(&shared, listener)?;
+        let thread = thread::Builder::new().name("gateway".to_owned()).spawn(move || event_loop.run())?;
         tracing::info!(%address, "a gateway");
         Ok(Self { address, shared, thread: Some(thread) })
     }
@@ -189,7 +193,7 @@ impl Gateway {
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
         let shared = Arc::clone(&self.shared);
         move || {
-            let stored = shared.keeper.as_ref().map(|keeper| keeper.metrics());
+            let stored = shared.cache.as_ref().map(|cache| cache.metrics());
             shared.counters.metrics() + &stored.unwrap_or_default()
         }
     }
@@ -199,7 +203,7 @@ impl Gateway {
     /// # Errors
     /// The system's error for changed ports; then nothing has changed.
     pub fn reload(&self, config: GatewayConfig, log: Option<Arc<Log>>) -> io::Result<()> {
-        let before = self.shared.ways();
+        let before = self.shared.live();
         let client = if before.config.client == config.client {
             before.client
         } else {
@@ -207,7 +211,7 @@ impl Gateway {
             let known = before.client.known();
             Arc::new(Client::start(config.client.clone(), known, self.shared.watch.clone())?)
         };
-        *self.shared.ways.lock().unwrap_or_else(PoisonError::into_inner) =
+        *self.shared.live.lock().unwrap_or_else(PoisonError::into_inner) =
             LiveConfig { config: Arc::new(config), client };
         if let Ok(mut reported) = self.shared.log.lock() {
             *reported = log;
@@ -223,7 +227,7 @@ impl Gateway {
     fn end(&mut self, grace: Duration) {
         *self.shared.grace.lock().unwrap_or_else(PoisonError::into_inner) = grace;
         self.shared.stop.store(true, Ordering::Release);
-        self.shared.desk.wake();
+        self.shared.completions.wake();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has already reported it.
             let _ = thread.join();
@@ -247,17 +251,17 @@ impl Shared {
     }
 
     /// Returns the current configuration and client.
-    fn ways(&self) -> LiveConfig {
+    fn live(&self) -> LiveConfig {
         // A thread that panicked while it held the lock left no partial change.
-        self.ways.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn config(&self) -> Arc<GatewayConfig> {
-        self.ways().config
+        self.live().config
     }
 
     fn client(&self) -> Arc<Client> {
-        self.ways().client
+        self.live().client
     }
 
     fn log(&self) -> Option<Arc<Log>> {
@@ -268,4 +272,9 @@ impl Shared {
         let grace = *self.grace.lock().unwrap_or_else(PoisonError::into_inner);
         wire::Duration::from_nanos(u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX))
     }
+}
+
+fn log_response(log: &Log, peer: SocketAddr, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
+    let second = clock::calendar().as_nanos() / 1_000_000_000;
+    log.line(second, peer.ip(), &Request::of_connection(head, &[]), status, bytes, channel);
 }

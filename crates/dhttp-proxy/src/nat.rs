@@ -22,7 +22,6 @@ mod sockets;
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
@@ -30,11 +29,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dhttp_proto::TranslatorConfig;
-use rustix::event::{EventfdFlags, eventfd};
 
 use crate::nft::{Family, Rules, RulesError};
 use counters::Counters;
 use dhttp::log::Log;
+use dhttp::readiness::Waker;
 use driver::Driver;
 
 pub use rules::LET_IN;
@@ -85,7 +84,7 @@ struct Shared {
     log: Mutex<Option<Arc<Log>>>,
     stop: AtomicBool,
     change: Mutex<Option<Change>>,
-    waker: OwnedFd,
+    waker: Waker,
 }
 
 /// Timeout of a change of the rules.
@@ -100,13 +99,12 @@ impl Nat {
     /// # Errors
     /// The missing part; then nothing is left installed.
     pub fn start(config: &NatConfig, log: Option<Arc<Log>>) -> Result<Self, NatError> {
-        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
         let shared = Arc::new(Shared {
             counters: Counters::default(),
             log: Mutex::new(log),
             stop: AtomicBool::new(false),
             change: Mutex::new(None),
-            waker,
+            waker: Waker::new()?,
         });
         let driver = Driver::new(config, Arc::clone(&shared), None)?;
         let installed = config.rules().install()?;
@@ -130,7 +128,7 @@ impl Nat {
         if let Ok(mut change) = self.shared.change.lock() {
             *change = Some((config, tell));
         }
-        self.shared.wake();
+        self.shared.waker.wake();
         // If the thread has ended, this times out.
         reported.recv_timeout(CHANGED).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         if let Ok(mut reported) = self.shared.log.lock() {
@@ -143,7 +141,7 @@ impl Nat {
 impl Drop for Nat {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        self.shared.wake();
+        self.shared.waker.wake();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has already reported it.
             let _ = thread.join();
@@ -152,14 +150,8 @@ impl Drop for Nat {
 }
 
 impl Shared {
-    fn wake(&self) {
-        // If the counter is full, the thread has been woken already.
-        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
-    }
-
     fn change(&self) -> Option<Change> {
-        // The value has no meaning.
-        let _ = rustix::io::read(&self.waker, &mut [0_u8; 8]);
+        self.waker.clear();
         self.change.lock().ok()?.take()
     }
 }

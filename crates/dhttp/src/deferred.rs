@@ -5,14 +5,13 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http1::message::Fields;
-use rustix::event::{EventfdFlags, eventfd};
 
 use crate::handler::Response;
+use crate::readiness::Waker;
 
 /// Reply of a handler to a request.
 #[derive(Debug)]
@@ -176,19 +175,18 @@ impl DeferredResponse {
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     words: Mutex<Vec<(u64, ResponseEvent)>>,
-    waker: OwnedFd,
+    waker: Waker,
 }
 
 impl Mailbox {
     /// # Errors
     /// If the system has no descriptor left.
     pub(crate) fn new() -> io::Result<Self> {
-        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { words: Mutex::default(), waker })
+        Ok(Self { words: Mutex::default(), waker: Waker::new()? })
     }
 
-    /// Returns the descriptor, readable when events are queued.
-    pub(crate) const fn waker(&self) -> &OwnedFd {
+    /// Returns the waker, ready when events are queued.
+    pub(crate) const fn waker(&self) -> &Waker {
         &self.waker
     }
 
@@ -198,14 +196,12 @@ impl Mailbox {
         }
         let words = words.into_iter().map(|word| (number, word));
         self.words.lock().unwrap_or_else(PoisonError::into_inner).extend(words);
-        // If it is full, the thread has been woken already.
-        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+        self.waker.wake();
     }
 
     /// Takes all queued events.
     pub(crate) fn take(&self) -> Vec<(u64, ResponseEvent)> {
-        // The value read only signals that there are events.
-        let _ = rustix::io::read(&self.waker, &mut [0_u8; 8]);
+        self.waker.clear();
         mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -13,6 +13,7 @@
 //! | [`mod@counters`], [`log`] | a server's metrics and access log |
 //! | [`own_address`] | addresses of this host |
 //! | [`descriptors`] | the table of descriptors, grown in advance |
+//! | [`readiness`] | the event loop of servers and proxies: sockets, a timer, wake-ups |
 //! | [`batch`] | batched datagrams, for servers and load generators |
 //! | [`clock`] | the time |
 //! | [`random`], [`fields`], [`socket`], `url` | secrets, header fields, sockets with their options, addresses |
@@ -46,6 +47,7 @@ pub mod handler;
 pub mod log;
 pub mod own_address;
 pub mod random;
+pub mod readiness;
 pub mod server;
 pub mod socket;
 mod url;

@@ -8,7 +8,6 @@
 //! | `config` | configuration of a server |
 //! | `worker` | one thread: waits for events, and dispatches them |
 //! | `datagrams` | requests by UDP, and their responses |
-//! | `alarm` | a timer for the next deadline |
 //! | `deferred_requests` | requests whose responses are deferred |
 //! | `opened_connections` | connections to clients |
 //! | `clients` | limits of one client and of all |
@@ -19,7 +18,6 @@
 //!
 //! Not the choice of a channel: that is [`dhttp_proto::server`].
 
-pub mod alarm;
 mod clients;
 mod config;
 mod datagrams;
@@ -37,14 +35,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use rustix::event::{EventfdFlags, eventfd};
-
 use crate::batch;
 use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::descriptors;
 use crate::handler::Handler;
 use crate::log::Log;
+use crate::readiness::Waker;
 use crate::socket;
 use clients::Clients;
 use keys::Keys;
@@ -69,7 +66,7 @@ struct Shared<H> {
     /// Incremented with every change of `live`.
     version: AtomicU64,
     live: Mutex<LiveConfig<H>>,
-    wakers: Vec<std::os::fd::OwnedFd>,
+    wakers: Vec<Waker>,
     clients: Arc<Clients>,
 }
 
@@ -99,12 +96,11 @@ impl<H: Handler> Server<H> {
         for _ in 1..count {
             sockets.push(Sockets::bind(address, &config)?);
         }
-        let wakers = (0..count).map(|_| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK));
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             version: AtomicU64::new(0),
             live: Mutex::new(LiveConfig { handler, log }),
-            wakers: wakers.collect::<Result<_, _>>()?,
+            wakers: (0..count).map(|_| Waker::new()).collect::<Result<_, _>>()?,
             clients: Clients::new(config.clients),
         });
         descriptors::make_room();
@@ -174,10 +170,7 @@ impl<H: Handler> Drop for Server<H> {
 
 impl<H> Shared<H> {
     fn wake(&self) {
-        for waker in &self.wakers {
-            // If it is full, the thread has been woken already.
-            let _ = rustix::io::write(waker, &1_u64.to_ne_bytes());
-        }
+        self.wakers.iter().for_each(Waker::wake);
     }
 }
 

@@ -41,7 +41,7 @@ impl ThreadPool {
     ///
     /// # Errors
     /// No thread could be started; the job has been dropped.
-    pub(super) fn do_it(self: &Arc<Self>, mut job: Job) -> io::Result<()> {
+    pub(super) fn run(self: &Arc<Self>, mut job: Job) -> io::Result<()> {
         while let Some(resting) = self.wake_one() {
             match resting.take.send(job) {
                 Ok(()) => return Ok(()),
@@ -49,9 +49,9 @@ impl ThreadPool {
                 Err(mpsc::SendError(back)) => job = back,
             }
         }
-        let hands = Arc::clone(self);
+        let threads = Arc::clone(self);
         let thread = thread::Builder::new().name("gateway-exchange".to_owned());
-        thread.spawn(move || hands.work(job)).map(drop)
+        thread.spawn(move || threads.work(job)).map(drop)
     }
 
     /// Ends idle threads now, and the others when they are done.
@@ -98,20 +98,20 @@ mod tests {
 
     #[test]
     fn idle_threads_are_reused() {
-        let hands = Arc::new(ThreadPool::default());
+        let threads = Arc::new(ThreadPool::default());
         let (tell, reported) = mpsc::channel();
         let mut names = Vec::new();
         for _ in 0..3 {
             let tell = tell.clone();
-            hands.do_it(Box::new(move |_| tell.send(thread::current().id()).unwrap())).unwrap();
+            threads.run(Box::new(move |_| tell.send(thread::current().id()).unwrap())).unwrap();
             names.push(reported.recv().unwrap());
-            while hands.resting.lock().unwrap().as_ref().is_some_and(Vec::is_empty) {
+            while threads.resting.lock().unwrap().as_ref().is_some_and(Vec::is_empty) {
                 thread::yield_now();
             }
         }
         assert_eq!((names[0], names[0]), (names[1], names[2]));
-        hands.end();
-        hands.do_it(Box::new(move |_| tell.send(thread::current().id()).unwrap())).unwrap();
+        threads.end();
+        threads.run(Box::new(move |_| tell.send(thread::current().id()).unwrap())).unwrap();
         assert_ne!(reported.recv().unwrap(), names[0]);
     }
 }

@@ -8,9 +8,10 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use http1::message::RequestHead;
-use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use dhttp::readiness::Interest;
 
 /// A tunnel.
 #[derive(Debug)]
@@ -51,8 +52,8 @@ pub(super) enum RelayLimit {
 }
 
 /// Events watched on both ends, from first to last.
-pub(super) const WATCHED: EventFlags =
-    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+pub(super) const WATCHED: Interest =
+    Interest::IN.union(Interest::OUT).union(Interest::RDHUP).union(Interest::ET);
 
 /// Maximum number of reads from one side before other connections have their turn.
 const SHARE: usize = 16;

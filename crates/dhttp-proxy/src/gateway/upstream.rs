@@ -1,110 +1,19 @@
-//! Requests to a server by plain HTTP/1.1, on pooled connections.
+//! A connection to a server by plain HTTP/1.1, with one request in flight.
 //!
-//! A separate thread sends the request's body while the response is read, so that an interim response or a refusal comes back
-//! before the last of it. The response is handled by `blocking_exchange`.
+//! It is opened in `connect`, and its response is forwarded in `receive`.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http1::gateway::Forward;
 use http1::message::{Event, Fields, Framing, Limits, ResponseHead, ResponseReader, persists};
-use rustix::net::{RecvFlags, recv};
-use wire::Time;
 
-use super::chunked;
+use super::connect::connect;
 use super::incoming::{Incoming, ReadBuffer};
 use dhttp::Client;
-use dhttp::client::unreached;
-
-/// Idle connections.
-#[derive(Debug, Default)]
-pub(super) struct Pool {
-    idle: Mutex<BTreeMap<String, Vec<PooledConnection>>>,
-}
-
-/// A connection, and since when it is idle.
-type PooledConnection = (Arc<TcpStream>, Time);
-
-/// Idle timeout of a pooled connection: shorter than servers' own, so that both seldom close at the same time.
-const MAX_IDLE: wire::Duration = wire::Duration::from_secs(4);
-/// Maximum number of pooled connections to one server: as many as clients used concurrently. With fewer, each of the others
-/// would leave a port in TIME-WAIT for a minute.
-const MAX_POOLED: usize = 256;
-
-impl Pool {
-    /// Takes a pooled connection that appears to be open.
-    fn take(&self, authority: &str, now: Time) -> Option<Arc<TcpStream>> {
-        let mut idle = self.idle.lock().ok()?;
-        idle.retain(|_, stored| {
-            // The last one has been idle for the shortest time.
-            let first = stored.partition_point(|(_, since)| now.since(*since) >= MAX_IDLE);
-            stored.drain(..first);
-            !stored.is_empty()
-        });
-        let stored = idle.get_mut(authority)?;
-        while let Some((stream, _)) = stored.pop() {
-            if is_quiet(&stream) {
-                return Some(stream);
-            }
-        }
-        None
-    }
-
-    fn keep(&self, authority: &str, stream: Arc<TcpStream>, now: Time) {
-        if let Ok(mut idle) = self.idle.lock() {
-            let stored = idle.entry(authority.to_owned()).or_default();
-            if stored.len() < MAX_POOLED {
-                stored.push((stream, now));
-            }
-        }
-    }
-}
-
-/// Whether neither unsolicited bytes nor the end of the stream have arrived.
-fn is_quiet(stream: &TcpStream) -> bool {
-    let peeked = recv(stream, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-    matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-}
-
-/// Connects to the first of a name's addresses that responds.
-///
-/// # Errors
-/// A status and a sentence for the client.
-pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<TcpStream, (u16, String)> {
-    let addresses = (host, port).to_socket_addrs();
-    let addresses = addresses.map_err(|error| (502, format!("{host} has no address: {error}")))?;
-    let mut why = (502, format!("{host} has no address"));
-    let (own, config) = (shared.address, shared.config());
-    for address in addresses {
-        if address.port() == own.port() && is_own(address, own) {
-            return Err((508, format!("{host} port {port} is this gateway itself")));
-        }
-        if !config.client.reaches(address.ip()) {
-            return Err((403, unreached(address)));
-        }
-        match TcpStream::connect_timeout(&address, config.timeout) {
-            Ok(stream) => {
-                // Writes are complete messages already.
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
-            Err(error) => {
-                let status = if error.kind() == io::ErrorKind::TimedOut { 504 } else { 502 };
-                why = (status, format!("cannot connect to {address}: {error}"));
-            }
-        }
-    }
-    Err(why)
-}
-
-fn is_own(address: SocketAddr, own: SocketAddr) -> bool {
-    let (address, own) = (address.ip().to_canonical(), own.ip().to_canonical());
-    address == own || (own.is_unspecified() && (address.is_loopback() || address.is_unspecified()))
-}
 
 /// A connection to a server, with one request in flight.
 pub(super) struct Upstream {
@@ -302,37 +211,4 @@ impl UpstreamError {
     fn program() -> Self {
         Self { status: 502, why: "the client closed the connection".to_owned(), is_silent: false }
     }
-}
-
-/// Sends a part of a request's body.
-///
-/// # Errors
-/// The connection's error.
-pub(super) fn send_part(mut stream: &TcpStream, framing: Framing, part: &[u8]) -> io::Result<()> {
-    match framing {
-        Framing::Length(_) | Framing::UntilClose => stream.write_all(part),
-        Framing::Chunked => {
-            let mut chunk = Vec::with_capacity(part.len() + 20);
-            chunked::part(&mut chunk, part);
-            stream.write_all(&chunk)
-        }
-    }
-}
-
-/// Ends a request's body.
-///
-/// # Errors
-/// The connection's error.
-pub(super) fn send_end(mut stream: &TcpStream, framing: Framing, trailers: &Fields) -> io::Result<()> {
-    if framing != Framing::Chunked {
-        return Ok(());
-    }
-    let mut bytes = Vec::with_capacity(64);
-    chunked::end(&mut bytes, trailers);
-    stream.write_all(&bytes)
-}
-
-/// Closes a connection in both directions.
-pub(super) fn abandon(stream: &TcpStream) {
-    let _ = stream.shutdown(Shutdown::Both);
 }

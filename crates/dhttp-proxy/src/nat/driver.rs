@@ -6,14 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dhttp_proto::Translator;
 use dhttp_proto::client::Responders;
 use dhttp_proto::translator::{Input, Mapping, Output, Refusal, Translation};
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use socket2::Socket;
 use wire::{Duration, Time};
 
@@ -21,20 +19,21 @@ use super::rules::Holes;
 use super::{NatConfig, NatError, Shared, sockets};
 use crate::nft::{InstalledRules, RulesError};
 use dhttp::batch::{Endpoints, Inbox, Outbox};
-use dhttp::clock::{Clock, timespec};
+use dhttp::clock::Clock;
 use dhttp::random;
+use dhttp::readiness::{Events, Interest, Poller};
 
 /// The thread's state.
 pub(super) struct Driver {
     config: NatConfig,
     clock: Clock,
-    epoll: OwnedFd,
+    poller: Poller,
     machine: Translator,
     holes: Holes,
     port: u16,
     diverted: UdpSocket,
     icmp: Socket,
-    /// By external address, and by number in the epoll.
+    /// By external address, and by number in the poller.
     outsides: BTreeMap<SocketAddr, OutsidePort>,
     numbers: BTreeMap<u64, SocketAddr>,
     next: u64,
@@ -73,13 +72,9 @@ impl Driver {
             None => sockets::diverted(config.family, config.port),
         };
         let diverted = diverted.map_err(|error| NatError::Port(config.port, error))?;
-        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from)?;
-        for (socket, number) in
-            [(rustix::fd::AsFd::as_fd(&shared.waker), WAKER), (rustix::fd::AsFd::as_fd(&diverted), DIVERTED)]
-        {
-            epoll::add(&epoll, socket, EventData::new_u64(number), EventFlags::IN)
-                .map_err(io::Error::from)?;
-        }
+        let poller = Poller::new()?;
+        poller.add(&shared.waker, WAKER, Interest::IN)?;
+        poller.add(&diverted, DIVERTED, Interest::IN)?;
         let is_translating = matches!(config.translator.translation, Translation::To(..));
         let anybody = match config.translator.answerers {
             Responders::Anybody | Responders::Caches(_) if !is_translating => Some(config.translator.timeout),
@@ -88,7 +83,7 @@ impl Driver {
         Ok(Self {
             config: config.clone(),
             clock: Clock::start(),
-            epoll,
+            poller,
             machine: Translator::new(config.translator.clone(), random::bytes()?),
             holes: Holes::open(config)?,
             port: config.port,
@@ -107,17 +102,16 @@ impl Driver {
 
     /// Runs until it is told to stop; then the rules are removed.
     pub(super) fn run(mut self, mut installed: InstalledRules) {
-        let mut events: Vec<Event> = Vec::with_capacity(64);
+        let mut events = Events::default();
         while !self.shared.stop.load(Ordering::Acquire) {
             let next = self.poll();
             self.flush();
-            let wait = next.map(|next| timespec(next.since(self.clock.now())));
-            events.clear();
+            self.poller.wake_by(self.clock.now(), next.unwrap_or(Time::MAX));
             let mut is_told = false;
-            // An interrupted wait has no events; any other failure would be a bug in this file.
-            let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
-            for event in events.drain(..) {
-                match event.data.u64() {
+            // Each turn begins with the expired timers.
+            self.poller.wait(&mut events);
+            for (token, _) in events.drain() {
+                match token {
                     WAKER => is_told = true,
                     DIVERTED => self.requests(),
                     number => self.responses(number),
@@ -240,7 +234,7 @@ impl Driver {
         };
         let number = self.next;
         self.next += 1;
-        epoll::add(&self.epoll, &udp, EventData::new_u64(number), EventFlags::IN)?;
+        self.poller.add(&udp, number, Interest::IN)?;
         self.numbers.insert(number, at);
         self.outsides.insert(at, OutsidePort { number, udp, _kept: stored, mappings: 1 });
         let begun = self.holes.begin(mapping);

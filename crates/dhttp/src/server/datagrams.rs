@@ -4,7 +4,6 @@
 
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use dhttp_proto::server::{self as machine, IgnoreReason, Input, Response as _, Stream, Ticket, Verdict};
@@ -22,6 +21,7 @@ use crate::counters::{Counters, add, count};
 use crate::deferred::Reply;
 use crate::handler::{Body, Handler, Outcome, Request, Response};
 use crate::log::{self, Log};
+use crate::readiness::Poller;
 
 /// Maximum number of datagrams received before connections are served.
 const TURN_DATAGRAMS: usize = 8 * BATCH;
@@ -173,7 +173,7 @@ pub(super) struct DatagramContext<'a> {
     pub(super) machine: &'a mut Machine,
     pub(super) opened: &'a mut OpenedConnections,
     pub(super) outbox: &'a mut Outbox,
-    pub(super) epoll: &'a OwnedFd,
+    pub(super) poller: &'a Poller,
     pub(super) today: &'a DateHeader,
     pub(super) counters: &'a Counters,
     pub(super) log: Option<&'a Log>,
@@ -224,7 +224,7 @@ impl DatagramContext<'_> {
             // From the address that received the request, as for datagrams.
             let local = ends.local.unwrap_or(self.local.ip());
             let way = (SocketAddr::new(local, self.local.port()), client);
-            if self.opened.open(self.epoll, connection, way, self.fast_open).is_err() {
+            if self.opened.open(self.poller, connection, way, self.fast_open).is_err() {
                 self.machine.handle(now, Input::Broken(connection));
                 self.outbox.slot(ends).extend_from_slice(&id.to_bytes());
                 count(&self.counters.broken);
@@ -233,7 +233,7 @@ impl DatagramContext<'_> {
             }
             count(&self.counters.opened);
         }
-        self.opened.send(self.epoll, now, self.machine, connection, (ends, id), (head, body));
+        self.opened.send(self.poller, now, self.machine, connection, (ends, id), (head, body));
         count(&self.counters.tcp_opened);
         log::Channel::TcpOpened
     }

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use dhttp_proto::server::Ticket;
@@ -15,6 +14,7 @@ use wire::Time;
 use crate::batch::Endpoints;
 use crate::deferred::{DeferredResponse, Mailbox, ResponseEvent};
 use crate::handler::Response;
+use crate::readiness::Waker;
 
 /// Deferred requests of one thread.
 #[derive(Debug)]
@@ -61,8 +61,8 @@ impl DeferredRequests {
         })
     }
 
-    /// Returns the descriptor, readable when a response has arrived.
-    pub(super) fn waker(&self) -> &OwnedFd {
+    /// Returns the waker, ready when a response has arrived.
+    pub(super) fn waker(&self) -> &Waker {
         self.mailbox.waker()
     }
 

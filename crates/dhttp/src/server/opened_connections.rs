@@ -5,16 +5,15 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::OwnedFd;
 
 use dhttp_proto::server::{ConnectionId, Input};
 use dhttp_proto::{Id, Server as Machine};
-use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::Time;
 
 use super::queue::Queue;
 use crate::batch::Endpoints;
 use crate::handler::Body;
+use crate::readiness::{Interest, Poller};
 use crate::socket;
 
 /// All of them, in one thread.
@@ -36,8 +35,7 @@ struct OpenedConnection {
 
 /// Events watched during the whole lifetime of a connection: edge-triggered, one event each time that buffer is available
 /// again.
-const WATCHED: EventFlags =
-    EventFlags::OUT.union(EventFlags::IN).union(EventFlags::RDHUP).union(EventFlags::ET);
+const WATCHED: Interest = Interest::OUT.union(Interest::IN).union(Interest::RDHUP).union(Interest::ET);
 
 /// Maximum number of queued pieces (three for a response); beyond it the connection is broken.
 const MAX_WAITING: usize = 3 * 1_024;
@@ -49,13 +47,13 @@ impl OpenedConnections {
     /// If the system refuses immediately, for lack of descriptors or of a route; report it to the state machine.
     pub(super) fn open(
         &mut self,
-        epoll: &OwnedFd,
+        poller: &Poller,
         id: ConnectionId,
         (local, client): (SocketAddr, SocketAddr),
         fast_open: bool,
     ) -> io::Result<()> {
         let stream: TcpStream = socket::connect(local, client, fast_open)?.into();
-        epoll::add(epoll, &stream, data(id), WATCHED)?;
+        poller.add(&stream, token(id), WATCHED)?;
         let opened =
             OpenedConnection { stream, queue: Queue::default(), is_there: false, requested: Vec::new() };
         tracing::debug!(%client, connection = id.0, "connecting to a client");
@@ -66,7 +64,7 @@ impl OpenedConnections {
     /// Queues a response: id and header section, and a body. It is written immediately where possible.
     pub(super) fn send(
         &mut self,
-        epoll: &OwnedFd,
+        poller: &Poller,
         now: Time,
         machine: &mut Machine,
         id: ConnectionId,
@@ -93,51 +91,51 @@ impl OpenedConnections {
             return machine.handle(now, Input::Broken(id));
         }
         if opened.is_there {
-            self.write(epoll, now, machine, id);
+            self.write(poller, now, machine, id);
         }
     }
 
     /// Handles the events of a connection.
     pub(super) fn ready(
         &mut self,
-        epoll: &OwnedFd,
+        poller: &Poller,
         now: Time,
         machine: &mut Machine,
         id: ConnectionId,
-        events: EventFlags,
+        events: Interest,
     ) {
         let Some(opened) = self.all.get_mut(&id) else { return };
         if !opened.is_there {
-            if events.intersects(EventFlags::ERR) {
+            if events.intersects(Interest::ERR) {
                 tracing::debug!(connection = id.0, "a client is not to be reached");
                 self.end(id, false);
                 return machine.handle(now, Input::Broken(id));
             }
-            if !events.intersects(EventFlags::OUT) {
+            if !events.intersects(Interest::OUT) {
                 return;
             }
             opened.is_there = true;
             opened.requested = Vec::new();
             machine.handle(now, Input::Opened(id));
         }
-        if events.intersects(EventFlags::ERR | EventFlags::HUP) {
+        if events.intersects(Interest::ERR | Interest::HUP) {
             self.end(id, false);
             return machine.handle(now, Input::Broken(id));
         }
-        if events.intersects(EventFlags::IN | EventFlags::RDHUP) {
+        if events.intersects(Interest::IN | Interest::RDHUP) {
             // A client sends nothing here: it has closed, or violates the protocol.
-            let is_closed = events.intersects(EventFlags::RDHUP);
+            let is_closed = events.intersects(Interest::RDHUP);
             let is_done = opened.queue.is_empty();
             self.end(id, !is_closed);
             return machine
                 .handle(now, if is_closed && is_done { Input::Closed(id) } else { Input::Broken(id) });
         }
-        self.write(epoll, now, machine, id);
+        self.write(poller, now, machine, id);
     }
 
     /// Closes a connection that the state machine no longer needs, with a reset if data is missing.
     pub(super) fn end(&mut self, id: ConnectionId, with_reset: bool) {
-        // Closing a descriptor removes it from epoll.
+        // Closing a descriptor ends its registration.
         let Some(opened) = self.all.remove(&id) else { return };
         if with_reset {
             socket::reset_on_close(&opened.stream);
@@ -160,7 +158,7 @@ impl OpenedConnections {
         self.all.values().all(|opened| opened.queue.is_empty())
     }
 
-    fn write(&mut self, epoll: &OwnedFd, now: Time, machine: &mut Machine, id: ConnectionId) {
+    fn write(&mut self, poller: &Poller, now: Time, machine: &mut Machine, id: ConnectionId) {
         let Some(opened) = self.all.get_mut(&id) else { return };
         let Ok(written) = opened.queue.write(&opened.stream) else {
             self.end(id, true);
@@ -173,14 +171,13 @@ impl OpenedConnections {
             machine.handle(now, Input::Written(id));
         }
         if !opened.queue.is_empty() && !written.is_full {
-            // Re-arms the event, so that other connections have their turn first. It is watched already, so this cannot fail
-            // for lack of memory.
-            let _ = epoll::modify(epoll, &opened.stream, data(id), WATCHED);
+            // Re-arms the event, so that other connections have their turn first.
+            poller.modify(&opened.stream, token(id), WATCHED);
         }
     }
 }
 
-/// Encodes events of these connections, distinguished from others by the lowest bit.
-fn data(ConnectionId(id): ConnectionId) -> EventData {
-    EventData::new_u64(id << 1 | 1)
+/// Returns the token of a connection, distinguished from others by the lowest bit.
+const fn token(ConnectionId(id): ConnectionId) -> u64 {
+    id << 1 | 1
 }

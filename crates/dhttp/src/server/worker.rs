@@ -3,10 +3,8 @@
 //! Datagrams are handled in `datagrams`, connections in `opened_connections` and `plain`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -14,10 +12,8 @@ use dhttp_proto::Server as Machine;
 use dhttp_proto::server::{ConnectionId, Output};
 use http1::message::Fields;
 use http1::server::ServerConnection;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use wire::{Duration, Time};
 
-use super::alarm::Alarm;
 use super::clients::{Clients, ConnectionSlot, client_of};
 use super::datagrams::DatagramContext;
 use super::date_header::DateHeader;
@@ -33,6 +29,7 @@ use crate::deferred::{NO_RESPONSE, ResponseEvent};
 use crate::descriptors::limit_now;
 use crate::handler::{Handler, Response};
 use crate::log::{self, Log};
+use crate::readiness::{Events, Interest, Poller, SpareDescriptor};
 use crate::socket;
 
 /// A thread's sockets, all on the server's port.
@@ -54,7 +51,7 @@ pub(super) struct WorkerParts<'a, H> {
 /// One thread of a server.
 pub(super) struct Worker<H> {
     pub(super) clock: Clock,
-    pub(super) epoll: OwnedFd,
+    pub(super) poller: Poller,
     pub(super) sockets: Sockets,
     pub(super) local: SocketAddr,
     pub(super) handler: H,
@@ -68,7 +65,6 @@ pub(super) struct Worker<H> {
     pub(super) counters: Arc<Counters>,
     pub(super) log: Option<Arc<Log>>,
     desk: DeferredRequests,
-    alarm: Alarm,
     index: usize,
     config: ServerConfig,
     keys: Keys,
@@ -82,8 +78,7 @@ pub(super) struct Worker<H> {
     next_plain: u64,
     shared: Arc<Shared<H>>,
     version: u64,
-    /// Descriptor in reserve: closed to accept and close a connection when there is no other descriptor.
-    spare: Option<File>,
+    spare: SpareDescriptor,
     swept: Time,
 }
 
@@ -91,9 +86,8 @@ const UDP: u64 = 0;
 const LISTENER: u64 = 2;
 const WAKER: u64 = 4;
 const MAILBOX: u64 = 6;
-const ALARM: u64 = 8;
 /// Even numbers from here on are connections of clients; odd ones are connections to clients.
-const PLAIN: u64 = 10;
+const PLAIN: u64 = 8;
 
 /// Maximum bytes of one read from a client's connection.
 const READ_BUFFER_BYTES: usize = 16_384;
@@ -114,16 +108,14 @@ impl<H: Handler> Worker<H> {
         shared: Arc<Shared<H>>,
         counters: Arc<Counters>,
     ) -> io::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &sockets.udp, EventData::new_u64(UDP), EventFlags::IN)?;
-        epoll::add(&epoll, &sockets.listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        let poller = Poller::new()?;
+        poller.add(&sockets.udp, UDP, Interest::IN)?;
+        poller.add(&sockets.listener, LISTENER, Interest::IN)?;
         if let Some(waker) = shared.wakers.get(index) {
-            epoll::add(&epoll, waker, EventData::new_u64(WAKER), EventFlags::IN)?;
+            poller.add(waker, WAKER, Interest::IN)?;
         }
         let desk = DeferredRequests::new()?;
-        epoll::add(&epoll, desk.waker(), EventData::new_u64(MAILBOX), EventFlags::IN)?;
-        let alarm = Alarm::new()?;
-        epoll::add(&epoll, alarm.timer(), EventData::new_u64(ALARM), EventFlags::IN)?;
+        poller.add(desk.waker(), MAILBOX, Interest::IN)?;
         let LiveConfig { handler, log } = shared.live.lock().map_err(|_| io::ErrorKind::Other)?.clone();
         let local = sockets.udp.local_addr()?;
         let mut dhttp = config.dhttp;
@@ -134,7 +126,7 @@ impl<H: Handler> Worker<H> {
         let config = ServerConfig { accepted: config.accepted.min(descriptors).max(1), ..config };
         Ok(Self {
             clock,
-            epoll,
+            poller,
             local,
             sockets,
             handler,
@@ -147,7 +139,6 @@ impl<H: Handler> Worker<H> {
             counters,
             log,
             desk,
-            alarm,
             index,
             config,
             keys,
@@ -159,20 +150,20 @@ impl<H: Handler> Worker<H> {
             next_plain: PLAIN,
             shared,
             version: 0,
-            spare: File::open("/dev/null").ok(),
+            spare: SpareDescriptor::default(),
             swept: Time::ZERO,
         })
     }
 
     /// Serves until it is stopped, and finishes pending work.
     pub(super) fn run(&mut self) {
-        let mut events = Vec::with_capacity(256);
+        let mut events = Events::default();
         while !self.shared.stop.load(Ordering::Acquire) {
             self.turn(&mut events);
         }
         // No new datagrams or connections are accepted from here on.
-        let _ = epoll::delete(&self.epoll, &self.sockets.udp);
-        let _ = epoll::delete(&self.epoll, &self.sockets.listener);
+        self.poller.remove(&self.sockets.udp);
+        self.poller.remove(&self.sockets.listener);
         let end = self.clock.now() + self.config.grace;
         while self.clock.now() < end && !self.is_done() {
             self.turn(&mut events);
@@ -193,7 +184,7 @@ impl<H: Handler> Worker<H> {
             machine: &mut self.machine,
             opened: &mut self.opened,
             outbox: &mut self.outbox,
-            epoll: &self.epoll,
+            poller: &self.poller,
             today: &self.today,
             counters: &self.counters,
             log: self.log.as_deref(),
@@ -203,26 +194,24 @@ impl<H: Handler> Worker<H> {
         WorkerParts { inbox: &mut self.inbox, handler: &mut self.handler, desk: &mut self.desk, way }
     }
 
-    fn turn(&mut self, events: &mut Vec<Event>) {
+    fn turn(&mut self, events: &mut Events) {
         let now = self.clock.now();
         let next = self.timers(now);
-        events.clear();
-        self.alarm.ring_by(now, next);
-        // An interrupted wait has no events; any other failure would be a bug in this file.
-        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), None);
-        for event in events.drain(..) {
-            match event.data.u64() {
+        self.poller.wake_by(now, next);
+        // Each turn begins with the expired timers.
+        self.poller.wait(events);
+        for (token, ready) in events.drain() {
+            match token {
                 UDP => self.datagrams(),
                 LISTENER => self.accept(),
                 WAKER => self.woken(),
-                ALARM => self.alarm.rung(),
                 MAILBOX => {
                     let come = self.desk.take();
                     self.responses(come);
                 }
                 id if id & 1 == 1 => {
                     let (now, id) = (self.clock.now(), ConnectionId(id >> 1));
-                    self.opened.ready(&self.epoll, now, &mut self.machine, id, event.flags);
+                    self.opened.ready(&self.poller, now, &mut self.machine, id, ready);
                 }
                 id => self.plain(id, PlainConnection::ready),
             }
@@ -309,8 +298,7 @@ impl<H: Handler> Worker<H> {
 
     fn woken(&mut self) {
         if let Some(waker) = self.shared.wakers.get(self.index) {
-            // The value read only signals that something has changed.
-            let _ = rustix::io::read(waker, &mut [0_u8; 8]);
+            waker.clear();
         }
         let version = self.shared.version.load(Ordering::Acquire);
         if version != self.version
@@ -330,21 +318,19 @@ impl<H: Handler> Worker<H> {
                     let now = self.clock.now();
                     let id = self.next_plain;
                     self.next_plain += 2;
-                    if epoll::add(&self.epoll, &stream, EventData::new_u64(id), EventFlags::IN).is_ok() {
+                    if self.poller.add(&stream, id, Interest::IN).is_ok() {
                         let machine = ServerConnection::new(now, self.config.http);
                         self.of_client.entry(seat.client()).or_default().insert(id);
                         self.plain.insert(id, PlainConnection::new(stream, peer.ip(), seat, machine, now));
                         self.plain(id, PlainConnection::ready);
                     }
                 }
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                Err(error) => {
+                    if !self.spare.refuse_next(&error, &self.sockets.listener, |_| {}) {
+                        return;
+                    }
                     count(&self.counters.refused_descriptors);
-                    // The waiting client sees its connection closed, instead of waiting for ever.
-                    self.spare = None;
-                    drop(self.sockets.listener.accept());
-                    self.spare = File::open("/dev/null").ok();
                 }
-                Err(_) => return,
             }
         }
     }
@@ -434,10 +420,9 @@ impl<H: Handler> Worker<H> {
         }
         let wanted = (plain.is_reading(), plain.is_writing());
         if wanted != plain.is_watched_for {
-            let flag = |wanted, flag| if wanted { flag } else { EventFlags::empty() };
-            let flags = flag(wanted.0, EventFlags::IN) | flag(wanted.1, EventFlags::OUT);
-            // It is watched already, so this cannot fail for lack of memory.
-            let _ = epoll::modify(&self.epoll, &plain.stream, EventData::new_u64(id), flags);
+            let flag = |wanted, flag| if wanted { flag } else { Interest::empty() };
+            let interest = flag(wanted.0, Interest::IN) | flag(wanted.1, Interest::OUT);
+            self.poller.modify(&plain.stream, id, interest);
             plain.is_watched_for = wanted;
         }
     }

@@ -1,6 +1,4 @@
-//! A response, framed for a program's connection, and written as it arrives.
-//!
-//! Its source is for `blocking_exchange`.
+//! Writing of a response to the client, framed for its connection: forwarded as it arrives, cached, or the gateway's own.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -8,12 +6,16 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use http1::message::head::{write_decimal, write_status_line};
-use http1::message::{Fields, Method, RequestHead, ResponseHead, Version, persists};
+use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
-use super::chunked;
-use crate::cache::streaming_fill::StreamingFill;
+use super::pipeline::{ClientRequest, ExchangeEnd, Pipeline, Stage};
+use super::{chunked, log_response};
+use crate::cache::streaming_fill::{Disposition, StreamingFill};
+use dhttp::counters::count_shared;
 use dhttp::fields::copy;
 use dhttp::handler::{Body, Response};
+use dhttp::log::Channel;
+use dhttp::server::queue::Queue;
 use dhttp::socket;
 
 /// Length of a response's body, as known from its header section.
@@ -41,9 +43,9 @@ pub(super) struct Reply<'a> {
     pub(super) status: u16,
     body: ReplyFraming,
     /// Whether the connection may carry another request.
-    pub(super) stays: bool,
+    stays: bool,
     /// Bytes of the body so far.
-    pub(super) bytes: u64,
+    bytes: u64,
     /// Bytes to be written together.
     out: Vec<u8>,
     /// Stores the response as it passes.
@@ -70,29 +72,128 @@ pub(super) struct ReplyContext<'a> {
     pub(super) stays: bool,
 }
 
-impl<'a> ReplyContext<'a> {
-    pub(super) fn of(head: &'a RequestHead) -> Self {
-        let stays = persists(head.version, &head.fields) || is_kept_in_the_old_way(head);
-        Self { method: &head.method, version: head.version, stays }
+/// Maximum bytes of small parts that are gathered for one write.
+const TOGETHER: usize = 16 << 10;
+/// A body of the event loop up to this length is copied behind its header section.
+const COPIED: usize = 16 << 10;
+
+/// Outcome of the header section of a response.
+pub(super) enum ReplyStart<'a> {
+    /// The response to the client has begun.
+    Reply(Reply<'a>),
+    /// The request is to be retried.
+    Again,
+}
+
+/// Begins the response to a client, and stores it meanwhile if allowed.
+///
+/// # Errors
+/// The client is disconnected.
+pub(super) fn begin<'a>(
+    fill: &mut Option<Box<StreamingFill>>,
+    stream: &'a TcpStream,
+    requested: ReplyContext<'_>,
+    response: &ResponseHead,
+    size: Size,
+) -> io::Result<ReplyStart<'a>> {
+    let Some(mut filling) = fill.take() else {
+        return Ok(ReplyStart::Reply(Reply::begin(stream, requested, response, size)));
+    };
+    let reply = match filling.head(response, size.known()) {
+        Disposition::Given(stored) => Reply::given(stream, requested, &stored)?,
+        Disposition::Passed(fields) => {
+            let (version, status) = (response.version, response.status);
+            let head = ResponseHead { version, status, fields };
+            Reply { keeping: Some(filling), ..Reply::begin(stream, requested, &head, size) }
+        }
+        Disposition::Again => {
+            *fill = Some(filling);
+            return Ok(ReplyStart::Again);
+        }
+    };
+    Ok(ReplyStart::Reply(reply))
+}
+
+impl Pipeline<'_> {
+    /// Writes a cached response.
+    pub(super) fn write_stored(&self, request: &ClientRequest, response: &Response) -> Stage {
+        let given = Reply::given(self.stream(), request.context(), response);
+        let ended = given.and_then(|reply| reply.end(&Fields::new()));
+        self.conclude(&request.head, response.status, Channel::Cache, &ended)
+    }
+
+    /// Writes the gateway's `proxy.pac`, which leads to the address at which it was requested.
+    pub(super) fn write_script(&self, request: &ClientRequest) -> Stage {
+        let at = self.stream().local_addr().unwrap_or(self.shared.address);
+        let script = format!(
+            "function FindProxyForURL(url, host) {{\n  if (url.substring(0, 5) == \"http:\") return \"PROXY {at}; DIRECT\";\n  \
+             return \"DIRECT\";\n}}\n"
+        );
+        self.write_own(Some(request), 200, "application/x-ns-proxy-autoconfig", &script)
+    }
+
+    /// Writes a refusal, or another sentence; `None` as the request: it was invalid.
+    pub(super) fn refuse(&self, request: Option<&ClientRequest>, status: u16, why: &str) -> Stage {
+        self.write_own(request, status, "text/plain; charset=utf-8", &format!("{why}\n"))
+    }
+
+    /// Writes a response of the gateway itself.
+    fn write_own(&self, request: Option<&ClientRequest>, status: u16, kind: &str, text: &str) -> Stage {
+        count_shared(&self.shared.counters.own);
+        let mut fields = Fields::new();
+        // Both fields are constant and valid.
+        let _ = fields.push("Content-Type", kind).and_then(|()| fields.push("Cache-Control", "no-store"));
+        let head = ResponseHead { version: Version::Http11, status, fields };
+        let get = Method::Get;
+        let unknown = ReplyContext { method: &get, version: Version::Http11, stays: false };
+        let to = request.map_or(unknown, ClientRequest::context);
+        let mut reply = Reply::begin(self.stream(), to, &head, Size::Known(text.len() as u64));
+        let ended = reply.part(text.as_bytes()).and_then(|()| reply.end(&Fields::new()));
+        if let (Some(request), Ok((_, bytes))) = (request, &ended) {
+            self.log(&request.head, status, *bytes, Channel::TcpClient);
+        }
+        Stage::End(end_of(&ended))
+    }
+
+    /// Counts and logs a response, complete or cut short, and ends the exchange.
+    pub(super) fn conclude(
+        &self,
+        head: &RequestHead,
+        status: u16,
+        channel: Channel,
+        ended: &io::Result<(bool, u64)>,
+    ) -> Stage {
+        let counters = &self.shared.counters;
+        match ended {
+            Ok((_, bytes)) => {
+                count_shared(counters.responses(channel));
+                self.log(head, status, *bytes, channel);
+            }
+            Err(_) => count_shared(&counters.failed),
+        }
+        Stage::End(end_of(ended))
+    }
+
+    fn log(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
+        if let Some(log) = self.shared.log() {
+            log_response(&log, self.peer, head, status, bytes, channel);
+            // One computer's programs are little load: the log always shows the last request.
+            log.flush();
+        }
     }
 }
 
-/// Whether an HTTP/1.0 program keeps the connection alive by the historic `Proxy-Connection`.
-fn is_kept_in_the_old_way(head: &RequestHead) -> bool {
-    head.version == Version::Http10 && head.fields.has_token("Proxy-Connection", "keep-alive")
+const fn end_of(ended: &io::Result<(bool, u64)>) -> ExchangeEnd {
+    match ended {
+        Ok((true, _)) => ExchangeEnd::Whole,
+        Ok((false, _)) => ExchangeEnd::Last,
+        Err(_) => ExchangeEnd::Broken,
+    }
 }
-
-/// Maximum bytes of small parts that are gathered for one write.
-const TOGETHER: usize = 16 << 10;
 
 impl<'a> Reply<'a> {
     /// Begins with the header section, which is written with the first part of the body.
-    pub(super) fn begin(
-        stream: &'a TcpStream,
-        requested: ReplyContext<'_>,
-        head: &ResponseHead,
-        size: Size,
-    ) -> Self {
+    fn begin(stream: &'a TcpStream, requested: ReplyContext<'_>, head: &ResponseHead, size: Size) -> Self {
         let mut out = Vec::with_capacity(1_024);
         let (body, stays) = frame(&mut out, requested, head, size);
         let (keeping, is_kept) = (None, false);
@@ -103,11 +204,7 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     /// The program is disconnected, or the cached file cannot be read.
-    pub(super) fn given(
-        stream: &'a TcpStream,
-        requested: ReplyContext<'_>,
-        response: &Response,
-    ) -> io::Result<Self> {
+    fn given(stream: &'a TcpStream, requested: ReplyContext<'_>, response: &Response) -> io::Result<Self> {
         let mut out = Vec::with_capacity(1_024);
         let has_body = write_head(&mut out, requested, response);
         let length = response.body.len();
@@ -131,11 +228,6 @@ impl<'a> Reply<'a> {
         }
         reply.is_kept = true;
         Ok(reply)
-    }
-
-    /// Does the same, and stores the response as it passes.
-    pub(super) fn keeping(self, passing: Box<StreamingFill>) -> Self {
-        Self { keeping: Some(passing), ..self }
     }
 
     /// Writes a part of the body.
@@ -257,6 +349,26 @@ pub(super) fn write_head(out: &mut Vec<u8>, requested: ReplyContext<'_>, respons
     *requested.method != Method::Head && !response.is_bodiless()
 }
 
+/// Writes a cached response of the event loop; returns the length of its body.
+pub(super) fn stored(
+    queue: &mut Queue,
+    out: &mut Vec<u8>,
+    requested: ReplyContext<'_>,
+    response: &Response,
+    bytes: &[u8],
+) -> u64 {
+    if !write_head(out, requested, response) {
+        return 0;
+    }
+    if bytes.len() <= COPIED {
+        out.extend_from_slice(bytes);
+    } else {
+        queue.push_bytes(std::mem::take(out));
+        queue.push_body(&response.body);
+    }
+    bytes.len() as u64
+}
+
 /// Resets a connection, so that the program does not take a truncated response for a whole one.
 pub(super) fn break_off(stream: &TcpStream) {
     socket::reset_on_close(stream);
@@ -264,7 +376,7 @@ pub(super) fn break_off(stream: &TcpStream) {
 }
 
 /// Tells a program that there are too many connections.
-pub(super) fn turn_away(mut stream: &TcpStream) {
+pub(super) fn refuse_overload(mut stream: &TcpStream) {
     let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
     let _ = stream.write_all(
         b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",

@@ -15,7 +15,7 @@ use crate::clock::timespec;
 
 /// A timer that is polled like a socket.
 #[derive(Debug)]
-pub struct Alarm {
+pub(super) struct Alarm {
     timer: OwnedFd,
     /// Time at which it fires.
     set: Time,
@@ -24,19 +24,19 @@ pub struct Alarm {
 impl Alarm {
     /// # Errors
     /// If the system has no descriptor left.
-    pub fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
         Ok(Self { timer, set: Time::MAX })
     }
 
     /// Returns the descriptor, readable when the timer fires.
-    pub const fn timer(&self) -> &OwnedFd {
+    pub(super) const fn timer(&self) -> &OwnedFd {
         &self.timer
     }
 
     /// Ensures that the timer fires by `next`.
-    pub fn ring_by(&mut self, now: Time, next: Time) {
+    pub(super) fn ring_by(&mut self, now: Time, next: Time) {
         if next >= self.set {
             return;
         }
@@ -51,7 +51,7 @@ impl Alarm {
     }
 
     /// Acknowledges that the timer has fired.
-    pub fn rung(&mut self) {
+    pub(super) fn rung(&mut self) {
         // The value read is only the number of expirations.
         let _ = rustix::io::read(&self.timer, &mut [0_u8; 8]);
         self.set = Time::MAX;

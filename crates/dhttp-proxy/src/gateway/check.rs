@@ -1,0 +1,46 @@
+//! Check of a request: its limits and method, the server that it names, and the gateway's rules.
+//!
+//! [`http1::gateway::plan`] interprets it. Addresses of servers are checked when they are resolved (`connect`).
+
+use http1::gateway::{Plan, Refusal, plan};
+use http1::message::Framing;
+
+use super::Shared;
+use super::pipeline::{ClientRequest, Exchange, Stage};
+
+/// Checks a request.
+///
+/// # Errors
+/// The stage of a request that is not forwarded.
+pub(super) fn check(
+    shared: &Shared,
+    request: ClientRequest,
+    framing: Framing,
+) -> Result<Exchange, Box<Stage>> {
+    // A body that is not forwarded is not read, and ends the connection.
+    let stays = request.stays && framing == Framing::Length(0);
+    let planned = plan(&request.head, framing, &shared.name);
+    let refuse = |request, stays, status, why: String| {
+        Stage::Refuse(Some(ClientRequest { stays, ..request }), status, why)
+    };
+    Err(Box::new(match planned {
+        Ok(Plan::Forward(forward)) => return Ok(Exchange { request, forward, fill: None }),
+        Ok(Plan::Tunnel(host, port)) => {
+            let ports = &shared.config().connect_ports;
+            match ports.as_ref().is_none_or(|ports| ports.contains(&port)) {
+                true => Stage::Tunnel(request, host, port),
+                false => {
+                    let why = format!("CONNECT does not lead to port {port} here (--connect-ports)");
+                    refuse(request, false, 403, why)
+                }
+            }
+        }
+        Ok(Plan::Own(path)) if path == "/proxy.pac" => Stage::WriteScript(ClientRequest { stays, ..request }),
+        Ok(Plan::Own(path)) => {
+            let why =
+                "this is a proxy: set it as your program's proxy for http, or give browsers its /proxy.pac";
+            refuse(request, stays, if path == "*" { 200 } else { 404 }, why.to_owned())
+        }
+        Err(Refusal { status, sentence }) => refuse(request, stays, status, sentence),
+    }))
+}
