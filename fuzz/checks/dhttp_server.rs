@@ -53,13 +53,13 @@ fn serve(config: ServerConfig, data: &[u8], size: u64) -> u64 {
                 assert_eq!(division.map(|part| part.length).sum::<u64>(), size);
                 division.bytes()
             }
-            Channel::Refer(eight) => eight.len() as u64,
+            Channel::Refer(message) => message.as_bytes().len() as u64,
             Channel::Open { .. } => return 120,
             Channel::Connection(_) => panic!("no connection is open"),
         },
-        Verdict::Refer(eight) => {
-            assert_eq!(data[..8], eight);
-            8
+        Verdict::Refer(message) => {
+            assert_eq!(data[..8], message.as_bytes()[..8]);
+            message.as_bytes().len() as u64
         }
         Verdict::Ignore(_) => 0,
     };

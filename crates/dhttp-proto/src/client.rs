@@ -25,14 +25,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wire::Time;
 
 use super::address::unmapped;
-use super::message::{Id, RequestHeader, read_response};
+use super::message::{FallbackMessage, Id, RequestHeader, read_response};
 use super::secret::Secret;
+use super::token::is_token;
 use http1::message::{Method, RequestHead};
 use opened_connections::{Connection, IncomingResponse};
 use partial_responses::ConnectionPart;
 use phase::{Event, Phase};
 use reassembly::Reassembly;
-use servers::{Cache, Servers, checked, past_caches, write_datagram};
+use servers::{Cache, Servers, past_caches, write_datagram};
 use timing::{ResponseTimer, RoundTrips};
 
 pub use config::{ClientConfig, Resend, Responders};
@@ -68,6 +69,10 @@ struct Request {
     sent: Time,
     vigil: ResponseTimer,
     due: Option<Time>,
+    /// Whether it shows a token of the server.
+    shows_token: bool,
+    /// Whether it accepts a token in the fallback message.
+    requests_token: bool,
     /// Number of parts that it offers to accept; 0 if none.
     parts: u8,
     gathered: Option<Box<Reassembly>>,
@@ -125,10 +130,16 @@ impl Client {
         let passes_caches = self.servers.is_behind_unwanted(server);
         let header = RequestHeader { id, port: self.port, is_resend: false };
         let parts = self.offer(server, head);
-        let datagram = write_datagram(header, head, parts, shown, self.config.fill_to);
-        let passes_caches =
-            passes_caches && past_caches(header, &datagram).len() <= self.config.request_bytes;
-        if datagram.len() > self.config.request_bytes {
+        let (shows_token, most) = (shown.is_of_server(), self.config.request_bytes);
+        let fill_to = self.config.fill_to;
+        let write = |requests| write_datagram(header, head, parts, shown.requesting(requests), fill_to);
+        let mut requests_token = self.config.names_port && !shown.is_known;
+        let mut datagram = write(requests_token);
+        if requests_token && datagram.len() > most {
+            (requests_token, datagram) = (false, write(false));
+        }
+        let passes_caches = passes_caches && past_caches(header, &datagram).len() <= most;
+        if datagram.len() > most {
             return Err(Refusal::TooLarge);
         }
         let request = Request {
@@ -142,6 +153,8 @@ impl Client {
             sent: now,
             vigil: ResponseTimer::new(now, self.servers.learn(server).heard),
             due: None,
+            shows_token,
+            requests_token,
             parts,
             gathered: None,
             has_recovered: false,
@@ -163,9 +176,27 @@ impl Client {
     /// Stores the token that a server gave in a response over plain HTTP; `server` is the destination of requests to
     /// it. Invalid tokens are ignored.
     pub fn learn_token(&mut self, now: Time, server: SocketAddr, token: &[u8]) {
-        if let Some(token) = checked(token).filter(|_| self.config.names_port) {
+        if is_token(token) && self.config.names_port {
             self.servers.learn(server).learn_named_token(now, token);
         }
+    }
+
+    /// Whether the client has a token of this server.
+    pub fn has_token(&self, server: SocketAddr) -> bool {
+        self.servers.shown(server).is_of_server()
+    }
+
+    /// Stores a token that an earlier client with the same TCP port got from a server, at `learned`. Invalid tokens are
+    /// ignored.
+    pub fn restore_token(&mut self, learned: Time, server: SocketAddr, token: &[u8]) {
+        if is_token(token) {
+            self.servers.learn(server).restore_token(learned, token);
+        }
+    }
+
+    /// Returns the servers' tokens, and when each was learned.
+    pub fn tokens(&self) -> impl Iterator<Item = (SocketAddr, &[u8], Time)> {
+        self.servers.tokens()
     }
 
     /// Cancels a request; it has no further outputs.
@@ -316,17 +347,19 @@ impl Client {
             self.pass_caches(now, key);
             return Err(Discard::Stranger);
         }
-        if message.is_empty() {
-            let server = request.server;
+        if message.is_empty() || request.requests_token && FallbackMessage::has_token(message) {
+            let (server, shows_token) = (request.server, request.shows_token);
             if !self.step(key, Event::Referred) {
                 return Err(Discard::Late);
             }
-            // The token may have become invalid: without it the next request is padded.
             let known = self.servers.learn(server);
-            if is_server {
-                known.forget_token(now);
-            } else {
-                known.cache = Cache::Seen;
+            match (message, is_server) {
+                // The token may have become invalid: without it the next request is padded.
+                ([], true) if shows_token => known.forget_token(now),
+                ([], true) => {}
+                ([], false) => known.cache = Cache::Seen,
+                (token, true) => known.learn_token(now, token),
+                (token, false) => known.cache = Cache::Gave(token.to_vec()),
             }
             self.outputs.push_back(Output::Fallback(id, Reason::Referred));
             return Ok(());
@@ -347,7 +380,7 @@ impl Client {
             if !has_recovered && vigil.was_quiet(server.heard, datagram.len()) {
                 server.round_trips.measured(now.since(vigil.began));
             }
-            server.learn_token(&head);
+            server.learn_token_of(now, &head);
         } else {
             let server = self.requests.get(&key).map(|request| request.server);
             server.into_iter().for_each(|server| self.servers.learn(server).learn_cache(&head));

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::parts::{self, PARTS_FIELD};
-use super::token::TOKEN_FIELD;
+use super::token::{TOKEN_FIELD, TOKEN_REQUEST, Token, is_token};
 use http1::message::framing::content_length;
 use http1::message::{
     Limits, Method, PeerFault, RequestHead, RequestView, ResponseView, Version, is_host, is_target,
@@ -21,7 +21,7 @@ impl Id {
     /// Bytes on the wire.
     pub const BYTES: usize = 8;
 
-    /// Bytes of the id on the wire. A datagram of these alone refers the client to plain HTTP.
+    /// Bytes of the id on the wire.
     pub const fn to_bytes(self) -> [u8; Self::BYTES] {
         self.0.to_be_bytes()
     }
@@ -33,6 +33,58 @@ impl Id {
     pub fn split(response: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (id, rest) = response.split_first_chunk().ok_or(Malformed::Short)?;
         Ok((Self(u64::from_be_bytes(*id)), rest))
+    }
+}
+
+/// Fallback message: the id of a request, alone or before a token. The client retries over plain HTTP.
+///
+/// With a token it is shorter than every request that may get one: 34 bytes for at least 51.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct FallbackMessage {
+    bytes: [u8; Self::MAX_BYTES],
+    length: usize,
+}
+
+impl FallbackMessage {
+    /// Maximum bytes on the wire.
+    pub const MAX_BYTES: usize = Id::BYTES + Token::DIGITS;
+
+    /// The message for a request, with a token for its client.
+    pub fn new(id: Id, token: Option<&Token>) -> Self {
+        let token = token.map_or("", Token::as_str).as_bytes();
+        let (mut bytes, length) = ([0; Self::MAX_BYTES], Id::BYTES + token.len());
+        for (to, from) in bytes.iter_mut().zip(id.to_bytes().iter().chain(token)) {
+            *to = *from;
+        }
+        Self { bytes, length }
+    }
+
+    /// Bytes on the wire.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or(&self.bytes)
+    }
+
+    /// Whether a datagram is a fallback message.
+    pub fn is_one(datagram: &[u8]) -> bool {
+        Id::split(datagram).is_ok_and(|(_, message)| message.is_empty() || Self::has_token(message))
+    }
+
+    /// Whether what follows the id in a datagram is the token of a fallback message. A response is never taken for
+    /// one, because it contains spaces and line ends.
+    pub fn has_token(message: &[u8]) -> bool {
+        is_token(message)
+    }
+}
+
+impl From<Id> for FallbackMessage {
+    fn from(id: Id) -> Self {
+        Self::new(id, None)
+    }
+}
+
+impl fmt::Debug for FallbackMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FallbackMessage({})", self.as_bytes().escape_ascii())
     }
 }
 
@@ -101,6 +153,8 @@ pub struct Marks<'a> {
     /// The token before the last. Behind a cache on the path, a client sends the server's token and the cache's,
     /// because either may respond.
     pub other_token: Option<&'a [u8]>,
+    /// Whether a [`TOKEN_FIELD`] is a [`TOKEN_REQUEST`]: the client accepts a token in the fallback message.
+    pub requests_token: bool,
     /// `Expect` or `Upgrade`: the client expects more than one response.
     pub wants_more: bool,
     /// `Authorization` or `Cookie`: the request identifies the user.
@@ -132,6 +186,7 @@ impl<'a> Marks<'a> {
             6 if is("Expect") => self.wants_more = true,
             7 if is("Upgrade") => self.wants_more = true,
             10 if is(PAST_FIELD) => self.is_past_caches = true,
+            11 if is(TOKEN_FIELD) && value == TOKEN_REQUEST.as_bytes() => self.requests_token = true,
             11 if is(TOKEN_FIELD) => self.other_token = self.token.replace(value),
             11 if is(PARTS_FIELD) => self.parts = parts::read(value),
             14 if is("Content-Length") => self.has_length = true,

@@ -25,7 +25,7 @@ use wire::Time;
 
 use super::address::{can_be_client, unmapped};
 use super::limiter::{Allowance, Limiter, units};
-use super::message::{Id, Malformed, Marks, Request};
+use super::message::{FallbackMessage, Id, Malformed, Marks, Request};
 use super::parts::{DividedResponse, DivisibleResponse};
 use super::token::{Key, Token, Tokens, Validity};
 use connections::{ConnectionChoice, Connections};
@@ -45,8 +45,8 @@ pub use sizes::Adaptation;
 pub enum Verdict<'a> {
     /// The application responds to this, and passes the ticket to [`Server::respond`] or [`Server::abandon`].
     Serve(Ticket, RequestView<'a>),
-    /// Send these eight bytes back: the client retries over plain HTTP.
-    Refer([u8; Id::BYTES]),
+    /// Send this back: the client retries over plain HTTP.
+    Refer(FallbackMessage),
     /// Do nothing.
     Ignore(IgnoreReason),
 }
@@ -83,6 +83,8 @@ pub struct Ticket {
     /// Whether it requests parts that were lost.
     recovers: bool,
     worth: Validity,
+    /// Whether the fallback message may contain a token.
+    requests_token: bool,
     lane: Option<ConnectionId>,
 }
 
@@ -117,8 +119,8 @@ pub enum Channel {
         /// Address and port to connect to.
         client: SocketAddr,
     },
-    /// Send these eight bytes by UDP instead: the client retries over plain HTTP.
-    Refer([u8; Id::BYTES]),
+    /// Send this by UDP instead: the client retries over plain HTTP.
+    Refer(FallbackMessage),
 }
 
 /// Input from the sockets about a connection. It may concern one that the server no longer knows.
@@ -233,10 +235,13 @@ impl Server {
         let Request { header, head, marks } = request;
         let client = SocketAddr::new(source.ip(), header.port);
         let worth = self.worth(now, client, &marks);
+        let requests_token = marks.requests_token && worth == Validity::Nothing;
         if let Some(guard) = self.guard.as_mut().filter(|_| worth == Validity::Nothing) {
             match guard.limiter.charge(now, source.ip(), 1) {
                 Allowance::Granted => {}
-                Allowance::Slip => return Verdict::Refer(header.id.to_bytes()),
+                Allowance::Slip => {
+                    return Verdict::Refer(self.fallback(now, header.id, client, requests_token));
+                }
                 Allowance::Silence => return Verdict::Ignore(IgnoreReason::Limited),
             }
         }
@@ -256,7 +261,7 @@ impl Server {
             }
         }
         if !self.is_for_datagrams(&head, &marks) {
-            return Verdict::Refer(header.id.to_bytes());
+            return Verdict::Refer(self.fallback(now, header.id, client, requests_token));
         }
         // Without a token no response takes a connection, not even an open one.
         let lane = if worth == Validity::Nothing { None } else { self.reserve(client) };
@@ -269,6 +274,7 @@ impl Server {
             parts: marks.parts,
             recovers,
             worth,
+            requests_token,
             lane,
         };
         Verdict::Serve(ticket, head)
@@ -318,7 +324,8 @@ impl Server {
     ) -> Channel {
         let budget = self.budget(&ticket);
         let is_within = |bytes| budget.is_none_or(|budget| bytes <= budget);
-        let Ticket { id, source, client, bytes: _, is_resend, parts, recovers, worth, lane } = ticket;
+        let Ticket { id, source, client, bytes: _, is_resend, parts, recovers, worth, requests_token, lane } =
+            ticket;
         let is_resend = (self.answered.end(global(source, id)) || is_resend) && !recovers;
         let most = self.sizes.most(now, source.ip());
         let parts = parts.min(self.config.parts);
@@ -337,7 +344,7 @@ impl Server {
             self.release(lane);
             let bytes = division.map_or(size, cost) + DATAGRAM_HEADERS;
             if worth != Validity::Nothing && !self.is_within_rate(now, source.ip(), bytes) {
-                return Channel::Refer(id.to_bytes());
+                return Channel::Refer(id.into());
             }
             if !recovers {
                 self.losses.count_fresh(source.ip());
@@ -348,13 +355,20 @@ impl Server {
         // Without a token the source may be spoofed: no SYN is sent there, and no response goes on a connection.
         let found = if worth == Validity::Nothing { None } else { self.connection(now, client, lane) };
         let Some((connection, is_new)) = found else {
-            return Channel::Refer(id.to_bytes());
+            return Channel::Refer(self.fallback(now, id, client, requests_token));
         };
         self.connections.carry(now, connection, id);
         if !recovers {
             self.answered.remember(global(source, id));
         }
         if is_new { Channel::Open { connection, client } } else { Channel::Connection(connection) }
+    }
+
+    /// Ends a request without a response, and returns the message by which its client retries over plain HTTP.
+    pub fn refer(&mut self, now: Time, ticket: Ticket) -> FallbackMessage {
+        let message = self.fallback(now, ticket.id, ticket.client, ticket.requests_token);
+        self.abandon(ticket);
+        message
     }
 
     /// Ends a request without a response.
@@ -382,6 +396,13 @@ impl Server {
         };
         self.end(id, Event::TimedOut, !is_idle);
         if is_idle { Output::Close(id) } else { Output::Abort(id) }
+    }
+
+    /// The fallback message for a request, with a token if its client accepts one there.
+    fn fallback(&self, now: Time, id: Id, client: SocketAddr, requests_token: bool) -> FallbackMessage {
+        let guard = self.guard.as_ref().filter(|_| requests_token);
+        let token = guard.map(|guard| guard.tokens.make(now, client));
+        FallbackMessage::new(id, token.as_ref())
     }
 
     /// Counts a resend for a response small enough for UDP, which was lost to congestion or because of its size.

@@ -18,6 +18,20 @@ pub const TOKEN_FIELD: &str = "DHTTP-Token";
 /// response brings a token for that port at the client's address.
 pub const PORT_FIELD: &str = "DHTTP-Port";
 
+/// Value of a [`TOKEN_FIELD`] in a request whose client lacks a token, and accepts one in the fallback message. No token
+/// has this value, so that servers without support take it for an invalid one.
+pub const TOKEN_REQUEST: &str = "?";
+
+/// Maximum length of a token, in bytes. Those of other servers may be longer than ours, but every request carries one.
+pub const MAX_TOKEN_BYTES: usize = 64;
+
+/// Whether this is a token: visible ASCII, 1 to 64 bytes, and not a [`TOKEN_REQUEST`].
+pub fn is_token(value: &[u8]) -> bool {
+    (1..=MAX_TOKEN_BYTES).contains(&value.len())
+        && value.iter().all(u8::is_ascii_graphic)
+        && value != TOKEN_REQUEST.as_bytes()
+}
+
 /// Parses the value of a [`PORT_FIELD`]: a decimal number from 0 to 65,535; `None` if it is anything else.
 pub fn read_port(value: &[u8]) -> Option<u16> {
     let is_number = (1..=5).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
@@ -127,7 +141,8 @@ impl Body {
 }
 
 impl Token {
-    const DIGITS: usize = 2 * (1 + 4 + 8);
+    /// The length of the value, in bytes.
+    pub const DIGITS: usize = 2 * (1 + 4 + 8);
     /// The length of the field line that carries a token, line end included, in bytes.
     pub const LINE_BYTES: usize = TOKEN_FIELD.len() + ": \r\n".len() + Self::DIGITS;
 

@@ -126,7 +126,7 @@ impl Client {
                     if let Some(server) = self.requests.get(&response.key).map(|request| request.server) {
                         let known = self.servers.learn(server);
                         if same_host(server.ip(), connection.peer.ip()) {
-                            known.learn_token(&head);
+                            known.learn_token_of(now, &head);
                         } else {
                             known.learn_cache(&head);
                         }

@@ -59,7 +59,7 @@ impl Client {
         if from == server {
             let requested = self.requests.get(&key).map_or(now, |request| request.sent);
             let known = self.servers.learn(server);
-            known.learn_token(&head);
+            known.learn_token_of(now, &head);
             if is_first && is_fresh {
                 known.round_trips.measured(now.since(requested));
             }

@@ -11,7 +11,7 @@ use wire::{Duration, Time};
 use super::timing::{ReceivedTraffic, RoundTrips};
 use crate::message::{PAST_FIELD, RequestHeader, write_request};
 use crate::parts::{MAX_PARTS, PARTS_FIELD};
-use crate::token::TOKEN_FIELD;
+use crate::token::{TOKEN_FIELD, TOKEN_REQUEST, is_token};
 use http1::message::{Fields, RequestHead, ResponseHead};
 
 /// Header field that pads a first request; its value has no meaning.
@@ -29,9 +29,10 @@ pub(super) struct Servers {
 pub(super) struct Server {
     pub(super) round_trips: RoundTrips,
     pub(super) heard: ReceivedTraffic,
-    token: Option<Vec<u8>>,
-    /// When the token arrived, if over plain HTTP, for the port that was named there.
-    named: Option<Time>,
+    /// Its token, and when that arrived.
+    token: Option<(Vec<u8>, Time)>,
+    /// Whether the token arrived over plain HTTP, for the port that was named there.
+    is_named: bool,
     /// Such tokens are invalid here: a router on the path translates the port that requests by UDP name.
     is_translated: bool,
     /// State of the caches on the path to it.
@@ -93,14 +94,23 @@ impl Servers {
     /// Returns the fields to send to the server, and to a cache that may respond in its place.
     pub(super) fn shown(&self, server: SocketAddr) -> RequestTokens<'_> {
         let Some(known) = self.known.get(&server) else {
-            return RequestTokens { tokens: [None; 2], is_known: false };
+            return RequestTokens { tokens: [None; 3], is_known: false };
         };
         let (cache, is_known) = match &known.cache {
             Cache::Unseen => (None, true),
             Cache::Seen => (None, false),
             Cache::Gave(token) => (Some(&**token), true),
         };
-        RequestTokens { tokens: [known.token.as_deref(), cache], is_known: is_known && known.token.is_some() }
+        let token = known.token.as_ref().map(|(token, _)| &**token);
+        RequestTokens { tokens: [None, token, cache], is_known: is_known && token.is_some() }
+    }
+
+    /// Returns the servers' tokens, and when each was learned.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = (SocketAddr, &[u8], Time)> {
+        self.known.iter().filter_map(|(server, known)| {
+            let (token, learned) = known.token.as_ref()?;
+            Some((*server, &**token, *learned))
+        })
     }
 
     /// Whether requests to it must pass caches.
@@ -153,31 +163,43 @@ impl Server {
         self.narrowed = MAX_WINDOW - (self.window() / 2).max(2);
     }
 
-    /// Stores the token of a response.
-    pub(super) fn learn_token(&mut self, head: &ResponseHead) {
+    /// Stores the token of a response, if it has one.
+    pub(super) fn learn_token_of(&mut self, now: Time, head: &ResponseHead) {
         if let Some(token) = token(head) {
-            (self.token, self.named) = (Some(token), None);
+            self.learn_token(now, token);
+        }
+    }
+
+    /// Stores a token that arrived by UDP or on a connection that the server opened.
+    pub(super) fn learn_token(&mut self, now: Time, token: &[u8]) {
+        (self.token, self.is_named) = (Some((token.to_vec(), now)), false);
+    }
+
+    /// Stores a token of an earlier client, unless there is one already.
+    pub(super) fn restore_token(&mut self, learned: Time, token: &[u8]) {
+        if self.token.is_none() {
+            self.learn_token(learned, token);
         }
     }
 
     /// Stores the token of a response over plain HTTP.
     pub(super) fn learn_named_token(&mut self, now: Time, token: &[u8]) {
         if !self.is_translated {
-            (self.token, self.named) = (Some(token.to_vec()), Some(now));
+            (self.token, self.is_named) = (Some((token.to_vec(), now)), true);
         }
     }
 
     /// Drops the token, because the server referred a request that carried it.
     pub(super) fn forget_token(&mut self, now: Time) {
-        self.token = None;
-        // A fresh token was refused, and the only reason is a translated port.
-        self.is_translated |= self.named.take().is_some_and(|named| now.since(named) < FRESH);
+        // If a fresh token was refused, the only reason is a translated port.
+        let is_fresh = |(_, learned): (Vec<u8>, Time)| now.since(learned) < FRESH;
+        self.is_translated |= self.token.take().is_some_and(is_fresh) && self.is_named;
     }
 
     /// Stores the token of a cache on the path, which has responded in its own name.
     pub(super) fn learn_cache(&mut self, head: &ResponseHead) {
         match (token(head), &self.cache) {
-            (Some(token), _) => self.cache = Cache::Gave(token),
+            (Some(token), _) => self.cache = Cache::Gave(token.to_vec()),
             (None, Cache::Unseen) => self.cache = Cache::Seen,
             (None, Cache::Seen | Cache::Gave(_)) => {}
         }
@@ -187,26 +209,32 @@ impl Server {
 /// The tokens that go with a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestTokens<'a> {
-    tokens: [Option<&'a [u8]>; 2],
+    /// A request for a token, the server's, and the cache's.
+    tokens: [Option<&'a [u8]>; 3],
     /// Whether every host that may respond knows this client by them.
-    is_known: bool,
+    pub(super) is_known: bool,
 }
 
-fn token(head: &ResponseHead) -> Option<Vec<u8>> {
-    checked(head.fields.get(TOKEN_FIELD)?).map(<[u8]>::to_vec)
+impl RequestTokens<'_> {
+    /// Whether the server's is among them.
+    pub(super) const fn is_of_server(&self) -> bool {
+        self.tokens[1].is_some()
+    }
+
+    /// The same tokens, with a request for one if `is_requested`.
+    pub(super) fn requesting(self, is_requested: bool) -> Self {
+        let [_, server, cache] = self.tokens;
+        Self { tokens: [is_requested.then_some(TOKEN_REQUEST.as_bytes()), server, cache], ..self }
+    }
 }
 
-/// Returns a token if it is valid: it is sent with every request from now on.
-pub(super) fn checked(token: &[u8]) -> Option<&[u8]> {
-    let is_one = (1..=MAX_TOKEN_BYTES).contains(&token.len()) && token.iter().all(u8::is_ascii_graphic);
-    is_one.then_some(token)
+/// Returns the token of a response if it is valid: it is sent with every request from now on.
+fn token(head: &ResponseHead) -> Option<&[u8]> {
+    head.fields.get(TOKEN_FIELD).filter(|token| is_token(token))
 }
 
 /// Half the lifetime of our server's tokens.
 const FRESH: Duration = Duration::from_secs(300);
-
-/// Maximum length of a token. Those of other servers may be longer than ours, but every request carries one.
-const MAX_TOKEN_BYTES: usize = 64;
 
 /// Writes a request that accepts this number of parts, with the tokens of its server and of a cache. It is padded if
 /// one of them does not know this client.

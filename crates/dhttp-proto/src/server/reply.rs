@@ -160,9 +160,9 @@ impl Server {
                 outbox.discard();
                 stream(connection, Some(client), head)
             }
-            Channel::Refer(eight) => {
+            Channel::Refer(message) => {
                 slot.clear();
-                slot.extend_from_slice(&eight);
+                slot.extend_from_slice(message.as_bytes());
                 Reply::Referred
             }
         }

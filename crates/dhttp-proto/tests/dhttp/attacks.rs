@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 use http1::message::{Limits, Method};
 use proptest::prelude::*;
 use roundtrip_dhttp_proto::client::{ConnectionId, Discard, Input, Output, Responders};
-use roundtrip_dhttp_proto::message::Request;
+use roundtrip_dhttp_proto::message::{FallbackMessage, Request, RequestHeader};
 use roundtrip_dhttp_proto::parts::DivisibleResponse;
 use roundtrip_dhttp_proto::prefix::Prefixes;
 use roundtrip_dhttp_proto::server::{Channel, IgnoreReason, Server, Verdict};
@@ -55,11 +55,11 @@ fn cost(server: &mut Server, from: SocketAddr, datagram: &[u8], size: u64) -> u6
             match server.channel_in_parts(at(0), ticket, size, || divisible(size)) {
                 Channel::Datagram => one(size),
                 Channel::Parts(division) => division.bytes() + division.count() as u64 * headers(from),
-                Channel::Refer(eight) => one(eight.len() as u64),
+                Channel::Refer(message) => one(message.as_bytes().len() as u64),
                 channel @ (Channel::Open { .. } | Channel::Connection(_)) => panic!("{channel:?}"),
             }
         }
-        Verdict::Refer(eight) => one(eight.len() as u64),
+        Verdict::Refer(message) => one(message.as_bytes().len() as u64),
         Verdict::Ignore(_) => 0,
     }
 }
@@ -67,15 +67,18 @@ fn cost(server: &mut Server, from: SocketAddr, datagram: &[u8], size: u64) -> u6
 proptest! {
     #[test]
     fn addresses_without_a_token_get_at_most_three_bytes_per_byte_and_no_tcp(
-        requested in prop::collection::vec((0_usize..1_200, 0_u64..30_000, any::<bool>(), any::<u16>()), 1..50),
+        requested in prop::collection::vec((0_usize..1_200, 0_u64..30_000, any::<[bool; 2]>(), any::<u16>()), 1..50),
         is_six: bool,
     ) {
         // Also in parts: all of them count.
         let mut server = server(ServerConfig::internet().with(Extension::Parts, true));
         let (mut sent, mut received) = (0, 0);
         let from = if is_six { SocketAddr::from(([0x2600, 0, 0, 0, 0, 0, 0, 7], 50_000)) } else { client_at(50_000) };
-        for (id, (padding, size, is_resend, cut)) in requested.into_iter().enumerate() {
-            let head = head(Method::Get, "/", &[("DHTTP-Parts", "10"), ("DHTTP-Fill", &"0".repeat(padding))]);
+        for (id, (padding, size, [is_resend, requests_token], cut)) in requested.into_iter().enumerate() {
+            let fill = "0".repeat(padding);
+            let token = if requests_token { "?" } else { "0" };
+            let fields = [("DHTTP-Parts", "10"), ("DHTTP-Token", token), ("DHTTP-Fill", &fill)];
+            let head = head(Method::Get, "/", &fields);
             let mut datagram = datagram(id as u64, is_resend, &head);
             datagram.truncate(usize::from(cut).max(12));
             received += datagram.len() as u64 + headers(from);
@@ -115,7 +118,7 @@ fn reply(server: &mut Server, datagram: &[u8]) -> Option<Vec<u8>> {
             let bytes = respond(ticket.id.0, "", 10);
             matches!(server.channel(at(0), ticket, bytes.len() as u64), Channel::Datagram).then_some(bytes)
         }
-        Verdict::Refer(eight) => Some(eight.to_vec()),
+        Verdict::Refer(message) => Some(message.as_bytes().to_vec()),
         Verdict::Ignore(_) => None,
     }
 }
@@ -193,14 +196,62 @@ fn without_a_token_no_connection_is_opened_and_none_that_is_open_is_used() {
     let filled = |id, is_resend| datagram(id, is_resend, &head(Method::Get, "/", &[("DHTTP-Fill", &fill)]));
     for (id, is_resend, is_late) in [(1, false, false), (2, true, false), (3, false, true)] {
         let channel = ask(&mut server, &filled(id, is_resend), is_late);
-        assert_eq!(channel, Channel::Refer(Id(id).to_bytes()));
+        assert_eq!(channel, Channel::Refer(Id(id).into()));
     }
     assert_eq!(server.connections(), 0);
     let shown = validated(&mut server, 4, client_at(50_000), false);
     assert!(matches!(ask(&mut server, &shown, false), Channel::Open { .. }));
     // The client's own connection, and a request that an attacker writes in its name.
-    assert_eq!(ask(&mut server, &filled(5, false), false), Channel::Refer(Id(5).to_bytes()));
+    assert_eq!(ask(&mut server, &filled(5, false), false), Channel::Refer(Id(5).into()));
     assert_eq!(server.connections(), 1);
+}
+
+#[test]
+fn fallback_with_a_token_is_shorter_than_the_smallest_request_and_leads_to_a_connection() {
+    let header = RequestHeader { id: Id(9), port: 40_001, is_resend: false };
+    let smallest = |fields: &str| {
+        [&header.to_bytes()[..], format!("GET / HTTP/1.1\r\nHost:\r\n{fields}\r\n").as_bytes()].concat()
+    };
+    let mut server = internet();
+    let mut referred = |request: &[u8]| {
+        let ticket = ticket(server.receive(at(0), client_at(50_000), request));
+        match server.channel(at(0), ticket, 9_000) {
+            Channel::Refer(message) => message.as_bytes().to_vec(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(referred(&smallest("")), Id(9).to_bytes(), "a client without support gets the id alone");
+    assert_eq!(
+        referred(&smallest("DHTTP-Token:x\r\n")),
+        Id(9).to_bytes(),
+        "nor does it follow an invalid token"
+    );
+    let request = smallest("DHTTP-Token:?\r\n");
+    let message = referred(&request);
+    assert_eq!((request.len(), message.len()), (51, 34));
+    assert!(message.len() < request.len() && FallbackMessage::has_token(&message[8..]));
+    let token = String::from_utf8(message[8..].to_vec()).unwrap();
+    let shown = smallest(&format!("DHTTP-Token:{token}\r\n"));
+    let proved = ticket(server.receive(at(0), client_at(50_000), &shown));
+    assert!(matches!(server.channel(at(0), proved, 9_000), Channel::Open { .. }));
+}
+
+#[test]
+fn limited_clients_get_a_token_by_the_fallback_message_and_are_served() {
+    let mut server = internet();
+    let fields = [("DHTTP-Token", "?")];
+    let request = |id| datagram(id, false, &head(Method::Get, "/", &fields));
+    let slipped = (0..1_000).find_map(|id| match server.receive(at(0), client_at(50_000), &request(id)) {
+        Verdict::Serve(ticket, _) => {
+            server.abandon(ticket);
+            None
+        }
+        Verdict::Refer(message) => Some(message.as_bytes().to_vec()),
+        Verdict::Ignore(_) => None,
+    });
+    let token = String::from_utf8(slipped.expect("its share is used up")[8..].to_vec()).unwrap();
+    let shown = datagram(2_000, false, &head(Method::Get, "/", &[("DHTTP-Token", &token)]));
+    assert!(matches!(server.receive(at(0), client_at(50_000), &shown), Verdict::Serve(..)));
 }
 
 #[test]
@@ -212,7 +263,7 @@ fn a_token_is_left_out_of_a_response_that_fits_without_it_alone() {
         (most - 41, true, Channel::Datagram),
         (most - 40, false, Channel::Datagram),
         (most, false, Channel::Datagram),
-        (most + 1, true, Channel::Refer(Id(1).to_bytes())),
+        (most + 1, true, Channel::Refer(Id(1).into())),
     ] {
         let ticket = ticket(server.receive(at(0), client_at(50_000), &request));
         let token = server.token(at(0), &ticket, || size);
@@ -291,7 +342,7 @@ fn credentials_are_not_sent_in_datagrams() {
     let mut server = internet();
     for field in ["Authorization", "Cookie"] {
         let request = datagram(1, false, &head(Method::Get, "/", &[(field, "secret")]));
-        assert_eq!(server.receive(at(0), client_at(50_000), &request), Verdict::Refer(Id(1).to_bytes()));
+        assert_eq!(server.receive(at(0), client_at(50_000), &request), Verdict::Refer(Id(1).into()));
     }
 }
 

@@ -287,6 +287,57 @@ fn a_token_of_plain_http_is_shown_until_it_is_worth_nothing_where_ports_are_tran
 }
 
 #[test]
+fn a_token_in_the_fallback_message_is_accepted_if_requested_and_shown_from_then_on() {
+    let request = |client: &mut Client, id| {
+        ask(client, at(0), id);
+        let outputs = drain(client, at(0)).0;
+        let [Output::Send(_, datagram)] = outputs.as_slice() else { panic!("{outputs:?}") };
+        let marks = Request::read(datagram, &Limits::default()).unwrap().marks;
+        (marks.requests_token, marks.token.map(<[u8]>::to_vec))
+    };
+    let referred = |client: &mut Client, id: u64, token: &str| {
+        let message = [&Id(id).to_bytes()[..], token.as_bytes()].concat();
+        client.handle(at(1), Input::Datagram(server_at(), &message));
+        drain(client, at(1)).0
+    };
+    let mut client = client(ClientConfig::internet());
+    assert_eq!(request(&mut client, 1), (true, None));
+    let long = "0".repeat(65);
+    for invalid in ["?", "0 1", "00\r\n", &long] {
+        assert!(matches!(referred(&mut client, 1, invalid)[..], [Output::Discarded(..)]), "{invalid:?}");
+    }
+    assert_eq!(referred(&mut client, 1, "00ff"), [Output::Fallback(Id(1), Reason::Referred)]);
+    assert!(client.has_token(server_at()));
+    assert_eq!(request(&mut client, 2), (false, Some(b"00ff".to_vec())));
+    assert!(matches!(referred(&mut client, 2, "0100")[..], [Output::Discarded(..)]), "it requested none");
+    referred(&mut client, 2, "");
+    assert_eq!(request(&mut client, 3), (true, None), "the token was refused");
+    // A token that arrived meanwhile was not refused by the response to a request without one.
+    client.learn_token(at(1), server_at(), b"00ff");
+    referred(&mut client, 3, "");
+    assert!(client.has_token(server_at()));
+    let mut paper = paper();
+    assert_eq!(request(&mut paper, 1), (false, None));
+}
+
+#[test]
+fn tokens_of_an_earlier_client_are_shown() {
+    let mut earlier = client(ClientConfig::internet());
+    ask(&mut earlier, at(0), 1);
+    earlier.handle(at(200), Input::Datagram(server_at(), &respond(1, "DHTTP-Token: 00ff\r\n", 5)));
+    let stored: Vec<_> = earlier.tokens().map(|(server, token, at)| (server, token.to_vec(), at)).collect();
+    assert_eq!(stored, [(server_at(), b"00ff".to_vec(), at(200))]);
+    let mut later = client(ClientConfig::internet());
+    later.restore_token(at(0), server_at(), b"not one");
+    assert!(!later.has_token(server_at()));
+    later.restore_token(at(0), server_at(), b"00ff");
+    later.restore_token(at(0), server_at(), b"0100");
+    ask(&mut later, at(0), 1);
+    let Output::Send(_, datagram) = later.poll(at(0)) else { panic!("it is sent") };
+    assert!(String::from_utf8_lossy(&datagram).contains("DHTTP-Token: 00ff\r\n"), "the first one");
+}
+
+#[test]
 fn parts_field_of_the_caller_is_not_forwarded() {
     let requested = |config: ClientConfig| {
         let mut client = client(config);

@@ -147,7 +147,7 @@ impl World {
                         self.at(now + thought, Arrival::Thought(Box::new(ticket), head));
                     }
                 }
-                Verdict::Refer(eight) => self.datagram(Arrival::Datagram(eight.to_vec())),
+                Verdict::Refer(message) => self.datagram(Arrival::Datagram(message.as_bytes().to_vec())),
                 Verdict::Ignore(_) => {}
             },
             Arrival::Thought(ticket, head) => self.respond(*ticket, &head),

@@ -8,7 +8,7 @@ use http1::message::Method;
 use roundtrip_dhttp_proto::server::{
     Channel, ConnectionId, IgnoreReason, Input, Output, PerClient, Server, Verdict,
 };
-use roundtrip_dhttp_proto::{Extension, ServerConfig};
+use roundtrip_dhttp_proto::{Extension, Id, ServerConfig};
 use wire::Time;
 
 use crate::setting::{at, client_at, datagram, get, head, server, ticket};
@@ -172,7 +172,7 @@ fn a_client_with_few_neighbours_gets_more_connections() {
 #[test]
 fn full_server_refers_to_plain_http_but_still_sends_small_responses() {
     let mut server = server(ServerConfig { connections: 0, ..ServerConfig::paper() });
-    assert_eq!(ask(&mut server, at(0), 0x0102, 9_000), Channel::Refer([0, 0, 0, 0, 0, 0, 1, 2]));
+    assert_eq!(ask(&mut server, at(0), 0x0102, 9_000), Channel::Refer(Id(0x0102).into()));
     assert_eq!(ask(&mut server, at(0), 2, 100), Channel::Datagram);
     assert_eq!(server.connections(), 0);
 }
@@ -193,7 +193,7 @@ fn unsafe_methods_are_referred_to_plain_http() {
         let datagram = datagram(7, false, &head(method, "/", fields));
         match server.receive(at(0), source, &datagram) {
             Verdict::Serve(ticket, _) if is_served => server.abandon(ticket),
-            verdict => assert_eq!((verdict, is_served), (Verdict::Refer([0, 0, 0, 0, 0, 0, 0, 7]), false)),
+            verdict => assert_eq!((verdict, is_served), (Verdict::Refer(Id(7).into()), false)),
         }
     }
 }

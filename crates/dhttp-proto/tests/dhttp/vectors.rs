@@ -24,6 +24,8 @@ fn every_vector_of_the_specification_holds() {
             "request" => request(&bytes(given)),
             "answer" => respond(Method::Get, &bytes(given)),
             "answer-to-head" => respond(Method::Head, &bytes(given)),
+            "answer-to-first" => respond_to_first(&bytes(given)),
+            "referred" => referred(&bytes(given)),
             "parts" => parts(given),
             "stream" => stream(&bytes(given)),
             "choices" => choices(given),
@@ -60,6 +62,34 @@ fn respond(method: Method, datagram: &[u8]) -> String {
         [Output::Head(_, _, head), Output::End(_)] => format!("{} 0", head.status),
         [Output::Head(_, _, head), Output::Body(_, body), Output::End(_)] => {
             format!("{} {}", head.status, body.len())
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn respond_to_first(datagram: &[u8]) -> String {
+    let mut client = client(ClientConfig::internet());
+    client.request(at(0), Id(0x0102_0304_0506_0708), server_at(), &head(Method::Get, "/", &[])).unwrap();
+    drain(&mut client, at(0));
+    client.handle(at(1), Input::Datagram(server_at(), datagram));
+    match drain(&mut client, at(1)).0.as_slice() {
+        [Output::Discarded(..)] => "ignored".to_owned(),
+        [Output::Fallback(_, Reason::Referred)] => {
+            let token =
+                client.tokens().next().map(|(_, token, _)| String::from_utf8_lossy(token).into_owned());
+            format!("refer {}", token.as_deref().unwrap_or("-"))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn referred(datagram: &[u8]) -> String {
+    let mut server = server(ServerConfig::internet());
+    let ticket = ticket(server.receive(at(0), client_at(50_000), datagram));
+    let id = ticket.id;
+    match server.channel(at(0), ticket, 9_000) {
+        Channel::Refer(message) if message.as_bytes().starts_with(&id.to_bytes()) => {
+            message.as_bytes().len().to_string()
         }
         other => panic!("{other:?}"),
     }

@@ -91,9 +91,9 @@ impl<H: Handler> Worker<H> {
                 }
                 (ticket, head)
             }
-            Verdict::Refer(eight) => {
+            Verdict::Refer(message) => {
                 count(&way.counters.referred);
-                way.outbox.slot(ends).extend_from_slice(&eight);
+                way.outbox.slot(ends).extend_from_slice(message.as_bytes());
                 return;
             }
             Verdict::Ignore(why) => {
@@ -115,7 +115,7 @@ impl<H: Handler> Worker<H> {
         handler.show(now, &request, |shown| match shown {
             Outcome::Kept(response) => way.respond(now, (ends, ticket), &request, response),
             Outcome::Given(Reply::Now(response)) => way.respond(now, (ends, ticket), &request, &response),
-            Outcome::Given(Reply::PlainHttp) => way.refer(ends, ticket),
+            Outcome::Given(Reply::PlainHttp) => way.refer(now, ends, ticket),
             Outcome::Given(Reply::Later(later)) if desk.is_full(proved) => {
                 drop(later);
                 way.respond(now, (ends, ticket), &request, &Response::text(503, "503 Service Unavailable"));
@@ -148,7 +148,8 @@ impl<H: Handler> Worker<H> {
 
     /// Refers a client with a deferred request to plain HTTP.
     pub(super) fn refer_datagram(&mut self, ends: Endpoints, ticket: Ticket) {
-        self.parts().way.refer(ends, ticket);
+        let now = self.clock.now();
+        self.parts().way.refer(now, ends, ticket);
         self.send();
     }
 
@@ -183,9 +184,9 @@ pub(super) struct DatagramContext<'a> {
 
 impl DatagramContext<'_> {
     /// Refers the client to plain HTTP.
-    fn refer(&mut self, ends: Endpoints, ticket: Ticket) {
-        self.outbox.slot(ends).extend_from_slice(&ticket.id.to_bytes());
-        self.machine.abandon(ticket);
+    fn refer(&mut self, now: Time, ends: Endpoints, ticket: Ticket) {
+        let message = self.machine.refer(now, ticket);
+        self.outbox.slot(ends).extend_from_slice(message.as_bytes());
         count(&self.counters.referred);
     }
 

@@ -121,7 +121,7 @@ impl DhttpEndpoint {
                     self.due.insert((now + processing, self.serial), QueuedRequest { ticket, head });
                     self.serial += 1;
                 }
-                Verdict::Refer(eight) => self.send(&eight, from)?,
+                Verdict::Refer(message) => self.send(message.as_bytes(), from)?,
                 Verdict::Ignore(_) => {}
             }
         }

@@ -124,9 +124,12 @@ impl DhttpService {
         self.counts.requests += 1;
         let (ticket, head) = match self.machine.receive(now, source, &datagram.payload) {
             Verdict::Serve(ticket, head) => (ticket, head.to_head()),
-            Verdict::Refer(eight) => {
+            Verdict::Refer(message) => {
                 self.counts.referred += 1;
-                return Some(DhttpStep::Send(Datagram { payload: Payload::from(&eight[..]), ..datagram }));
+                return Some(DhttpStep::Send(Datagram {
+                    payload: Payload::from(message.as_bytes()),
+                    ..datagram
+                }));
             }
             Verdict::Ignore(why) => {
                 let is_late = matches!(why, IgnoreReason::Answered | IgnoreReason::InProgress);
