@@ -9,6 +9,7 @@
 //! | `known_servers` | servers known to speak DHTTP |
 //! | `driver` | the thread: datagrams, connections of servers, timers |
 //! | `plain` | plain HTTP over a connection of its own |
+//! | `race` | plain HTTP raced against the first request to a server |
 //! | `note` | events for `-v` |
 //!
 //! Not a browser: it follows no redirects and has no cache.
@@ -18,12 +19,14 @@ mod exchange;
 mod known_servers;
 mod note;
 mod plain;
+mod race;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
@@ -35,13 +38,16 @@ use rustix::event::{EventfdFlags, eventfd};
 use wire::Duration;
 
 use crate::Url;
+use crate::clock::calendar;
 use crate::fields::copy;
 use crate::own_address::is_own;
 use driver::Driver;
 use exchange::Sink;
+use known_servers::StoredToken;
+use race::Race;
 
 pub use exchange::{Event, Exchange, Via};
-pub use known_servers::KnownServers;
+pub use known_servers::{DamagedLine, KnownServers};
 pub use note::Note;
 
 /// Configuration of a client.
@@ -55,6 +61,9 @@ pub struct ClientConfig {
     pub timeout: Duration,
     /// Whether to send requests to non-global addresses, or to this host's own.
     pub reaches_private: bool,
+    /// Whether plain HTTP is raced against the first request to a server: it begins after one round trip, if the client has no
+    /// token and no response yet. Not with servers on this host.
+    pub races: bool,
 }
 
 impl ClientConfig {
@@ -65,6 +74,7 @@ impl ClientConfig {
             ports: None,
             timeout: Duration::from_secs(30),
             reaches_private: true,
+            races: true,
         }
     }
 
@@ -74,9 +84,9 @@ impl ClientConfig {
         self.reaches_private || (is_global(server) && !is_own(server))
     }
 
-    /// Returns the paper's configuration: resends after 5 and 10 seconds, and accepts responses from any source.
+    /// Returns the paper's configuration: resends after 5 and 10 seconds, responses from any source, and no race.
     pub fn paper() -> Self {
-        Self { dhttp: Machine::paper(), ..Self::internet() }
+        Self { dhttp: Machine::paper(), races: false, ..Self::internet() }
     }
 }
 
@@ -108,8 +118,13 @@ enum Command {
     /// A token, and the server that issued it.
     Learn(SocketAddr, Vec<u8>),
     Cancel(Id),
+    /// Report the servers' tokens.
+    Export(SyncSender<StoredTokens>),
     Stop,
 }
+
+/// The servers' tokens.
+type StoredTokens = Vec<(SocketAddr, StoredToken)>;
 
 /// A request to be sent.
 #[derive(Clone)]
@@ -121,14 +136,19 @@ struct PendingRequest {
     dhttp: SocketAddr,
     head: RequestHead,
     sink: Arc<Sink>,
+    /// The race of plain HTTP against it, if there is one.
+    race: Option<Arc<Race>>,
 }
 
 impl Client {
-    /// Binds its ports. `known` lists servers that speak DHTTP; `watch` is called for everything sent and received.
+    /// Binds its ports. `known` lists servers that speak DHTTP; `watch` is called for everything sent and received. If `known`
+    /// has tokens, the client binds the TCP port for which they were issued, if that is free.
     ///
     /// # Errors
     /// The system's error for a socket; all ports of the range may be in use.
     pub fn start(config: ClientConfig, known: KnownServers, watch: Option<Observer>) -> io::Result<Self> {
+        let now = calendar().as_nanos() / 1_000_000_000;
+        let tokens = known.tokens(now).map(|(server, stored)| (server, stored.clone())).collect();
         let shared = Arc::new(Shared {
             commands: Mutex::new(Some(VecDeque::new())),
             waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -138,7 +158,7 @@ impl Client {
             config: config.clone(),
             port: OnceLock::new(),
         });
-        let mut driver = Driver::new(config.dhttp, config.ports, Arc::clone(&shared))?;
+        let mut driver = Driver::new(config.dhttp, config.ports, tokens, Arc::clone(&shared))?;
         let thread = thread::Builder::new().name("dhttp-client".to_owned()).spawn(move || driver.run())?;
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -214,9 +234,15 @@ impl Client {
         self.shared.hear_bytes(server, bytes);
     }
 
-    /// Returns the servers known to speak DHTTP.
+    /// Returns the servers known to speak DHTTP, and their tokens. It waits for the client's thread, at most a second.
     pub fn known(&self) -> KnownServers {
-        self.shared.known.lock().map(|known| known.clone()).unwrap_or_default()
+        let (sender, tokens) = sync_channel(1);
+        self.shared.tell(Command::Export(sender));
+        let tokens = tokens.recv_timeout(std::time::Duration::from_secs(1));
+        let mut known = self.shared.known.lock().map(|known| known.clone()).unwrap_or_default();
+        // A thread that is busy, or has stopped, reports none.
+        known.set_tokens(tokens.unwrap_or_default().into_iter());
+        known
     }
 }
 
@@ -248,7 +274,7 @@ impl Command {
     fn refuse(self) {
         match self {
             Self::Ask(question) => question.sink.fail(STOPPED.to_owned()),
-            Self::Learn(..) | Self::Cancel(_) | Self::Stop => {}
+            Self::Learn(..) | Self::Cancel(_) | Self::Export(_) | Self::Stop => {}
         }
     }
 }
@@ -260,7 +286,7 @@ impl Shared {
         }
         let port = self.dhttp_port(url);
         let dhttp = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
-        let question = PendingRequest { id, url: url.clone(), server, dhttp, head, sink };
+        let question = PendingRequest { id, url: url.clone(), server, dhttp, head, sink, race: None };
         match port {
             Some(_) => self.tell(Command::Ask(Box::new(question))),
             None => plain::ask(self, question),

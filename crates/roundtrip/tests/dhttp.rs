@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::str::FromStr;
@@ -76,6 +77,11 @@ fn stderr(output: &Output) -> String {
 #[test]
 fn a_directory_is_served_and_fetched_and_the_channels_are_shown() {
     let served = TestServer::start("channels", &[]);
+    let file = served.directory.join("got");
+    let large = served.get(&["-v", "-o", file.to_str().unwrap(), "dhttp://HERE/large.bin"]);
+    let (shown, fallback) = (stderr(&large), "fallback message, 34 bytes: use plain HTTP");
+    assert!(shown.contains(fallback) && shown.contains("* 200 by tcp-client"), "{shown}");
+    assert_eq!(std::fs::read(file).unwrap(), vec![7; 100_000]);
     let small = served.get(&["-v", "dhttp://HERE/"]);
     assert_eq!((small.status.code(), &*small.stdout), (Some(0), &b"<p>small</p>"[..]));
     let shown = stderr(&small);
@@ -83,13 +89,9 @@ fn a_directory_is_served_and_fetched_and_the_channels_are_shown() {
         shown.contains("> udp ") && shown.contains("< udp ") && shown.contains("* 200 by udp"),
         "{shown}"
     );
-    let file = served.directory.join("got");
-    let large = served.get(&["-v", "-o", file.to_str().unwrap(), "dhttp://HERE/large.bin"]);
-    let (shown, eight) = (stderr(&large), "fallback message, 8 bytes: use plain HTTP");
-    assert!(shown.contains(eight) && shown.contains("* 200 by tcp-client"), "{shown}");
-    assert_eq!(std::fs::read(file).unwrap(), vec![7; 100_000]);
     // Both responses, by UDP and over plain HTTP, bring the token without which no server connects.
     for first in ["dhttp://HERE/", "dhttp://HERE/large.bin"] {
+        let _ = std::fs::remove_dir_all(served.directory.with_extension("cache"));
         let both = served.get(&["-v", first, "dhttp://HERE/large.bin"]);
         let shown = stderr(&both);
         assert!(shown.contains("connected to us") && shown.contains("* 200 by tcp-opened"), "{shown}");
@@ -348,6 +350,45 @@ fn a_gateway_logs_the_channel_of_responses_and_remembers_dhttp_servers() {
     }
     let known = std::fs::read_to_string(cache.join("roundtrip").join("dhttp-servers")).unwrap();
     assert!(known.starts_with(&format!("{} ", served.address)), "{known}");
+}
+
+#[test]
+fn tokens_are_stored_for_the_next_run_and_damaged_files_set_aside() {
+    let served = TestServer::start("tokens", &[]);
+    let large = "x".repeat(20_000);
+    std::fs::write(served.directory.join("large.txt"), &large).unwrap();
+    let stored = served.directory.with_extension("cache").join("roundtrip").join("dhttp-servers");
+    let by = |output: &Output| {
+        let reported = stderr(output);
+        let line = reported.lines().find_map(|line| line.strip_prefix("* 200 by "));
+        line.unwrap_or_else(|| panic!("{reported}")).to_owned()
+    };
+    // A client without a token gets no large response by DHTTP; its first response brings one.
+    assert_eq!(by(&served.get(&["-v", "dhttp://HERE/large.txt"])), "tcp-client");
+    let text = std::fs::read_to_string(&stored).unwrap();
+    let token = format!("@token {} ", served.address);
+    assert!(text.lines().any(|line| line.starts_with(&token)), "{text}");
+    let mode = std::fs::metadata(&stored).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let second = served.get(&["-v", "dhttp://HERE/large.txt"]);
+    assert_eq!((by(&second), second.stdout), ("tcp-opened".to_owned(), large.into_bytes()));
+    // An expired token is not shown, nor one for a port that another client has taken.
+    let port = text.lines().find_map(|line| line.strip_prefix(&token)?.split(' ').nth(1)).unwrap();
+    let taken = TcpListener::bind(("0.0.0.0", port.parse::<u16>().unwrap())).unwrap();
+    assert_eq!(by(&served.get(&["-v", "dhttp://HERE/large.txt"])), "tcp-client");
+    drop(taken);
+    let text = std::fs::read_to_string(&stored).unwrap();
+    let expired = text.lines().map(|line| match line.rsplit_once(' ') {
+        Some((rest, _)) if line.starts_with("@token") => format!("{rest} 1600000000\n"),
+        _ => format!("{line}\n"),
+    });
+    std::fs::write(&stored, expired.collect::<String>()).unwrap();
+    assert_eq!(by(&served.get(&["-v", "dhttp://HERE/large.txt"])), "tcp-client");
+    std::fs::write(&stored, "damaged\n").unwrap();
+    let output = served.get(&["-v", "dhttp://HERE/large.txt"]);
+    assert!(by(&output) == "tcp-client" && stderr(&output).contains("set aside"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(stored.with_extension("damaged")).unwrap(), "damaged\n");
+    assert!(std::fs::read_to_string(&stored).unwrap().contains(&token));
 }
 
 #[test]

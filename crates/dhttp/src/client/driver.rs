@@ -11,15 +11,17 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use dhttp_proto::client::{ConnectionId, Failure, Input, Output, Reason, Source};
-use dhttp_proto::message::is_resend;
+use dhttp_proto::message::{FallbackMessage, is_resend};
 use dhttp_proto::{Client as Machine, ClientConfig, Id, parts};
 use rustix::event::epoll::{self, CreateFlags, Event as Ready, EventData, EventFlags};
 use wire::Time;
 
 use super::exchange::{Event, Via};
-use super::{Command, Note, PendingRequest, STOPPED, Shared, plain};
+use super::known_servers::{StoredToken, TOKEN_LIFETIME_SECONDS};
+use super::race::Race;
+use super::{Command, Note, PendingRequest, STOPPED, Shared, StoredTokens, plain};
 use crate::batch::{self, Endpoints, Inbox, Outbox};
-use crate::clock::{Clock, timespec};
+use crate::clock::{Clock, calendar, timespec};
 use crate::{random, socket};
 
 /// The thread.
@@ -34,6 +36,10 @@ pub(super) struct Driver {
     connections: BTreeMap<ConnectionId, (TcpStream, SocketAddr)>,
     next: u64,
     questions: BTreeMap<Id, PendingRequest>,
+    /// The TCP port of the listener.
+    port: u16,
+    /// Tokens of an earlier client, which keep their expiry.
+    restored: BTreeMap<SocketAddr, StoredToken>,
     shared: Arc<Shared>,
     buffer: Vec<u8>,
     /// The kernel's Fast Open setting, until it has been reported.
@@ -53,9 +59,10 @@ impl Driver {
     pub(super) fn new(
         config: ClientConfig,
         ports: Option<RangeInclusive<u16>>,
+        tokens: StoredTokens,
         shared: Arc<Shared>,
     ) -> io::Result<Self> {
-        let (listener, udp) = bind(ports)?;
+        let (listener, udp) = bind(ports, tokens.first().map(|(_, stored)| stored.port))?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &shared.waker, EventData::new_u64(WAKER), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
@@ -63,7 +70,12 @@ impl Driver {
             epoll::add(&epoll, socket, EventData::new_u64(number), EventFlags::IN)?;
         }
         let port = listener.local_addr()?.port();
-        let machine = Machine::new(config, port, random::bytes()?);
+        let mut machine = Machine::new(config, port, random::bytes()?);
+        let restored: BTreeMap<_, _> =
+            tokens.into_iter().filter(|(_, stored)| stored.port == port && config.names_port).collect();
+        for (server, stored) in &restored {
+            machine.restore_token(Time::ZERO, *server, stored.token.as_bytes());
+        }
         if let Some(port) = machine.named_port() {
             // Set only here.
             let _ = shared.port.set(port);
@@ -78,6 +90,8 @@ impl Driver {
             connections: BTreeMap::new(),
             next: FIRST,
             questions: BTreeMap::new(),
+            port,
+            restored,
             shared,
             buffer: vec![0; 256 << 10],
             fast_open: socket::fast_open_setting(),
@@ -174,9 +188,9 @@ impl Driver {
     }
 
     fn give(&mut self, id: Id, event: Event) {
-        if let Some(question) = self.questions.get(&id)
-            && !question.sink.give(event)
-        {
+        let Some(question) = self.questions.get(&id) else { return };
+        let is_first = question.race.as_ref().is_none_or(|race| race.claim_for_dhttp());
+        if !is_first || !question.sink.give(event) {
             self.machine.cancel(id);
             self.questions.remove(&id);
         }
@@ -194,7 +208,9 @@ impl Driver {
                 }
             }
         }
-        plain::ask(&self.shared, question);
+        if !question.race.as_ref().is_some_and(|race| race.leave_to_plain()) {
+            plain::ask(&self.shared, PendingRequest { race: None, ..question });
+        }
     }
 
     /// Runs the pending commands; `false` if the thread must stop.
@@ -206,9 +222,15 @@ impl Driver {
             match command {
                 Command::Ask(question) => self.ask(*question),
                 Command::Learn(server, token) => self.machine.learn_token(self.clock.now(), server, &token),
+                // The caller may have stopped waiting.
+                Command::Export(to) => {
+                    let _ = to.try_send(self.tokens());
+                }
                 Command::Cancel(id) => {
                     self.machine.cancel(id);
-                    self.questions.remove(&id);
+                    if let Some(race) = self.questions.remove(&id).and_then(|question| question.race) {
+                        race.claim_for_dhttp();
+                    }
                 }
                 Command::Stop => return false,
             }
@@ -216,15 +238,43 @@ impl Driver {
         true
     }
 
-    fn ask(&mut self, question: PendingRequest) {
+    /// Returns the servers' tokens, with their expiry.
+    fn tokens(&self) -> StoredTokens {
+        let (now, calendar) = (self.clock.now(), calendar().as_nanos() / 1_000_000_000);
+        let stored = self.machine.tokens().filter_map(|(server, token, learned)| {
+            let token = std::str::from_utf8(token).ok()?.to_owned();
+            if let Some(restored) = self.restored.get(&server).filter(|restored| restored.token == token) {
+                return Some((server, restored.clone()));
+            }
+            let left = TOKEN_LIFETIME_SECONDS.checked_sub(now.since(learned).as_nanos() / 1_000_000_000)?;
+            Some((server, StoredToken { token, port: self.port, expires: calendar + left }))
+        });
+        stored.collect()
+    }
+
+    fn ask(&mut self, mut question: PendingRequest) {
         let now = self.clock.now();
+        let is_raced = self.is_raced(&question);
         match self.machine.request(now, question.id, question.dhttp, &question.head) {
             Ok(()) => {
+                if is_raced {
+                    Race::begin(&self.shared, &mut question);
+                }
                 self.questions.insert(question.id, question);
             }
             // Every refusal except a full table means plain HTTP, and then plain HTTP serves as well.
             Err(_) => plain::ask(&self.shared, question),
         }
+    }
+
+    /// Whether plain HTTP is raced against this request: the client lacks the server's token, and no other race with that
+    /// server is in progress. On this host datagrams are not lost on a path, and a race brings nothing.
+    fn is_raced(&self, question: &PendingRequest) -> bool {
+        let is_of_server = |other: &PendingRequest| other.dhttp == question.dhttp && other.race.is_some();
+        self.shared.config.races
+            && !question.server.ip().to_canonical().is_loopback()
+            && !self.machine.has_token(question.dhttp)
+            && !self.questions.values().any(is_of_server)
     }
 
     fn accept(&mut self) {
@@ -295,6 +345,8 @@ impl Driver {
             if let Some((Endpoints { peer: from, local: _ }, bytes)) = self.inbox.datagram(index) {
                 self.shared.note(&if parts::is_part(bytes) {
                     Note::Part(from, bytes.len())
+                } else if FallbackMessage::is_one(bytes) {
+                    Note::FallbackMessage(from, bytes.len())
                 } else {
                     Note::Received(from, bytes.len())
                 });
@@ -309,6 +361,9 @@ impl Drop for Driver {
     /// Fails all pending requests, whatever ended the thread (also a panic in the observer): no caller waits for ever.
     fn drop(&mut self) {
         for question in std::mem::take(&mut self.questions).into_values() {
+            if let Some(race) = &question.race {
+                race.claim_for_dhttp();
+            }
             question.sink.fail(STOPPED.to_owned());
         }
         self.shared.hear_no_more();
@@ -325,11 +380,17 @@ fn failed(server: SocketAddr, failure: Failure) -> String {
     }
 }
 
-/// Binds a listener, and a UDP socket of each address family of this host; all on one port if a range is given.
-fn bind(ports: Option<RangeInclusive<u16>>) -> io::Result<(TcpListener, Vec<(UdpSocket, Outbox)>)> {
+/// Binds a listener, and a UDP socket of each address family of this host; all on one port if a range is given. The listener
+/// gets the preferred port if the range contains it, and it is free.
+fn bind(
+    ports: Option<RangeInclusive<u16>>,
+    preferred: Option<u16>,
+) -> io::Result<(TcpListener, Vec<(UdpSocket, Outbox)>)> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
-    for port in ports.unwrap_or(0..=0) {
-        match bind_to(port) {
+    let first = preferred.filter(|port| ports.as_ref().is_none_or(|ports| ports.contains(port)));
+    let is_range = ports.is_some();
+    for port in first.into_iter().chain(ports.unwrap_or(0..=0)) {
+        match bind_to(port, if is_range { port } else { 0 }) {
             Ok(bound) => return Ok(bound),
             Err(error) => last = error,
         }
@@ -337,12 +398,12 @@ fn bind(ports: Option<RangeInclusive<u16>>) -> io::Result<(TcpListener, Vec<(Udp
     Err(last)
 }
 
-fn bind_to(port: u16) -> io::Result<(TcpListener, Vec<(UdpSocket, Outbox)>)> {
-    let four = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-    let six = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
-    let listener = socket::tcp(six, false, true).or_else(|_| socket::tcp(four, false, true))?;
-    let mut sockets = vec![socket::udp_of_client(four)?];
-    sockets.extend(socket::udp_of_client(six));
+fn bind_to(tcp: u16, udp: u16) -> io::Result<(TcpListener, Vec<(UdpSocket, Outbox)>)> {
+    let four = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    let six = |port| SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+    let listener = socket::tcp(six(tcp), false, true).or_else(|_| socket::tcp(four(tcp), false, true))?;
+    let mut sockets = vec![socket::udp_of_client(four(udp))?];
+    sockets.extend(socket::udp_of_client(six(udp)));
     // One server's burst is received as one piece.
     sockets.iter().for_each(batch::prepare);
     Ok((listener, sockets.into_iter().map(|socket| (socket, Outbox::default())).collect()))

@@ -1,32 +1,96 @@
-//! Servers known to speak DHTTP, by `HOST` or `HOST:PORT`, and their ports for it.
+//! Servers known to speak DHTTP, by `HOST` or `HOST:PORT`, their ports for it, and their tokens.
 //!
-//! The text format has a line for each: server, port. Not proof: if a server no longer speaks DHTTP, the first request finds
-//! that out and then goes over plain HTTP.
+//! The text format has a line for each server, `HOST PORT`, and for each token,
+//! `@token ADDRESS:PORT TOKEN CLIENT-PORT EXPIRY`. Tokens are valid for the TCP port on which the client accepted connections,
+//! so the next client must bind it again. Not proof: if a server no longer speaks DHTTP, the first request finds that out and
+//! then goes over plain HTTP.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::net::SocketAddr;
+
+use dhttp_proto::token::is_token;
 
 /// The known servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownServers {
     ports: BTreeMap<String, u16>,
+    tokens: BTreeMap<SocketAddr, StoredToken>,
 }
+
+/// A token of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StoredToken {
+    /// The token, visible ASCII.
+    pub(super) token: String,
+    /// TCP port of the client for which it was issued.
+    pub(super) port: u16,
+    /// End of its lifetime, in seconds since 1970.
+    pub(super) expires: u64,
+}
+
+/// Lifetime of a token at a client, in seconds (`docs/dhttp.md`, Tokens). A server may accept it for a shorter time.
+pub(super) const TOKEN_LIFETIME_SECONDS: u64 = 600;
 
 /// Maximum number of servers that are remembered.
 const MAX_SERVERS: usize = 10_000;
+/// Maximum number of tokens that are remembered, as many as a client has.
+const MAX_TOKENS: usize = 1_024;
+/// First word of a line with a token: no host contains `@`.
+const TOKEN_MARK: &str = "@token ";
+
+/// Line that is neither a server nor a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamagedLine(
+    /// Number of the line, from 1.
+    pub usize,
+);
+
+impl fmt::Display for DamagedLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: neither a server nor a token", self.0)
+    }
+}
+
+impl Error for DamagedLine {}
 
 impl KnownServers {
-    /// Reads the output of [`KnownServers::text`]; invalid lines are skipped.
-    pub fn from_text(text: &str) -> Self {
-        let lines = text.lines().filter_map(|line| {
-            let (server, port) = line.split_once(' ')?;
-            Some((server.to_owned(), port.parse().ok()?))
-        });
-        Self { ports: lines.take(MAX_SERVERS).collect() }
+    /// Reads the output of [`KnownServers::text`].
+    ///
+    /// # Errors
+    /// The first invalid line.
+    pub fn from_text(text: &str) -> Result<Self, DamagedLine> {
+        let mut known = Self::default();
+        for (line, number) in text.lines().zip(1..) {
+            known.read(line).ok_or(DamagedLine(number))?;
+        }
+        Ok(known)
     }
 
-    /// Returns the text format, a line for each server.
+    fn read(&mut self, line: &str) -> Option<()> {
+        if let Some(token) = line.strip_prefix(TOKEN_MARK) {
+            let (server, stored) = StoredToken::read(token)?;
+            if self.tokens.len() < MAX_TOKENS {
+                self.tokens.insert(server, stored);
+            }
+            return Some(());
+        }
+        let (server, port) = line.split_once(' ')?;
+        let port = port.parse().ok().filter(|_| server.bytes().all(|byte| byte.is_ascii_graphic()))?;
+        if self.ports.len() < MAX_SERVERS {
+            self.ports.insert(server.to_owned(), port);
+        }
+        Some(())
+    }
+
+    /// Returns the text format, a line for each server and each token. Tokens are secrets of this client and its servers.
     pub fn text(&self) -> String {
-        self.ports.iter().map(|(server, port)| format!("{server} {port}\n")).collect()
+        let servers = self.ports.iter().map(|(server, port)| format!("{server} {port}\n"));
+        let tokens = self.tokens.iter().map(|(server, StoredToken { token, port, expires })| {
+            format!("{TOKEN_MARK}{server} {token} {port} {expires}\n")
+        });
+        servers.chain(tokens).collect()
     }
 
     /// Returns the port on which this server speaks DHTTP.
@@ -55,6 +119,31 @@ impl KnownServers {
     pub(super) fn forget(&mut self, server: &str) {
         self.ports.remove(server);
     }
+
+    /// Returns the tokens that are valid at `now`, in seconds since 1970. One that claims a longer lifetime than tokens have was
+    /// stored before the calendar was set back.
+    pub(super) fn tokens(&self, now: u64) -> impl Iterator<Item = (SocketAddr, &StoredToken)> {
+        let valid = now + 1..=now.saturating_add(TOKEN_LIFETIME_SECONDS);
+        self.tokens
+            .iter()
+            .filter(move |(_, stored)| valid.contains(&stored.expires))
+            .map(|(of, stored)| (*of, stored))
+    }
+
+    /// Replaces all tokens.
+    pub(super) fn set_tokens(&mut self, tokens: impl Iterator<Item = (SocketAddr, StoredToken)>) {
+        self.tokens = tokens.take(MAX_TOKENS).collect();
+    }
+}
+
+impl StoredToken {
+    fn read(text: &str) -> Option<(SocketAddr, Self)> {
+        let mut words = text.split(' ');
+        let (server, token) = (words.next()?.parse().ok()?, words.next()?.to_owned());
+        let (port, expires) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let is_one = is_token(token.as_bytes()) && port > 0 && words.next().is_none();
+        is_one.then_some((server, Self { token, port, expires }))
+    }
 }
 
 #[cfg(test)]
@@ -68,9 +157,42 @@ mod tests {
         known.hear("i:81", b"dhttp=\":81\"");
         known.hear("other", b"dhttp=\"elsewhere:80\"");
         assert_eq!(known.text(), "h 8080\ni:81 81\n");
-        assert_eq!(KnownServers::from_text(&known.text()), known);
-        assert_eq!(KnownServers::from_text("nonsense\nx y\n").text(), "");
+        assert_eq!(KnownServers::from_text(&known.text()), Ok(known.clone()));
         known.hear("h", b"clear");
         assert_eq!(known.port("h"), None);
+    }
+
+    #[test]
+    fn tokens_are_stored_as_text_until_they_expire() {
+        let text = "h 8080\n@token 192.0.2.1:8080 00ff 40001 1600\n@token [2001:db8::1]:80 0100 40001 1700\n";
+        let known = KnownServers::from_text(text).unwrap();
+        assert_eq!(known.text(), text);
+        let valid = |now| known.tokens(now).map(|(_, stored)| stored.token.as_str()).collect::<Vec<_>>();
+        assert_eq!(valid(999), [""; 0], "the calendar was set back");
+        assert_eq!(valid(1_000), ["00ff"]);
+        assert_eq!(valid(1_100), ["00ff", "0100"]);
+        assert_eq!(valid(1_600), ["0100"]);
+        assert_eq!(valid(1_700), [""; 0]);
+    }
+
+    #[test]
+    fn damaged_lines_are_reported() {
+        for line in [
+            "",
+            "nonsense",
+            "x y",
+            "h 65536",
+            "\u{1}h 80",
+            "@token",
+            "@token 192.0.2.1 00ff 1 1",
+            "@token 192.0.2.1:80 ? 1 1",
+            "@token 192.0.2.1:80 00ff 0 1",
+            "@token 192.0.2.1:80 00ff 1",
+            "@token 192.0.2.1:80 00ff 1 -1",
+            "@token 192.0.2.1:80 00ff 1 1 1",
+        ] {
+            let text = format!("h 80\n{line}\n");
+            assert_eq!(KnownServers::from_text(&text), Err(DamagedLine(2)), "{line}");
+        }
     }
 }

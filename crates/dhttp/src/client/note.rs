@@ -16,6 +16,8 @@ pub enum Note {
     AskedForMissing(SocketAddr, usize),
     /// A datagram received: its source and its bytes.
     Received(SocketAddr, usize),
+    /// The fallback message: its source and its bytes.
+    FallbackMessage(SocketAddr, usize),
     /// A datagram with a part of a response.
     Part(SocketAddr, usize),
     /// A server connected; `true` if its first bytes came in its SYN (TCP Fast Open).
@@ -36,7 +38,11 @@ impl Note {
     /// Whether every successful request has one: too many for a log line each.
     pub(super) const fn is_of_a_datagram(&self) -> bool {
         match self {
-            Self::Sent(..) | Self::AskedForMissing(..) | Self::Received(..) | Self::Part(..) => true,
+            Self::Sent(..)
+            | Self::AskedForMissing(..)
+            | Self::Received(..)
+            | Self::FallbackMessage(..)
+            | Self::Part(..) => true,
             Self::Connected(..) | Self::NoFastOpen(_) | Self::Ended(_) => false,
             Self::Discarded(..) | Self::Fallback(_) | Self::Connecting(_) => false,
         }
@@ -50,7 +56,9 @@ impl fmt::Display for Note {
             Self::Sent(to, bytes, true) => write!(f, "> udp {to}: request resent, {bytes} bytes"),
             Self::AskedForMissing(to, bytes) => write!(f, "> udp {to}: missing parts, {bytes} bytes"),
             Self::Part(from, bytes) => write!(f, "< udp {from}: part of a response, {bytes} bytes"),
-            Self::Received(from, 8) => write!(f, "< udp {from}: fallback message, 8 bytes: use plain HTTP"),
+            Self::FallbackMessage(from, bytes) => {
+                write!(f, "< udp {from}: fallback message, {bytes} bytes: use plain HTTP")
+            }
             Self::Received(from, bytes) => write!(f, "< udp {from}: response, {bytes} bytes"),
             Self::Connected(from, false) => write!(f, "< tcp {from}: connected to us"),
             Self::Connected(from, true) => write!(f, "< tcp {from}: connected to us, with data in its SYN"),

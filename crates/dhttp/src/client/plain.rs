@@ -1,4 +1,5 @@
-//! Plain HTTP/1.1 over a connection of its own: for servers without DHTTP, and for requests that it cannot carry.
+//! Plain HTTP/1.1 over a connection of its own: for servers without DHTTP, for requests that it cannot carry, and raced
+//! against DHTTP ([`super::race`]).
 //!
 //! Each exchange has a blocking thread. Not a pool: servers with many requests speak DHTTP.
 
@@ -11,48 +12,63 @@ use http1::message::{Event as Part, Fields, Limits, RequestHead, ResponseReader}
 use wire::{Duration, Time};
 
 use super::exchange::{Event, Sink, Via};
-use super::{Note, PendingRequest, Shared};
+use super::{Command, Note, PendingRequest, Shared};
 use crate::clock::Clock;
 
 /// Sends the request in a thread of its own.
 pub(super) fn ask(shared: &Arc<Shared>, question: PendingRequest) {
-    let (shared, sink) = (Arc::clone(shared), Arc::clone(&question.sink));
+    let (shared, sink, race) = (Arc::clone(shared), Arc::clone(&question.sink), question.race.clone());
     let spawned = thread::Builder::new().name("dhttp-plain".to_owned()).spawn(move || {
-        if let Err(why) = exchange(&shared, &question) {
+        if let Err(why) = exchange(&shared, &question)
+            && question.race.as_ref().is_none_or(|race| race.fail())
+        {
             question.sink.fail(why);
         }
     });
-    if let Err(error) = spawned {
+    if let Err(error) = spawned
+        && race.is_none_or(|race| race.fail())
+    {
         sink.fail(format!("no thread for plain HTTP: {error}"));
     }
 }
 
 fn exchange(shared: &Shared, question: &PendingRequest) -> Result<(), String> {
-    let PendingRequest { id: _, url, server, dhttp, head, sink } = question;
+    let PendingRequest { id, url, server, dhttp, head, sink, race } = question;
     let timeout = std::time::Duration::from_nanos(shared.config.timeout.as_nanos());
     let failed = |what: &str, error: &io::Error| format!("{what} {server}: {error}");
     shared.note(&Note::Connecting(*server));
+    let clock = Clock::start();
     let mut stream =
         TcpStream::connect_timeout(server, timeout).map_err(|error| failed("cannot connect to", &error))?;
     let set = stream.set_read_timeout(Some(timeout)).and_then(|()| stream.set_write_timeout(Some(timeout)));
     set.map_err(|error| failed("cannot use the connection to", &error))?;
+    if race.as_ref().is_some_and(|race| !race.wait(clock.now().since(Time::ZERO))) {
+        return Ok(());
+    }
     let mut bytes = Vec::new();
     alone(head, shared.port_field()).encode(&mut bytes);
     stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
-    let hear = |fields: &Fields| shared.hear(&url.authority(), Some(server.ip()), Some(dhttp.port()), fields);
+    let hear = |fields: &Fields| {
+        shared.hear(&url.authority(), Some(server.ip()), Some(dhttp.port()), fields);
+        let is_first = race.as_ref().is_none_or(|race| race.claim_for_plain());
+        if race.is_some() && is_first {
+            shared.tell(Command::Cancel(*id));
+        }
+        is_first
+    };
     read(&mut stream, (shared, *server), head, sink, hear).map_err(|why| format!("{server}: {why}"))?;
     sink.give(Event::End);
     Ok(())
 }
 
-/// Reads the response and hands it over except for its end; `hear` gets its header fields first. The header section must be
-/// complete within the timeout, and each read must return within it.
+/// Reads the response and hands it over except for its end; `hear` gets its header fields first, and returns whether the
+/// response is wanted. The header section must be complete within the timeout, and each read must return within it.
 fn read(
     stream: &mut TcpStream,
     (shared, server): (&Shared, SocketAddr),
     requested: &RequestHead,
     sink: &Sink,
-    hear: impl Fn(&Fields),
+    hear: impl Fn(&Fields) -> bool,
 ) -> Result<(), String> {
     let (clock, timeout) = (Clock::start(), shared.config.timeout);
     let mut reader = ResponseReader::new(Limits::default());
@@ -84,8 +100,7 @@ fn read(
                 }
                 Part::Head(head, _) => {
                     is_final = true;
-                    hear(&head.fields);
-                    sink.give(Event::Head(Via::TcpClient, head))
+                    hear(&head.fields) && sink.give(Event::Head(Via::TcpClient, head))
                 }
                 Part::Body(bytes) => sink.give(Event::Body(bytes.to_vec())),
                 Part::End if is_final => return Ok(()),

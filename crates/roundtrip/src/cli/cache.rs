@@ -48,6 +48,10 @@ pub struct Cache {
     #[serde(skip)]
     pub operation: OperationFlags,
 
+    /// With --intercept, do not race plain HTTP against the first request to a server
+    #[arg(long)]
+    pub no_race: bool,
+
     /// Threads [default: one for each CPU]
     #[arg(long, value_name = "N")]
     #[serde(deserialize_with = "text_of_number")]
@@ -64,7 +68,7 @@ pub struct Cache {
 }
 
 layer!(Cache {
-    keys: [origin, intercept, inside, listen, threads, reach_private],
+    keys: [origin, intercept, inside, listen, no_race, threads, reach_private],
     one_of: [origin, intercept],
     lists: [limit],
     parts: [keeping, operation],

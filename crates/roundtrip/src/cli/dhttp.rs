@@ -202,6 +202,10 @@ pub struct Gateway {
     #[arg(long, value_name = "PORTS")]
     pub connect_ports: Option<String>,
 
+    /// Do not race plain HTTP against the first request to a DHTTP server
+    #[arg(long)]
+    pub no_race: bool,
+
     /// Limit of clients, such as client-connections=64; repeatable (docs/gateway.md has all of them)
     #[arg(long, value_name = "NAME=VALUE")]
     pub limit: Vec<String>,
@@ -230,7 +234,7 @@ pub struct Gateway {
 }
 
 layer!(Gateway {
-    keys: [listen, ports, profile, caches, allow, connect_ports, cache],
+    keys: [listen, ports, profile, caches, allow, connect_ports, no_race, cache],
     one_of: [],
     lists: [limit],
     parts: [keeping, operation],
@@ -335,6 +339,10 @@ pub struct Get {
     /// other responses are dropped, and the request is retried [default: as the profile says]
     #[arg(long, value_name = "any|none|NETWORK")]
     pub caches: Option<String>,
+
+    /// Do not race plain HTTP against the first request to a DHTTP server
+    #[arg(long)]
+    pub no_race: bool,
 
     /// Enable an extension of the paper
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new([Extension::Parts.name()]))]

@@ -32,7 +32,8 @@ use crate::serve::{cache_storage, metrics, privileges};
 use dhttp_proxy::confinement::Paths;
 
 /// Flags whose changed values need a restart.
-const RESTART: &[&str] = &["listen", "disk", "targets", "threads", "limit", "reach-private", "metrics"];
+const RESTART: &[&str] =
+    &["listen", "disk", "targets", "threads", "limit", "no-race", "reach-private", "metrics"];
 
 /// Servers whose responses are cached.
 enum CachedServers {
@@ -68,6 +69,7 @@ impl Settings {
             listen,
             keeping,
             operation,
+            no_race: _,
             threads,
             limit,
             reach_private,
@@ -205,8 +207,8 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
             CachedServers::OnTheirWay(..) => Err(other_place()),
         }),
         CachedServers::OnTheirWay(..) => {
-            let client =
-                ClientConfig { reaches_private: settings.reaches_private, ..ClientConfig::internet() };
+            let (reaches_private, races) = (settings.reaches_private, !settings.read.no_race);
+            let client = ClientConfig { reaches_private, races, ..ClientConfig::internet() };
             let onward = ForwardUpstream::start(client, None).map_err(network)?;
             serve(flags, &settings, &runtime, &signals, |whose| match whose {
                 CachedServers::Origin(_) => Err(other_place()),

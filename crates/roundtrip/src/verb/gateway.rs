@@ -140,7 +140,8 @@ fn config(read: &Gateway, listen: SocketAddr, allowed: Vec<Prefix>) -> Result<Ga
     let caches = read.caches.as_deref().map(networks::caches).transpose()?;
     let dhttp = MachineConfig { answerers: caches.unwrap_or(client.dhttp.answerers), ..client.dhttp };
     let reaches_private = read.force || is_loopback(listen);
-    let client = ClientConfig { dhttp, ports, reaches_private, ..client };
+    let races = client.races && !read.no_race;
+    let client = ClientConfig { dhttp, ports, reaches_private, races, ..client };
     let cache = cache(read)?;
     let connect_ports = match read.connect_ports.as_deref() {
         Some("any") => None,

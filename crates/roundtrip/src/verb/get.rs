@@ -26,7 +26,7 @@ pub fn show(note: &Note) {
 
 /// Fetches each URL; returns 1 if a status is 400 or above.
 pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
-    let Get { urls, output, verbose, ports, profile, caches, with } = flags;
+    let Get { urls, output, verbose, ports, profile, caches, no_race, with } = flags;
     if output.is_some() && urls.len() > 1 {
         return Err(Failure::Value(
             "--output: one file cannot hold several responses; give one URL".to_owned(),
@@ -46,7 +46,8 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     for (extension, is_on) in named_extensions(with, &[])? {
         dhttp = dhttp.with(extension, is_on);
     }
-    let config = ClientConfig { dhttp, ports: ports.as_deref().map(port_range).transpose()?, ..config };
+    let ports = ports.as_deref().map(port_range).transpose()?;
+    let config = ClientConfig { dhttp, ports, races: config.races && !no_race, ..config };
     let watch: Option<Observer> = verbose.then(|| Arc::new(show) as Observer);
     let known = known_servers::load();
     let client = Client::start(config, known.clone(), watch).map_err(|error| {

@@ -15,7 +15,7 @@ const CLIENT: [u8; 4] = [23, 0, 0, 7];
 /// `roundtrip get`, and its first request.
 fn asking(host: &Host, paths: &[&str]) -> (Child, SentPacket) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
-    command.args(["get", "-v"]);
+    command.args(["get", "-v", "--no-race"]);
     command.args(paths.iter().map(|path| format!("dhttp://{}{path}", address(SERVER, PORT))));
     command.env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-forged"));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -5,6 +5,7 @@
 //! | `host` | a host whose only link ends in the test |
 //! | `network` | a bad network between two of them |
 //! | `reflection`, `bounce`, `flood`, `forged`, `unvalidated` | attacks with spoofed source addresses |
+//! | `contacts` | round trips of first and later contacts |
 //! | `fast_open` | data in the SYNs of the server |
 //! | `weather` | bad networks: every request gets its outcome |
 //! | `gateway` | the same for programs behind a gateway |
@@ -16,6 +17,7 @@
 //! that they were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
 
 mod bounce;
+mod contacts;
 mod deaths;
 mod fast_open;
 mod flaps;

@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use nix::poll::{PollFd, PollFlags, poll};
 use testbed::clock::Clock;
+use wire::packet::{Packet, Transport};
 use wire::{Duration, Probability, Seed};
 
 use super::host::Host;
@@ -29,11 +30,20 @@ pub(crate) struct NetworkFaults {
     pub(crate) falls_behind: u32,
     /// Probability of a flipped bit, in percent.
     pub(crate) flips: u32,
+    /// Whether datagrams are lost, as at a firewall, and only TCP passes.
+    pub(crate) loses_udp: bool,
 }
 
 impl NetworkFaults {
-    pub(crate) const FINE: Self =
-        Self { seed: 1, delay: Duration::from_millis(1), loss: 0, copies: 0, falls_behind: 0, flips: 0 };
+    pub(crate) const FINE: Self = Self {
+        seed: 1,
+        delay: Duration::from_millis(1),
+        loss: 0,
+        copies: 0,
+        falls_behind: 0,
+        flips: 0,
+        loses_udp: false,
+    };
 }
 
 /// The network, until it is dropped.
@@ -49,7 +59,7 @@ impl Network {
         let [stop, away] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let (heard, is_away) = (Arc::clone(&stop), Arc::clone(&away));
         let thread = thread::spawn(move || {
-            let NetworkFaults { seed, delay, loss, copies, falls_behind, flips } = weather;
+            let NetworkFaults { seed, delay, loss, copies, falls_behind, flips, loses_udp } = weather;
             let mut random = Seed::new(seed).stream("weather", 0);
             let clock = Clock::start();
             let mut buffer = [0; 2_048];
@@ -61,7 +71,8 @@ impl Network {
                 for (from, to) in [(0, 1), (1, 0)] {
                     while let Some(length) = links[from].read(&mut buffer).unwrap() {
                         let mut packet = buffer[..length].to_vec();
-                        if random.chance(chance(loss)) || is_away.load(Ordering::Relaxed) {
+                        let is_blocked = loses_udp && is_udp(&packet);
+                        if random.chance(chance(loss)) || is_away.load(Ordering::Relaxed) || is_blocked {
                             continue;
                         }
                         if random.chance(chance(flips)) {
@@ -91,6 +102,10 @@ impl Network {
     pub(crate) fn set_away(&self, is_away: bool) {
         self.away.store(is_away, Ordering::Relaxed);
     }
+}
+
+fn is_udp(packet: &[u8]) -> bool {
+    Packet::read(packet).is_ok_and(|packet| matches!(packet.transport, Transport::Udp(_)))
 }
 
 impl Drop for Network {
