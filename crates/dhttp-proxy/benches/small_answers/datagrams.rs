@@ -66,9 +66,12 @@ impl Loader {
         let (inbox, outbox) = (Inbox::default(), Outbox::default());
         let mut loader =
             Self { load, server, socket, inbox, outbox, requests: Vec::new(), requested: 0, seed: run << 32 };
-        let [.., high, low] = run.to_be_bytes();
-        let address =
-            |number: u16| client(server, [1 + (high << 4 | low >> 4), low << 4, number.to_be_bytes()[1]]);
+        let [.., low] = run.to_be_bytes();
+        // Each client in another network, as on the Internet: addresses, sites and networks have rate limits.
+        let address = |number: u16| {
+            let [high, network] = number.to_be_bytes();
+            client(server, [network, low, 1 + high])
+        };
         loader.requests = match load {
             Load::Known => (0..CLIENTS).map(|number| loader.known(address(number))).collect(),
             Load::One => vec![loader.known(address(1))],

@@ -185,7 +185,7 @@ http {{
 pub(crate) fn run(role: &str, address: SocketAddr, directory: &Path) {
     match role {
         "ours" | "holding" => {
-            let mut config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+            let mut config = unlimited();
             if role == "holding" {
                 config.dhttp.validation = Validation::Trusting;
                 config.dhttp.timeout.idle = wire::Duration::from_secs(600);
@@ -209,9 +209,18 @@ pub(crate) fn run(role: &str, address: SocketAddr, directory: &Path) {
     }
 }
 
+/// The internet profile, which counts the bytes to each client with a token, but limits none: one client is the whole load.
+fn unlimited() -> ServerConfig {
+    let mut config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    if let Validation::Tokens { rate, .. } = &mut config.dhttp.validation {
+        rate.is_dry_run = true;
+    }
+    config
+}
+
 /// A cache in which the small response is fresh for a day.
 fn cache(address: SocketAddr) {
-    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let config = unlimited();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
     let lines = &[("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "max-age=86400")];
     let origin = Origin { lines, body: vec![b's'; SMALL_BYTES] };
