@@ -29,6 +29,7 @@ fn victims_get_at_most_three_bytes_per_spoofed_byte() {
         ("filled up and asking for much", request(0, 40_001, 100_000, &fill(1_000)), false),
         ("sent again", request(0, 40_001, 100, ""), true),
         ("filled up and sent again", request(0, 40_001, 900, &fill(300)), true),
+        ("requesting a token", request(0, 40_001, 100_000, "DHTTP-Token:?\r\n"), false),
         ("with another's token", request(0, 40_001, 100_000, &stolen), false),
         ("with another's token, sent again", request(0, 40_001, 1_000, &stolen), true),
         ("what only plain HTTP does", request(0, 40_001, 10, "Cookie: a=b\r\n"), false),
@@ -73,6 +74,7 @@ fn mutated(number: u32) {
     let seeds = [
         request(7, 40_001, 100, ""),
         request(7, 40_001, 100_000, &fill(500)),
+        request(7, 40_001, 100_000, "DHTTP-Token:?\r\n"),
         resend(request(7, 40_001, 100, "")),
         request(7, 0, 900, &fill(300)),
     ];

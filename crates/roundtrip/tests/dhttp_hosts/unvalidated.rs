@@ -38,6 +38,7 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
             ("10 MB", request(0, 20_000, 10_000_000, "")),
             ("10 MB, sent again", resend(request(0, 20_000, 10_000_000, ""))),
             ("10 MB, filled up", request(0, 20_000, 10_000_000, &fill(1_000))),
+            ("10 MB, requesting a token", request(0, 20_000, 10_000_000, "DHTTP-Token:?\r\n")),
             ("100 bytes", request(0, 20_000, 100, "")),
             ("all that fits", request(0, 20_000, 1_000, &fill(330))),
             ("in parts", request(0, 20_000, 3_000, &format!("DHTTP-Parts: 10\r\n{}", fill(1_000)))),
