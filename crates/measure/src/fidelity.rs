@@ -11,7 +11,7 @@ use http1::server::Closing;
 use scenario::network::Direction;
 use scenario::programs::HeadWrite;
 use scenario::{Network, Programs, Protocol, Requests, Scenario, Stack};
-use tcp::stack::packets::{AckDelay, Counting, NagleRule, Packets, Recovery, Restart, Sharing};
+use tcp::stack::packets::{AckDelay, Counting, Ending, Nagle, Packets, Recovery, Restart, Sharing};
 use tcp::stack::{Acks, Congestion, Growth, Idle};
 use wire::link::{Loss, Order, QueueLimit};
 use wire::{Bytes, Duration, Probability};
@@ -31,7 +31,7 @@ pub struct Unreproducible {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackPart {
     /// Nagle's algorithm in another form than Minshall's.
-    Nagle(NagleRule),
+    Nagle(Nagle),
     /// Acknowledgement policy of the receiver.
     Acks(Acks),
     /// Delay of an acknowledgement by something other than a heartbeat of 200 ms.
@@ -64,8 +64,8 @@ impl StackPart {
     /// Missing feature, as in "the kernel has no ...".
     const fn missing(self) -> &'static str {
         match self {
-            Self::Nagle(NagleRule::OnEntry) => "Nagle's algorithm of 4.3BSD",
-            Self::Nagle(NagleRule::PerSegment | NagleRule::Minshall) => "Nagle's algorithm of RFC 896",
+            Self::Nagle(Nagle::OnEntry) => "Nagle's algorithm of 4.3BSD",
+            Self::Nagle(Nagle::PerSegment | Nagle::Minshall) => "Nagle's algorithm of RFC 896",
             Self::Acks(Acks::Timer) => "delayed-ACK timer of this stack",
             Self::Acks(Acks::Delayed) => "ACK at the end of each flight",
             Self::Acks(Acks::NoDelayed) => "receiver that never acknowledges an odd segment",
@@ -80,7 +80,9 @@ impl StackPart {
             Self::ReceiveBuffer => "fixed window that is scaled, or larger than 65,535 bytes",
             Self::Recovery(Recovery::Tahoe) => "loss recovery of 4.3BSD-Tahoe",
             Self::Recovery(Recovery::Reno) => "loss recovery of 4.3BSD-Reno",
-            Self::Recovery(Recovery::NewReno | Recovery::Rack) => "such loss recovery with or without SACK",
+            Self::Recovery(Recovery::NewReno | Recovery::Sack | Recovery::Rack) => {
+                "such loss recovery with or without SACK"
+            }
             Self::Rto => "retransmission timer of this stack",
             Self::Reset => "close that spares unread data a reset",
             Self::Sharing => "window that connections share, or inherit from one another",
@@ -177,10 +179,8 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         validated,
         sharing,
         rto: _,
-        // A run ends long before a port is reused.
-        time_wait: _,
-        unread_resets: _,
-        reset_discards: _,
+        // A run ends long before a port is reused; the rest: [`missing_here`].
+        ending: Ending { time_wait: _, unread_resets: _, reset_discards: _ },
         // The measuring host's own.
         wake_up: _,
     } = packets;
@@ -220,14 +220,14 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
 
 /// The first part that shows in this scenario.
 fn missing_here(stack: &Stack, scenario: &Scenario, never_holds: bool) -> Option<StackPart> {
-    let Packets { nagle, recovery, rto, unread_resets, reset_discards, .. } = &stack.packets;
+    let Packets { nagle, recovery, rto, ending, .. } = &stack.packets;
     let linux = Stack::LINUX.packets.rto;
-    let has_nagle = !stack.nagle || *nagle == NagleRule::Minshall || never_holds;
+    let has_nagle = !stack.nagle || *nagle == Nagle::Minshall || never_holds;
     let has_recovery = matches!((stack.sack, recovery), (true, Recovery::Rack) | (false, Recovery::NewReno));
     // Before the first measurement the timer has its initial value: a SYN-ACK must arrive by then.
     let first = rto.initial.min(linux.initial);
     let has_rto = *rto == linux || scenario.network.rtt + syn_waits(stack, scenario) < first;
-    let has_reset = (*unread_resets && !reset_discards) || !closes_naively(&scenario.programs);
+    let has_reset = (ending.unread_resets && !ending.reset_discards) || !closes_naively(&scenario.programs);
     let rules = [
         (has_nagle, StackPart::Nagle(*nagle)),
         (has_recovery || is_lossless(&scenario.network), StackPart::Recovery(*recovery)),

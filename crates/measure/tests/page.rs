@@ -15,7 +15,7 @@ use pageload::robot::{Flush, PageEvent, Report};
 use scenario::page::contents::file;
 use scenario::programs::{HeadWrite, ProgramKey, Validation};
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
-use tcp::stack::packets::{NagleRule, Recovery};
+use tcp::stack::packets::{Nagle, Recovery};
 use testbed::emulator::{Observation, PacketDirection};
 use wire::link::Loss;
 use wire::packet::Packet;
@@ -381,7 +381,7 @@ fn a_stack_is_refused_where_the_kernel_would_show_another() {
         other => panic!("{other}"),
     };
     let (part, sentence) = refusal(&scenario(Protocol::Http11, "sunos-4.1.3"));
-    assert_eq!(part, StackPart::Nagle(NagleRule::OnEntry));
+    assert_eq!(part, StackPart::Nagle(Nagle::OnEntry));
     assert_eq!(
         sentence,
         "--stack sunos-4.1.3: the kernel has no Nagle's algorithm of 4.3BSD; measure with --stack linux or --nagle off, or \

@@ -6,7 +6,7 @@
 use measure::{Peers, fidelity};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts};
-use tcp::stack::packets::{Holding, NagleRule, Packets, Recovery, Rto};
+use tcp::stack::packets::{Holding, Nagle, Packets, Recovery, Rto};
 use wire::Duration;
 
 const PROTOCOLS: [Protocol; 5] = [
@@ -21,14 +21,12 @@ const PROTOCOLS: [Protocol; 5] = [
 fn as_the_kernel_has_it(stack: &Stack) -> Stack {
     let linux = Stack::LINUX.packets;
     let packets = Packets {
-        nagle: NagleRule::Minshall,
+        nagle: Nagle::Minshall,
         initial_threshold: None,
         recovery: if stack.sack { Recovery::Rack } else { Recovery::NewReno },
         // `rto_min` of the route, where ACKs are held.
         rto: Rto { least: if stack.sack { linux.rto.least } else { Duration::from_secs(1) }, ..linux.rto },
-        time_wait: linux.time_wait,
-        unread_resets: linux.unread_resets,
-        reset_discards: linux.reset_discards,
+        ending: linux.ending,
         ..stack.packets.clone()
     };
     Stack { packets, ..stack.clone() }

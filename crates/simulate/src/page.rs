@@ -18,7 +18,6 @@ use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::programs::Validation;
 use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
 use tcp::config::{Sharing, Shortcut};
-use tcp::stack::packets;
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
@@ -368,11 +367,11 @@ impl Experiment {
 const TTCP_TIME_WAIT: Duration = Duration::from_secs(12);
 
 /// Note on connections that share state.
-const fn shared(sharing: packets::Sharing) -> Option<&'static str> {
+const fn shared(sharing: Sharing) -> Option<&'static str> {
     match sharing {
-        packets::Sharing::None => None,
-        packets::Sharing::Temporal => Some("a connection begins with the window that the last one left"),
-        packets::Sharing::Ensemble => Some("connections that are open at once have one window together"),
+        Sharing::None => None,
+        Sharing::Temporal => Some("a connection begins with the window that the last one left"),
+        Sharing::Ensemble => Some("connections that are open at once have one window together"),
     }
 }
 

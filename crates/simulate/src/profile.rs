@@ -5,8 +5,8 @@
 
 use scenario::Stack;
 use tcp::config::{
-    Acks, Avoidance, Config, Congestion, Counting, Ending, Estimator, Growth, Holding, Idle, IdleSince,
-    Nagle, OddSegmentAck, ReceiveBuffer, Recovery, Rto, Sharing, Shortcut, Ticks,
+    Acks, Avoidance, Config, Congestion, Estimator, Growth, Idle, IdleSince, OddSegmentAck, ReceiveBuffer,
+    Rto, Shortcut, Ticks,
 };
 use tcp::stack;
 use tcp::stack::packets::{self, AckDelay, Packets};
@@ -29,14 +29,12 @@ impl Clocks {
     pub fn random(seed: Seed, index: u64) -> Self {
         let mut random = seed.stream("host-clocks", index);
         let mut within = |period: Duration| Duration::from_nanos(random.next_u64() % period.as_nanos());
-        Self { heartbeat: within(HEARTBEAT), slow: within(SLOW_TICK) }
+        Self { heartbeat: within(HEARTBEAT), slow: within(Ticks::BSD_SLOW.period) }
     }
 }
 
 /// BSD's fast timer, which sends delayed acknowledgements (Stevens vol. 2, section 25.4).
 const HEARTBEAT: Duration = Duration::from_millis(200);
-/// BSD's slow timer (Stevens vol. 2, section 25.5).
-const SLOW_TICK: Duration = Duration::from_millis(500);
 /// Linux's `tcp_rmem[2]`, and its initial window.
 const LINUX_RECEIVE: ReceiveBuffer = ReceiveBuffer::Growing { initial: 65_535, most: 6_291_456 };
 
@@ -74,9 +72,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         validated,
         sharing,
         rto,
-        time_wait,
-        unread_resets,
-        reset_discards,
+        ending,
         // A setting of the host: [`host`].
         wake_up: _,
     } = packets;
@@ -84,28 +80,17 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
     Config {
         mss: u16::try_from(mss.get()).unwrap_or(u16::MAX),
         send_buffer: saturate(*send_buffer),
-        holding: match holding {
-            packets::Holding::Unacknowledged => Holding::Unacknowledged,
-            packets::Holding::Unsent => Holding::Unsent,
-        },
+        holding: *holding,
         receive_buffer: receive_buffer.map_or(LINUX_RECEIVE, |bytes| ReceiveBuffer::Fixed(saturate(bytes))),
         timestamps: *timestamps,
         window_scaling: *window_scaling,
         acks: acknowledging(*acks, *ack_delay, segment_time, clocks),
-        nagle: match (nagle, nagle_rule) {
-            (false, _) => Nagle::Off,
-            (true, packets::NagleRule::OnEntry) => Nagle::OnEntry,
-            (true, packets::NagleRule::PerSegment) => Nagle::PerSegment,
-            (true, packets::NagleRule::Minshall) => Nagle::Minshall,
-        },
+        nagle: nagle.then_some(*nagle_rule),
         congestion: Congestion {
             initial_window: initial_window.saturating_sub(by_handshake).max(1),
             handshake_opens: *handshake_opens,
             initial_threshold: initial_threshold.map(saturate),
-            counting: match counting {
-                packets::Counting::Bytes => Counting::Bytes,
-                packets::Counting::Segments => Counting::Segments,
-            },
+            counting: *counting,
             growth: match growth {
                 stack::Growth::PerAcknowledgement => Growth::PerAck,
                 stack::Growth::PerSegment => Growth::PerByte { most: u8::MAX },
@@ -116,16 +101,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
             },
             validated: *validated,
         },
-        recovery: match (sack, recovery) {
-            (true, packets::Recovery::Rack) => Recovery::Rack,
-            (true, packets::Recovery::Tahoe | packets::Recovery::Reno | packets::Recovery::NewReno) => {
-                Recovery::Sack
-            }
-            (false, packets::Recovery::Rack) => Recovery::NewReno,
-            (false, packets::Recovery::Tahoe) => Recovery::Tahoe,
-            (false, packets::Recovery::Reno) => Recovery::Reno,
-            (false, packets::Recovery::NewReno) => Recovery::NewReno,
-        },
+        recovery: if *sack { recovery.with_sack() } else { recovery.without_sack() },
         idle: match (idle, restart) {
             (stack::Idle::Kept, _) => Idle::Kept,
             (stack::Idle::Paced, _) => Idle::Paced,
@@ -138,17 +114,9 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
             (stack::Idle::Restarted, packets::Restart::Decaying) => Idle::Decayed,
         },
         rto: timer(*rto, clocks),
-        ending: Ending {
-            time_wait: *time_wait,
-            unread_resets: *unread_resets,
-            reset_discards: *reset_discards,
-        },
+        ending: *ending,
         shortcut: Shortcut::None,
-        sharing: match sharing {
-            packets::Sharing::None => Sharing::None,
-            packets::Sharing::Temporal => Sharing::Temporal,
-            packets::Sharing::Ensemble => Sharing::Ensemble,
-        },
+        sharing: *sharing,
     }
 }
 
@@ -170,20 +138,13 @@ fn acknowledging(acks: stack::Acks, delay: AckDelay, segment_time: Duration, clo
     }
 }
 
-fn timer(rto: packets::Rto, clocks: Clocks) -> Rto {
-    let packets::Rto { estimator, initial, least, most, syn_retries, data_retries } = rto;
-    Rto {
-        estimator: match estimator {
-            packets::Estimator::Coarse => Estimator::Coarse(Ticks { period: SLOW_TICK, phase: clocks.slow }),
-            packets::Estimator::Fine => Estimator::Fine,
-            packets::Estimator::FineVariation => Estimator::FineVariance,
-        },
-        initial,
-        least,
-        most,
-        syn_retries,
-        data_retries,
-    }
+/// The stack's timer, with the phase of this host's clock.
+fn timer(rto: Rto, clocks: Clocks) -> Rto {
+    let estimator = match rto.estimator {
+        Estimator::Coarse(ticks) => Estimator::Coarse(Ticks { phase: clocks.slow, ..ticks }),
+        Estimator::Fine | Estimator::FineVariation => rto.estimator,
+    };
+    Rto { estimator, ..rto }
 }
 
 /// Converts to 32 bits, saturating: no buffer needs more than 4 GiB.

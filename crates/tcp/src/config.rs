@@ -5,6 +5,7 @@
 
 mod check;
 
+use quantity::names::{self, UnknownName};
 use wire::{Duration, Time};
 
 use crate::segment::Framing;
@@ -29,8 +30,8 @@ pub struct Config {
     pub window_scaling: bool,
     /// Acknowledgement policy.
     pub acks: Acks,
-    /// Nagle's algorithm.
-    pub nagle: Nagle,
+    /// Nagle's algorithm; `None`: off.
+    pub nagle: Option<Nagle>,
     /// Congestion control.
     pub congestion: Congestion,
     /// Loss recovery before the timer expires.
@@ -47,15 +48,39 @@ pub struct Config {
     pub sharing: Sharing,
 }
 
-/// State that connections between the same hosts share (RFC 2140).
+/// State that connections between the same two hosts share (RFC 2140).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Nothing.
+    /// None: each connection starts without shared state.
     None,
-    /// The next connection starts with the window and the round trip of the last.
+    /// A new connection starts with the window and the round trip of the last (section 3).
     Temporal,
-    /// Concurrent connections also share one window. Only their host knows the group.
+    /// Concurrent connections also share one window: a new one takes its share from the others, and returns it to them
+    /// (section 4, as built by Eggert, Heidemann and Touch: "Effects of Ensemble-TCP", 2000). Only their host knows
+    /// the group.
     Ensemble,
+}
+
+impl Sharing {
+    /// Every value.
+    pub const ALL: [Self; 3] = [Self::None, Self::Temporal, Self::Ensemble];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Temporal => "temporal",
+            Self::Ensemble => "ensemble",
+        }
+    }
+
+    /// The value of that name.
+    ///
+    /// # Errors
+    /// [`UnknownName`] for any other name.
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
+        names::find("kind of sharing", name, &Self::ALL, Self::name)
+    }
 }
 
 /// Bytes that occupy the send buffer.
@@ -129,6 +154,9 @@ pub struct Ticks {
 }
 
 impl Ticks {
+    /// BSD's slow timer, which retransmits (Stevens vol. 2, section 25.5), with phase zero.
+    pub const BSD_SLOW: Self = Self { period: Duration::from_millis(500), phase: Duration::ZERO };
+
     /// Returns the first tick after `now`.
     pub fn after(self, now: Time) -> Time {
         Time::ZERO + self.phase + self.period * self.count(now)
@@ -144,8 +172,6 @@ impl Ticks {
 /// Condition under which a segment shorter than the maximum waits for an acknowledgement (RFC 896).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nagle {
-    /// Never.
-    Off,
     /// While anything is unacknowledged, decided once for each write or arrival: the short end of a write that found
     /// nothing outstanding is sent with it (BSD's `idle`, Stevens vol. 2, section 26.3).
     OnEntry,
@@ -223,6 +249,25 @@ pub enum Recovery {
     Rack,
 }
 
+impl Recovery {
+    /// Recovery of a stack with selective acknowledgements: RFC 6675, unless it is RACK.
+    pub const fn with_sack(self) -> Self {
+        match self {
+            Self::Rack => Self::Rack,
+            Self::Tahoe | Self::Reno | Self::NewReno | Self::Sack => Self::Sack,
+        }
+    }
+
+    /// Recovery of a stack without selective acknowledgements: NewReno instead of RFC 6675 and RACK.
+    pub const fn without_sack(self) -> Self {
+        match self {
+            Self::Tahoe => Self::Tahoe,
+            Self::Reno => Self::Reno,
+            Self::NewReno | Self::Sack | Self::Rack => Self::NewReno,
+        }
+    }
+}
+
 /// Congestion window after nothing was outstanding for a retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
@@ -276,8 +321,8 @@ pub enum Estimator {
     Coarse(Ticks),
     /// RFC 6298, from every acknowledgement that allows it.
     Fine,
-    /// The same, but the minimum applies to the variance, not to the sum (Linux).
-    FineVariance,
+    /// The same, but the minimum applies to the variation (`RTTVAR`), not to the sum (Linux).
+    FineVariation,
 }
 
 /// Connection termination.

@@ -272,7 +272,7 @@ impl Connection {
             self.pacer.measure(timed.segments, now.since(timed.at));
             match self.config.rto.estimator {
                 Estimator::Coarse(_) => self.timer.learn(timed.at, now),
-                Estimator::Fine | Estimator::FineVariance => {}
+                Estimator::Fine | Estimator::FineVariation => {}
             }
         }
         let echoed = segment.options.timestamps.filter(|_| self.agreed.timestamps);
@@ -280,7 +280,7 @@ impl Connection {
         let sent = sent.or(echoed)?;
         match self.config.rto.estimator {
             Estimator::Coarse(_) => {}
-            Estimator::Fine | Estimator::FineVariance => self.timer.learn(sent, now),
+            Estimator::Fine | Estimator::FineVariation => self.timer.learn(sent, now),
         }
         Some(now.since(sent))
     }

@@ -216,10 +216,10 @@ impl Connection {
 
     fn nagle_allows(&self) -> bool {
         match self.config.nagle {
-            Nagle::Off => true,
-            Nagle::OnEntry => self.is_idle_on_entry,
-            Nagle::PerSegment => self.flight.is_empty(),
-            Nagle::Minshall => self.short_end <= self.unacknowledged,
+            None => true,
+            Some(Nagle::OnEntry) => self.is_idle_on_entry,
+            Some(Nagle::PerSegment) => self.flight.is_empty(),
+            Some(Nagle::Minshall) => self.short_end <= self.unacknowledged,
         }
     }
 

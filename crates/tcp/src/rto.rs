@@ -47,7 +47,7 @@ impl RetransmissionTimer {
         let learnt = self.learnt?;
         Some(match self.config.estimator {
             Estimator::Coarse(ticks) => ticks.period * learnt.smoothed / 8,
-            Estimator::Fine | Estimator::FineVariance => Duration::from_nanos(learnt.smoothed),
+            Estimator::Fine | Estimator::FineVariation => Duration::from_nanos(learnt.smoothed),
         })
     }
 
@@ -58,7 +58,7 @@ impl RetransmissionTimer {
         let timeout = match self.config.estimator {
             Estimator::Coarse(ticks) => (ticks.period * (smoothed / 8 + variation)).max(least),
             Estimator::Fine => Duration::from_nanos(smoothed + 4 * variation).max(least),
-            Estimator::FineVariance => {
+            Estimator::FineVariation => {
                 Duration::from_nanos(smoothed) + Duration::from_nanos(4 * variation).max(least)
             }
         };
@@ -75,7 +75,7 @@ impl RetransmissionTimer {
                 let count = (wait.as_nanos() / ticks.period.as_nanos()).max(1);
                 ticks.after(now) + ticks.period * (count - 1)
             }
-            Estimator::Fine | Estimator::FineVariance => now + wait,
+            Estimator::Fine | Estimator::FineVariation => now + wait,
         });
     }
 
@@ -100,7 +100,7 @@ impl RetransmissionTimer {
         self.doublings = 0;
         self.learnt = Some(match self.config.estimator {
             Estimator::Coarse(ticks) => learn_ticks(self.learnt, ticks.count(now) - ticks.count(sent)),
-            Estimator::Fine | Estimator::FineVariance => learn(self.learnt, now.since(sent).as_nanos()),
+            Estimator::Fine | Estimator::FineVariation => learn(self.learnt, now.since(sent).as_nanos()),
         });
     }
 }
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(timer.timeout(), Duration::from_millis(2_400));
         let mut linux = RetransmissionTimer::new(Rto {
             least: Duration::from_millis(200),
-            ..rto(Estimator::FineVariance)
+            ..rto(Estimator::FineVariation)
         });
         (0..100).for_each(|n| linux.learn(at(n * 100), at(n * 100 + 30)));
         assert_eq!(linux.timeout().as_millis_f64().round(), 230.0);

@@ -84,7 +84,7 @@ pub(crate) fn period() -> Config {
         timestamps: false,
         window_scaling: false,
         acks: Acks::ReadBytes { odd: OddSegmentAck::OnTick(ticks(200, 50)) },
-        nagle: Nagle::OnEntry,
+        nagle: Some(Nagle::OnEntry),
         congestion: Congestion {
             initial_window: 1,
             handshake_opens: true,
@@ -119,7 +119,7 @@ pub(crate) fn linux() -> Config {
         timestamps: true,
         window_scaling: true,
         acks: Acks::Linux,
-        nagle: Nagle::Minshall,
+        nagle: Some(Nagle::Minshall),
         congestion: Congestion {
             initial_window: 10,
             handshake_opens: false,
@@ -132,7 +132,7 @@ pub(crate) fn linux() -> Config {
         recovery: Recovery::Sack,
         idle: Idle::Decayed,
         rto: Rto {
-            estimator: Estimator::FineVariance,
+            estimator: Estimator::FineVariation,
             initial: Duration::from_secs(1),
             least: Duration::from_millis(200),
             most: Duration::from_secs(120),

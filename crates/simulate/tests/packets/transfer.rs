@@ -46,8 +46,12 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(Recovery::Sack),
         Just(Recovery::Rack)
     ];
-    let nagle =
-        prop_oneof![Just(Nagle::Off), Just(Nagle::OnEntry), Just(Nagle::PerSegment), Just(Nagle::Minshall)];
+    let nagle = prop_oneof![
+        Just(None),
+        Just(Some(Nagle::OnEntry)),
+        Just(Some(Nagle::PerSegment)),
+        Just(Some(Nagle::Minshall))
+    ];
     let acks = prop_oneof![
         Just(Acks::EverySegment),
         Just(Acks::Linux),

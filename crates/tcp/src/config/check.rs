@@ -128,7 +128,7 @@ impl Rto {
         let Self { estimator, initial, least, most, syn_retries: _, data_retries: _ } = self;
         let period = match estimator {
             Estimator::Coarse(ticks) => ticks.period,
-            Estimator::Fine | Estimator::FineVariance => Duration::MAX,
+            Estimator::Fine | Estimator::FineVariation => Duration::MAX,
         };
         let times = [
             (period, "the period of the retransmission clock"),

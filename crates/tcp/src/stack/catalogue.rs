@@ -4,7 +4,7 @@ use quantity::names::{Listing, UnknownName};
 use wire::{Bytes, Duration};
 
 use super::packets::{
-    AckDelay, Counting, Estimator, Holding, NagleRule, Packets, Recovery, Restart, Rto, Sharing,
+    AckDelay, Counting, Ending, Estimator, Holding, Nagle, Packets, Recovery, Restart, Rto, Sharing, Ticks,
 };
 use super::{Acks, Congestion, Growth, Idle, Stack};
 
@@ -93,7 +93,7 @@ const PERIOD: Stack = Stack {
         send_buffer: Bytes::new(16_384),
         holding: Holding::Unacknowledged,
         // `papers/p-http#figure-4`: 1460, 1460 and 1176 bytes of one write leave together.
-        nagle: NagleRule::OnEntry,
+        nagle: Nagle::OnEntry,
         // "170-190 ms" and "becomes synchronized" (`papers/p-http`, section 2.2).
         ack_delay: AckDelay::Fixed(Duration::from_millis(200)),
         counting: Counting::Bytes,
@@ -108,10 +108,12 @@ const PERIOD: Stack = Stack {
         // RFC 2140 is of April 1997; no profile has the metrics that BSD and Linux cache with a route (RTT, ssthresh).
         sharing: Sharing::None,
         rto: BSD_RTO,
-        // 2 MSL of 30 s (TCPTV_MSL).
-        time_wait: Duration::from_secs(60),
-        unread_resets: false,
-        reset_discards: false,
+        ending: Ending {
+            // 2 MSL of 30 s (TCPTV_MSL).
+            time_wait: Duration::from_secs(60),
+            unread_resets: false,
+            reset_discards: false,
+        },
         // Not published; the papers' formulas assume instantaneous hosts.
         wake_up: Duration::ZERO,
     },
@@ -119,7 +121,7 @@ const PERIOD: Stack = Stack {
 
 /// BSD's timer (Stevens vol. 2, figure 25.2).
 const BSD_RTO: Rto = Rto {
-    estimator: Estimator::Coarse,
+    estimator: Estimator::Coarse(Ticks::BSD_SLOW),
     // TCPTV_SRTTDFLT of 3 s and no variation known: 6 s.
     initial: Duration::from_secs(6),
     // TCPTV_MIN.
@@ -172,7 +174,7 @@ const LINUX_2_0: Stack = Stack {
     packets: Packets {
         send_buffer: Bytes::new(32_767),
         holding: Holding::Unacknowledged,
-        nagle: NagleRule::PerSegment,
+        nagle: Nagle::PerSegment,
         // tcp_delack_estimator, tcp_send_delayed_ack of 2.0.30 and later.
         ack_delay: AckDelay::Estimated,
         counting: Counting::Segments,
@@ -215,7 +217,7 @@ const SOLARIS: Stack = Stack {
         // It is compared with the unsent bytes (TCP_UNSENT_BYTES in OpenSolaris, which has the same TCP by
         // Mentat).
         holding: Holding::Unsent,
-        nagle: NagleRule::PerSegment,
+        nagle: Nagle::PerSegment,
         // tcp_deferred_ack_interval.
         ack_delay: AckDelay::Fixed(Duration::from_millis(50)),
         handshake_opens: false,
@@ -237,7 +239,7 @@ const SOLARIS: Stack = Stack {
             data_retries: 8,
         },
         // tcp_close_wait_interval.
-        time_wait: Duration::from_secs(240),
+        ending: Ending { time_wait: Duration::from_secs(240), ..PERIOD.packets.ending },
         ..PERIOD.packets
     },
     ..PERIOD
@@ -258,7 +260,7 @@ const NT: Stack = Stack {
         // AFD's DefaultSendWindow.
         send_buffer: Bytes::new(8_192),
         holding: Holding::Unacknowledged,
-        nagle: NagleRule::PerSegment,
+        nagle: Nagle::PerSegment,
         handshake_opens: false,
         initial_threshold: None,
         recovery: Recovery::Reno,
@@ -275,7 +277,7 @@ const NT: Stack = Stack {
             data_retries: 5,
         },
         // TcpTimedWaitDelay.
-        time_wait: Duration::from_secs(240),
+        ending: Ending { time_wait: Duration::from_secs(240), ..PERIOD.packets.ending },
         ..PERIOD.packets
     },
     ..PERIOD
@@ -306,7 +308,7 @@ const LINUX: Stack = Stack {
         // The maximum of tcp_wmem.
         send_buffer: Bytes::new(4 << 20),
         holding: Holding::Unacknowledged,
-        nagle: NagleRule::Minshall,
+        nagle: Nagle::Minshall,
         // TCP_DELACK_MIN; the rest adapts to arrivals.
         ack_delay: AckDelay::Fixed(Duration::from_millis(40)),
         // packets_out against snd_cwnd.
@@ -330,11 +332,13 @@ const LINUX: Stack = Stack {
             syn_retries: 6,
             data_retries: 15,
         },
-        // TCP_TIMEWAIT_LEN.
-        time_wait: Duration::from_secs(60),
-        // tcp_close(): RFC 2525, section 2.17.
-        unread_resets: true,
-        reset_discards: false,
+        ending: Ending {
+            // TCP_TIMEWAIT_LEN.
+            time_wait: Duration::from_secs(60),
+            // tcp_close(): RFC 2525, section 2.17.
+            unread_resets: true,
+            reset_discards: false,
+        },
         // Interrupt, softirq and scheduler: a process that has slept for a millisecond runs after 45 to 60 us, three
         // times the delay after a short sleep (Linux 6.18 on a virtual machine; `crates/measure`, `emulator::relay`).
         wake_up: Duration::from_micros(50),
