@@ -19,6 +19,7 @@
 
 pub mod benchmark_run;
 pub mod bottleneck_hosts;
+mod error;
 pub mod hosts;
 pub mod in_memory;
 pub mod population;
@@ -27,10 +28,4 @@ pub mod quic;
 pub mod server;
 pub mod transport;
 
-use measure::Error;
-
-/// Adds to a system error the action that failed.
-pub fn failed(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
-    let doing = doing.into();
-    move |error| Error::Run { number: 1, what: format!("could not {doing}: {error}") }
-}
+pub use error::Error;

@@ -168,6 +168,12 @@ impl From<reproduce::engine::measure::Error> for Failure {
     }
 }
 
+impl From<reproduce::server_benchmark::Error> for Failure {
+    fn from(error: reproduce::server_benchmark::Error) -> Self {
+        Self::Laboratory(error.to_string())
+    }
+}
+
 impl From<testbed::Error> for Failure {
     fn from(error: testbed::Error) -> Self {
         Self::Laboratory(error.to_string())

@@ -13,14 +13,13 @@ use load::bottleneck;
 use load::config::PORTS;
 use load::record::Channel;
 use load::{Config, Record, Shard, Target};
-use measure::Error;
 use tempfile::TempDir;
 use testbed::emulator::Scheduling;
 use wire::Duration;
 use workload::plan::{Plan, PlanSpec, contents, path};
 use workload::schedule::Schedule;
 
-use super::failed;
+use super::Error;
 use super::hosts::Hosts;
 use super::program;
 use super::server::{self, ServerKind, ServerOptions};
@@ -204,10 +203,10 @@ impl Site {
     /// The disk's error.
     pub fn of(plan: Plan) -> Result<Self, Error> {
         let doing = "write a site's files";
-        let directory = program::directory().map_err(failed(doing))?;
+        let directory = program::directory().map_err(Error::system(doing))?;
         for (file, size) in (0..).zip(&plan.files) {
             let contents = contents(plan.wanted.seed, file, *size);
-            fs::write(directory.path().join(path(file)), contents).map_err(failed(doing))?;
+            fs::write(directory.path().join(path(file)), contents).map_err(Error::system(doing))?;
         }
         Ok(Self { plan, directory })
     }
@@ -254,7 +253,7 @@ fn one(bout: BenchmarkRun, extent: Preset, site: &Arc<Site>) -> Result<Outcome, 
     let record = record.wait()?;
     let spent_s = hosts.spent_s() - before;
     hosts.server.start(move || drop(running)).wait()?;
-    let record = record.map_err(|error| Error::Run { number: 1, what: error.to_string() })?;
+    let record = record?;
     let early = how.early(&hosts, &record)?;
     Ok(Outcome { early, ..outcome(&record, extent, users, spent_s) })
 }

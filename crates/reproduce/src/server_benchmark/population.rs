@@ -15,13 +15,12 @@ use std::time::Duration as Elapsed;
 use dhttp_proto::ClientConfig;
 use load::config::PORTS;
 use load::{Config, Protocol, Record, Shard, Target, bottleneck};
-use measure::Error;
 use testbed::Namespace;
 use wire::Duration;
 
+use super::Error;
 use super::benchmark_run::Site;
 use super::bottleneck_hosts::{BottleneckHosts, LinkStats};
-use super::failed;
 use super::hosts::SERVER;
 use super::server::{self, DhttpCounters, ServerKind, ServerOptions};
 use super::transport::Transport;
@@ -122,7 +121,7 @@ fn one(crowd: Population, lasts: Duration) -> Result<Outcome, Error> {
     let beside_bits = download.map_or(0.0, |download| download.end(lasts));
     let mut records = Vec::new();
     for requested in asking {
-        records.push(requested.wait()?.map_err(|error| Error::Run { number: 1, what: error.to_string() })?);
+        records.push(requested.wait()??);
     }
     let counted = running.counted();
     line.server.start(move || drop(running)).wait()?;
@@ -233,7 +232,7 @@ fn spawned(
 ) -> Result<thread::JoinHandle<()>, Error> {
     host.run(move || {
         let thread = thread::Builder::new().name("download".to_owned());
-        thread.spawn(move || drop(job())).map_err(failed("start a download"))
+        thread.spawn(move || drop(job())).map_err(Error::system("start a download"))
     })
 }
 

@@ -13,10 +13,9 @@ use std::time::Duration as Elapsed;
 use dhttp::counters::Counters;
 use dhttp::{Files, Server as Engine, ServerConfig};
 use dhttp_proto::server::PerClient;
-use measure::Error;
 use wire::Duration;
 
-use super::failed;
+use super::Error;
 use super::hosts::SERVER;
 use super::program::{self, Program};
 use super::transport::Transport;
@@ -80,11 +79,7 @@ impl ServerKind {
             }
             Self::Hyper | Self::Quinn | Self::Ours | Self::Dhttp => return Ok(None),
         };
-        let missing = || Error::Unsuited {
-            part: format!("{} where it is not installed", self.name()),
-            remedy: format!("install it (Debian's {package}), and try again"),
-        };
-        program::found(places).map(Some).ok_or_else(missing)
+        program::found(places).map(Some).ok_or(Error::NotInstalled { server: self.name(), package })
     }
 
     /// Checks that everything it needs is installed.
@@ -156,8 +151,8 @@ pub fn address() -> SocketAddr {
 /// A missing program, or its error.
 pub fn start(kind: ServerKind, options: ServerOptions, directory: &Path) -> Result<RunningServer, Error> {
     let doing = || format!("start {}", kind.name());
-    let mut begun = begin(kind, options, directory, kind.program()?).map_err(failed(doing()))?;
-    listening(&mut begun).map_err(failed(doing()))?;
+    let mut begun = begin(kind, options, directory, kind.program()?).map_err(Error::system(doing()))?;
+    listening(&mut begun).map_err(Error::system(doing()))?;
     Ok(match begun {
         StartedServer::Program(program) => RunningServer { _held: Box::new(program), counters: Vec::new() },
         StartedServer::Threads(held) | StartedServer::Datagrams(held) => {

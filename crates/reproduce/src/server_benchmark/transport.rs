@@ -6,9 +6,8 @@ use std::fs;
 
 use load::tls::{Security, Trust};
 use load::{Protocol, Record, record::Channel};
-use measure::Error;
 
-use super::failed;
+use super::Error;
 use super::hosts::Hosts;
 use super::server::ServerKind;
 
@@ -73,8 +72,10 @@ impl Transport {
         if self != Self::FastOpen {
             return Ok(());
         }
-        hosts.server.run(|| fs::write(SWITCH, ALL_LISTENERS).map_err(failed("switch TCP Fast Open on")))?;
-        hosts.users.run(|| fs::write(SWITCH, CLIENTS).map_err(failed("switch TCP Fast Open on")))
+        hosts
+            .server
+            .run(|| fs::write(SWITCH, ALL_LISTENERS).map_err(Error::system("switch TCP Fast Open on")))?;
+        hosts.users.run(|| fs::write(SWITCH, CLIENTS).map_err(Error::system("switch TCP Fast Open on")))
     }
 
     /// Share of responses whose request was in the first packet of a connection, once a run is finished.

@@ -10,8 +10,8 @@ use std::sync::{Arc, mpsc};
 use dhttp::{Files, Server as Engine, ServerConfig};
 use load::progress::{Progress, Stop};
 use load::{Config, Protocol, Record, Target};
+use reproduce::server_benchmark::Error;
 use reproduce::server_benchmark::benchmark_run::Site;
-use reproduce::server_benchmark::failed;
 use scenario::Network;
 use testbed::emulator::{Options, Running};
 use testbed::{Interface, Namespace, Topology};
@@ -91,9 +91,9 @@ impl Emulated {
             .split()?;
         let here = Arc::clone(&site);
         let engine = server.run(move || {
-            let files = Files::below(here.directory()).map_err(failed("read the plan's files"))?;
+            let files = Files::below(here.directory()).map_err(Error::system("read the plan's files"))?;
             Engine::start(address(), ServerConfig::internet().reaching_anywhere(), files, None)
-                .map_err(failed("start the server"))
+                .map_err(Error::system("start the server"))
         })?;
         Ok(Self { users, link, _engine: engine, _server: server, site })
     }
