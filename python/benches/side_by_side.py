@@ -1,15 +1,15 @@
-"""How fast an access log becomes the answer, beside DuckDB and Polars; not a test: nothing fails by being slow.
+"""Speed of counting an access log, compared with DuckDB and Polars. Not a test: slowness is not a failure.
 
     pip install ./python duckdb polars
     cargo build --profile dist --features full
     python python/benches/side_by_side.py target/dist/roundtrip [REQUESTS] [ROUNDS]
 
-A made-up log in Common Log Format, from the page cache; one core, one thread, each engine in a process of its own; by
-turns, and medians. Counted are the processor's seconds, so that a busy machine matters less.
+A synthetic log in Common Log Format, from the page cache; one core, one thread, each engine in its own process;
+alternating runs, and medians. CPU seconds are compared, so that other load matters less.
 
-parse: every line's time, client, status and size as numbers, and how many there are and their sum. Ours refuses lines that
-    are not of the format; theirs splits at blanks and quotes.
-grid: connections opened, for 20 time-outs, 2 limits and 3 thresholds. Ours also finds the most at once, and when. Theirs
+parse: time, client, status and size of every line as numbers; their count and sum. Ours rejects lines of another
+    format; theirs splits at blanks and quotes.
+grid: connections opened, for 20 timeouts, 2 limits and 3 thresholds. Ours also finds the maximum of simultaneous connections. Theirs
     is `count(*) FILTER (gap > T)` over `lag(t, K)`; the numbers must be the same.
 """
 
@@ -34,9 +34,9 @@ TIME = "[%d/%b/%Y:%H:%M:%S%z]"
 
 
 def main(program: str, requests: int = 2_000_000, rounds: int = 5) -> None:
-    """Runs every engine by turns, and prints a table."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = str(Path(folder) / "access.log")
+    """Runs the engines alternately, and prints a table."""
+    with tempfile.TemporaryDirectory() as directory:
+        log = str(Path(directory) / "access.log")
         subprocess.run([program, "logs", "synthesize", "--requests", str(requests), "-o", log], check=True)
         seconds: dict[tuple[str, str], list[float]] = {}
         for number in range(rounds):
@@ -44,18 +44,18 @@ def main(program: str, requests: int = 2_000_000, rounds: int = 5) -> None:
             for task, engine in ENGINES:
                 took, outcome = _once(task, engine, program, log)
                 if outcomes.setdefault(task, outcome) != outcome:
-                    raise SystemExit(f"{engine} gives other numbers for {task}: {outcome} and {outcomes[task]}")
+                    raise SystemExit(f"{engine} reports other numbers for {task}: {outcome} and {outcomes[task]}")
                 seconds.setdefault((task, engine), []).append(took)
             print(f"round {number + 1} of {rounds}: the same numbers", file=sys.stderr)
-    print(f"{requests} records, medians of {rounds}; load of the machine {os.getloadavg()[0]:.1f}\n")
-    print("| | engine | M records per processor's second | ours is faster |\n| --- | --- | --- | --- |")
+    print(f"{requests} records, medians of {rounds}; load of the host {os.getloadavg()[0]:.1f}\n")
+    print("| | engine | M records per CPU second | ours is faster |\n| --- | --- | --- | --- |")
     for (task, engine), all_seconds in seconds.items():
         median, ours = statistics.median(all_seconds), statistics.median(seconds[task, "roundtrip"])
         print(f"| {task} | {engine} | {requests / median / 1e6:.2f} | {median / ours:.1f} times |")
 
 
 def _once(task: str, engine: str, program: str, log: str) -> tuple[float, Any]:
-    """One run on one core: the processor's seconds, and the numbers."""
+    """One run on one core: the CPU seconds, and the numbers."""
     itself = [sys.executable, __file__, "--once", task, engine, program, log]
     environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
     core = max(os.sched_getaffinity(0))
@@ -65,11 +65,11 @@ def _once(task: str, engine: str, program: str, log: str) -> tuple[float, Any]:
 
 def _parse_ours(_: str, log: str) -> Callable[[], Any]:
     import pyarrow.compute as pc
-    from roundtrip import Asked, files
+    from roundtrip import Query, files
     from roundtrip._kernel import Lines
 
     def parse() -> Any:
-        lines = Lines(Asked(header_bytes=0).question(), "clf", b"")
+        lines = Lines(Query(header_bytes=0).kernel(), "clf", b"")
         read = [lines.block(block)[0] for block in files.blocks(Path(log))]
         return [sum(len(batch) for batch in read), sum(pc.sum(batch.column("bytes")).as_py() for batch in read)]
 
@@ -161,14 +161,14 @@ ENGINES = {
 
 
 def _timed(task: str, engine: str, program: str, log: str) -> None:
-    """What a process of its own does: imports first, which are not counted, and the program's time as its own."""
+    """Body of a child process: imports are not counted, the CPU time of its children is."""
     work = ENGINES[task, engine](program, log)
-    before = _processor_s()
+    before = _cpu_s()
     outcome = work()
-    print(json.dumps([_processor_s() - before, outcome]))
+    print(json.dumps([_cpu_s() - before, outcome]))
 
 
-def _processor_s() -> float:
+def _cpu_s() -> float:
     children = os.times()
     return time.process_time() + children.children_user + children.children_system
 

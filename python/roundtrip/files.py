@@ -1,4 +1,4 @@
-"""Files of logs and of tables: which there are, and what is in them, as blocks of whole lines or as batches."""
+"""Files of logs and tables: found by path, and read as blocks of whole lines or as batches."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Callable, Iterator
 import pyarrow as pa
 import pyarrow.parquet
 
-# The kernel reads so many bytes at once: enough that calling it costs nothing.
+# Bytes of one call of the kernel: enough that the cost of a call is negligible.
 BLOCK = 4 << 20
-# So much is unpacked at once, packed: seldom more than sixteen times that comes out.
-PACKED_BLOCK = 256 << 10
-# So much of a log says what format it is in.
+# Compressed bytes of one decompression: the output is seldom more than sixteen times as long.
+COMPRESSED_BLOCK = 256 << 10
+# Bytes of a log from which its format is detected.
 BEGINNING = 64 << 10
-# Longer lines are not read; the kernel says so of a line that is longer by one.
-LONGEST_LINE = 1 << 20
+# Maximum length of a line; the kernel rejects a line that is longer by one byte.
+MAX_LINE_BYTES = 1 << 20
 
 
 def named(path: str | os.PathLike[str]) -> list[Path]:
-    """The files that a path names: itself, all below a folder, or those that a pattern fits. In order of name."""
+    """Returns the files of a path: itself, all below a directory, or those that match a pattern; sorted by name."""
     there = Path(path)
     if there.is_dir():
         found = [file for file in there.rglob("*") if file.is_file()]
@@ -33,12 +33,12 @@ def named(path: str | os.PathLike[str]) -> list[Path]:
     else:
         found = [Path(file) for file in glob.glob(str(path)) if os.path.isfile(file)]
     if not found:
-        raise FileNotFoundError(f"{path}: there is no file; name another log")
+        raise FileNotFoundError(f"{path}: no such file; name another log")
     return sorted(found)
 
 
 def table(path: Path) -> Table | None:
-    """The table in a file, if there is one."""
+    """Opens the table in a file; None if the file is not a table."""
     with open(path, "rb") as file:
         magic = file.read(6)
     if magic[:4] == b"PAR1":
@@ -51,14 +51,14 @@ def table(path: Path) -> Table | None:
 
 
 class Parquet:
-    """A Parquet file, of which only some columns are read."""
+    """A Parquet file."""
 
     def __init__(self, path: Path) -> None:
         self._file = pa.parquet.ParquetFile(path)
         self.schema: pa.Schema = self._file.schema_arrow
 
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """The batches, of some of the columns."""
+        """Reads these columns, batch by batch."""
         return self._file.iter_batches(columns=columns)
 
 
@@ -70,7 +70,7 @@ class Arrow:
         self.schema: pa.Schema = reader.schema
 
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """The batches, of some of the columns."""
+        """Reads these columns, batch by batch."""
         table = self._reader.read_all()
         return iter(table.select(columns).to_batches())
 
@@ -79,36 +79,36 @@ Table = Parquet | Arrow
 
 
 def blocks(path: Path) -> Iterator[bytes]:
-    """A log as blocks of whole lines, unpacked. What cannot be read to its end is read as far as it goes."""
-    begun, passing_over = b"", False
-    for some in _as_far_as_it_goes(path):
-        if passing_over:
-            # From where the line was cut to its end.
+    """Reads a log as blocks of whole lines, decompressed. A damaged file is read up to the damage, with a warning."""
+    begun, is_skipping = b"", False
+    for some in _up_to_damage(path):
+        if is_skipping:
+            # The rest of the line that was too long.
             end = some.find(b"\n")
             if end < 0:
                 continue
-            some, passing_over = some[end:], False
+            some, is_skipping = some[end:], False
         end = some.rfind(b"\n") + 1
         if end > 0:
             yield begun + some[:end]
             begun = some[end:]
         else:
             begun += some
-        if len(begun) > LONGEST_LINE:
-            begun, passing_over = begun[: LONGEST_LINE + 1], True
+        if len(begun) > MAX_LINE_BYTES:
+            begun, is_skipping = begun[: MAX_LINE_BYTES + 1], True
     if begun:
         yield begun
 
 
-def _as_far_as_it_goes(path: Path) -> Iterator[bytes]:
+def _up_to_damage(path: Path) -> Iterator[bytes]:
     try:
-        yield from _unpacked(path)
+        yield from _decompressed(path)
     except (OSError, EOFError, zlib.error) as error:
-        warnings.warn(f"{path} could not be read to its end ({error}); what came before is counted", stacklevel=2)
+        warnings.warn(f"{path} could not be read to its end ({error}); the part before is counted", stacklevel=2)
 
 
-def _unpacked(path: Path) -> Iterator[bytes]:
-    """The file's bytes; how it is packed is known by its first ones."""
+def _decompressed(path: Path) -> Iterator[bytes]:
+    """Reads the file's bytes; the first ones identify the compression."""
     with open(path, "rb") as file:
         magic = file.read(2)
     if magic == b"\x1f\x8b":
@@ -119,19 +119,19 @@ def _unpacked(path: Path) -> Iterator[bytes]:
     else:
         compression = "zstd" if magic == b"\x28\xb5" else None
         with pa.input_stream(str(path), compression=compression) as stream:
-            while some := stream.read(PACKED_BLOCK if compression else BLOCK):
+            while some := stream.read(COMPRESSED_BLOCK if compression else BLOCK):
                 yield some
 
 
-def _members(path: Path, unpacker: Callable[[], zlib._Decompress | bz2.BZ2Decompressor]) -> Iterator[bytes]:
-    """What follows one another in a file is one, as parallel compressors write it."""
-    member = unpacker()
+def _members(path: Path, decompressor: Callable[[], zlib._Decompress | bz2.BZ2Decompressor]) -> Iterator[bytes]:
+    """Decompresses concatenated members as one stream, as parallel compressors write them."""
+    member = decompressor()
     with open(path, "rb") as file:
-        while packed := file.read(PACKED_BLOCK):
-            while packed:
+        while compressed := file.read(COMPRESSED_BLOCK):
+            while compressed:
                 if member.eof:
-                    member = unpacker()
-                yield member.decompress(packed)
-                packed = member.unused_data
+                    member = decompressor()
+                yield member.decompress(compressed)
+                compressed = member.unused_data
     if not member.eof:
-        raise EOFError("it is cut off")
+        raise EOFError("it is truncated")

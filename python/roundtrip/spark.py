@@ -1,9 +1,8 @@
-"""Counting on Apache Spark: Spark schedules stretches of time, and sorts; the kernel counts.
+"""Counting on Apache Spark: Spark schedules slices of time, and sorts; the kernel counts.
 
-Nothing depends on what was longer ago than the longest time-out. So requests are given to stretches of time, those of
-the last longest time-out before a stretch once more, for a warm-up; every stretch is counted by itself, wherever Spark
-has room, and the counts add up to the same whole numbers. A worker that dies takes only its stretches with it, and
-Spark has them counted again.
+Open connections depend only on requests within the longest timeout. So each slice of time also receives the requests of
+one longest timeout before it, as a warm-up. Slices are counted independently, and their counts add up to the same whole
+numbers. If a worker dies, Spark counts its slices again.
 """
 
 from __future__ import annotations
@@ -23,70 +22,70 @@ try:
 except ImportError as error:
     raise ImportError("roundtrip.spark needs PySpark 3.5 or later: pip install 'roundtrip[spark]'") from error
 
-from roundtrip._kernel import Lines, Question, Slice
-from roundtrip.answer import REASONS, Answer, Tally
-from roundtrip.asked import Asked
+from roundtrip._kernel import KernelQuery, Lines, Slice
 from roundtrip.local import LINES
+from roundtrip.query import Query
+from roundtrip.result import REASONS, Result, Tally
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from roundtrip._kernel import Read
-    from roundtrip.asked import Flags
+    from roundtrip.query import Flags
 
 SLICE_S = 3600
-# Not a stretch: rows that say how much could not be read, and for which reason.
+# Not a slice: rows with the number of unreadable lines, by reason.
 TALLY = -1
 WITHOUT_SIZE = len(REASONS)
-NOT_THERE = (
-    "the Python of Spark's workers has no roundtrip; name one that has with PYSPARK_PYTHON, or send it with spark.archives"
+NOT_INSTALLED = (
+    "the Python of Spark's workers lacks roundtrip; set PYSPARK_PYTHON to one that has it, or send one with spark.archives"
 )
-# Lines that say what format a log is in.
+# Number of lines from which the format of a log is detected.
 BEGINNING = 512
 
 
 def connections(
     data: DataFrame | str | Sequence[str],
-    asked: Asked | None = None,
+    query: Query | None = None,
     *,
     slice_s: float = SLICE_S,
     **flags: Unpack[Flags],
-) -> Answer:
-    """What keep-alive time-outs and DHTTP would cost and save.
+) -> Result:
+    """Computes the costs and savings of keep-alive timeouts and DHTTP.
 
     `data` is a data frame: of requests, in any order, or with a single column `value`, of a log's lines. Or it is a
-    path, or a list of them, that Spark can read: of Parquet, if it ends so, else of a log. `slice_s` is how long
-    stretches are, in seconds, and never less than the longest time-out. `flags` are the fields of `Asked`; only the
-    rule of the least recently used, without durations, can be cut into stretches.
+    path, or a list of paths, that Spark can read: of Parquet, if it ends in `.parquet`, else of a log. `slice_s` is the
+    length of a slice of time, in seconds; it is at least the longest timeout. `flags` are the fields of `Query`. A log
+    can be divided only under the rule `least-recently-used`, without durations.
 
-    Raises ValueError for what cannot be counted, in a sentence that says what to do.
+    Raises ValueError for input that cannot be counted, with the remedy.
 
         >>> frame = spark.read.parquet("s3a://logs/2026/")
         >>> roundtrip.spark.connections(frame, columns={"client": "ip", "time": "ts"}, timeouts=[5, 15, 60])
     """
-    asked = Asked.of(asked, flags)
-    question = asked.question()
-    if not question.one_pass:
-        raise ValueError("under this rule a log cannot be cut; on Spark, leave rule and durations as they are")
+    query = Query.of(query, flags)
+    kernel = query.kernel()
+    if not kernel.one_pass:
+        raise ValueError("a log cannot be divided under this rule; on Spark, leave rule and durations at their defaults")
     if not slice_s > 0:
-        raise ValueError(f"slice_s: {slice_s!r} is no length of time; give seconds, such as {SLICE_S}")
-    length_ms = max(round(slice_s * 1000), question.longest_ms, 1)
+        raise ValueError(f"slice_s: {slice_s!r} is not a duration; give seconds, such as {SLICE_S}")
+    length_ms = max(round(slice_s * 1000), kernel.longest_ms, 1)
     frame, beginning = _frame(data), None
     if frame.columns == [LINES]:
-        beginning = _beginning(question, asked, frame)
+        beginning = _beginning(kernel, query, frame)
     else:
-        # Said here, before anything runs, if there is none; and what is not needed is not read.
-        names = question.columns(pa.schema([(name, pa.null()) for name in frame.columns]))
+        # A missing column is reported before anything runs; other columns are not read.
+        names = kernel.columns(pa.schema([(name, pa.null()) for name in frame.columns]))
         frame = frame.select(*("`" + name.replace("`", "``") + "`" for name in names))
     requests = frame.mapInArrow(
-        lambda batches: _given_to_slices(asked, length_ms, beginning, batches),
+        lambda batches: _assign_to_slices(query, length_ms, beginning, batches),
         "slice long, time_ms long, client long, bytes long",
     )
     in_order = requests.repartition("slice").sortWithinPartitions("slice", "time_ms")
     counted = in_order.mapInArrow(
-        lambda batches: _counted(asked, length_ms, batches), "slice long, partial binary, reason long, count long"
+        lambda batches: _count_slices(query, length_ms, batches), "slice long, partial binary, reason long, count long"
     )
-    return _answer(asked, counted)
+    return _result(query, counted)
 
 
 def _frame(data: DataFrame | str | Sequence[str]) -> DataFrame:
@@ -104,32 +103,32 @@ def _frame(data: DataFrame | str | Sequence[str]) -> DataFrame:
 def _session() -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is None and not os.environ.keys() & {"JAVA_HOME", "SPARK_REMOTE"} and shutil.which("java") is None:
-        raise RuntimeError("Spark needs Java, and there is none; install Java 17, or say with JAVA_HOME where it is")
+        raise RuntimeError("Spark needs Java; install Java 17, or set JAVA_HOME")
     return active or SparkSession.builder.getOrCreate()
 
 
-def _beginning(question: Question, asked: Asked, frame: DataFrame) -> bytes:
-    """Lines that say how the others are read. Raises ValueError if they are no log's."""
+def _beginning(kernel: KernelQuery, query: Query, frame: DataFrame) -> bytes:
+    """Returns the lines that identify the format. Raises ValueError if they are not of a log."""
     lines = [row[0] for row in frame.head(BEGINNING)]
     beginning = "\n".join(line for line in lines if line).encode()
-    Lines(question, asked.log_format, beginning)
+    Lines(kernel, query.log_format, beginning)
     return beginning
 
 
-def _given_to_slices(
-    asked: Asked, length_ms: int, beginning: bytes | None, batches: Iterator[pa.RecordBatch]
+def _assign_to_slices(
+    query: Query, length_ms: int, beginning: bytes | None, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    question, tally = asked.question(), Tally()
-    read = question.rows if beginning is None else partial(_lines, Lines(question, asked.log_format, beginning), beginning)
+    kernel, tally = query.kernel(), Tally()
+    read = kernel.rows if beginning is None else partial(_lines, Lines(kernel, query.log_format, beginning), beginning)
     for batch in batches:
         requests, bad, without_size = read(batch)
         tally.add(bad, without_size)
         time_ms = requests.column("time_ms")
         own = pc.divide(time_ms, length_ms)
         yield _with_slice(requests, own)
-        # What the next stretch warms up on.
+        # Warm-up of the next slice.
         following = pc.add(own, 1)
-        matters_from = pc.subtract(pc.multiply(following, length_ms), question.longest_ms)
+        matters_from = pc.subtract(pc.multiply(following, length_ms), kernel.longest_ms)
         matters = pc.greater_equal(time_ms, matters_from)
         yield _with_slice(requests.filter(matters), following.filter(matters))
     counts = [*tally.bad, tally.without_size]
@@ -139,11 +138,11 @@ def _given_to_slices(
 
 
 def _lines(lines: Lines, beginning: bytes, batch: pa.RecordBatch) -> Read:
-    """W3C names its fields in a line, which a reader elsewhere does not see: they must be the same everywhere."""
+    """Reads lines. W3C's `#Fields` lines must be equal everywhere, because other workers do not see them."""
     texts = batch.column(0)
     for line in texts.filter(pc.starts_with(texts, "#Fields:")).to_pylist():
         if line.rstrip("\r").encode() not in beginning:
-            raise ValueError(f"not all of the log has the same fields ({line[:200]}); count its parts apart")
+            raise ValueError(f"the log's `#Fields` lines differ ({line[:200]}); count its parts separately")
     return lines.column(batch)
 
 
@@ -151,29 +150,29 @@ def _with_slice(requests: pa.RecordBatch, slices: pa.Array) -> pa.RecordBatch:
     return pa.record_batch([slices, *requests.columns], names=["slice", *requests.schema.names])
 
 
-def _counted(asked: Asked, length_ms: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    question = asked.question()
+def _count_slices(query: Query, length_ms: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    kernel = query.kernel()
     number, counting = TALLY, None
     for batch in batches:
-        for piece, rows in _by_slice(batch):
-            if piece == TALLY:
+        for slice_number, rows in _by_slice(batch):
+            if slice_number == TALLY:
                 yield from map(_tallied, rows.column("time_ms").to_pylist(), rows.column("client").to_pylist())
                 continue
-            if counting is None or piece != number:
+            if counting is None or slice_number != number:
                 if counting is not None:
                     yield _row(number, counting.finish())
-                number, counting = piece, Slice(question, piece * length_ms)
+                number, counting = slice_number, Slice(kernel, slice_number * length_ms)
             counting.push(rows)
     if counting is not None:
         yield _row(number, counting.finish())
 
 
 def _by_slice(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batch's rows by stretch, of which they are in order."""
+    """Splits a batch that is sorted by slice."""
     lengths = pc.run_end_encode(batch.column("slice"))
     begin = 0
-    for piece, end in zip(lengths.values.to_pylist(), lengths.run_ends.to_pylist()):
-        yield piece, batch.slice(begin, end - begin)
+    for slice_number, end in zip(lengths.values.to_pylist(), lengths.run_ends.to_pylist()):
+        yield slice_number, batch.slice(begin, end - begin)
         begin = end
 
 
@@ -186,13 +185,13 @@ def _row(number: int, counted: bytes, reason: int = 0, count: int = 0) -> pa.Rec
     return pa.record_batch({"slice": pa.array([number], pa.int64()), "partial": pa.array([counted], pa.binary())} | whole)
 
 
-def _answer(asked: Asked, counted: DataFrame) -> Answer:
+def _result(query: Query, counted: DataFrame) -> Result:
     try:
         rows = counted.collect()
     except PythonException as error:
         if "No module named 'roundtrip'" in str(error):
-            raise RuntimeError(NOT_THERE) from error
-        # What a worker refuses, without the way it took to here.
+            raise RuntimeError(NOT_INSTALLED) from error
+        # The worker's error, without the stack trace.
         refused = re.search(r"^\s*(?:\w+\.)*ValueError: (.+)$", str(error), re.MULTILINE)
         if refused is None:
             raise
@@ -203,5 +202,5 @@ def _answer(asked: Asked, counted: DataFrame) -> Answer:
             tally.without_size += row["count"]
         elif row["slice"] == TALLY:
             tally.bad[row["reason"]] += row["count"]
-    stretches = sorted((row for row in rows if row["slice"] != TALLY), key=lambda row: row["slice"])
-    return Answer.of(asked, [bytes(row["partial"]) for row in stretches], tally)
+    slices = sorted((row for row in rows if row["slice"] != TALLY), key=lambda row: row["slice"])
+    return Result.of(query, [bytes(row["partial"]) for row in slices], tally)

@@ -6,8 +6,8 @@
         requests.get("http://localhost:8000/")
     assert not stalls
 
-As a pytest plugin (`pytest_plugins = ["roundtrip.stalls"]`) it has the fixture `no_stalls`, which fails a test whose
-connections stalled. The program is found by ROUNDTRIP, or in PATH.
+As a pytest plugin (`pytest_plugins = ["roundtrip.stalls"]`) it provides the fixture `no_stalls`, which fails a test whose
+connections stalled. ROUNDTRIP names the program; without it, PATH is searched.
 """
 
 import json
@@ -25,7 +25,7 @@ FAILING = ("medium", "high")
 def _program() -> str:
     program = os.environ.get("ROUNDTRIP") or shutil.which("roundtrip")
     if program is None:
-        raise FileNotFoundError("no program `roundtrip` in PATH; install it, or name it in ROUNDTRIP")
+        raise FileNotFoundError("`roundtrip` is not in PATH; install it, or set ROUNDTRIP to its path")
     return program
 
 
@@ -52,13 +52,13 @@ def watched(port: int | None = None, interval: str = "1ms") -> Iterator[list[dic
             for line in watch.stdout:
                 event = json.loads(line)
                 if event["event"] == "stall":
-                    # Later lines have the larger numbers.
+                    # Later events of a stall have the higher counts.
                     found[event["cause"], event["side"], event["server"], event["pid"]] = event
             stalls.extend(event for event in found.values() if event["severity"] in FAILING)
 
 
 def sentence(stall: dict[str, Any]) -> str:
-    """A stall in one line, with its fixes."""
+    """Formats a stall in one line, with its fixes."""
     fixes = "; ".join(f"{fix['who']}: {fix['change']}" for fix in stall["fixes"])
     lost = f"{stall['lost_ms']:.0f} ms lost in {stall['times']} stalls"
     return f"{stall['cause']}: {stall['side']} of {stall['server']}, {lost}: {stall['evidence']}. {fixes}"

@@ -1,34 +1,33 @@
-//! Lines of a log, made into requests.
+//! Lines of a log, converted to requests.
 //!
-//! Not files: whoever has them gives blocks of whole lines, as they are in the file or as a column of texts. A log
-//! without a name for its format is known by its beginning, which also has the names of W3C's fields; so a stretch of
-//! lines can be read anywhere by who has the beginning.
+//! Not files: the caller passes blocks of whole lines, as they are in the file or as a column of texts. The beginning of a
+//! log identifies its format, and has the names of W3C's fields. So any part of a log can be read with its beginning.
 
+use accesslog::columns::row::texts;
+use accesslog::{Format, Reader, recognise};
 use arrow_array::{Array, RecordBatch};
 use arrow_pyarrow::PyArrowType;
-use accesslog::columns::row::texts;
 use pyo3::prelude::*;
-use accesslog::{Format, Reader, recognise};
 
-use crate::question::{Question, refused};
+use crate::query::{KernelQuery, refused};
 use crate::requests::Read;
 
-/// Reads lines, block after block.
+/// Reader of lines, block by block.
 #[pyclass(module = "roundtrip._kernel")]
 pub struct Lines {
-    question: Py<Question>,
+    query: Py<KernelQuery>,
     reader: Reader,
 }
 
-/// A line is seldom shorter, in bytes.
+/// Length of a short line, in bytes.
 const SHORT_LINE: usize = 64;
 
 #[pymethods]
 impl Lines {
-    /// Lines of the format that is named, or else of that which the log's beginning is in.
+    /// A reader of the named format, or of the format that the log's beginning identifies.
     #[new]
-    fn new(question: Py<Question>, log_format: Option<&str>, beginning: &[u8]) -> PyResult<Self> {
-        let who = question.get().who.clone();
+    fn new(query: Py<KernelQuery>, log_format: Option<&str>, beginning: &[u8]) -> PyResult<Self> {
+        let who = query.get().who.clone();
         let format = match log_format {
             Some(text) => Format::named(text, &who).map_err(|bad| refused(format!("log_format: {bad}")))?,
             None => recognise(beginning, &who).ok_or_else(|| refused(not_a_log(beginning)))?,
@@ -36,14 +35,14 @@ impl Lines {
         format.can_name(&who).map_err(|bad| refused(format!("client_field: {bad}")))?;
         let mut reader = Reader::new(format, who);
         reader.skim(beginning);
-        Ok(Self { question, reader })
+        Ok(Self { query, reader })
     }
 
     /// A block of whole lines as requests.
     fn block(&mut self, py: Python<'_>, block: &[u8]) -> PyResult<Read> {
-        let Self { question, reader } = self;
-        let question = question.get();
-        py.detach(|| question.requests(block.len() / SHORT_LINE, |sink| Ok(reader.read(block, sink))))
+        let Self { query, reader } = self;
+        let query = query.get();
+        py.detach(|| query.requests(block.len() / SHORT_LINE, |sink| Ok(reader.read(block, sink))))
     }
 
     /// The lines in a batch's only column as requests.
@@ -55,7 +54,7 @@ impl Lines {
 
 fn not_a_log(beginning: &[u8]) -> &'static str {
     match beginning.is_empty() {
-        true => "there is nothing in the log; name another one",
+        true => "the log is empty; name another one",
         false => "not an access log that is known here; give its format as log_format",
     }
 }

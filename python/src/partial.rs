@@ -1,26 +1,26 @@
-//! Counts of a part of a log, as bytes: handed from process to process, and merged in order of time.
+//! Counts of a part of a log, as bytes: passed between processes, and merged in order of time.
 //!
-//! Whole numbers of 64 bits, the lowest byte first, in the order of the question; not a format to keep: the same
-//! version writes and reads it.
+//! Integers of 64 bits in little-endian order, in the order of the query. Not a storage format: only the same version
+//! reads it.
 
+use accesslog::connections::{Counts, LimitCounts, Peak, Stream, TimeoutCounts};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use accesslog::connections::{Counts, LimitCounts, TimeoutCounts, Peak, Stream};
 use wire::{Bytes, Time};
 
-use crate::question::Question;
+use crate::query::KernelQuery;
 
-/// Adds up what was counted of stretches that follow one another in time.
+/// Merges the counts of consecutive slices of time.
 #[pyfunction]
 pub fn merge<'py>(
     py: Python<'py>,
-    question: &Question,
+    query: &KernelQuery,
     partials: Vec<Vec<u8>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let mut counts = Counts::new(&question.asked);
+    let mut counts = Counts::new(&query.query);
     for partial in partials {
-        counts.append(&from_bytes(question, &partial)?);
+        counts.append(&from_bytes(query, &partial)?);
     }
     Ok(PyBytes::new(py, &to_bytes(&counts)))
 }
@@ -46,14 +46,14 @@ pub fn to_bytes(counts: &Counts) -> Vec<u8> {
 /// Counts from bytes.
 ///
 /// # Errors
-/// Bytes that answer another question.
-pub fn from_bytes(question: &Question, bytes: &[u8]) -> PyResult<Counts> {
+/// Bytes of another query's counts.
+pub fn from_bytes(query: &KernelQuery, bytes: &[u8]) -> PyResult<Counts> {
     let (numbers, rest) = bytes.as_chunks::<8>();
     let mut numbers = numbers.iter().map(|number| u64::from_le_bytes(*number));
-    let mut counts = Counts::new(&question.asked);
+    let mut counts = Counts::new(&query.query);
     fill(&mut counts, &mut numbers)
         .filter(|()| rest.is_empty() && numbers.next().is_none())
-        .ok_or_else(|| PyValueError::new_err("what was counted answers another question"))?;
+        .ok_or_else(|| PyValueError::new_err("these counts are of another query"))?;
     Ok(counts)
 }
 

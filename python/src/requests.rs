@@ -1,26 +1,25 @@
-//! Requests as record batches, from what reads to what counts: whole numbers only, so that any engine can sort them and
-//! hand them from process to process.
+//! Requests as record batches, between reading and counting: integers only, so that any engine can sort and pass them.
 
 use std::sync::Arc;
 
+use accesslog::{Client, Reason, Request, Tally};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, Int64Array, PrimitiveArray, RecordBatch};
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
-use accesslog::{Client, Reason, Request, Tally};
 use wire::{Bytes, Duration, Time};
 
-use crate::question::refused;
+use crate::query::refused;
 
-/// Requests; how many rows or lines gave none, by reason, in the order of [`reasons`]; how many had no size and were
-/// left out.
+/// Requests; the number of rows or lines without a request, by reason, in the order of [`reasons`]; the number of
+/// responses left out because they have no size.
 pub type Read = (PyArrowType<RecordBatch>, Vec<u64>, u64);
 
 /// A millisecond, in nanoseconds.
 pub const MILLI: u64 = Duration::from_millis(1).as_nanos();
 
-/// Why a row or a line gives no request.
+/// Reasons why a row or a line has no request.
 #[pyfunction]
 pub fn reasons() -> Vec<String> {
     Reason::ALL.iter().map(ToString::to_string).collect()
@@ -51,10 +50,10 @@ fn batch(requests: &[Request], durations: bool) -> PyResult<RecordBatch> {
     RecordBatch::try_from_iter_with_nullable(columns).map_err(refused)
 }
 
-/// Requests out of a batch that [`read`] made.
+/// Requests of a batch from [`read`].
 ///
 /// # Errors
-/// A column that is not there, or is not what it was.
+/// A missing column, or one of another type.
 pub fn of_batch(batch: &RecordBatch, durations: bool) -> PyResult<Vec<Request>> {
     let (times, clients, sizes) =
         (column(batch, "time_ms")?, column(batch, "client")?, column(batch, "bytes")?);

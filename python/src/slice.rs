@@ -1,21 +1,21 @@
-//! A stretch of requests, counted after a warm-up on what came before it; or, under a rule for which a log cannot be
-//! cut, all of them.
+//! A slice of time, counted after a warm-up on the requests before it; or the whole log, under a rule for which it cannot
+//! be divided.
 //!
 //! Not the sorting: requests come in order of time.
 
+use accesslog::Request;
+use accesslog::connections::{Counter, Counts, RuleCounter};
 use arrow_array::RecordBatch;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use accesslog::Request;
-use accesslog::connections::{RuleCounter, Counter, Counts};
 use wire::Time;
 
 use crate::partial;
-use crate::question::{Question, refused};
+use crate::query::{KernelQuery, refused};
 use crate::requests::{self, MILLI};
 
-/// A stretch of time.
+/// A slice of time.
 #[pyclass(module = "roundtrip._kernel")]
 pub struct Slice {
     counting: Option<Counting>,
@@ -31,20 +31,20 @@ enum Counting {
 
 #[pymethods]
 impl Slice {
-    /// From this time on, requests count; earlier ones only say which connections are open.
+    /// A slice from this time on; earlier requests only determine the open connections.
     #[new]
-    fn new(question: &Question, from_ms: u64) -> PyResult<Self> {
-        let asked = &question.asked;
-        let counting = match asked.one_pass() {
-            true => Counting::OnePass(Box::new(Counter::new(asked))),
-            false if from_ms == 0 => Counting::ByRule(Box::new(RuleCounter::new(asked))),
-            false => return Err(refused("under this rule a log cannot be cut; count all of it from 0")),
+    fn new(query: &KernelQuery, from_ms: u64) -> PyResult<Self> {
+        let query = &query.query;
+        let counting = match query.one_pass() {
+            true => Counting::OnePass(Box::new(Counter::new(query))),
+            false if from_ms == 0 => Counting::ByRule(Box::new(RuleCounter::new(query))),
+            false => return Err(refused("a log cannot be divided under this rule; count all of it from 0")),
         };
         let from = Time::from_nanos(from_ms.saturating_mul(MILLI));
-        Ok(Self { counting: Some(counting), durations: asked.durations(), from, last: Time::ZERO })
+        Ok(Self { counting: Some(counting), durations: query.durations(), from, last: Time::ZERO })
     }
 
-    /// Counts requests, which are in order of time, as a [`Question`] and [`Lines`](crate::lines::Lines) give them.
+    /// Counts requests in order of time, from a [`KernelQuery`] or [`Lines`](crate::lines::Lines).
     fn push(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
         py.detach(|| self.take(&requests::of_batch(&batch.0, self.durations)?))
     }
@@ -65,7 +65,7 @@ impl Slice {
         let in_order = requests.is_sorted_by_key(|request| request.time);
         let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return Ok(()) };
         if !in_order || first.time < self.last {
-            return Err(refused("requests are not in order of time; sort them by `time_ms`"));
+            return Err(refused("the requests are not sorted; sort them by `time_ms`"));
         }
         self.last = last.time;
         match counting {
@@ -84,5 +84,5 @@ impl Slice {
 }
 
 fn finished() -> PyErr {
-    refused("the slice is finished; begin another one")
+    refused("the slice is finished; create another one")
 }

@@ -1,6 +1,6 @@
-"""A made-up log, as lines and as a table, and what the program counts of it.
+"""A synthetic log, as lines and as a table, and the program's rows of it.
 
-The program is found by ROUNDTRIP, or is the checkout's last build.
+ROUNDTRIP names the program; the default is the checkout's last build.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-# Spark talks to itself only, whatever the machine's name stands for.
+# Spark must use loopback, whatever the host's name resolves to.
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 REQUESTS = 60_000
@@ -26,7 +26,7 @@ def _program() -> str:
     named = os.environ.get("ROUNDTRIP")
     found = [named] if named else [str(build) for build in builds if build.exists()]
     if not found:
-        pytest.fail("no program to hold the package to: `cargo build` makes it, or ROUNDTRIP names it")
+        pytest.fail("no program to compare with: run `cargo build`, or set ROUNDTRIP")
     return found[0]
 
 
@@ -40,7 +40,7 @@ def log(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def program(log):
-    """The rows that the program gives, of this log or another one."""
+    """The program's rows of this log or another one."""
     known = {}
 
     def rows(*flags, log=log):

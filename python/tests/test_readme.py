@@ -1,4 +1,4 @@
-"""What the README shows is what comes out."""
+"""The README's examples print the output that it shows."""
 
 import os
 import re
@@ -12,9 +12,9 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README.read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("code, shown", EXAMPLES, ids=["here and now", "on Spark"])
+@pytest.mark.parametrize("code, shown", EXAMPLES, ids=["local", "on Spark"])
 def test_an_example_prints_what_is_shown(code, shown):
-    # As in an environment that is activated: Spark's workers take the Python that they find.
+    # As in an activated environment: Spark's workers use the Python in PATH.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PATH": path})
     assert run.stdout == shown, run.stderr

@@ -1,4 +1,4 @@
-"""On a real cluster of two workers in processes of their own: the same numbers, also when a worker is killed."""
+"""On a cluster of two worker processes: the same numbers, also after a worker was killed."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ import roundtrip.spark
 
 @pytest.fixture(scope="module")
 def spark():
-    # Workers are processes of their own, and need the same packages.
+    # Workers are separate processes, and need the same packages.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         SparkSession.builder.master("local-cluster[2,1,1024]")
@@ -32,20 +32,20 @@ def spark():
 
 
 def test_lines_are_counted_as_the_program_counts_them(spark, log, program):
-    answer = roundtrip.spark.connections(str(log), slice_s=600)
-    assert answer.rows.to_pylist() == program()
-    assert (answer.bad, answer.without_size) == (0, 0)
+    result = roundtrip.spark.connections(str(log), slice_s=600)
+    assert result.rows.to_pylist() == program()
+    assert (result.bad, result.without_size) == (0, 0)
 
 
-def test_a_table_in_no_order_gives_the_same_for_every_length_of_slices(spark, table, program, tmp_path):
+def test_an_unsorted_table_gives_the_same_for_every_length_of_slices(spark, table, program, tmp_path):
     path = str(tmp_path / "log.parquet")
     pyarrow.parquet.write_table(table, path)
     shuffled = spark.read.parquet(path).repartition(5)
     local = roundtrip.connections(table)
     for slice_s in [1, 997.5, 86_400]:
-        answer = roundtrip.spark.connections(shuffled, slice_s=slice_s)
-        assert answer.rows.to_pylist() == program(), slice_s
-        assert answer.curve == local.curve, slice_s
+        result = roundtrip.spark.connections(shuffled, slice_s=slice_s)
+        assert result.rows.to_pylist() == program(), slice_s
+        assert result.curve == local.curve, slice_s
 
 
 def test_a_worker_that_is_killed_changes_nothing(spark, log, program, tmp_path):
@@ -64,9 +64,9 @@ def test_a_worker_that_is_killed_changes_nothing(spark, log, program, tmp_path):
             yield batch
 
     lines = spark.read.text(str(log)).repartition(4).mapInArrow(kill_one, "value string")
-    answer = roundtrip.spark.connections(lines, slice_s=600)
+    result = roundtrip.spark.connections(lines, slice_s=600)
     assert os.path.exists(marker)
-    assert answer.rows.to_pylist() == program()
+    assert result.rows.to_pylist() == program()
 
 
 TIMES = {
@@ -82,11 +82,11 @@ TIMES = {
 
 @pytest.fixture(scope="module")
 def bursts(tmp_path_factory):
-    """Bursts with hours of nothing between them, and clients that go on from one stretch to the next."""
+    """Bursts with idle hours between them, and clients that continue from one slice to the next."""
     begin, hour = 1_700_000_000_000, 3_600_000
     rows = []
     for number, burst in enumerate([0, 1, 5, 30]):
-        # Around the end of an hour, so that every longer time-out reaches over it; many more in one than in the others.
+        # Around the end of an hour, so that every longer timeout extends over it; one burst is much larger.
         middle = (begin // hour + burst) * hour
         for row in range(6_000 if number == 2 else 500):
             at = middle - 120_000 + row * 7_919 % 240_000
@@ -101,13 +101,13 @@ def bursts(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bursts_counted(bursts):
-    """What the package counts here, without Spark; other tests hold that to the program."""
+    """The package's counts without Spark; other tests compare them with the program."""
     known = {}
 
-    def rows(**asked):
-        key = repr(asked)
+    def rows(**keywords):
+        key = repr(keywords)
         if key not in known:
-            known[key] = roundtrip.connections(bursts, columns={"time": "t"}, **asked)
+            known[key] = roundtrip.connections(bursts, columns={"time": "t"}, **keywords)
         return known[key]
 
     return rows
@@ -116,29 +116,29 @@ def bursts_counted(bursts):
 @pytest.mark.parametrize("kind", TIMES)
 def test_times_of_every_type_give_the_same(spark, bursts, bursts_counted, kind):
     frame = spark.read.parquet(bursts).selectExpr(f"{TIMES[kind]} AS time", "client", "status", "size AS bytes")
-    answer = roundtrip.spark.connections(frame, slice_s=60)
-    assert answer == bursts_counted()
-    assert answer.without_size > 500
+    result = roundtrip.spark.connections(frame, slice_s=60)
+    assert result == bursts_counted()
+    assert result.without_size > 500
 
 
-def test_a_time_out_may_be_longer_than_a_slice_and_a_slice_may_be_empty(spark, bursts, bursts_counted):
+def test_a_timeout_may_be_longer_than_a_slice_and_a_slice_may_be_empty(spark, bursts, bursts_counted):
     frame = spark.read.parquet(bursts).repartition(3)
     for timeouts in [[1, 600, 7_200], [172_800], [0]]:
         for slice_s in [0.5, 120]:
-            answer = roundtrip.spark.connections(frame, columns={"time": "t"}, timeouts=timeouts, slice_s=slice_s)
-            assert answer == bursts_counted(timeouts=timeouts), (timeouts, slice_s)
+            result = roundtrip.spark.connections(frame, columns={"time": "t"}, timeouts=timeouts, slice_s=slice_s)
+            assert result == bursts_counted(timeouts=timeouts), (timeouts, slice_s)
 
 
-def test_missing_sizes_are_null_or_nan_and_columns_that_are_not_asked_for_are_not_read(spark, bursts, bursts_counted):
+def test_missing_sizes_are_null_or_nan_and_other_columns_are_not_read(spark, bursts, bursts_counted):
     frame = spark.read.parquet(bursts).selectExpr(
         "t", "status", "map('a', 1) AS `odd ``name`", "client", "coalesce(size, double('NaN')) AS size"
     )
     for missing_size in ["leave-out", "zero", "large"]:
-        answer = roundtrip.spark.connections(frame, columns={"time": "t"}, missing_size=missing_size)
-        assert answer == bursts_counted(missing_size=missing_size), missing_size
+        result = roundtrip.spark.connections(frame, columns={"time": "t"}, missing_size=missing_size)
+        assert result == bursts_counted(missing_size=missing_size), missing_size
 
 
-def test_a_log_of_w3c_is_read_by_its_fields_on_every_worker(spark, program, tmp_path):
+def test_a_w3c_log_is_read_by_its_fields_on_every_worker(spark, program, tmp_path):
     fields = "#Fields: date time c-ip sc-status sc-bytes"
     lines = [f"2026-11-21 08:{row // 60 % 60:02}:{row % 60:02} 192.0.2.{row % 9} 200 {row * 31 % 9_000}" for row in range(3_000)]
     path = tmp_path / "u_ex.log"
@@ -146,34 +146,34 @@ def test_a_log_of_w3c_is_read_by_its_fields_on_every_worker(spark, program, tmp_
     frame = spark.read.text(str(path), lineSep="\n").repartition(3)
     with pytest.raises(ValueError, match="not an access log that is known here|data before the line"):
         roundtrip.spark.connections(frame.filter("value LIKE 'dear%'"))
-    answer = roundtrip.spark.connections(str(path), slice_s=60)
-    assert answer.rows.to_pylist() == program(log=path)
-    assert answer.bad_lines == {"not of the log's format": 1}
+    result = roundtrip.spark.connections(str(path), slice_s=60)
+    assert result.rows.to_pylist() == program(log=path)
+    assert result.bad_lines == {"not of the log's format": 1}
     path.write_text("\r\n".join([fields, *lines, fields + " time-taken", ""]))
-    with pytest.raises(ValueError, match="not all of the log has the same fields .#Fields: .* time-taken.*; count its parts"):
+    with pytest.raises(ValueError, match="the log's `#Fields` lines differ .#Fields: .* time-taken.*; count its parts"):
         roundtrip.spark.connections(str(path))
 
 
-def test_what_cannot_be_counted_is_said(spark, table, tmp_path):
+def test_rejects_uncountable_input_with_a_remedy(spark, table, tmp_path):
     frame = spark.createDataFrame([(1, "h", 5)], "time long, client string, bytes long")
     with pytest.raises(ValueError, match="no column is known to be the client .there are time, who, bytes.; name it"):
         roundtrip.spark.connections(frame.withColumnRenamed("client", "who"))
-    with pytest.raises(ValueError, match="on Spark, leave rule and durations as they are"):
+    with pytest.raises(ValueError, match="on Spark, leave rule and durations at their defaults"):
         roundtrip.spark.connections(frame, rule="first-created")
-    with pytest.raises(ValueError, match="slice_s: 0 is no length of time"):
+    with pytest.raises(ValueError, match="slice_s: 0 is not a duration"):
         roundtrip.spark.connections(frame, slice_s=0)
     with pytest.raises(TypeError, match="int is neither a data frame nor a path"):
         roundtrip.spark.connections(17)
-    with pytest.raises(ValueError, match="no requests in it"):
+    with pytest.raises(ValueError, match="the log has no requests"):
         roundtrip.spark.connections(frame.filter("false"))
     with pytest.raises(ValueError, match="[Cc]ast.* Struct") as refused:
         roundtrip.spark.connections(frame.selectExpr("time", "named_struct('a', 1) AS client", "bytes"))
     assert "Traceback" not in str(refused.value)
 
 
-def test_without_java_it_is_said_what_to_install(monkeypatch):
+def test_without_java_the_error_names_what_to_install(monkeypatch):
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(RuntimeError, match="Spark needs Java, and there is none; install Java 17"):
+    with pytest.raises(RuntimeError, match="Spark needs Java; install Java 17"):
         roundtrip.spark.connections("access.log")

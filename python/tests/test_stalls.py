@@ -1,4 +1,4 @@
-"""The context manager and the fixture, held to a server with a fault and to its fixed twin."""
+"""The context manager and the fixture, with a faulty server and with the fixed one."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ HEADERS, BODY = b"h" * 60, b"b" * 600
 
 
 def exchange(pieces, requests=12):
-    """So many responses over one connection, each written in these pieces."""
+    """Exchanges this number of responses over one connection, each written in these pieces."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve():

@@ -1,23 +1,23 @@
-//! The rows that people and programs see: those of `roundtrip connections --format json`, and connections over time.
+//! Rows of results: those of `roundtrip connections --format json`, and connections over time.
 //!
-//! Means and shares are divided here, once, in full precision.
+//! Means and shares are computed here, in full precision.
 
 use std::sync::Arc;
 
+use accesslog::connections::{Counts, LimitCounts, Stream, TimeoutCounts};
 use arrow_array::{Array, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use accesslog::connections::{Counts, LimitCounts, TimeoutCounts, Stream};
 use wire::Bytes;
 
 use crate::partial;
-use crate::question::Question;
+use crate::query::KernelQuery;
 
-/// One row for each limit, time-out and threshold.
+/// One row for each limit, timeout and threshold.
 #[pyfunction]
-pub fn rows(question: &Question, partial: Vec<u8>) -> PyResult<PyArrowType<RecordBatch>> {
-    let counts = partial::from_bytes(question, &partial)?;
+pub fn rows(query: &KernelQuery, partial: Vec<u8>) -> PyResult<PyArrowType<RecordBatch>> {
+    let counts = partial::from_bytes(query, &partial)?;
     let all = cells(&counts);
     let whole = |value: &dyn Fn(&Cell<'_>) -> u64| -> Arc<dyn Array> {
         Arc::new(all.iter().map(|cell| Some(value(cell))).collect::<UInt64Array>())
@@ -26,7 +26,8 @@ pub fn rows(question: &Question, partial: Vec<u8>) -> PyResult<PyArrowType<Recor
         Arc::new(all.iter().map(value).collect::<Float64Array>())
     };
     let protocol = |(stream, _, _): &Cell<'_>| if stream.threshold == Bytes::ZERO { "http" } else { "dhttp" };
-    let each = |sum: u64, opened: &TimeoutCounts| (opened.total > 0).then(|| sum as f64 / opened.total as f64);
+    let each =
+        |sum: u64, opened: &TimeoutCounts| (opened.total > 0).then(|| sum as f64 / opened.total as f64);
     let by_udp =
         |all: u64, by_tcp: u64| Some(if all == 0 { 0.0 } else { (all - by_tcp) as f64 / all as f64 });
     let columns: [(&str, Arc<dyn Array>); 12] = [
@@ -51,10 +52,10 @@ pub fn rows(question: &Question, partial: Vec<u8>) -> PyResult<PyArrowType<Recor
     batch(columns)
 }
 
-/// The most connections in each minute that has a request, with the time-out that is nearest to 15 s.
+/// Maximum number of connections in each minute with a request, with the timeout nearest to 15 s.
 #[pyfunction]
-pub fn curve(question: &Question, partial: Vec<u8>) -> PyResult<PyArrowType<RecordBatch>> {
-    let counts = partial::from_bytes(question, &partial)?;
+pub fn curve(query: &KernelQuery, partial: Vec<u8>) -> PyResult<PyArrowType<RecordBatch>> {
+    let counts = partial::from_bytes(query, &partial)?;
     let lines = counts.streams.iter().flat_map(|stream| stream.lines.iter().map(move |line| (stream, line)));
     let all: Vec<[u64; 4]> = lines
         .flat_map(|(stream, line)| {
@@ -71,7 +72,7 @@ pub fn curve(question: &Question, partial: Vec<u8>) -> PyResult<PyArrowType<Reco
 
 type Cell<'a> = (&'a Stream, &'a LimitCounts, &'a TimeoutCounts);
 
-/// By limit, then by time-out, then by threshold.
+/// By limit, then by timeout, then by threshold.
 fn cells(counts: &Counts) -> Vec<Cell<'_>> {
     let Some(first) = counts.streams.first() else { return Vec::new() };
     let places = (0..first.lines.len())

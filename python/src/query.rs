@@ -1,38 +1,38 @@
-//! A query, and the rows of a table converted to requests: with numbers for times, clients and bytes, whatever came in.
+//! A query, and the rows of a table converted to requests: times, clients and bytes as integers.
 //!
 //! Not lines of text ([`crate::lines`]), and not the counting ([`crate::slice`]).
 
+use accesslog::columns::{ColumnNames, Columns};
+use accesslog::connections as counting;
+use accesslog::connections::Rule;
+use accesslog::{ClientDefinition, HeaderBytes, MissingSize, Prefix, Record, Request, Sizing, Tally};
 use arrow_array::RecordBatch;
 use arrow_pyarrow::PyArrowType;
 use arrow_schema::Schema;
-use accesslog::columns::{Columns, ColumnNames};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use accesslog::{HeaderBytes, MissingSize, Prefix, Record, Request, Sizing, Tally, ClientDefinition};
 use quantity::names::{Quoted, UnknownName};
-use accesslog::connections as counting;
-use accesslog::connections::Rule;
 use wire::{Bytes, Duration};
 
 use crate::requests::{self, Read};
 
-/// Query, and the interpretation of rows.
+/// Validated query, and the interpretation of rows.
 #[pyclass(frozen, module = "roundtrip._kernel")]
-pub struct Question {
-    pub asked: counting::Query,
+pub struct KernelQuery {
+    pub query: counting::Query,
     pub who: ClientDefinition,
     named: ColumnNames,
     sizing: Sizing,
 }
 
-/// Connections over time are drawn for the time-out that is nearest to Apache's, as the program does.
+/// Timeout of the curve: the nearest one to Apache's, as in the program.
 const CURVE: Duration = Duration::from_secs(15);
 
 #[pymethods]
-impl Question {
+impl KernelQuery {
     #[new]
     #[pyo3(signature = (*, timeouts_ms, per_client, thresholds, rule, durations, header_bytes, missing_size, client_prefix, client_field, columns))]
-    #[expect(clippy::too_many_arguments, reason = "one for each flag of the program, all of them named")]
+    #[expect(clippy::too_many_arguments, reason = "one for each flag of the program, all by keyword")]
     fn new(
         timeouts_ms: Vec<u64>,
         per_client: Vec<usize>,
@@ -47,13 +47,13 @@ impl Question {
     ) -> PyResult<Self> {
         let timeouts: Vec<Duration> = timeouts_ms.into_iter().map(millis).collect();
         let thresholds: Vec<Bytes> = thresholds.into_iter().map(Bytes::new).collect();
-        let asked = counting::Query::new(&timeouts, &per_client, &thresholds, CURVE).map_err(refused)?;
+        let query = counting::Query::new(&timeouts, &per_client, &thresholds, CURVE).map_err(refused)?;
         let mut named = ColumnNames { client: client_field.clone(), ..ColumnNames::default() };
         for (role, column) in &columns {
             named.name(role, column).map_err(|unknown| refused(format!("columns: {unknown}")))?;
         }
         Ok(Self {
-            asked: asked.under(named_rule(rule)?, durations),
+            query: query.under(named_rule(rule)?, durations),
             who: ClientDefinition { prefix: client_prefix.map(prefix).transpose()?, field: client_field },
             named,
             sizing: Sizing {
@@ -64,16 +64,16 @@ impl Question {
         })
     }
 
-    /// The longest time-out, in milliseconds: what was longer ago does not matter.
+    /// The longest timeout, in milliseconds: earlier requests have no effect.
     #[getter]
     fn longest_ms(&self) -> u64 {
-        self.asked.longest().as_nanos() / requests::MILLI
+        self.query.longest().as_nanos() / requests::MILLI
     }
 
-    /// Whether stretches of time can be counted apart.
+    /// Whether slices of time can be counted separately.
     #[getter]
     fn one_pass(&self) -> bool {
-        self.asked.one_pass()
+        self.query.one_pass()
     }
 
     /// The names of a table's columns that are read.
@@ -91,7 +91,7 @@ impl Question {
     }
 }
 
-impl Question {
+impl KernelQuery {
     /// Requests from a reader of about this many records.
     pub fn requests(
         &self,
@@ -104,7 +104,7 @@ impl Question {
             Some(request) => requests.push(request),
             None => without_size += 1,
         })?;
-        requests::read(&requests, self.asked.durations(), &tally, without_size)
+        requests::read(&requests, self.query.durations(), &tally, without_size)
     }
 
     fn find(&self, schema: &Schema) -> PyResult<Columns> {
@@ -112,12 +112,12 @@ impl Question {
     }
 }
 
-/// A sentence as a Python error.
+/// A message as a Python `ValueError`.
 pub fn refused(sentence: impl ToString) -> PyErr {
     PyValueError::new_err(sentence.to_string())
 }
 
-/// Too many of them are more than any question allows.
+/// Saturates; the query then rejects the timeout.
 fn millis(number: u64) -> Duration {
     Duration::from_nanos(number.saturating_mul(requests::MILLI))
 }
