@@ -181,9 +181,13 @@ mod tests {
     fn a_page_shows_every_engine_the_conclusion_the_notes_and_the_provenance() {
         let provenance = Provenance::fact("kernel", "Linux 6.12".to_owned());
         let page = Report { outcomes: &outcomes(), layout: Layout::Comparison, provenance }.page();
-        for part in
-            ["1,160 ms", "class=\"measured\"", "class=\"deviation\"", "lost to slow start", "Linux 6.12"]
-        {
+        for part in [
+            "1,160 ms",
+            "fill=\"var(--measured)\"",
+            "class=\"deviation\"",
+            "lost to slow start",
+            "Linux 6.12",
+        ] {
             assert!(page.contains(part), "{part} is missing");
         }
         assert!(page.contains("<p>Measured, keep-alive saves"));

@@ -10,6 +10,7 @@ use std::fmt::Write;
 use diagnose::cause::Describe as _;
 use diagnose::plot::{Plot, Point};
 use diagnose::{Finding, FlowReport, Side};
+use render::plot::scale::{multiples, round_step};
 use render::report::html::escaped;
 use wire::Time;
 
@@ -282,19 +283,13 @@ fn axes(out: &mut String, scale: &Scale) {
 
 /// Returns round values on the time axis.
 fn ticks(span_ms: f64) -> Vec<(f64, String)> {
-    let rough = span_ms / 8.0;
-    let power = 10_f64.powf(rough.log10().floor());
-    let step =
-        [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| *step >= rough).unwrap_or(rough);
+    let step = round_step(span_ms, 8.0);
     let label = |ms: f64| match step {
         step if step >= 1_000.0 => format!("{:.0} s", ms / 1e3),
         step if step >= 1.0 => format!("{ms:.0} ms"),
         _ => format!("{ms:.3} ms"),
     };
-    let count = (span_ms / step).floor();
-    std::iter::successors(Some(0.0), |n| (*n < count && *n < 16.0).then_some(n + 1.0))
-        .map(|n| (n * step, label(n * step)))
-        .collect()
+    multiples(0.0, span_ms, step).into_iter().map(|ms| (ms, label(ms))).collect()
 }
 
 /// Labels a stall above it, unless labels would overlap.

@@ -6,6 +6,7 @@
 
 use render::output::grid::{Column, Grid};
 use render::output::number;
+use render::plot::scale::{multiples, round_step};
 use render::provenance::{Provenance, RunFacts};
 use render::report::lines::{Axis, Chart, Series};
 use render::report::{self, html::escaped};
@@ -214,8 +215,7 @@ fn chart(title: &str, side: &str, runs: &[NamedRun], lines: Vec<Series>) -> Stri
 /// The time axis, as long as the longest of the runs.
 fn bottom(runs: &[NamedRun]) -> Axis<'static> {
     let lasted = runs.iter().map(|run| shown(&run.log.record).len()).max().unwrap_or(0) as f64;
-    let step = render::plot::scale::round_step(lasted);
-    let ticks = (0..).map(|tick| f64::from(tick) * step).take_while(|tick| *tick <= lasted);
+    let ticks = multiples(0.0, lasted, round_step(lasted, 8.0)).into_iter();
     let ticks = ticks.map(|tick| (tick, number::count(tick))).collect();
     Axis { title: "seconds from the first request on", range: (0.0, lasted), ticks }
 }

@@ -90,7 +90,7 @@ impl Curves<'_> {
     fn panel(&self, svg: &mut Svg, panel: &Panel<'_>, (left, top): Point, width: f64) {
         let values = panel.curves.iter().flat_map(|curve| &curve.points).map(|(_, value)| *value);
         let highest = values.fold(0.0, f64::max);
-        let step = round_step(highest);
+        let step = round_step(highest, 8.0);
         let up = Scale::linear(0.0, (highest / step - 1e-9).ceil().max(1.0) * step);
         let along = Scale::linear(0.0, self.ticks.last().copied().unwrap_or(1.0));
         let (right, bottom) = (left + width, top + PANEL);

@@ -1,6 +1,6 @@
 //! Values to positions on an axis, and its ticks.
 //!
-//! Not the drawing of an axis: a map or a surface does that.
+//! Not the drawing of an axis: `axes`, a map or a surface does that.
 
 /// A range of values and its spacing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,17 +91,14 @@ fn decades(from: f64, to: f64) -> impl Iterator<Item = f64> {
         .map(|exponent| 10_f64.powf(exponent))
 }
 
-/// A round number that divides `highest` into four to eight steps.
-pub fn round_step(highest: f64) -> f64 {
-    if highest <= 0.0 {
+/// The smallest round number (1, 2 or 5 times a power of ten) of which `range` has at most `most` steps; 1 for no range.
+pub fn round_step(range: f64, most: f64) -> f64 {
+    if range <= 0.0 {
         return 1.0;
     }
-    let decade = 10_f64.powf((highest / 4.0).log10().floor());
-    [5.0, 2.0, 1.0]
-        .map(|times| times * decade)
-        .into_iter()
-        .find(|step| highest / step >= 4.0)
-        .unwrap_or(decade)
+    let least = range / most;
+    let decade = 10_f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].map(|times| times * decade).into_iter().find(|step| *step >= least).unwrap_or(least)
 }
 
 #[cfg(test)]
@@ -110,7 +107,11 @@ mod tests {
 
     #[test]
     fn steps_are_round_and_few() {
-        assert_eq!([0.0, 1.0, 7.0, 400.0, 3_910.0].map(round_step), [1.0, 0.2, 1.0, 100.0, 500.0]);
+        assert_eq!(
+            [0.0, 1.0, 7.0, 400.0, 3_910.0].map(|range| round_step(range, 8.0)),
+            [1.0, 0.2, 1.0, 50.0, 500.0]
+        );
+        assert_eq!([0.003, 900.0].map(|range| round_step(range, 9.0)), [0.0005, 100.0]);
     }
 
     #[test]

@@ -66,6 +66,17 @@ pub enum Anchor {
     End,
 }
 
+impl Anchor {
+    /// Value of `text-anchor`.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Middle => "middle",
+            Self::End => "end",
+        }
+    }
+}
+
 impl<'a> Font<'a> {
     /// Plain text of one size.
     pub const fn new(size: f64, colour: &'a str, anchor: Anchor) -> Self {
@@ -109,6 +120,62 @@ impl Svg {
         self.put(format_args!(
             r#"<rect x="{x:.2}" y="{y:.2}" width="{width:.2}" height="{height:.2}" fill="{fill}"/>"#
         ));
+    }
+
+    /// Draws on a part of the picture: positions, and percentages, are relative to it.
+    pub fn inset(&mut self, (x, y): Point, (width, height): (f64, f64), draw: impl FnOnce(&mut Self)) {
+        self.put(format_args!(
+            r#"<svg x="{x:.2}" y="{y:.2}" width="{width:.2}" height="{height:.2}" overflow="visible">"#
+        ));
+        draw(self);
+        self.put(format_args!("</svg>"));
+    }
+
+    /// A filled rectangle with its left edge and width in percent of the picture's width.
+    pub fn rectangle_at_percent(&mut self, (x, width): (f64, f64), (y, height): (f64, f64), fill: &str) {
+        self.put(format_args!(
+            r#"<rect x="{x:.3}%" y="{y:.2}" width="{width:.3}%" height="{height}" fill="{fill}"/>"#
+        ));
+    }
+
+    /// A vertical line at a percentage of the picture's width.
+    pub fn upright(&mut self, x: f64, (top, bottom): (f64, f64), colour: &str, dashes: &str) {
+        let stroke = attributes(Stroke { colour, width: 1.0, dashes });
+        self.put(format_args!(
+            r#"<line x1="{x:.3}%" x2="{x:.3}%" y1="{top:.2}" y2="{bottom:.2}" {stroke}/>"#
+        ));
+    }
+
+    /// A horizontal line between percentages of the picture's width.
+    pub fn level(&mut self, (from, to): (f64, f64), y: f64, colour: &str) {
+        let stroke = attributes(Stroke::solid(colour, 1.5));
+        self.put(format_args!(r#"<line x1="{from:.3}%" x2="{to:.3}%" y1="{y:.2}" y2="{y:.2}" {stroke}/>"#));
+    }
+
+    /// One line of text at a percentage of the picture's width, `shift` pixels to the right. A narrow page omits the
+    /// detail.
+    pub fn text_at_percent(
+        &mut self,
+        (x, shift): (f64, f64),
+        y: f64,
+        (text, font): (&str, Font<'_>),
+        (detail, faint): (&str, Font<'_>),
+    ) {
+        let (size, anchor, text, detail) = (font.size, font.anchor.name(), escaped(text), escaped(detail));
+        let [colour, faint] = [font.colour, faint.colour].map(|colour| self.text_colour(colour));
+        let detail = if detail.is_empty() {
+            detail
+        } else {
+            format!(r#" <tspan class="detail" {faint}>{detail}</tspan>"#)
+        };
+        self.put(format_args!(
+            r#"<text x="{x:.3}%" dx="{shift}" y="{y:.2}" font-size="{size}" {colour} text-anchor="{anchor}">{text}{detail}</text>"#
+        ));
+    }
+
+    /// A text's colour as an attribute. A style sheet overrides attributes, but not a style.
+    fn text_colour(&self, colour: &str) -> String {
+        if self.is_in_page { format!(r#"style="fill:{colour}""#) } else { format!(r#"fill="{colour}""#) }
     }
 
     /// Clips the output of `draw` to a rectangle.
@@ -163,11 +230,7 @@ impl Svg {
     /// One line of text, its baseline at the position.
     pub fn text(&mut self, (x, y): Point, text: &str, font: Font<'_>) {
         let Font { size, colour, anchor, bold, turned, halo } = font;
-        let anchor = match anchor {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
-        };
+        let anchor = anchor.name();
         let weight = if bold { r#" font-weight="600""# } else { "" };
         let turn = if turned == 0.0 {
             String::new()
@@ -180,9 +243,7 @@ impl Svg {
             ""
         };
         let text = escaped(text);
-        // A style sheet overrides attributes, but not a style.
-        let colour =
-            if self.is_in_page { format!(r#"style="fill:{colour}""#) } else { format!(r#"fill="{colour}""#) };
+        let colour = self.text_colour(colour);
         self.put(format_args!(
             r#"<text x="{x:.2}" y="{y:.2}" font-size="{size}" {colour} text-anchor="{anchor}"{weight}{turn}{halo}>{text}</text>"#
         ));
@@ -222,6 +283,16 @@ impl Svg {
 {body}</svg>
 </div>
 "#
+        )
+    }
+
+    /// The element for a page, as wide as the page's column, with unscaled text: positions are percentages. `title` is
+    /// for screen readers.
+    pub fn fluid_element(self, title: &str) -> String {
+        let Self { width: _, height, clips: _, is_in_page: _, body } = self;
+        let title = escaped(title);
+        format!(
+            "<svg width=\"100%\" height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\">\n{body}</svg>\n"
         )
     }
 

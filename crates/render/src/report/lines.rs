@@ -77,7 +77,7 @@ impl Chart<'_> {
         let Self { title, bottom, side, lines, dots } = self;
         let values = lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
         let highest = values.fold(0.0, f64::max);
-        let step = round_step(highest);
+        let step = round_step(highest, 8.0);
         let up = Scale::linear(0.0, (highest / step).ceil().max(1.0) * step);
         let axes = Axes { up, ..bottom.axes(lines.iter().map(|line| line.name.as_str())) };
         let mut svg = Svg::in_page(WIDTH, HEIGHT);

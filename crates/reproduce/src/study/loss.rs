@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 use std::thread;
 
-use render::plot::bars::{Bar, Bars, Panel};
+use render::plot::bars::{Bar, Group, Panel, picture};
 use render::plot::palette;
 use render::plot::scale::Scale;
 use scenario::{Network, Page, Protocol, Scenario, Stack};
@@ -129,35 +129,38 @@ pub fn draw() -> String {
     let lines = LINES.as_deref().unwrap_or_default();
     let protocol = Protocol::Http10KeepAlive;
     let retained: Vec<&TableRow> = lines.iter().filter(|line| line.protocol == protocol).collect();
+    let losses = [("0.1%", palette::BLUE), ("1%", palette::ORANGE), ("5%", palette::ACCENT)];
     let panel = |stack: usize| Panel {
         title: [
             "period: SunOS 4.1.3, times the mean without loss",
             "linux: Linux 6, times the mean without loss",
         ][stack],
+        unit: "",
         scale: Scale::logarithmic(1.0, 1_000.0),
         ticks: vec![1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0],
-        bars: retained
+        groups: retained
             .iter()
             .map(|line| {
                 let [without, with @ ..] = &line.found[stack];
-                let times = |lossy: &RunMeans| Bar {
+                let bar = |(lossy, (name, colour)): (&RunMeans, (&'static str, &'static str))| Bar {
+                    name,
+                    colour,
                     value: lossy.elapsed / without.elapsed,
                     interval: lossy.interval / without.elapsed,
+                    parts: Vec::new(),
                 };
-                with.iter().map(times).collect()
+                Group { name: line.network.clone(), bars: with.iter().zip(losses).map(bar).collect() }
             })
             .collect(),
+        reference: None,
     };
-    Bars {
-        title: "What loss costs: the small cluster over one persistent connection",
-        subtitle: [
+    picture(
+        &[panel(0), panel(1)],
+        "What loss costs: the small cluster over one persistent connection",
+        [
             "Mean of 60 runs over the mean without loss; whiskers: 95% interval of the mean",
             "Packets are lost independently, in both directions",
         ],
-        series: vec![("0.1%", palette::BLUE), ("1%", palette::ORANGE), ("5%", palette::ACCENT)],
-        groups: retained.iter().map(|line| line.network.as_str()).collect(),
-        panels: vec![panel(0), panel(1)],
-        source: "roundtrip reproduce roundtrip/loss",
-    }
-    .draw()
+        "roundtrip reproduce roundtrip/loss",
+    )
 }

@@ -4,7 +4,7 @@
 //! The paper expects that pacing has nearly the speed of a retained window and nearly the smoothness of slow start. Not a
 //! study of loss: only a short queue drops packets.
 
-use render::plot::bars::{Bar, Bars, Panel};
+use render::plot::bars::{Bar, Group, Panel, picture};
 use render::plot::palette;
 use render::plot::scale::Scale;
 use scenario::{Connection, Network, Page, Protocol, Scenario, Stack};
@@ -100,37 +100,52 @@ fn reported(costs: &[Vec<Cost>]) -> String {
 /// All costs, network by network.
 pub fn draw() -> String {
     let costs = costs().unwrap_or_default();
+    let colours = [
+        (KEPT, palette::ACCENT),
+        (RESTARTED, palette::BLUE),
+        (DECAYED, palette::PURPLE),
+        (PACED, palette::GREEN),
+    ];
     let panel = |column: usize, title, scale, ticks| Panel {
         title,
+        unit: "",
         scale,
         ticks,
-        bars: costs
+        groups: NETWORKS
             .iter()
-            .map(|costs| costs.iter().map(|cost| Bar { value: cost[column], interval: 0.0 }).collect())
+            .zip(&costs)
+            .map(|(network, costs)| Group {
+                name: (*network).to_owned(),
+                bars: colours
+                    .iter()
+                    .map(|(policy, colour)| Bar {
+                        name: POLICIES[*policy].0,
+                        colour,
+                        value: costs[*policy][column],
+                        interval: 0.0,
+                        parts: Vec::new(),
+                    })
+                    .collect(),
+            })
             .collect(),
+        reference: None,
     };
-    Bars {
-        title: "A second page after ten seconds: the congestion window",
-        subtitle: [
+    let (times, at) = (Scale::logarithmic(50.0, 10_000.0), [50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]);
+    let panels = [
+        panel(0, "page (ms)", times, at.to_vec()),
+        panel(1, "longest burst (segments)", Scale::linear(0.0, 35.0), vec![0.0, 10.0, 20.0, 30.0]),
+        panel(2, "page with a short queue (ms)", times, at.to_vec()),
+        panel(3, "packets dropped at the short queue", Scale::linear(0.0, 25.0), vec![0.0, 10.0, 20.0]),
+    ];
+    picture(
+        &panels,
+        "A second page after ten seconds: the congestion window",
+        [
             "medium-page twice over one connection, ten seconds between; stack period, with one knob changed",
-            "The short queue has room for eight packets before the link",
+            "The short queue has a capacity of eight packets before the link",
         ],
-        series: vec![
-            (POLICIES[KEPT].0, palette::ACCENT),
-            (POLICIES[RESTARTED].0, palette::BLUE),
-            (POLICIES[DECAYED].0, palette::PURPLE),
-            (POLICIES[PACED].0, palette::GREEN),
-        ],
-        groups: NETWORKS.to_vec(),
-        panels: vec![
-            panel(0, "page (ms)", Scale::logarithmic(50.0, 10_000.0), vec![50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]),
-            panel(1, "longest burst (segments)", Scale::linear(0.0, 35.0), vec![0.0, 10.0, 20.0, 30.0]),
-            panel(2, "page with a short queue (ms)", Scale::logarithmic(50.0, 10_000.0), vec![50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]),
-            panel(3, "packets dropped at the short queue", Scale::linear(0.0, 25.0), vec![0.0, 10.0, 20.0]),
-        ],
-        source: "roundtrip reproduce roundtrip/slow-start-restart; the question is that of Heidemann 1997, section 2.4",
-    }
-    .draw()
+        "roundtrip reproduce roundtrip/slow-start-restart; the question is that of Heidemann 1997, section 2.4",
+    )
 }
 
 /// Cost of the second of two pages: its time in milliseconds, its longest burst, and its time and loss with a short queue.

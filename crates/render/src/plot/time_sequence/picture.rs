@@ -7,8 +7,9 @@ use super::shade::{Label, labels};
 use super::track::{Connection, Mark, Segment, SegmentKind, Sign, Track};
 use super::{End, Panel, Stall};
 use crate::output::number;
+use crate::plot::axes::{Axes, Theme};
 use crate::plot::palette;
-use crate::plot::scale::{Scale, multiples};
+use crate::plot::scale::{Scale, multiples, round_step};
 use crate::plot::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
 
 /// Several runs or captures in one picture.
@@ -109,19 +110,12 @@ struct Clock {
 impl Clock {
     fn until(end: Time) -> Self {
         let end = end.as_millis_f64().max(0.001);
-        Self { scale: Scale::linear(0.0, end * 1.015), step: step(end, 9.0) }
+        Self { scale: Scale::linear(0.0, end * 1.015), step: round_step(end, 9.0) }
     }
 
     fn place(&self, millis: f64) -> f64 {
         LEFT + self.scale.place(millis) * (RIGHT - LEFT)
     }
-}
-
-/// A round step that makes at most `most` ticks.
-fn step(range: f64, most: f64) -> f64 {
-    let least = range / most;
-    let decade = 10_f64.powf(least.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].map(|times| times * decade).into_iter().find(|step| *step >= least).unwrap_or(least)
 }
 
 /// Plot area of a panel.
@@ -183,20 +177,19 @@ impl Frame {
     }
 
     fn axes(&self, svg: &mut Svg, sender: End) {
-        let (faint, ink) = (Stroke::solid("#e8eaed", 1.0), Stroke::solid(palette::INK, 1.0));
-        let number = Font::new(12.0, palette::INK, Anchor::Middle);
-        for tick in self.time.scale.ticks(self.time.step) {
-            let x = self.time.place(tick);
-            svg.line(&[(x, self.top), (x, self.bottom)], faint);
-            svg.line(&[(x, self.bottom), (x, self.bottom + 5.0)], ink);
-            svg.text((x, self.bottom + 19.0), &grouped(tick), number);
-        }
-        for tick in multiples(0.0, self.bytes.to, step(self.bytes.to, 6.0)) {
-            let y = self.y(tick);
-            svg.line(&[(LEFT, y), (RIGHT, y)], faint);
-            svg.line(&[(LEFT - 5.0, y), (LEFT, y)], ink);
-            svg.text((LEFT - 9.0, y + 4.0), &grouped(tick), Font { anchor: Anchor::End, ..number });
-        }
+        let axes = Axes {
+            left: LEFT,
+            right: RIGHT,
+            top: self.top,
+            bottom: self.bottom,
+            along: self.time.scale,
+            up: self.bytes,
+            theme: Theme::PACKETS,
+        };
+        let labelled = |tick| (tick, grouped(tick));
+        axes.foot(svg, self.time.scale.ticks(self.time.step).into_iter().map(labelled), "");
+        let most = self.bytes.to;
+        axes.side(svg, multiples(0.0, most, round_step(most, 6.0)).into_iter().map(labelled));
         let place = (LEFT - 60.0, f64::midpoint(self.top, self.bottom));
         let title = Font::new(13.0, palette::INK, Anchor::Middle);
         svg.text(place, sender.says(), Font { turned: -90.0, ..title });
