@@ -7,7 +7,9 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`requests`] | requests: method, target, header fields, body |
+//! | [`traffic`] | a plan, or a list of requests with its schedule |
 //! | [`job`] | the requests of a run, their users, and their times |
+//! | [`url`] | the URL of a server, and its address |
 //! | [`config`] | the server, and how it is loaded |
 //! | [`resources`] | the resources that a run needs of this host, and whether it has them |
 //! | [`record`] | the results, second by second |
@@ -59,6 +61,8 @@ pub mod run;
 mod streams;
 pub mod thresholds;
 pub mod tls;
+pub mod traffic;
+pub mod url;
 mod user;
 mod worker;
 

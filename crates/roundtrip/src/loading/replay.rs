@@ -1,26 +1,21 @@
-//! Access logs read for a load: their requests for a server, or their files or distributions for a plan.
+//! Access logs, opened and read for a load: their requests for a server, or their files or distributions for a plan.
 //!
-//! Not the plan: `workload` makes it from records. Not the simulation of `connections` either, which needs only a
-//! window of a log at a time.
+//! `load::requests::logged` makes requests of records, and `workload` makes a plan. Not the simulation of `connections`,
+//! which needs only a window of a log at a time.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use accesslog::{Client, ClientDefinition, LoggedRequest, Reader, Record, recognise};
+use accesslog::{ClientDefinition, LoggedRequest, Reader, Record, recognise};
 use accesslog_io::blocks::Blocks;
 use accesslog_io::input::{Input, named};
 use accesslog_io::open_logs::BEGINNING;
 use accesslog_io::table_file::{ColumnNames, batches};
 use accesslog_io::table_format::{TableFormat, TableSource};
-use load::job::page;
-use load::requests::Request;
-use load::requests::file::split;
+use load::requests::logged::{LoggedRequests, Replay, ReplayError};
 use render::output::number;
-use wire::{Duration, Time};
 use workload::log_sample::LogSample;
-use workload::plan::{MAX_FILES, MAX_REQUESTS, Page, PageStart, PlanError};
-use workload::replay::due_times;
+use workload::plan::PlanError;
 
 use crate::failure::Failure;
 use crate::feature::Feature;
@@ -147,171 +142,25 @@ pub fn speed(text: &str) -> Result<f64, Failure> {
     text.parse().ok().filter(|speed: &f64| *speed > 0.0 && *speed <= 1e6).ok_or_else(refused)
 }
 
-/// The requests of a log, for a server.
-pub struct Replay {
-    /// The different requests.
-    pub requests: Vec<Request>,
-    /// One for each line of the log.
-    pub pages: Vec<Page>,
-    /// Duration of the replay.
-    pub lasts: Duration,
-    /// Sentences on what is left out.
-    pub notes: Vec<String>,
-}
-
 /// The requests of these logs at their times, `speed` times as fast: paths as logged, GET and HEAD only.
 pub fn requests(logs: &[PathBuf], speed: f64) -> Result<Replay, Failure> {
     let mut logged = LoggedRequests::default();
     for input in &named(logs)? {
         read_one(input, &mut logged)?;
     }
-    let notes = logged.notes();
-    let LoggedRequests { mut lines, known, .. } = logged;
-    // The sort is stable: requests at equal times stay in the order of the log.
-    lines.sort_by_key(|line| line.time);
-    let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
-    let unfit = |unfit| match unfit {
-        PlanError::Nothing => {
-            let why = notes.join("; ");
-            Failure::Value(format!(
-                "--replay: the log has no request to repeat{}{why}",
-                if why.is_empty() { "" } else { ": " }
-            ))
-        }
-        unfit => Failure::Value(format!("--replay: {unfit}")),
-    };
-    let (dues, lasts) = due_times(&times, speed).map_err(unfit)?;
-    let mut users = BTreeMap::new();
-    let mut pages = Vec::with_capacity(lines.len());
-    for (line, due) in lines.iter().zip(dues) {
-        let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
-        let user = *users.entry(line.client).or_insert(next);
-        pages.push(page(line.request, user, PageStart::At(due)));
-    }
-    let mut requests: Vec<(u32, Request)> = known
-        .into_iter()
-        .map(|((_, _, error), (number, mut request))| {
-            request.logged_error = error;
-            (number, request)
-        })
-        .collect();
-    requests.sort_by_key(|(number, _)| *number);
-    Ok(Replay { requests: requests.into_iter().map(|(_, request)| request).collect(), pages, lasts, notes })
+    logged.replay(speed).map_err(refused)
 }
 
-/// A method, a path, and the status where it is an error.
-type LoggedName = (Vec<u8>, Vec<u8>, Option<u16>);
-
-/// The requests of a log that is being read.
-#[derive(Default)]
-struct LoggedRequests {
-    lines: Vec<LoggedLine>,
-    /// Different requests with their numbers; for an error the same status is expected again.
-    known: BTreeMap<LoggedName, (u32, Request)>,
-    /// Lines that are left out, by their method.
-    unsafe_methods: BTreeMap<String, u64>,
-    /// Lines without a path, and those whose path cannot be sent.
-    unnamed: u64,
-    unsendable: u64,
-    /// Lines whose method the log does not have.
-    without_method: u64,
-}
-
-#[derive(Clone, Copy)]
-struct LoggedLine {
-    time: Time,
-    client: Client,
-    request: u32,
+fn refused(error: ReplayError) -> Failure {
+    Failure::Value(format!("--replay: {error}"))
 }
 
 impl Sink for LoggedRequests {
     fn push(&mut self, record: Record, request: Option<LoggedRequest<'_>>) {
-        let Some(LoggedRequest { method, path, query }) = request else {
-            self.unnamed += 1;
-            return;
-        };
-        self.without_method += u64::from(method.is_none());
-        let method = method.unwrap_or(b"GET");
-        if !matches!(method, b"GET" | b"HEAD") {
-            // Names that are not methods, such as those of probes, are counted together.
-            let is_name = method.len() <= 16 && method.iter().all(u8::is_ascii_uppercase);
-            let name =
-                if is_name { String::from_utf8_lossy(method).into_owned() } else { "other".to_owned() };
-            *self.unsafe_methods.entry(name).or_default() += 1;
-            return;
-        }
-        let mut text = path.to_vec();
-        if let Some(query) = query {
-            text.push(b'?');
-            text.extend_from_slice(query);
-        }
-        let error = Some(record.status).filter(|status| (400..=999).contains(status));
-        let key = (method.to_vec(), text, error);
-        let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
-        let number = match self.known.get(&key) {
-            Some((number, _)) => *number,
-            None => {
-                let made = std::str::from_utf8(&key.1)
-                    .ok()
-                    .and_then(split)
-                    .and_then(|(_, target)| Request::new(&String::from_utf8_lossy(&key.0), &target).ok());
-                let Some(request) = made else {
-                    self.unsendable += 1;
-                    return;
-                };
-                self.known.insert(key, (next, request));
-                next
-            }
-        };
-        self.lines.push(LoggedLine { time: record.time, client: record.client, request: number });
+        self.push(&record, request);
     }
 
     fn is_full(&mut self) -> Result<bool, Failure> {
-        if self.lines.len() as f64 > MAX_REQUESTS {
-            return Err(Failure::Value(format!(
-                "--replay: {}",
-                PlanError::TooManyRequests(self.lines.len() as f64)
-            )));
-        }
-        let different = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
-        if different > MAX_FILES {
-            return Err(Failure::Value(format!(
-                "--replay: the log has more than {} different requests; replay a part of it",
-                number::count(f64::from(MAX_FILES))
-            )));
-        }
-        Ok(false)
-    }
-}
-
-impl LoggedRequests {
-    fn notes(&self) -> Vec<String> {
-        let count = |count: u64| number::count(count as f64);
-        let methods = self.unsafe_methods.iter().map(|(name, times)| format!("{} {name}", count(*times)));
-        let mut left: Vec<String> = methods.collect();
-        let out: u64 = self.unsafe_methods.values().sum::<u64>() + self.unnamed + self.unsendable;
-        if self.unnamed > 0 {
-            left.push(format!("{} without a path", count(self.unnamed)));
-        }
-        if self.unsendable > 0 {
-            left.push(format!("{} with a path that cannot be sent", count(self.unsendable)));
-        }
-        let mut notes = Vec::new();
-        if out > 0 {
-            let all = out + self.lines.len() as u64;
-            notes.push(format!(
-                "{} of {} logged requests are left out ({}); only GET and HEAD are repeated",
-                count(out),
-                count(all),
-                left.join(", ")
-            ));
-        }
-        if self.without_method > 0 {
-            notes.push(format!(
-                "the log has no method for {} requests, which are repeated as GET",
-                count(self.without_method)
-            ));
-        }
-        notes
+        self.check().map(|()| false).map_err(refused)
     }
 }

@@ -1,20 +1,18 @@
-//! The server of a URL, and a preflight request.
+//! The server of a URL under the flags, and the verdict on a preflight request.
 //!
-//! Not the load. `load::preflight` sends the request.
+//! `load::url` resolves the URL, and `load::preflight` sends the request.
 
-use std::fmt;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::net::SocketAddr;
 
-use dhttp::Url;
 use load::preflight::{PreflightResponse, Refusal, look};
 use load::tls::{Security, Trust};
+use load::traffic::Traffic;
+use load::url::ServerUrl;
 use load::{Config, Protocol, Target};
 use workload::plan::path;
 
 use crate::cli::load::TargetFlags;
 use crate::failure::Failure;
-use crate::loading::traffic::Traffic;
 
 /// Resolves a URL to its server and its path.
 ///
@@ -22,7 +20,9 @@ use crate::loading::traffic::Traffic;
 /// If the address does not exist, or the server cannot speak the protocol.
 pub fn found(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(Target, String), Failure> {
     let TargetFlags { target: _, network: _, ca, insecure, i_own_this } = flags;
-    let (url, is_secure) = address(text)?;
+    let server = server_url(text)?;
+    let ServerUrl { url, is_secure } = &server;
+    let is_secure = *is_secure;
     let refused = |why: &str| Err(Failure::Value(format!("{text}: {why}")));
     match (protocol, is_secure) {
         (Protocol::Dhttp, true) => {
@@ -47,11 +47,7 @@ pub fn found(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(Tar
         Some(path) => Trust::file(path).map_err(|error| Failure::Value(format!("--ca: {error}")))?,
         None => Trust::System,
     };
-    let unknown =
-        |why: &dyn fmt::Display| Failure::Network(format!("{} is not to be found: {why}", url.host));
-    let addresses = (url.host.as_str(), url.port).to_socket_addrs().map_err(|error| unknown(&error))?;
-    let address =
-        listening(&addresses.collect::<Vec<_>>(), protocol).ok_or_else(|| unknown(&"it has no address"))?;
+    let address = server.resolve(protocol).map_err(|unknown| Failure::Network(unknown.to_string()))?;
     let directory = if url.target.ends_with('/') { url.target.clone() } else { format!("{}/", url.target) };
     let security = is_secure.then(|| Security { name: url.host.clone(), trust });
     let target = Target { address, host: url.authority(), directory, security };
@@ -70,49 +66,13 @@ pub fn found(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(Tar
             target.address.ip()
         )));
     }
-    Ok((target, url.target))
+    Ok((target, server.url.target))
 }
 
-/// The first of these addresses that accepts connections, as `localhost` may have two; the first address if that is unknown.
-fn listening(addresses: &[SocketAddr], protocol: Protocol) -> Option<SocketAddr> {
-    const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-    let first = addresses.first().copied();
-    if addresses.len() < 2 || protocol == Protocol::Http3 {
-        return first;
-    }
-    // Only loopback addresses are tried: others may take long to respond.
-    let is_near = |address: &&SocketAddr| address.ip().to_canonical().is_loopback();
-    let listens = |address: &&SocketAddr| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok();
-    addresses.iter().filter(is_near).find(listens).copied().or(first)
+/// Parses a URL.
+pub fn server_url(text: &str) -> Result<ServerUrl, Failure> {
+    text.parse().map_err(|error: dhttp::UrlError| Failure::Value(error.to_string()))
 }
-
-/// Whether two URLs are of one server.
-pub fn is_same(one: &str, other: &str) -> Result<bool, Failure> {
-    let server =
-        |text| address(text).map(|(url, is_secure)| (url.host.to_ascii_lowercase(), url.port, is_secure));
-    Ok(server(one)? == server(other)?)
-}
-
-/// Whether connections to this URL are encrypted.
-pub fn is_secure(text: &str) -> bool {
-    text.get(..HTTPS.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(HTTPS))
-}
-
-/// An address, and whether connections to it are encrypted.
-pub fn address(text: &str) -> Result<(Url, bool), Failure> {
-    let refused = |error: dhttp::UrlError| Failure::Value(format!("{error}"));
-    let Some(rest) = text.get(HTTPS.len()..).filter(|_| is_secure(text)) else {
-        return Ok((text.parse().map_err(refused)?, false));
-    };
-    let mut url: Url = format!("http://{rest}").parse().map_err(refused)?;
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if url.port == 80 && !authority.ends_with(":80") {
-        url.port = 443;
-    }
-    Ok((url, true))
-}
-
-const HTTPS: &str = "https://";
 
 /// Sends a preflight request, so that errors show before minutes of failures.
 ///
@@ -165,20 +125,5 @@ pub fn probe(
             };
             refused(format!("{url} {leads}; {remedy}, or pass --expect-status {status} if that is a success"))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn https_has_its_own_default_port() {
-        let port = |text| address(text).map(|(url, is_secure)| (url.port, is_secure)).ok();
-        assert_eq!(port("http://h/"), Some((80, false)));
-        assert_eq!(port("https://h/a:80"), Some((443, true)));
-        assert_eq!(port("HTTPS://h:80/"), Some((80, true)));
-        assert_eq!(port("https://[::1]:8443"), Some((8443, true)));
-        assert_eq!(port("https://"), None);
     }
 }

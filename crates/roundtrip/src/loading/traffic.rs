@@ -1,108 +1,28 @@
-//! The requests of a load and their schedule, from flags: one URL, a file of requests, an access log, or a plan of SURGE.
+//! Traffic from flags: one URL, a file of requests, or an access log; the sizes of a SURGE directory.
 //!
 //! Not the server ([`super::target`]), and not the reading of logs ([`super::replay`]).
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bytes::Bytes;
-use load::job::{Job, Requests, Turns, loop_pages, timed_pages};
-use load::requests::file::{Entry, MAX_FILE_BYTES, parse, split};
+use load::job::{Turns, loop_pages, timed_pages};
+use load::requests::file::{Entry, MAX_FILE_BYTES, parse};
+use load::requests::logged::Replay;
 use load::requests::{MAX_BODIES_BYTES, MAX_BODY_BYTES, Request, RequestError, Statuses};
+use load::traffic::RequestList;
+
 use render::output::number;
 use wire::{Duration, Seed};
-use workload::fingerprint;
-use workload::plan::{MAX_REQUESTS, Page, Plan, PlanError};
+use workload::plan::{MAX_REQUESTS, Page, PlanError};
 use workload::schedule::{Arrivals, Leg, Times, legs};
 
 use crate::cli::load::{PlanFlags, RequestFlags};
 use crate::failure::{Failure, shown};
-use crate::loading::{plan, replay, target};
+use crate::loading::{plan, replay};
 
-/// The requests of a load and their schedule.
-pub enum Traffic {
-    /// A plan of SURGE.
-    Plan(Plan),
-    /// Others.
-    List(RequestList),
-}
-
-/// Requests, and when they are sent.
-pub struct RequestList {
-    requests: Arc<[Request]>,
-    statuses: Statuses,
-    pages: Vec<Page>,
-    turns: Turns,
-    lasts: Duration,
-    /// The random seed of the schedule.
-    pub seed: u64,
-    /// The requests and the schedule in words.
-    pub words: String,
-    /// Sentences on what is left out.
-    pub notes: Vec<String>,
-    /// Whether a preflight request is judged by its status.
-    pub is_judged: bool,
-}
-
-impl RequestList {
-    /// Whether a response with this status is a success.
-    pub fn succeeds(&self, status: u16) -> bool {
-        self.statuses.has(status)
-    }
-
-    /// The URL of the first request, on the server of the given URL.
-    pub fn first_url(&self, url: &str) -> String {
-        let (server, path) = split(url).unwrap_or_default();
-        let first = self.requests.first().map_or(path, Request::target);
-        format!("{}{first}", server.unwrap_or_default())
-    }
-}
-
-impl Traffic {
-    /// The work of a run.
-    pub fn job(&self) -> Job<'_> {
-        match self {
-            Self::Plan(plan) => plan.into(),
-            Self::List(RequestList { requests, statuses, pages, turns, lasts, .. }) => Job {
-                lasts: *lasts,
-                pages,
-                turns: *turns,
-                requests: Requests::List(Arc::clone(requests), statuses.clone()),
-            },
-        }
-    }
-
-    /// The requests of a list, method and path; none of a plan.
-    pub fn names(&self) -> Vec<String> {
-        match self {
-            Self::Plan(_) => Vec::new(),
-            Self::List(list) => list.requests.iter().map(Request::name).collect(),
-        }
-    }
-
-    /// Fingerprint of the work: identifies shards of one run.
-    pub fn mark(&self) -> String {
-        match self {
-            Self::Plan(plan) => fingerprint::of_plan(plan),
-            Self::List(RequestList { requests, pages, lasts, words, .. }) => {
-                let names =
-                    requests.iter().map(|request| format!("{} {}\n", request.name(), request.body_bytes()));
-                let names: String = names.collect();
-                fingerprint::of(format_args!("{words}\n{} {}\n{names}", lasts.as_nanos(), pages.len()))
-            }
-        }
-    }
-
-    /// Whether every request is safe (RFC 9110, section 9.2.1).
-    pub fn is_safe(&self) -> bool {
-        match self {
-            Self::Plan(_) => true,
-            Self::List(list) => list.requests.iter().all(Request::is_safe),
-        }
-    }
-}
+use super::target::server_url;
 
 /// A file of requests, and the server that it names, if it names one.
 pub struct RequestFile {
@@ -123,8 +43,7 @@ impl RequestFile {
             .map_err(|bad| Failure::Value(format!("{}:{}: {}", shown(path), bad.line, bad.reason)))?;
         let mut server = given.map(str::to_owned);
         if let Some(given) = given
-            && let (url, _) = target::address(given)?
-            && url.target != "/"
+            && server_url(given)?.url.target != "/"
         {
             return Err(Failure::Value(format!(
                 "{given}: with --requests give the server alone, without a path"
@@ -134,7 +53,7 @@ impl RequestFile {
         for Entry { line, server: named, mut request, body } in entries {
             let at = |line: usize, why: String| Failure::Value(format!("{}:{line}: {why}", shown(path)));
             match (&server, named) {
-                (Some(known), Some(named)) if !target::is_same(known, &named)? => {
+                (Some(known), Some(named)) if !server_url(known)?.is_same_server(&server_url(&named)?) => {
                     return Err(at(
                         line,
                         format!("{named} is another server than {known}; a run loads one server"),
@@ -210,7 +129,7 @@ pub fn list(
     let seed: Seed = super::value("seed", quantity::seed(&schedule.seed))?;
     if !logs.is_empty() {
         let factor = replay::speed(speed)?;
-        let replay::Replay { requests, pages, lasts, notes } = replay::requests(logs, factor)?;
+        let Replay { requests, pages, lasts, notes } = replay::requests(logs, factor)?;
         let requests = requests.into_iter().map(with_fields).collect::<Result<Vec<_>, _>>()?;
         let lasts = match &schedule.lasts {
             Some(text) => super::value("for", quantity::duration(text))?.min(lasts),

@@ -13,6 +13,7 @@ use load::log::{self, Log, RunParameters};
 use load::progress::{Progress, Stop};
 use load::report::{fit, page, result};
 use load::thresholds::{self, Threshold};
+use load::traffic::Traffic;
 use load::{Config, Protocol, Record, Shard, Target, merge};
 use quantity::names;
 use wire::Bytes;
@@ -29,7 +30,7 @@ use crate::failure::Failure;
 use crate::loading::emulated::{self, Emulated};
 use crate::loading::replay::RequestLimit;
 use crate::loading::run_display::{self, RunDisplay};
-use crate::loading::traffic::{self, RequestFile, Traffic};
+use crate::loading::traffic::{self, RequestFile};
 use crate::loading::{self, plan, positive, replay, target, value};
 
 /// Runs the subcommand; an interrupted run prints its results, and exits as shells do for a signal.
@@ -366,7 +367,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         at,
         ..
     } = flags;
-    let is_secure = whom.target.as_deref().is_some_and(target::is_secure);
+    let is_secure = whom.target.as_deref().is_some_and(load::url::is_secure);
     let protocol = match protocol {
         Some(name) => {
             value("protocol", names::find("protocol of load", name, &Protocol::ALL, Protocol::name))?
