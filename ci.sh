@@ -1,31 +1,31 @@
 #!/usr/bin/env bash
-# Everything that is checked, one word per job: `./ci.sh fmt clippy` runs two, `./ci.sh` runs all of them in order.
+# All checks, as jobs: `./ci.sh fmt clippy` runs two, `./ci.sh` runs all of them in order.
 # The same script runs on a laptop and in CI. It installs the wasm target and, as root on Debian, the programs of `tools`.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# Other people's captures and logs stand beside the checkout where they are to be had; tests find them by these.
+# Captures and logs of third parties, if they are next to the checkout; tests find them by these variables.
 for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
-  folder="$(pwd)/../shared/${pair#*:}"
-  if [ -d "$folder" ]; then export "${pair%%:*}=$folder"; fi
+  directory="$(pwd)/../shared/${pair#*:}"
+  if [ -d "$directory" ]; then export "${pair%%:*}=$directory"; fi
 done
 
 PURE="wire quantity tcp accesslog workload http1 dhttp-proto pageload scenario trace model simulate diagnose render"
 ALL="fresh tools fmt commits clippy wasm docs package smoke test"
 
-# Programs that tests run, and Debian's packages that have them. Their tests say `skipped: PROGRAM` where one is missing.
+# Programs that tests run, with their Debian packages. A test reports `skipped: PROGRAM` where one is missing.
 TOOLS="nginx:nginx-light apache2:apache2-bin curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables python3:python3
   tcpdump:tcpdump sysctl:procps unshare:util-linux setsid:util-linux setpriv:util-linux script:bsdutils mount:mount
   grep:grep cmp:diffutils"
 
-# All that a stranger's machine has beside Rust and a C compiler: the shell and GNU coreutils.
+# Programs of a minimal host besides Rust and a C compiler: the shell and GNU coreutils.
 BARE="cargo rustc rustdoc rustup cc ld as ar sh [ arch base64 basename cat chmod chown cksum comm cp cut date dd df dirname du
   echo env expr false fold head id install join link ln ls md5sum mkdir mkfifo mknod mktemp mv nice nl nohup nproc od paste
   pr printenv printf pwd readlink realpath rm rmdir seq sha256sum shuf sleep sort split stat stty sync tac tail tee test
   timeout touch tr true truncate tty uname uniq unlink wc whoami yes"
 
-# The README's two commands as a stranger types them, in a clean target directory, where PATH has nothing else. What the first
-# build takes is printed, not judged: processors differ. The size of the program is judged.
+# The README's two commands, in a clean target directory, with nothing else in PATH. The CPU time of the first build is
+# printed, not checked, because CPUs differ. The size of the program is checked.
 job_fresh() {
   local place most=40000000 program path bytes user system real
   place="$(mktemp -d)"
@@ -35,9 +35,9 @@ job_fresh() {
     ln -s "$path" "$place/bin/$program"
   done
   for command in "cargo run --release -- compare" "cargo test --workspace"; do
-    grep -qF "$command" README.md || { echo "ci.sh fresh: README.md does not say: $command" >&2; return 1; }
+    grep -qF "$command" README.md || { echo "ci.sh fresh: README.md lacks the command: $command" >&2; return 1; }
   done
-  # In a fresh clone what is built here serves the jobs that follow.
+  # In a fresh clone, later jobs use this build.
   local -x CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
   if [ -e "$CARGO_TARGET_DIR" ]; then
     CARGO_TARGET_DIR+=/fresh
@@ -56,28 +56,28 @@ job_fresh() {
   [ "$bytes" -le "$most" ] || { echo "ci.sh fresh: the program has more than $most bytes" >&2; return 1; }
 }
 
-# Runs tests and counts the lines of those that were skipped, by reason. As root the kernel tests must really run.
+# Runs tests and counts the skipped ones by reason. As root, kernel tests must not be skipped.
 all_tests() {
-  local said
-  said="$(mktemp)"
+  local output
+  output="$(mktemp)"
   if [ "$(id -u)" = 0 ]; then local -x ROUNDTRIP_REQUIRE_KERNEL=1; fi
-  cargo test "$@" 2>&1 | tee "$said"
+  cargo test "$@" 2>&1 | tee "$output"
   echo "skipped:"
   while read -r line; do
     case "$line" in *"skipped: "*) echo "${line##*skipped: }" ;; esac
-  done < "$said" | sort | uniq -c
-  rm "$said"
+  done < "$output" | sort | uniq -c
+  rm "$output"
 }
 
-# Elsewhere those tests say what they left out. No service is started: the packages' scripts are told not to.
+# Installs the programs, as root on Debian; elsewhere, lists the missing ones. policy-rc.d prevents services from starting.
 job_tools() {
   local missing=() pair
   for pair in $TOOLS; do
     PATH="$PATH:/usr/sbin:/sbin" type -P "${pair%%:*}" > /dev/null || missing+=("${pair#*:}")
   done
-  if [ ${#missing[@]} -eq 0 ]; then echo "all there"; return; fi
+  if [ ${#missing[@]} -eq 0 ]; then echo "all installed"; return; fi
   if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
-    echo "not installed, so that their tests are left out: ${missing[*]}"
+    echo "not installed; their tests are skipped: ${missing[*]}"
     return
   fi
   local policy=/usr/sbin/policy-rc.d
@@ -93,7 +93,7 @@ job_tools() {
 
 job_fmt() { cargo fmt --all --check; }
 
-# Subjects of commits since the rule is: `area: imperative summary`, at most 72 characters. A clone without them has nothing to check.
+# Commit subjects since COMMITS_SINCE: `area: imperative summary`, at most 72 characters. A clone without it has none to check.
 COMMITS_SINCE=440ebd6eb4
 job_commits() {
   if ! git merge-base --is-ancestor "$COMMITS_SINCE" HEAD 2> /dev/null; then
@@ -115,7 +115,7 @@ job_clippy() {
   cargo clippy --package roundtrip --all-targets --all-features -- -D warnings
 }
 
-# The pure crates touch no operating system: they must build where there is none.
+# The pure crates must build for a target without an operating system.
 job_wasm() {
   local target=wasm32-unknown-unknown
   if ! rustc --print target-libdir --target $target | xargs test -d; then
@@ -127,39 +127,38 @@ job_wasm() {
 
 job_docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --document-private-items --quiet; }
 
-# What other programs may do: the libraries' examples run, and each crate can be packaged.
+# Runs the libraries' examples, and packages each crate.
 job_package() {
   cargo run --quiet --package roundtrip-simulate --example simulate_page
   cargo run --quiet --package roundtrip-diagnose --example diagnose_capture -- fuzz/corpus/capture/nagle
   cargo package --workspace --no-verify --allow-dirty --quiet
 }
 
-# Everything again with the tools and with every feature: a tool that `tools` installs may not be missing.
+# All tests, with every feature. A program that `tools` installs must not be missing.
 job_test() {
   local -x ROUNDTRIP_REQUIRE_TOOLS=""
   if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
     for pair in $TOOLS; do ROUNDTRIP_REQUIRE_TOOLS+="${pair%%:*} "; done
   fi
-  # Examples in documentation need no tool, and have run.
+  # Documentation examples need no program; `fresh` has run them.
   all_tests --workspace --all-features --lib --bins --tests
 }
 
-# What people run first after the README's commands, by the program that `fresh` has built.
+# Runs `reproduce` with the program that `fresh` has built.
 job_smoke() { cargo run --release -- reproduce; }
 
-# The Python package, installed as a user would, held to the program, also on Spark. Takes its packages
-# from PyPI, by pip: 860 MB, most of them Spark; and building takes five minutes of a processor. Not part of the whole run.
-# What it installs stands outside the checkout.
+# Installs the Python package as a user does, and compares it with the program, also on Spark. pip downloads 860 MB, mostly
+# Spark; the build takes five CPU minutes. Not part of the whole run. It installs outside the checkout.
 job_python() {
   local place="${ROUNDTRIP_VENV:-${TMPDIR:-/tmp}/roundtrip-python}" target="${CARGO_TARGET_DIR:-target}"
   python3 -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2> /dev/null ||
     { echo "ci.sh python: install Python 3.10 or later with its venv (Debian: python3-venv)" >&2; return 1; }
   "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version > /dev/null 2>&1 ||
-    { echo "ci.sh python: Spark needs Java; install Java 17, or say with JAVA_HOME where it is" >&2; return 1; }
+    { echo "ci.sh python: Spark needs Java; install Java 17, or set JAVA_HOME" >&2; return 1; }
   [ -x "$place/bin/python" ] || python3 -m venv "$place"
   cargo build --profile dist --features full --package roundtrip
   "$place/bin/pip" install --quiet "./python[test]" ||
-    { echo "ci.sh python: pip could not install the package and what its tests need" >&2; return 1; }
+    { echo "ci.sh python: pip could not install the package and the dependencies of its tests" >&2; return 1; }
   ROUNDTRIP="$(cd "$target/dist" && pwd)/roundtrip"
   (cd python/tests && ROUNDTRIP="$ROUNDTRIP" "$place/bin/python" -m pytest -q -p no:cacheprovider .)
 }
@@ -170,7 +169,7 @@ job_deny() { cargo deny check bans licenses sources; }
 if [ $# -eq 0 ]; then set -- $ALL; fi
 for job in "$@"; do
   if ! declare -F "job_$job" >/dev/null; then
-    echo "ci.sh: unknown job '$job'; there are: $ALL python deny" >&2
+    echo "ci.sh: unknown job '$job'; choose from: $ALL python deny" >&2
     exit 2
   fi
 done

@@ -1,10 +1,10 @@
-//! Invariants when any bytes are read as an access log: each line is a record, a comment, or bad for a reason; the
-//! same comes of blocks that are read apart from one another; and nothing panics. Not a generator: the first byte picks
-//! nothing, the bytes are the log, and each target has a format of its own.
+//! Invariants for any bytes as an access log: each line is a record, a comment, or bad for a reason; blocks that are read
+//! separately give the same result; nothing panics. Not a generator: the bytes are the log, and each target has its own
+//! format.
 
 use accesslog::{ClientDefinition, Format, Reader, Record, Sizing, Tally, recognise};
 
-/// Panics if something does not hold for these bytes, read as Common or Combined Log Format.
+/// Panics if these bytes violate an invariant, read as Common or Combined Log Format.
 #[allow(dead_code, reason = "each target includes this file and uses one format")]
 pub(crate) fn check_clf(bytes: &[u8]) {
     check("clf", bytes);

@@ -1,6 +1,5 @@
-//! Invariants when any bytes are read as a capture and diagnosed: reading ends, whatever is found lies within its
-//! connection, and all time is accounted for, from the beginning or from any moment on. Not a generator: the bytes are
-//! a file.
+//! Invariants for any bytes as a capture that is diagnosed: reading ends, every finding lies within its connection, and all
+//! time is accounted for, from the beginning or from any time on. Not a generator: the bytes are a file.
 
 use diagnose::report::Protocol;
 use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
@@ -8,7 +7,7 @@ use trace::capture::{Reader, tunnel};
 use wire::packet::Packet;
 use wire::{Duration, Time};
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(bytes: &[u8]) {
     match Reader::new(bytes) {
         Ok(_) => {}

@@ -1,5 +1,5 @@
-//! Invariants when a DHTTP client is sent any bytes, as a datagram and on a connection at every cut: it sends nothing but
-//! its own requests, and each of them ends once. Not a generator: the bytes are what a server sends.
+//! Invariants for any bytes that a DHTTP client receives, as a datagram and on a connection at every cut: it sends only its
+//! own requests, and each of them ends once. Not a generator: the bytes are the server's output.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use wire::Time;
 const SERVER: SocketAddr = SocketAddr::new(core::net::IpAddr::V4(core::net::Ipv4Addr::new(9, 9, 9, 9)), 80);
 const CONNECTION: ConnectionId = ConnectionId(0);
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let whole = fetch(data.len().max(1), data);
     for cut in [1, 2, 7, 64] {

@@ -1,5 +1,5 @@
-//! Invariants when a DHTTP server is sent any datagram: what it takes for a request the reader of streams takes for the
-//! same one and for nothing more, what it sends back stays within its budget, and what it refuses leaves no trace.
+//! Invariants for any datagram that a DHTTP server receives: the stream reader parses the same request and nothing more, the
+//! response stays within its budget, and a rejected datagram changes no state.
 //! Not a generator: the bytes are one datagram.
 
 use core::net::SocketAddr;
@@ -11,7 +11,7 @@ use dhttp_proto::{Extension, Key, Server, ServerConfig};
 use http1::message::{Event, Limits, RequestReader};
 use wire::Time;
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let limits = Limits { blank_lines: 0, ..Limits::default() };
     if let Ok(request) = Request::read(data, &limits) {

@@ -1,9 +1,9 @@
-//! Invariants for any bytes as a browser's HAR: they are a possible page, or refused in a sentence, and with bodies
-//! the same page. Not a generator.
+//! Invariants for any bytes as a browser's HAR: they are a possible page, or rejected with a message; the page is the
+//! same with bodies. Not a generator.
 
 use scenario::har::{self, HarError};
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let files = har::files(data);
     match har::read("any", data) {

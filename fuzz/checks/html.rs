@@ -1,11 +1,11 @@
-//! Invariants for the bytes of any document: however they are cut the same is found in them, every path can stand
-//! in a request line, and little is kept. Not a browser: what ought to be found is said in the module's tests.
+//! Invariants for the bytes of any document: the objects found are the same at every cut, every path is valid in a request
+//! line, and little memory is used. Not a browser: the module's tests state the expected objects.
 
 use http1::content::{Coding, Decoder};
 use http1::message::Limits;
 use pageload::html::Discovery;
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let whole = found(data, data.len().max(1));
     for cut in [1, 2, 7, 64] {

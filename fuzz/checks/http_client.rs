@@ -1,5 +1,5 @@
-//! Invariants when a client is sent any bytes: however they are cut the reader sees the same in them, and
-//! the robot ends with every object told of once. Not a generator: the bytes are what a server sends.
+//! Invariants for any bytes that a client receives: the reader's events are the same at every cut, and the robot ends and
+//! reports every object once. Not a generator: the bytes are the server's output.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
@@ -11,7 +11,7 @@ use pageload::robot::{
 };
 use wire::Time;
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     for responses in [Method::Get, Method::Head] {
         let whole = read(data, data.len().max(1), &responses);

@@ -1,6 +1,6 @@
-//! Invariants when a server is sent any bytes: however they are cut it does the same, what it read it would
-//! write so that it reads the same again, and what it answers a strict client can read. Not a generator: the
-//! bytes are what a client sends.
+//! Invariants for any bytes that a server receives: its behaviour is the same at every cut, a parsed request that is
+//! serialized parses to the same request, and a strict client can read the responses. Not a generator: the bytes are the
+//! client's output.
 
 use std::num::NonZeroUsize;
 
@@ -9,7 +9,7 @@ use http1::server::{Input, Output, RequestId, ServerConfig, ServerConnection};
 use http1::site::Site;
 use wire::{Bytes, Seed, Time};
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let site = Site::new(&[Bytes::new(10), Bytes::new(0)], Seed::default()).expect("ten bytes fit");
     let site = site.with_validators(Seed::default());

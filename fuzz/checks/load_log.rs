@@ -1,13 +1,13 @@
-//! Invariants of any bytes that are given as a log of a load (`.hlog`): they are read, or refused in a sentence without a
-//! control character; and what was read is written and read again as the same.
+//! Invariants for any bytes as a log of a load (`.hlog`): they are accepted, or rejected with a message without control
+//! characters; an accepted log is unchanged when written and read again.
 
 use load::log;
 
-/// Panics if it does not hold.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let written = |log: &log::Log| {
         let mut bytes = Vec::new();
-        log::write(log, &mut bytes).expect("memory takes whatever is written");
+        log::write(log, &mut bytes).expect("writing to memory does not fail");
         String::from_utf8(bytes).expect("a log is text")
     };
     match log::read(&String::from_utf8_lossy(data)) {

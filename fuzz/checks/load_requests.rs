@@ -1,10 +1,10 @@
-//! Invariants of any bytes that are given as a file of requests for `load`: they are read, or refused with their line; and
-//! what is read can be sent: no part of a request begins a line of its own.
+//! Invariants for any bytes as a file of requests for `load`: they are accepted, or rejected with the line; every accepted
+//! request can be sent, and no part of it contains a line break.
 
 use load::requests::file::{MAX_FILE_BYTES, parse};
 use load::requests::{MAX_LINE_BYTES, MAX_REQUESTS};
 
-/// Panics if it does not hold.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     assert!(data.len() as u64 <= MAX_FILE_BYTES, "the caller reads no more");

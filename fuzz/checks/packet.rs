@@ -1,11 +1,11 @@
-//! Invariants when any bytes are read as an IP packet: a reason is given for what cannot be read, and what
-//! could be read does not contradict itself. Not a generator: the bytes are a packet, IP header first.
+//! Invariants for any bytes as an IP packet: an unreadable packet has a reason, and the fields of a readable one do not
+//! contradict one another. Not a generator: the bytes are a packet, IP header first.
 
 use wire::Bytes;
 use wire::packet::icmp::Unreachable;
 use wire::packet::{Packet, Transport};
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(bytes: &[u8]) {
     let packet = match Packet::read(bytes) {
         Ok(packet) => packet,

@@ -1,15 +1,15 @@
-//! Invariants of any bytes that are given as a plan of `load`: they are read, or refused in a sentence; and what was
-//! read is written and read again as the same.
+//! Invariants for any bytes as a plan of `load`: they are accepted, or rejected with a message; an accepted plan is unchanged
+//! when written and read again.
 
 use workload::text;
 
-/// Panics if it does not hold.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let given = String::from_utf8_lossy(data);
     match text::read(&given) {
         Ok(plan) => {
             let mut written = String::new();
-            text::write(&plan, &mut written).expect("a string takes whatever is written");
+            text::write(&plan, &mut written).expect("writing to a string does not fail");
             assert_eq!(text::read(&written).as_ref(), Ok(&plan));
         }
         Err(error) => {

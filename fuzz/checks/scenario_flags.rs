@@ -1,10 +1,10 @@
-//! Invariants for any flags: a value is refused and changes nothing, or it is printed and read back unchanged as
+//! Invariants for any flags: a value is rejected and changes nothing, or it is printed and read back unchanged as
 //! part of a file. Not a generator: each line of the bytes is a flag's name and its value, with a space between.
 
 use scenario::spec::Key;
 use scenario::{Defaults, Spec};
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut spec = Spec::default();

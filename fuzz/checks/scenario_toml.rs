@@ -1,9 +1,9 @@
-//! Invariants for any file: it is refused with a place that is in it, or it is a scenario that is printed and
-//! read back unchanged and of which only what is possible is planned. Not a generator: the bytes are the file.
+//! Invariants for any file: it is rejected with a position in it, or it is a scenario that is printed and read back
+//! unchanged, and its plan is possible. Not a generator: the bytes are the file.
 
 use scenario::{Defaults, Spec};
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Spec::from_toml(text, "any.toml") {

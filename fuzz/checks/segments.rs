@@ -1,15 +1,15 @@
-//! Invariants for any sequence of well-formed segments and datagrams, whatever they say together: the flow table, HTTP in
+//! Invariants for any sequence of well-formed segments and datagrams, even a contradictory one: the flow table, HTTP in
 //! streams and DHTTP. Not files: those are `capture`'s.
 //!
-//! Eight bytes are a packet: who sends it and on which connection; TCP's flags; sequence number; acknowledgement; which of a
-//! few payloads; and how much later it is.
+//! Eight bytes are a packet: sender and connection, TCP flags, sequence number, acknowledgement number, payload (one of a
+//! few), and time since the previous packet.
 
 use diagnose::report::Protocol;
 use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
 use wire::packet::{Flags, Packet, TcpBuilder, UdpBuilder};
 use wire::{Duration, Time};
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(bytes: &[u8]) {
     let packets = packets(bytes);
     let flows = diagnosed(&packets, Time::ZERO);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-/// The stored inputs that have a name; what the fuzzer left behind is its own.
+/// The stored inputs with a descriptive name, without those that the fuzzer added.
 pub(crate) fn corpus(target: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let entries = fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));

@@ -1,6 +1,5 @@
-//! Invariants when any bytes are read as a table of requests (Parquet, or Arrow's file or stream): it is refused in a
-//! sentence, or read in batches whose rows are records or bad for a reason; nothing panics, and a few bytes take no
-//! gigabytes.
+//! Invariants for any bytes as a table of requests (Parquet, or an Arrow file or stream): it is rejected with a message, or
+//! read in batches whose rows are records or bad for a reason; nothing panics, and a few bytes do not allocate gigabytes.
 
 use accesslog::ClientDefinition;
 use accesslog_io::table_file::{ColumnNames, batches};
@@ -9,7 +8,7 @@ use accesslog_io::table_format::{TableFormat, TableSource};
 /// Batches that are read of one table: a few bytes may stand for many rows.
 const MAX_BATCHES: usize = 64;
 
-/// Panics if something does not hold for these bytes.
+/// Panics if these bytes violate an invariant.
 pub(crate) fn check(bytes: &[u8]) {
     let Some(kind) = TableFormat::of(bytes) else { return };
     let table = match batches(kind, TableSource::Memory(bytes.to_vec().into()), &ColumnNames::default()) {
