@@ -132,9 +132,9 @@ impl fmt::Display for Note {
             ),
             Self::WindowNotOpen { window, to_fill, matters } => {
                 let consequence = if *matters {
-                    "later answers are slower than predicted"
+                    "later responses are slower than predicted"
                 } else {
-                    "no later answer here needs more"
+                    "no later response here needs more"
                 };
                 write!(
                     f,
@@ -145,7 +145,7 @@ impl fmt::Display for Note {
             }
             Self::WindowLimited { window, to_fill } => write!(
                 f,
-                "the receive window of {window} is smaller than the {} that fill the path; large answers are \
+                "the receive window of {window} is smaller than the {} that fill the path; large responses are \
                  slower than predicted",
                 counted(*to_fill, "segment")
             ),
@@ -169,12 +169,12 @@ impl fmt::Display for Note {
             ),
             Self::Asymmetric { up, down } => write!(
                 f,
-                "requests are counted at {up}/s and answers at {down}/s; acknowledgements take no time here, but \
+                "requests are counted at {up}/s and responses at {down}/s; acknowledgements take no time here, but \
                  would on the slower way up"
             ),
             Self::LargeRequest { request, mss } => write!(
                 f,
-                "a request of {request} needs more than one segment of {mss}; slow start is counted for answers \
+                "a request of {request} needs more than one segment of {mss}; slow start is counted for responses \
                  only"
             ),
             Self::Fragmented { limit, mss } => write!(
@@ -183,7 +183,7 @@ impl fmt::Display for Note {
                  fragmented"
             ),
             Self::RevalidationHead { head } => {
-                write!(f, "every answer is taken as a 304 of {head}, head and all")
+                write!(f, "every response is taken as a 304 of {head}, headers included")
             }
         }
     }

@@ -128,7 +128,8 @@ pub struct AdvancedFlags {
     pub mtu: Option<String>,
 
     /// Modems at both ends: v42bis compresses (v42bis:512x6: codewords, longest string), v42bis/57.6kbit behind a serial
-    /// port of this rate, v42 only corrects errors; --rate is then the line's, headers included
+    /// port of this rate, v42 only corrects errors, v42+vj also compresses TCP/IP headers (RFC 1144); --rate is then the
+    /// line's, headers included
     #[arg(long, value_name = "MODEM")]
     pub modem: Option<String>,
 
