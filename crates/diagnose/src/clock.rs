@@ -29,6 +29,8 @@ pub(crate) struct Clock {
     unit: u32,
     /// Whether the timestamps do not come from a single clock.
     is_odd: bool,
+    /// Whether they advance as no known clock does: capture and sender disagree about the time.
+    pub(crate) is_unlike: bool,
     /// Minimum of passing time minus generation time, relative to the first segment, and when that was last updated.
     least: i64,
     looked_at: Time,
@@ -80,6 +82,11 @@ impl Clock {
         })
     }
 
+    /// Returns whether it is known to tick every 10 ms or more often.
+    pub(crate) const fn is_fast(&self) -> bool {
+        0 < self.unit && self.unit <= 10_000_000
+    }
+
     /// Estimates the unit: at first to within a third, because late segments make the clock look slow, then ever more
     /// closely. Of two units that fit, the longer one makes no segment late.
     fn measure(&mut self, since: Duration, ticks: i64) {
@@ -87,6 +94,7 @@ impl Clock {
         let tick = since.as_nanos() as f64 / ticks as f64;
         let fits = |unit: u32, off: f64| ((1.0 - off)..(1.0 + off)).contains(&(tick / f64::from(unit)));
         let off = if since > LONG_ENOUGH * 50 { 0.05 } else { 0.3 };
+        self.is_unlike = !UNITS.into_iter().any(|unit| fits(unit, 0.3));
         if self.unit == 0 || (since > LONG_ENOUGH * 10 && !fits(self.unit, off)) {
             self.unit = UNITS.into_iter().find(|unit| fits(*unit, off)).unwrap_or_default();
             // Several hosts behind one address have several clocks.

@@ -35,9 +35,11 @@ pub struct Finding {
 
 impl Finding {
     /// Lowers its confidence, and with it its severity.
-    pub(crate) fn doubt(&mut self) {
+    fn doubt(&mut self, reason: &str) {
         self.confidence = Confidence::Low;
         self.severity = self.severity.when(Confidence::Low);
+        self.evidence.reserve_exact(reason.len());
+        self.evidence.push_str(reason);
     }
 }
 
@@ -225,6 +227,21 @@ impl Findings {
             tally.count.lost = tally.count.lost - lost;
         }
         lost
+    }
+
+    /// Lowers the confidence of the findings of a cause since then, except of those that the packets prove.
+    pub(crate) fn doubt_since(&mut self, cause: Cause, since: Time, reason: &str) {
+        let is_meant = |finding: &&mut Finding| {
+            finding.cause == cause && finding.at >= since && finding.confidence == Confidence::Medium
+        };
+        self.retained.iter_mut().filter(is_meant).for_each(|finding| finding.doubt(reason));
+    }
+
+    /// Lowers the confidence of all findings of a cause.
+    pub(crate) fn doubt_all(&mut self, cause: Cause, reason: &str) {
+        let is_meant =
+            |finding: &&mut Finding| finding.cause == cause && finding.confidence > Confidence::Low;
+        self.retained.iter_mut().filter(is_meant).for_each(|finding| finding.doubt(reason));
     }
 
     /// Retracts all findings of a cause.

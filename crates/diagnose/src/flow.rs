@@ -32,7 +32,7 @@ mod repairs;
 mod spending;
 mod state;
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use wire::packet::{Flags, Packet};
 use wire::{Bytes, Duration, Time};
@@ -40,7 +40,7 @@ use wire::{Bytes, Duration, Time};
 use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::doubt::{Doubt, Doubts};
-use crate::finding::{Finding, Findings};
+use crate::finding::Findings;
 use crate::gap::{GapEnd, GapStart, Mark};
 use crate::hosts::Hosts;
 use crate::http::Conversation;
@@ -54,6 +54,7 @@ use crate::side::{Both, Side};
 use crate::table::Options;
 use crate::tick;
 use crate::tls::Tls;
+use crate::turns::Turns;
 
 use failures::{MidTransferReset, SmallMtu};
 use opening::Opening;
@@ -113,6 +114,7 @@ pub(crate) struct Flow {
     has_turns: bool,
     /// Whether the server has sent unsolicited data.
     has_pushed: bool,
+    turns: Turns,
     /// An MTU that a router reported, and a reset in the middle of a transfer.
     small_mtu: Option<SmallMtu>,
     cut: Option<MidTransferReset>,
@@ -175,6 +177,7 @@ impl Flow {
             speaks_tls: false,
             has_turns: false,
             has_pushed: false,
+            turns: Turns::default(),
             small_mtu: None,
             cut: None,
             doubts: Doubts::default(),
@@ -390,6 +393,11 @@ impl Flow {
         let is_short = segment.length() < end.sender.mss.get();
         let earlier = if self.before == GapStart::Data(from) { end.pieces } else { 0 };
         end.pieces = earlier.saturating_add(u16::from(is_short));
+        match from {
+            Side::Client if self.before != GapStart::Data(from) => self.turns.requests(segment.tcp.payload),
+            Side::Client => {}
+            Side::Server => self.turns.has_server_sent |= segment.length() > 0,
+        }
         self.before = GapStart::Data(from);
         let sender = &self.ends.of(from).sender;
         self.last_flight = sender.next.saturating_sub(sender.acknowledged);
@@ -451,6 +459,15 @@ impl Flow {
     /// Finishes the connection and returns its report, no more precise than the `tick` of a coarse clock.
     pub(crate) fn finish(mut self, tick: Option<Duration>, hosts: &Hosts) -> FlowReport {
         self.settle_tail();
+        self.acts(None);
+        // Where messages cannot be read, earlier data of a server that pushes may have been a push, too.
+        let has_pushed = self.has_pushed && self.conversation.requests == 0;
+        if has_pushed || self.turns.are_doubtful() {
+            self.findings.doubt_since(Cause::ServerThink, Time::ZERO, ledger::UNREADABLE);
+        }
+        if self.is_answered_nearby() {
+            self.findings.doubt_all(Cause::ServerThink, NEARBY);
+        }
         [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_course(side));
         self.was_opened_needlessly();
         self.settle_opening(hosts);
@@ -463,11 +480,6 @@ impl Flow {
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
         let (mut findings, mut counts) = self.findings.into_sorted();
-        // Where messages cannot be read, earlier data of a server that pushes may have been a push, too.
-        if self.has_pushed && conversation.requests == 0 {
-            let thinks = findings.iter_mut().filter(|finding| finding.cause == Cause::ServerThink);
-            thinks.for_each(Finding::doubt);
-        }
         if let Some(tick) = tick {
             let before = account.of(Share::Unknown);
             tick::blur(tick, &mut findings, &mut counts, &mut account);
@@ -499,6 +511,14 @@ impl Flow {
         }
     }
 
+    /// Returns whether acknowledgements of a public address come sooner than a path to it takes: a program near the
+    /// client (a VPN's, a virtual machine's) may send them, and the path beyond it does not show.
+    fn is_answered_nearby(&self) -> bool {
+        const SHORTEST: Duration = Duration::from_millis(2);
+        let is_far = !is_local(self.server.ip()) && is_local(self.client.ip());
+        is_far && self.path.round_trip().is_some_and(|round_trip| round_trip < SHORTEST)
+    }
+
     /// Size of the server's window, here or on the previous connection that might have been reused. A window that was
     /// filled opens to twice its size as its acknowledgements arrive.
     pub(crate) fn window(&self) -> u64 {
@@ -514,5 +534,23 @@ impl Flow {
     /// Returns the number of HTTP requests so far.
     pub(crate) fn requests(&self) -> u64 {
         self.conversation.requests
+    }
+}
+
+/// Reason to doubt times of a server that acknowledges too soon.
+const NEARBY: &str = "; the acknowledgements come too soon for a public address: a program nearby sends them, and the path \
+                      beyond it may have taken this time";
+
+/// Returns whether an address is of the host itself or of a private network (RFC 1918, RFC 4193, RFC 6598).
+fn is_local(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            let is_shared = first == 100 && second & 0xc0 == 64;
+            address.is_private() || address.is_loopback() || address.is_link_local() || is_shared
+        }
+        IpAddr::V6(address) => {
+            address.is_unique_local() || address.is_loopback() || address.is_unicast_link_local()
+        }
     }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Gap {
     pub(crate) acks: u32,
     /// Bytes that earlier acknowledgements in this gap had allowed and that it did not use.
     pub(crate) freed: u64,
+    /// The same, if the path had delayed these acknowledgements by as much as it varies.
+    pub(crate) surely_freed: u64,
     /// Whether the sender's acknowledgements were captured at all.
     pub(crate) is_acknowledged: bool,
     /// The first acknowledgement without data that the sender itself sent in the gap and that covers everything it had
@@ -62,6 +64,8 @@ pub(crate) struct Gap {
     /// sender's timestamps.
     pub(crate) own_ack_late: Option<Duration>,
     pub(crate) late_arrival: Option<Duration>,
+    /// Whether that acknowledgement and the segment were generated in the same tick of a fast clock (TSval).
+    pub(crate) is_with_own_ack: bool,
     /// When the last acknowledgement reached the sender.
     pub(crate) heard_at: Option<Time>,
     /// Whether the sender has acknowledged all that its peer sent.
@@ -76,6 +80,8 @@ pub(crate) struct Gap {
     pub(crate) is_together: bool,
     /// Whether the segment, or the last acknowledgement before it, echoes a later timestamp (TSecr) than any captured.
     pub(crate) echoes_unseen: bool,
+    /// Whether the sender's timestamps advance as no clock does: the times of the capture are not those of its packets.
+    pub(crate) is_clock_unlike: bool,
     /// Whether data is missing before the segment, or in its peer's stream.
     pub(crate) is_behind_hole: bool,
     /// Whether its peer's data was captured at all.
@@ -103,6 +109,10 @@ pub(crate) struct Gap {
     pub(crate) has_turns: bool,
     /// Whether the server has sent unsolicited data on this connection.
     pub(crate) has_pushed: bool,
+    /// Whether the segment responds to the client's last message, as its first bytes or the handshake of TLS show.
+    pub(crate) is_response: bool,
+    /// Whether it is the first data of the server, after the client's.
+    pub(crate) is_first_response: bool,
     /// Number of short segments of the peer since the sender last sent: each was a separate write.
     pub(crate) pieces: u16,
 }

@@ -13,6 +13,7 @@
 //! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
 //! | `clock`, `tick` | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
 //! | `http`, `tls` | messages and exchanges, where they can be read; TLS handshakes |
+//! | `turns` | whether a client waited for its server, where messages cannot be read |
 //! | `hosts` | hosts and ports that responded |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
 //! | `program` | fixes that are one program's, by its port |
@@ -73,6 +74,7 @@ pub mod side;
 pub mod table;
 mod tick;
 mod tls;
+mod turns;
 
 pub use account::{Account, Share};
 pub use cause::Cause;

@@ -18,6 +18,7 @@
 //! | `bare` | it acknowledges nothing |
 //! | `lost` | it is seen near its sender and never arrives |
 //! | `twice` | it is captured twice |
+//! | `public` | the server's address is a public one |
 //!
 //! Not a TCP: every line is sent as written.
 
@@ -57,6 +58,7 @@ struct ScriptLine {
     is_bare: bool,
     is_lost: bool,
     is_twice: bool,
+    is_public: bool,
     reopens: bool,
 }
 
@@ -205,6 +207,7 @@ impl ScriptLine {
             is_bare: false,
             is_lost: false,
             is_twice: false,
+            is_public: false,
             reopens: false,
         };
         for word in words {
@@ -235,6 +238,7 @@ impl ScriptLine {
                     "bare" => read.is_bare = true,
                     "lost" => read.is_lost = true,
                     "twice" => read.is_twice = true,
+                    "public" => read.is_public = true,
                     other => panic!("{other}"),
                 },
             }
@@ -243,7 +247,8 @@ impl ScriptLine {
     }
 
     fn packet(&self, seq: u32, ack: Option<u32>, sack: Option<(u32, u32)>, number: u16) -> Vec<u8> {
-        let (client, server) = (([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into());
+        let address = if self.is_public { [192, 0, 2, 1] } else { [10, 0, 0, 2] };
+        let (client, server) = (([10, 0, 0, 1], 40_000).into(), (address, 80).into());
         let (source, destination) = match self.from {
             Side::Client => (client, server),
             Side::Server => (server, client),

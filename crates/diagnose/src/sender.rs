@@ -400,26 +400,32 @@ impl Sender {
 
     /// Returns the acknowledgements that the sender has received by `now`. `away` is the round trip between it and the
     /// point of capture, which may be `slack` too long. Its earlier knowledge remains available until
-    /// [`Sender::forget`]. `echo` is the timestamp that its segment echoes: an acknowledgement with a later one had not
-    /// arrived.
+    /// [`Sender::forget`]. `noise` is the variation of that round trip, and `echo` the timestamp that its segment echoes:
+    /// an acknowledgement with a later one had not arrived.
     pub(crate) fn learn(
         &mut self,
         now: Time,
         away: Duration,
-        slack: Duration,
+        [slack, noise]: [Duration; 2],
         echo: Option<u32>,
     ) -> AckFacts {
         // No acknowledgement is faster than the fastest, except by the transmission time that a shorter one saves on
         // the slowest link. A small tolerance allows for the clock.
-        let learned = self.learn_within(now, away, CLOCK.max(away / 20), echo);
+        let learned = self.learn_within(now, away, [CLOCK.max(away / 20), noise], echo);
         // If that leaves none that can have triggered the segment, the minimum so far may have been too long.
         if learned.acks > 0 || learned.again.is_some() || slack <= away / 20 {
             return learned;
         }
-        self.learn_within(now, away, slack, echo)
+        self.learn_within(now, away, [slack, noise], echo)
     }
 
-    fn learn_within(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> AckFacts {
+    fn learn_within(
+        &mut self,
+        now: Time,
+        away: Duration,
+        [slack, noise]: [Duration; 2],
+        echo: Option<u32>,
+    ) -> AckFacts {
         let least = away.saturating_sub(slack);
         let echoes_bare = self.echoes_bare;
         // Of several with the echoed timestamp, only the first has arrived for certain.
@@ -435,8 +441,9 @@ impl Sender {
         };
         // Delay that a path adds occasionally: an acknowledgement that arrived this much earlier was not the trigger.
         let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
+        let (known, edge) = (self.known, self.edge);
         let mut learned =
-            AckFacts { known: self.known, edge: self.edge, acks: 0, last: None, again: None, freed: 0 };
+            AckFacts { known, edge, acks: 0, last: None, again: None, freed: 0, surely_freed: 0 };
         while let Some(ack) = self.acks.front().copied().filter(&mut has_come) {
             self.acks.pop_front();
             self.edge = ack.edge;
@@ -452,7 +459,9 @@ impl Sender {
                 continue;
             }
             let early = learned.last.filter(|last: &Ack| last.at + most < now);
-            learned.freed += early.map_or(0, |early| u64::from(early.bytes));
+            let bytes_of = |early: Option<Ack>| early.map_or(0, |early| u64::from(early.bytes));
+            learned.freed += bytes_of(early);
+            learned.surely_freed += bytes_of(early.filter(|early| early.at + away + noise < now));
             learned.acks += 1;
             learned.last = Some(ack);
             self.known = self.known.max(ack.to);
@@ -535,6 +544,8 @@ pub(crate) struct AckFacts {
     pub(crate) again: Option<Ack>,
     /// Bytes whose acknowledgement it had received long enough before the last one.
     pub(crate) freed: u64,
+    /// The same, if the path had delayed it by as much as it varies.
+    pub(crate) surely_freed: u64,
 }
 
 #[cfg(test)]

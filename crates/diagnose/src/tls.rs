@@ -73,6 +73,11 @@ impl Tls {
         self.ended.is_some() || self.alert.is_some()
     }
 
+    /// Returns whether both directions were captured in order so far.
+    pub(crate) const fn is_read(&self) -> bool {
+        !self.streams.client.is_lost && !self.streams.server.is_lost
+    }
+
     /// Handles `length` bytes that `side` sent from `start` on, `payload` of them captured.
     pub(crate) fn sent(&mut self, side: Side, start: u64, payload: &[u8], length: u64, mark: Mark) {
         self.is_answered |= side == Side::Client && self.flight.is_some();

@@ -13,7 +13,7 @@ use wire::Duration;
 use super::opening;
 use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, GapEnd, Repair, millis};
+use crate::gap::{Gap, GapEnd, Repair, counted, millis};
 use crate::judge::{Confidence, Ruling};
 
 const LOSSES: Fix = Fix {
@@ -203,7 +203,8 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     if let Some(cause) = in_recovery {
         return Some(cause);
     }
-    if duplicates > 0 || is_sacked {
+    // With few segments in flight fewer duplicate ACKs suffice, if the sender reacts to them (RFC 5827).
+    if is_sacked || (duplicates > 0 && !is_late) {
         return Some(Cause::FastRetransmit);
     }
     // RFC 8985: a probe is sent after two round trips.
@@ -261,9 +262,13 @@ fn of_timeout(gap: &Gap) -> String {
         0 | 1 => String::new(),
         times => format!(", after {times} transmissions"),
     };
+    let reported = match (repair.duplicates, repair.is_sacked) {
+        (0, false) => "with neither duplicate ACKs nor SACK to tell it".to_owned(),
+        (_, true) => "after SACK had reported the gap".to_owned(),
+        (count, false) => format!("after {}", counted(count.into(), "duplicate ACK")),
+    };
     format!(
-        "the {} retransmitted the {} bytes of packet {} (packet {}){again}, {} later, with neither duplicate ACKs nor SACK \
-         to tell it",
+        "the {} retransmitted the {} bytes of packet {} (packet {}){again}, {} later, {reported}",
         gap.side,
         gap.length,
         repair.earlier.frame,
@@ -367,6 +372,21 @@ mod tests {
             let [(Cause::FastRetransmit, lost)] = found[..] else { panic!("{place:?}: {found:?}") };
             assert!((30..=31).contains(&lost), "{place:?}: {lost}");
         }
+    }
+
+    /// Two segments of which the first is lost, and its repair at `at`, with a duplicate ACK at 75.2 ms.
+    fn after_one_duplicate(at: f64) -> Vec<(Cause, u64)> {
+        let lines = format!(
+            "30 C send=100\n45 S send=1460 lost\n45.1 S send=1460\n60.2 C ack=0\n{at} S seq=0 send=1460\n{} C ack=2920",
+            at + 15.0
+        );
+        Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults(VantagePoint::Server)
+    }
+
+    #[test]
+    fn one_duplicate_ack_counts_only_if_the_sender_reacts_to_it() {
+        assert!(matches!(after_one_duplicate(80.0)[..], [(Cause::FastRetransmit, _)]));
+        assert!(matches!(after_one_duplicate(220.0)[..], [(Cause::RetransmissionTimeout, _)]));
     }
 
     /// Found in the corpus on Linux: on a short path RACK's timer, of at least two ticks, takes longer than half a

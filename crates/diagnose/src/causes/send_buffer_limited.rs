@@ -14,7 +14,8 @@
 //!
 //! **Refuted by**: a flight that grows (except under the second rule); a loss; a full receive window; a full path; a
 //! segment that comes later than an acknowledgement explains, or echoes (TSecr) an earlier one; for the second rule, a
-//! short segment that ends the wait, or short ones in a third of the flight.
+//! short segment that ends the wait, short ones in a third of the flight, or acknowledgements closer together than the
+//! path to the sender varies.
 
 use wire::Duration;
 
@@ -69,7 +70,7 @@ fn lets_room_pass(gap: &Gap) -> bool {
     let is_soon = gap.duration() <= MIN_PAUSE.max(gap.path.round_trip * 3);
     // A program that fills its buffer continues with full segments, and writes more than one at a time.
     let is_filled = !gap.is_short() && gap.flight.short_segments * 3 < gap.flight.segments;
-    is_soon && is_filled && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
+    is_soon && is_filled && 3 * gap.surely_freed > gap.flight.bytes + 2 * gap.mss
 }
 
 /// Returns whether a gap may belong to a plateau that is still too short to judge.

@@ -13,8 +13,13 @@
 //! until an acknowledgement that was not captured; an echo (TSecr) of a timestamp that was never captured; a pause in
 //! data that a proxy forwards. Where messages cannot be read, it is also refuted by a small record (TLS alert, GOAWAY),
 //! or by a pause of seconds before unsolicited data: an idle connection is closed. The time is then `unknown`, or
-//! `idle`. Data after a short segment, in a protocol that is neither HTTP nor TLS, may be a push, and so may any
-//! unreadable data of a server that has pushed before: confidence low.
+//! `idle`; so it is where timestamps fit no clock (a replayed capture).
+//!
+//! **Confidence low**: where messages cannot be read, unless `turns` proves that the client waited (ids that match, a
+//! handshake, the first response, or a client that acts promptly); refuted for all of a connection on which the server
+//! has pushed. Data after a short segment, except after the first frames of HTTP/2 or in HTTP/1; the third pause of a response (a
+//! stream, or paced), with those before; a public server that acknowledges within 2 ms to a private address (a program
+//! nearby does).
 
 use wire::{Duration, Time};
 
@@ -54,6 +59,8 @@ const IDLE: Duration = Duration::from_secs(5);
 const UNASKED: Duration = Duration::from_secs(1);
 /// Maximum wait for an unreadable response; beyond that it is a push, a long poll or an idle close.
 const OPAQUE: Duration = Duration::from_secs(10);
+/// Maximum size of frames that precede a response in HTTP/2 (SETTINGS, WINDOW_UPDATE) over TLS.
+const FRAMES: u64 = 120;
 /// No round trip is longer, not even by a geostationary satellite with its queues.
 const MAX_PATH: Duration = Duration::from_secs(1);
 /// Acknowledgements in these ranges (ms) were delayed by a timer, and are no evidence about the path: Linux (40 ms),
@@ -70,7 +77,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         GapEnd::Handshake { again: _ } | GapEnd::Repair(_) => return None,
     }
     // Data behind a hole was lost, or not captured; a single direction shows nothing about the other.
-    if gap.is_behind_hole || gap.echoes_unseen || !(gap.is_peer_seen || gap.side == Side::Client) {
+    let is_contradicted = gap.echoes_unseen || (gap.is_clock_unlike && gap.side == Side::Server);
+    if gap.is_behind_hole || is_contradicted || !(gap.is_peer_seen || gap.side == Side::Client) {
         return undecided(gap);
     }
     match gap.before {
@@ -116,7 +124,7 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     }
     let since = since + late;
     let is_unasked = gap.talk.unanswered == Some(0) && gap.talk.is_within != Some(true);
-    let is_opaque = gap.talk.is_within.is_none();
+    let is_opaque = is_opaque(gap);
     let is_notice = is_opaque && (gap.continues() || gap.is_control) && (gap.is_control || thought > UNASKED);
     let (share, evidence): (_, Option<Evidence>) = match gap.side {
         Side::Client if thought > IDLE => (Share::Idle, None),
@@ -136,16 +144,27 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     }
     // A response whose end cannot be read may have been complete: possibly no side waited for data after a short
     // segment, or for any data of a server that has sent unsolicited data.
-    let is_next = gap.continues() && !gap.has_turns && !gap.flight.last.is_multiple_of(gap.mss.max(1));
+    let may_go_on = gap.has_turns && gap.flight.last <= FRAMES;
+    let is_next = gap.continues() && !may_go_on && !gap.flight.last.is_multiple_of(gap.mss.max(1));
     let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
     let confidence = match gap.continues() {
         _ if may_be_pushed && gap.side == Side::Server => Confidence::Low,
-        false if is_timed => Confidence::High,
+        false if is_timed && !is_opaque => Confidence::High,
         false | true => Confidence::Medium,
     };
     // All of it, as for a program that needs no time.
     let saving = (share == Share::Stall(Cause::ServerThink)).then_some(thought);
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
+}
+
+/// Returns whether nothing in the messages shows that the segment is a response.
+const fn is_opaque(gap: &Gap) -> bool {
+    gap.talk.is_within.is_none() && !gap.is_response
+}
+
+/// Returns whether the client's next step must show that it waited for the segment.
+pub(crate) const fn is_unproven(gap: &Gap) -> bool {
+    is_opaque(gap) && !gap.is_first_response
 }
 
 /// Attributes the path's time; the cause of the rest is unknown.
@@ -179,6 +198,10 @@ fn crossing(gap: &Gap) -> Duration {
     // The proxy's acknowledgement is not the server's.
     let own = gap.own_ack.filter(|_| gap.path.beyond_proxy.is_none());
     let Some(own) = own.map(|ack| ack.at.since(gap.from.at)) else { return least };
+    // The data had just arrived when both were generated, however late that was.
+    if gap.is_with_own_ack {
+        return own;
+    }
     if let Some(late) = gap.own_ack_late {
         return own.min(least + late);
     }
@@ -403,6 +426,27 @@ mod tests {
     }
 
     #[test]
+    fn response_of_the_same_tick_as_the_acknowledgement_of_its_request_took_no_time() {
+        // An upload fills a queue: the request arrives 300 ms after it passed. The response is generated with the
+        // acknowledgement, or 150 ms after it.
+        let lines = |stamp: u32, at: u32| {
+            let mut lines = String::from("0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n");
+            for n in 0..5 {
+                let (ask, reply) = (130 + 100 * n, 145 + 100 * n);
+                lines +=
+                    &format!("{ask} C send=100 ts={ask}:7000\n{reply} S send=9 ts={}:{ask}\n", 6_985 + reply);
+            }
+            lines
+                + &format!(
+                    "630 C send=100 ts=630:7530\n945 S ts=7915:630\n{at} S send=500 ts={stamp}:630\n{} C ts={0}:{stamp}",
+                    at + 15
+                )
+        };
+        let found = |stamp, at| found_in(&lines(stamp, at));
+        assert_eq!((found(7_915, 946).len(), found(8_065, 1_096).len()), (0, 1));
+    }
+
+    #[test]
     fn an_acknowledgement_too_late_for_any_timer_shows_a_slow_path() {
         let lines = "30 C send=300\n350 S\n366 S send=500\n381 C";
         assert_eq!(of_server(lines, VantagePoint::Client), [0_u64; 0]);
@@ -467,19 +511,117 @@ mod tests {
     fn what_may_be_pushed_fails_no_build() {
         // FTP: the second reply is sent when the transfer on another connection has finished.
         let ftp = "30 C text=RETR f\\r\\n\n45 S text=150 here it comes\\r\\n\n60 C\n645 S text=226 done\\r\\n\n660 C";
-        let tls = "30 C text=\\x17\\x03\\x03\\x01\\x00ask\n45 S send=300\n60 C\n645 S send=900\n660 C";
         let is_worth = |lines: &str| {
             Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }
                 .diagnose(VantagePoint::Client)
                 .is_worth_fixing()
         };
-        assert_eq!((is_worth(ftp), is_worth(tls)), (false, true));
+        assert!(!is_worth(ftp));
         // After a heartbeat of the server, data a second after the client's own is no response to that.
         let beat = |first: &str| {
-            format!("30 C send=90\n45 S send=90\n60 C\n{first}2060 C send=86\n2075 S\n3045 S send=39\n3060 C")
+            format!(
+                "30 C send=90\n45 S send=90\n60 C\n{first}2060 C send=86\n2075 S\n3045 S send=39\n3060 C\n3062 C send=9"
+            )
         };
         assert_eq!((is_worth(&beat("2045 S send=39\n")), is_worth(&beat(""))), (false, true));
     }
+
+    /// An exchange in TLS, a request whose response takes 585 ms, and the client's next step.
+    fn severity_before(next_step: &str, place: VantagePoint) -> Option<Severity> {
+        let record = "text=\\x17\\x03\\x03\\x01\\x00data";
+        let lines = format!(
+            "30 C {record}\n45 S send=300\n60 C\n200 C {record}\n215 S\n815 S send=900\n830 C\n{next_step}"
+        );
+        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(place);
+        let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+        thinks.next().map(|finding| finding.severity)
+    }
+
+    #[test]
+    fn unreadable_wait_counts_if_the_client_acts_on_its_end() {
+        for place in EVERYWHERE {
+            for acts in ["833 C send=90", "833 C fin", "833 C rst"] {
+                assert_eq!(severity_before(acts, place), Some(Severity::High), "{acts} {place:?}");
+            }
+            for ignores in ["", "1200 C send=90", "900 S send=90\n1400 C fin"] {
+                assert_eq!(severity_before(ignores, place), Some(Severity::Low), "{ignores} {place:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn response_that_names_its_request_needs_no_other_proof() {
+        // A PostgreSQL query of 585 ms in a session that someone types.
+        let query = "text=Q\\x00\\x00\\x00\\x0dSELECT 1\\x00";
+        let row = "text=T\\x00\\x00\\x00\\x21\\x00\\x01";
+        let lines = format!(
+            "30 C {query}\n45 S {row}\n60 C\n2000 C {query}\n2015 S\n2615 S {row}\n2630 C\n9000 C {query}\n9015 S {row}"
+        );
+        for place in EVERYWHERE {
+            let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(place);
+            assert!(report.is_worth_fixing(), "{place:?}");
+        }
+    }
+
+    #[test]
+    fn first_response_of_a_connection_and_a_handshake_are_waited_for() {
+        let lines = "30 C send=90\n45 S\n645 S send=90\n660 C";
+        let hello = "text=\\x16\\x03\\x01\\x00\\x05\\x01\\x00\\x00\\x01\\x00";
+        let done = "text=\\x14\\x03\\x03\\x00\\x01\\x01";
+        let handshake = format!(
+            "30 C {hello}\n45 S {hello}\n60 C {done}\n75 S\n675 S {done}\n690 C\n3000 C fin\n3015 S fin\n3030 C"
+        );
+        for place in EVERYWHERE {
+            for lines in [lines, &handshake] {
+                let script = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) };
+                assert!(script.diagnose(place).is_worth_fixing(), "{place:?}: {lines}");
+            }
+        }
+    }
+
+    #[test]
+    fn public_server_that_acknowledges_like_a_neighbour_may_be_behind_a_program() {
+        let severity = |one_way: f64, word: &str| {
+            let (asked, heard) = (2.1 * one_way, 3.1 * one_way);
+            let lines =
+                format!("{asked} C {word} send=90\n{heard} S {word}\n300 S {word} send=90\n302 C {word}");
+            let lines =
+                format!("0 C {word} syn\n{one_way} S {word} syn\n{} C {word}\n{lines}", 2.0 * one_way);
+            let report = Script { one_way_ms: one_way, lines: &lines }.diagnose(VantagePoint::Client);
+            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+            thinks.next().map(|finding| finding.severity)
+        };
+        assert_eq!(severity(0.2, "public"), Some(Severity::Low));
+        assert_eq!(severity(0.2, ""), Some(Severity::Medium));
+        assert_eq!(severity(5.0, "public"), Some(Severity::Medium));
+    }
+
+    #[test]
+    fn response_that_pauses_for_the_third_time_is_a_stream() {
+        let head = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 9000\\r\\n\\r\\n";
+        let worth = |pauses: u32| {
+            let mut lines = format!("30 C {ASK}\n45 S {head}\n60 C\n");
+            (0..pauses)
+                .for_each(|n| lines += &format!("{0} S send=1000\n{1} C\n", 445 + 400 * n, 460 + 400 * n));
+            let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
+            EVERYWHERE.map(|place| script.diagnose(place).is_worth_fixing())
+        };
+        assert_eq!((worth(2), worth(3)), ([true; 3], [false; 3]));
+    }
+
+    #[test]
+    fn timestamps_that_fit_no_clock_make_the_time_unknown() {
+        // A replayed capture: packets 700 ms apart whose sender's clock advanced by 20 ms.
+        let lines = |stamp: u32| {
+            format!(
+                "0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n31 C {ASK_HEX} ts=31:7000\n46 S ts=7031:31\n\
+                 746 S send=500 ts={stamp}:31\n761 C ts=761:{stamp}"
+            )
+        };
+        assert_eq!((found_in(&lines(7_731)).len(), found_in(&lines(7_051)).len()), (1, 0));
+    }
+
+    const ASK_HEX: &str = "hex=474554202f20485454502f312e310d0a486f73743a20680d0a0d0a";
 
     #[test]
     fn short_segment_that_may_be_held_is_not_judged_where_acknowledgements_were_not_captured() {

@@ -139,6 +139,7 @@ impl Flow {
         let own = &mut self.lately.of_mut(segment.from).own_ack;
         if covers_all && own.is_none() {
             *own = Some((mark, late));
+            self.lately.of_mut(segment.from).own_ack_stamp = segment.options.stamp.map(|stamp| stamp.value);
         }
     }
 }

@@ -43,7 +43,8 @@ impl Flow {
         // A gap shorter than the tolerance needs no acknowledgement within it.
         let slack =
             Some(self.path.slack(from)).filter(|slack| at.since(self.last.at) > *slack).unwrap_or_default();
-        let learned = self.ends.of_mut(from).sender.learn(at, away, slack, echo);
+        let learned =
+            self.ends.of_mut(from).sender.learn(at, away, [slack, self.path.known_noise(from)], echo);
         self.goes_on(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
@@ -158,11 +159,13 @@ impl Flow {
             late,
             acks: learned.acks,
             freed: learned.freed,
+            surely_freed: learned.surely_freed,
             is_acknowledged: self.ends.of(from.other()).sender.is_seen
                 || self.handshake.answered.is_some()
                 || learned.acks > 0,
             own_ack: self.lately.of(from).own_ack.map(|(mark, _)| mark),
             own_ack_late: self.lately.of(from).own_ack.and_then(|(_, late)| late),
+            is_with_own_ack: self.is_with_own_ack(segment),
             late_arrival: self.ends.of(from).late.filter(|_| segment.options.stamp.is_some()),
             heard_at: self
                 .ends
@@ -174,6 +177,7 @@ impl Flow {
             sends_shorts: self.ends.of(from).sends_shorts,
             requested: self.last_flight,
             echoes_unseen: self.echoes_unseen(segment) || learned.last.is_some_and(|ack| ack.is_of_unseen),
+            is_clock_unlike: segment.options.stamp.is_some() && self.ends.of(from).clock.is_unlike,
             is_together: self.ends.of(from).is_together && segment.options.stamp.is_some(),
             has_all: self.ends.of(from.other()).sender.has_arrived(),
             is_behind_hole: self.ends.of(from).sender.has_hole(segment.tcp.seq)
@@ -213,8 +217,29 @@ impl Flow {
             talk,
             has_turns: self.has_turns || self.conversation.requests > 0,
             has_pushed: self.has_pushed,
+            is_response: self.is_response(segment),
+            is_first_response: !self.turns.has_server_sent && self.handshake.opened.is_some(),
             pieces: self.ends.of(from.other()).pieces,
         }
+    }
+
+    /// Returns whether a segment has the timestamp of its sender's last acknowledgement without data, by a clock of at
+    /// most 10 ms.
+    fn is_with_own_ack(&self, segment: &Segment<'_>) -> bool {
+        let lately = self.lately.of(segment.from);
+        let stamp = lately.own_ack.and(lately.own_ack_stamp);
+        let is_same = segment.options.stamp.zip(stamp).is_some_and(|(own, ack)| own.value == ack);
+        is_same && self.ends.of(segment.from).clock.is_fast()
+    }
+
+    /// Returns whether a segment is known to respond to the client's last message: by its first bytes, or as the
+    /// server's turn in a TLS handshake.
+    fn is_response(&self, segment: &Segment<'_>) -> bool {
+        let payload = segment.tcp.payload;
+        let is_of_handshake =
+            || matches!(payload, [20 | 22, 3, ..]) && self.tls.as_ref().is_some_and(|tls| tls.is_read());
+        let responds = || is_of_handshake() || self.turns.is_response(payload);
+        segment.from == Side::Server && self.before == GapStart::Data(Side::Client) && responds()
     }
 
     /// Returns the time that the slowest link needs for the data in flight to `from`, and for its response. Both

@@ -28,6 +28,15 @@ impl Flow {
     /// Judges the gap, and starts the next.
     pub(super) fn close_with(&mut self, facts: Facts, end: GapEnd, segment: &Segment<'_>) {
         let gap = self.gap(facts, end, segment);
+        let is_step = matches!(gap.end, GapEnd::Data | GapEnd::Fin | GapEnd::Reset);
+        if gap.side == Side::Server && gap.before == GapStart::Data(Side::Client) {
+            self.turns.was_prompt |= gap.duration() < gap.path.to_sender.unwrap_or_default() + PROMPT;
+        }
+        if is_step && gap.side == Side::Client {
+            let is_on_data = gap.before == GapStart::Data(Side::Server);
+            let reaction = gap.duration().saturating_sub(gap.path.to_sender.unwrap_or_default());
+            self.acts(Some(reaction).filter(|_| is_on_data));
+        }
         if gap.before == GapStart::Nothing || gap.duration() >= LEAP {
             // Time before the first event: acknowledgements of data sent before the capture began.
             let is_first = gap.before == GapStart::Nothing;
@@ -51,6 +60,14 @@ impl Flow {
             end.recovery = cause.map(|cause| (cause, end.sender.next)).or(end.recovery);
         }
         self.moves_on(gap.to);
+    }
+
+    /// Handles the client's next step, `reaction` after it had the server's data. Waits for data on which it did not act
+    /// may have been no waits.
+    pub(super) fn acts(&mut self, reaction: Option<Duration>) {
+        if let Some(since) = self.turns.acts(reaction) {
+            self.findings.doubt_since(Cause::ServerThink, since, UNREADABLE);
+        }
     }
 
     /// Handles an acknowledgement of data that was not captured: an event without known details.
@@ -138,6 +155,16 @@ impl Flow {
             self.release(gap.side);
         }
         self.find(gap, cause, &ruling);
+        let is_long = cause == Cause::ServerThink && spent >= cause.about().least;
+        if is_long
+            && gap.continues()
+            && let Some(first) = self.turns.pauses(ruling.since)
+        {
+            self.findings.doubt_since(cause, first, STREAMED);
+        }
+        if is_long && causes::think::is_unproven(gap) {
+            self.turns.waits(ruling.since, spent);
+        }
         let others = gap.talk.unanswered.unwrap_or_default().saturating_sub(1);
         if cause == Cause::ServerThink && others > 0 && !gap.continues() {
             let evidence = move |gap: &Gap| {
@@ -365,6 +392,12 @@ impl Flow {
         [Side::Client, Side::Server].into_iter().for_each(|side| self.ends_closed(side));
     }
 }
+
+/// Shorter than any reported think time.
+const PROMPT: Duration = Duration::from_millis(20);
+/// Reasons to doubt that a client waited for its server.
+pub(super) const UNREADABLE: &str = "; in a protocol that cannot be read, possibly no side waited for it";
+const STREAMED: &str = "; the response pauses repeatedly: it may be a stream, or paced";
 
 /// Drops the unused capacity of a text.
 fn tight(mut text: String) -> String {

@@ -66,8 +66,9 @@ pub(super) struct EndState {
 /// State updated by each packet of one side, and by the gap since the last event.
 #[derive(Debug, Default)]
 pub(super) struct ReferenceValues {
-    /// The first acknowledgement without data in the gap, and its delay beyond what the path needs.
+    /// The first acknowledgement without data in the gap, and its delay beyond what the path needs; and its timestamp.
     pub(super) own_ack: Option<(Mark, Option<Duration>)>,
+    pub(super) own_ack_stamp: Option<u32>,
     /// The first needless retransmission in the gap.
     pub(super) needless: Option<Mark>,
     /// Interface on which its packets are followed.

@@ -35,9 +35,9 @@ fn numbers_are_placed_nearest_to_what_was_sent() {
 fn a_sender_learns_of_an_acknowledgement_when_it_has_come() {
     let mut sender = sender();
     sender.acknowledge(START + 1_000, Some(4_000), Mark { at: at(20), frame: 3 }, None).unwrap();
-    assert_eq!(sender.learn(at(40), Duration::from_millis(30), Duration::ZERO, None).acks, 0);
+    assert_eq!(sender.learn(at(40), Duration::from_millis(30), [Duration::ZERO; 2], None).acks, 0);
     assert_eq!(sender.in_flight(), 2_000);
-    let learned = sender.learn(at(50), Duration::from_millis(30), Duration::ZERO, None);
+    let learned = sender.learn(at(50), Duration::from_millis(30), [Duration::ZERO; 2], None);
     assert_eq!((learned.known, learned.acks), (START, 1));
     assert_eq!(sender.flight(learned.known).segments, 2);
     sender.forget(64);
@@ -84,7 +84,7 @@ fn tolerance_applies_only_without_another_explanation() {
         for (to, passed) in (1..).zip(times) {
             sender.acknowledge(START + 1_000 * to, None, Mark { at: at(*passed), frame: 2 + to }, None);
         }
-        sender.learn(at(now), way, slack, None).acks
+        sender.learn(at(now), way, [slack, Duration::ZERO], None).acks
     };
     // The first had arrived by then and triggered it; the next, 15 ms too early, did not.
     assert_eq!(acks(&[20, 35], 120), 1);

@@ -1,0 +1,257 @@
+//! Evidence that a client waited for what its server sent next, where messages cannot be read: the server may have
+//! pushed it, on a timer of its own or when something happened elsewhere.
+//!
+//! A message is a response if its first bytes name the request (a correlation id), or belong to a protocol whose
+//! server only responds. So is the server's first message on a connection on which the client spoke first, and
+//! anything in a TLS handshake. Otherwise the client's next step decides: a client that waited continues or closes
+//! promptly, once it has the response, after most of its waits, and the server has been prompt, too. Without any of
+//! these the wait is not proven.
+//!
+//! Not a reader of these protocols: only the first bytes of each message are compared. Requests that block by design
+//! (Kafka's Fetch, Redis' BLPOP) prove nothing.
+
+use wire::{Duration, Time};
+
+/// First bytes of a message that are retained.
+const HEAD_BYTES: usize = 24;
+
+/// The turns of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    /// First bytes of the client's last message, and their number.
+    request: [u8; HEAD_BYTES],
+    length: u8,
+    /// Whether the server has sent data.
+    pub(crate) has_server_sent: bool,
+    /// Waits in the last response of which it is not known whether the client acted on it.
+    unproven: Option<Unproven>,
+    /// Number of responses on which the client acted, and on which it did not.
+    acted: u16,
+    ignored: u16,
+    /// Whether the server ever sent promptly after the client's data.
+    pub(crate) was_prompt: bool,
+    /// Pauses in the server's last message: when the first began, and their number.
+    pauses: Option<(Time, u16)>,
+}
+
+/// Waits of the same turn.
+#[derive(Clone, Copy, Debug)]
+struct Unproven {
+    /// When the first of them began.
+    since: Time,
+    /// Duration of the last of them.
+    wait: Duration,
+}
+
+impl Turns {
+    /// Records the beginning of a client's message.
+    pub(crate) fn requests(&mut self, payload: &[u8]) {
+        let length = payload.len().min(HEAD_BYTES);
+        self.request = [0; HEAD_BYTES];
+        self.request[..length].copy_from_slice(&payload[..length]);
+        self.length = u8::try_from(length).unwrap_or_default();
+        self.pauses = None;
+    }
+
+    /// Returns whether the server's `payload` responds to the client's last message, by its first bytes.
+    pub(crate) fn is_response(&self, payload: &[u8]) -> bool {
+        let request = self.request.get(..self.length.into()).unwrap_or_default();
+        RESPONDS.iter().any(|responds| responds(request, payload))
+    }
+
+    /// Records that the server took a `wait` worth reporting, from `since` on, for something that is not proven to be a
+    /// response.
+    pub(crate) fn waits(&mut self, since: Time, wait: Duration) {
+        let since = self.unproven.map_or(since, |before| before.since);
+        self.unproven = Some(Unproven { since, wait });
+    }
+
+    /// Handles the client's next step, `reaction` after the server's last data: `None` if it never came. Returns the
+    /// time from which on waits are still unproven.
+    pub(crate) fn acts(&mut self, reaction: Option<Duration>) -> Option<Time> {
+        let Unproven { since, wait } = self.unproven.take()?;
+        // Programs need little time, and a coincidence is unlikely within a small part of the wait.
+        let bound = (wait / 4).clamp(Duration::from_millis(10), Duration::from_millis(50));
+        let is_ignored = reaction.is_none_or(|reaction| reaction > bound);
+        let count = if is_ignored { &mut self.ignored } else { &mut self.acted };
+        *count = count.saturating_add(1);
+        is_ignored.then_some(since)
+    }
+
+    /// Returns whether the client mostly did not act on what it seemed to wait for (where it did, it was a
+    /// coincidence), or the server never sent promptly after the client's data: then the client may respond to the
+    /// server, which sends by a timer or on events.
+    pub(crate) const fn are_doubtful(&self) -> bool {
+        self.ignored > self.acted || (self.acted > 0 && !self.was_prompt)
+    }
+
+    /// Records a pause of the server in the middle of a message. Returns when the first one began, if the message is a
+    /// stream, or paced: it pauses repeatedly.
+    pub(crate) fn pauses(&mut self, since: Time) -> Option<Time> {
+        const REPEATEDLY: u16 = 3;
+        let (first, count) = self.pauses.unwrap_or((since, 0));
+        self.pauses = Some((first, count.saturating_add(1)));
+        (count + 1 >= REPEATEDLY).then_some(first)
+    }
+}
+
+/// Whether a response belongs to a request, by the first bytes of both.
+type Responds = fn(&[u8], &[u8]) -> bool;
+
+const RESPONDS: [Responds; 8] = [dns, mysql, postgresql, redis, mongodb, kafka, cassandra, command_line];
+
+/// DNS over TCP (RFC 1035, section 4.2.2): the same ID, and the QR bit.
+fn dns(request: &[u8], response: &[u8]) -> bool {
+    let ([_, _, a, b, query, ..], [_, _, c, d, reply, ..]) = (request, response) else { return false };
+    let is_one = |bytes: &[u8]| bytes.len() >= 14 && bytes[6..8] == [0, 1];
+    is_one(request) && is_one(response) && (a, b) == (c, d) && query & 0x80 == 0 && reply & 0x80 != 0
+}
+
+/// MySQL: packets are numbered from the command on, which is number 0.
+fn mysql(request: &[u8], response: &[u8]) -> bool {
+    const LAST_COMMAND: u8 = 0x1f;
+    let ([_, _, 0, 0, command, ..], [_, _, _, 1, _, ..]) = (request, response) else { return false };
+    (1..=LAST_COMMAND).contains(command)
+}
+
+/// PostgreSQL: a query, or an extended one, and a message that only follows one. Notices and notifications also come
+/// unsolicited.
+fn postgresql(request: &[u8], response: &[u8]) -> bool {
+    let ([asks, 0, 0, _, _, ..], [replies, 0, 0, _, _, ..]) = (request, response) else { return false };
+    matches!(asks, b'Q' | b'P' | b'B' | b'E' | b'D' | b'F')
+        && matches!(replies, b'T' | b'D' | b'C' | b'1' | b'2' | b't' | b'n' | b'I' | b'E' | b'V')
+}
+
+/// Redis: an array of strings, and a reply. Blocking commands wait by design; after a subscription, arrays are pushed.
+fn redis(request: &[u8], response: &[u8]) -> bool {
+    let mut lines = request.split(|byte| *byte == b'\n');
+    let [b'*', ..] = lines.next().unwrap_or_default() else { return false };
+    let [b'$', ..] = lines.next().unwrap_or_default() else { return false };
+    let command = lines.next().unwrap_or_default().to_ascii_uppercase();
+    let blocks = [&b"B"[..], b"X", b"SUB", b"PSUB", b"SSUB", b"WAIT", b"MONITOR", b"PSYNC", b"SYNC"];
+    let may_block = command.is_empty() || blocks.iter().any(|block| command.starts_with(block));
+    !may_block
+        && matches!(response.first(), Some(b'+' | b'-' | b':' | b'$' | b'*' | b'_' | b'%' | b'~' | b','))
+}
+
+/// MongoDB: `responseTo` is the request's `requestID`.
+fn mongodb(request: &[u8], response: &[u8]) -> bool {
+    const OP_REPLY: [u8; 4] = 1_u32.to_le_bytes();
+    const OP_MSG: [u8; 4] = 2_013_u32.to_le_bytes();
+    let (Some(id), Some(to), Some(code)) = (request.get(4..8), response.get(8..12), response.get(12..16))
+    else {
+        return false;
+    };
+    id == to && (code == OP_REPLY || code == OP_MSG)
+}
+
+/// Kafka: the same correlation id. Fetch, JoinGroup and SyncGroup wait by design.
+fn kafka(request: &[u8], response: &[u8]) -> bool {
+    const LAST_KEY: u8 = 92;
+    let Some(&[_, _, _, _, 0, key, 0, _, a, b, c, d]) = request.first_chunk::<12>() else { return false };
+    let Some(&[_, _, _, _, e, f, g, h]) = response.first_chunk::<8>() else { return false };
+    key <= LAST_KEY && !matches!(key, 1 | 11 | 14) && [a, b, c, d] == [e, f, g, h]
+}
+
+/// Cassandra's CQL: the same version and stream, and not an event.
+fn cassandra(request: &[u8], response: &[u8]) -> bool {
+    const EVENT: u8 = 0x0c;
+    let ([version, _, a, b, _, ..], [reply, _, c, d, code, ..]) = (request, response) else { return false };
+    (3..=5).contains(version) && *reply == version | 0x80 && (a, b) == (c, d) && *code != EVENT
+}
+
+/// SMTP, FTP, POP3, NNTP: a command line, and a status.
+fn command_line(request: &[u8], response: &[u8]) -> bool {
+    let word = request.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let is_command = (3..=8).contains(&word) && matches!(request.get(word), Some(b' ' | b'\r' | b'\n'));
+    let is_status = match response {
+        [a, b, c, b' ' | b'-' | b'\r', ..] => [a, b, c].iter().all(|byte| byte.is_ascii_digit()),
+        _ => false,
+    };
+    is_command && (is_status || response.starts_with(b"+OK") || response.starts_with(b"-ERR"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn responds(request: &[u8], response: &[u8]) -> bool {
+        let mut turns = Turns::default();
+        turns.requests(request);
+        turns.is_response(response)
+    }
+
+    #[test]
+    fn response_that_names_its_request_is_recognized() {
+        let dns = |id: u8, flags: u8| [0, 12, 7, id, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        assert_eq!((responds(&dns(1, 1), &dns(1, 0x81)), responds(&dns(1, 1), &dns(2, 0x81))), (true, false));
+        let mysql = |number| [5, 0, 0, number, 3, b'S', b'E'];
+        assert_eq!((responds(&mysql(0), &mysql(1)), responds(&mysql(0), &mysql(0))), (true, false));
+        let mongodb = |id: u8, to: u8| {
+            [&[48, 0, 0, 0, id, 0, 0, 0, to, 0, 0, 0][..], &2_013_u32.to_le_bytes()].concat()
+        };
+        assert_eq!(
+            (responds(&mongodb(7, 0), &mongodb(1, 7)), responds(&mongodb(7, 0), &mongodb(1, 6))),
+            (true, false)
+        );
+        let cql = |version: u8, code: u8| [version, 0, 0, 3, code, 0, 0, 0, 0];
+        assert_eq!(
+            (responds(&cql(4, 7), &cql(0x84, 8)), responds(&cql(4, 7), &cql(0x84, 12))),
+            (true, false)
+        );
+    }
+
+    #[test]
+    fn request_that_blocks_by_design_proves_nothing() {
+        let kafka = |key: u8| [0, 0, 0, 40, 0, key, 0, 11, 0, 0, 1, 9];
+        let reply = [0, 0, 0, 90, 0, 0, 1, 9];
+        assert_eq!((responds(&kafka(3), &reply), responds(&kafka(1), &reply)), (true, false));
+        let redis =
+            |command: &str| format!("*2\r\n${}\r\n{command}\r\n$1\r\nk\r\n", command.len()).into_bytes();
+        assert_eq!(
+            (responds(&redis("GET"), b"$1\r\nv\r\n"), responds(&redis("BLPOP"), b"*2\r\n")),
+            (true, false)
+        );
+    }
+
+    #[test]
+    fn server_that_may_speak_unasked_needs_a_reply_that_only_follows_a_request() {
+        let query = b"Q\0\0\0\x0dSELECT 1\0";
+        assert!(responds(query, b"T\0\0\0\x21\0\x01"));
+        assert!(!responds(query, b"A\0\0\0\x10\0\0"), "a notification");
+        assert!(responds(b"MAIL FROM:<a@b>\r\n", b"250 ok\r\n"));
+        assert!(!responds(b"\x90\x81hello", b"\x81\x81world"));
+    }
+
+    #[test]
+    fn client_that_continues_promptly_had_waited() {
+        let [soon, late] = [20, 200].map(Duration::from_millis);
+        let acts = |reaction| {
+            let mut turns = Turns::default();
+            turns.waits(Time::ZERO + late, late);
+            turns.acts(reaction).is_none()
+        };
+        assert_eq!((acts(Some(soon)), acts(Some(late)), acts(None)), (true, false, false));
+    }
+
+    #[test]
+    fn client_that_mostly_goes_its_own_way_waited_for_nothing() {
+        let [soon, late] = [20, 200].map(Duration::from_millis);
+        let mut turns = Turns { was_prompt: true, ..Turns::default() };
+        let mut is_ignored = |reaction| {
+            turns.waits(Time::ZERO, late);
+            turns.acts(Some(reaction));
+            turns.are_doubtful()
+        };
+        assert_eq!([soon, late, late].map(&mut is_ignored), [false, false, true]);
+    }
+
+    #[test]
+    fn message_that_pauses_three_times_is_a_stream() {
+        let mut turns = Turns::default();
+        let first = Time::ZERO + Duration::from_millis(5);
+        assert_eq!([first, first, first].map(|since| turns.pauses(since)), [None, None, Some(first)]);
+        turns.requests(b"next");
+        assert_eq!(turns.pauses(first), None);
+    }
+}
