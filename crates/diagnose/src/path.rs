@@ -116,11 +116,6 @@ impl Path {
         if part.times_answered < ENOUGH { self.slack(side) } else { part.deviation * 4 }
     }
 
-    /// Returns the same as far as it was measured.
-    pub(crate) fn known_noise(&self, side: Side) -> Duration {
-        if self.parts.of(side).times_answered < ENOUGH { Duration::ZERO } else { self.noise(side) }
-    }
-
     /// Records that `side` responded to a SYN that was sent once, `after` it had passed.
     pub(crate) fn opened(&mut self, side: Side, after: Duration) {
         self.parts.of_mut(side).handshake = Some(after);

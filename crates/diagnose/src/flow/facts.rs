@@ -43,8 +43,7 @@ impl Flow {
         // A gap shorter than the tolerance needs no acknowledgement within it.
         let slack =
             Some(self.path.slack(from)).filter(|slack| at.since(self.last.at) > *slack).unwrap_or_default();
-        let learned =
-            self.ends.of_mut(from).sender.learn(at, away, [slack, self.path.known_noise(from)], echo);
+        let learned = self.ends.of_mut(from).sender.learn(at, away, [slack, self.path.noise(from)], echo);
         self.goes_on(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
