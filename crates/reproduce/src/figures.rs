@@ -1,17 +1,17 @@
-//! Figures 2, 4 and 5 of `papers/heidemann-model` as pictures.
+//! Figures 2, 4 and 5 of `papers/heidemann-model` as pictures, and the contours of any page.
 //!
 //! The paper's text states no axes. Ours include every network of its Table II: bandwidth logarithmic, round trip
 //! linear. Overheads depend only on the product of both, so the grid is logarithmic in both, and contours are as smooth
 //! as the formula, not as the grid.
 
-use model::Assumptions;
+use model::{Assumptions, predict};
 use render::plot::contour_map::{Axis, ContourMap, Level, Mark};
 use render::plot::field::Field;
 use render::plot::palette;
 use render::plot::scale::{Scale, multiples};
 use render::plot::surface::{Edge, Flag, Surface};
 use render::plot::svg::{Anchor, Point, Stroke};
-use scenario::{Network, Page, Protocol};
+use scenario::{Network, Page, Protocol, Scenario};
 use wire::{Duration, Rate};
 
 use super::heidemann::{basic, gain, network, overhead, page, point};
@@ -54,7 +54,10 @@ pub fn figure_4() -> String {
     map(
         &field,
         "Overhead of HTTP over TCP",
-        "Elapsed time over the least possible (S_TCP / S_min); small cluster: 6651 + 3883 + 1866 bytes",
+        [
+            "Elapsed time over the least possible (S_TCP / S_min); small cluster: 6651 + 3883 + 1866 bytes",
+            SECTION_VI,
+        ],
         levels(&field, 0.5, |step| if step.is_multiple_of(2) { (whole, true) } else { (half, true) }),
         vec![(whole, "whole multiples of the minimum"), (half, "halves between")],
         "After Heidemann, Obraczka, Touch 1997, Fig. 4. Mb = 2^20 bits.",
@@ -69,17 +72,66 @@ pub fn figure_5() -> String {
     map(
         &field,
         "What connection caching gains over HTTP over TCP",
-        "Elapsed time over that with caching, first miss (S_TCP / S_first-miss); small cluster: 6651 + 3883 + 1866 bytes",
+        [
+            "Elapsed time over that with caching, first miss (S_TCP / S_first-miss); small cluster: 6651 + 3883 + 1866 bytes",
+            SECTION_VI,
+        ],
         levels(&field, 0.1, |step| if step.is_multiple_of(5) { (half, true) } else { (tenth, true) }),
         vec![(half, "halves"), (tenth, "tenths; the ratio stays below 2, that of 10 : 5 round trips")],
         "After Heidemann, Obraczka, Touch 1997, Fig. 5. Mb = 2^20 bits.",
     )
 }
 
+/// Overhead of a scenario's page, by its protocol and stack, over every bandwidth and round trip.
+///
+/// # Errors
+/// The reason why the model cannot predict the scenario.
+pub fn contours(scenario: &Scenario, assumptions: &Assumptions) -> Result<String, String> {
+    predict(scenario, assumptions).map_err(|refusal| refusal.to_string())?;
+    let mss = scenario.network.mss;
+    let field = by_ratio(|rate, rtt| {
+        let Network { rtt, rate, .. } = at(rate, rtt);
+        let network = Network::new("map".to_owned(), rtt, rate, mss);
+        let scenario = Scenario { network, ..scenario.clone() };
+        overhead(&scenario, assumptions).ok().flatten().unwrap_or(1.0)
+    });
+    let (least, greatest) = field.range();
+    let step =
+        STEPS.into_iter().find(|step| (greatest - least) / step <= MAX_LEVELS).unwrap_or(GREATEST_STEP);
+    let (whole, half) =
+        (Stroke::solid(palette::INK, 1.5), Stroke { colour: palette::INK, width: 0.9, dashes: "6 4" });
+    let (page, protocol) = (&scenario.page, scenario.protocol.name());
+    let objects = page.objects.len();
+    let title = format!("Overhead of {protocol}");
+    let what = format!(
+        "Elapsed time over the least possible; {}: {objects} object{}, {} bytes",
+        page.name,
+        if objects == 1 { "" } else { "s" },
+        page.size().get()
+    );
+    let how = format!("Segments of {} bytes; stack {}", mss.get(), scenario.stack.name);
+    let key = (format!("multiples of {}", 2.0 * step), format!("of {step}"));
+    let levels = levels(&field, step, |number| (if number.is_multiple_of(2) { whole } else { half }, true));
+    Ok(map(
+        &field,
+        &title,
+        [&what, &how],
+        levels,
+        vec![(whole, &key.0), (half, &key.1)],
+        "The formulas of Heidemann, Obraczka, Touch 1997. Mb = 2^20 bits.",
+    ))
+}
+
+/// Steps between contours, of which the first is chosen that draws few enough.
+const STEPS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+const GREATEST_STEP: f64 = 100.0;
+/// Maximum number of contours.
+const MAX_LEVELS: f64 = 20.0;
+
 fn map<'a>(
     field: &'a Field,
     title: &'a str,
-    what: &'a str,
+    subtitle: [&'a str; 2],
     levels: Vec<Level<'a>>,
     key: Vec<(Stroke<'a>, &'a str)>,
     source: &'a str,
@@ -99,10 +151,7 @@ fn map<'a>(
     ]);
     ContourMap {
         title,
-        subtitle: [
-            what,
-            "Segments of 512 bytes; no delayed acknowledgements (the lower bound of Table V), k = 2",
-        ],
+        subtitle,
         x: Axis { title: "bandwidth (Mb/s)", scale: x, ticks: x.ticks(1.0) },
         y: Axis { title: "round-trip time (ms)", scale: y, ticks: y.ticks(100.0) },
         field,
@@ -115,6 +164,10 @@ fn map<'a>(
     }
     .draw()
 }
+
+/// Assumptions of the paper's section VI.
+const SECTION_VI: &str =
+    "Segments of 512 bytes; no delayed acknowledgements (the lower bound of Table V), k = 2";
 
 /// Ranges of the maps, in Mb/s and ms.
 const MIN_RATE_MBIT: f64 = 0.015;
@@ -223,5 +276,26 @@ mod tests {
                 assert!(overhead(rate + step, rtt + step) > level, "{level} at {rate} {rtt}");
             }
         }
+    }
+
+    #[test]
+    fn contours_of_any_page_are_drawn_by_its_own_protocol() {
+        let scenario = |page: &str, protocol| {
+            let stack = scenario::Stack::named("linux").unwrap();
+            Scenario::new(network("adsl").unwrap(), Page::named(page).unwrap(), protocol, stack)
+        };
+        let draw = |page, protocol| contours(&scenario(page, protocol), &Assumptions::default()).unwrap();
+        let picture = draw("large-cluster", Protocol::Http10);
+        assert!(picture.contains("Overhead of http10") && picture.contains("large-cluster: 11 objects"));
+        assert!(picture.contains("Segments of 512 bytes; stack linux"));
+        assert!(!picture.contains("NaN") && !picture.contains("inf"));
+        assert_ne!(picture, draw("large-cluster", Protocol::Http11));
+        // No protocol is above the minimum by less than nothing, and the minimum has no contour.
+        assert!(draw("small-page", Protocol::Minimum).ends_with("</svg>\n"));
+        let several = Scenario {
+            client: scenario::Client { parallel: 4, ..scenario::Client::default() },
+            ..scenario("small-page", Protocol::Http11)
+        };
+        assert!(contours(&several, &Assumptions::default()).unwrap_err().contains("4 connections"));
     }
 }

@@ -156,6 +156,9 @@ pub enum Verb {
 pub struct Predict {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
+    /// Draw the overhead of one scenario's page over all bandwidths and round trips, as contours
+    #[arg(long, value_name = "FILE.svg", value_hint = clap::ValueHint::FilePath)]
+    pub contours: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]

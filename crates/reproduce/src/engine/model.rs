@@ -5,6 +5,7 @@ use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
 use tcp::stack::Acks;
 
+use crate::figures;
 use render::output::{Missing, Outcome};
 use render::provenance::Provenance;
 
@@ -19,6 +20,20 @@ fn outcome(scenario: &Scenario, acks: Option<Acks>) -> Outcome {
         Ok(prediction) => Outcome::new(scenario, prediction.row(), None),
         Err(refusal) => Outcome::missing(scenario, Engine::Model, Missing::Refused, refusal.to_string()),
     }
+}
+
+/// The overhead of the only scenario over every bandwidth and round trip, as a picture.
+///
+/// # Errors
+/// Several scenarios, or one that cannot be predicted.
+pub fn contours(plan: &Plan) -> Result<String, String> {
+    let [scenario] = plan.scenarios.as_slice() else {
+        return Err(format!(
+            "{} scenarios, and a picture shows one; give one page, --protocol and --stack",
+            plan.scenarios.len()
+        ));
+    };
+    figures::contours(scenario, &Assumptions { acks: plan.acks(scenario), ..Assumptions::default() })
 }
 
 /// Provenance of the predictions.
