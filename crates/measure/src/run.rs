@@ -126,7 +126,7 @@ impl Experiment {
         let mut serving = Serving::of(scenario)?;
         let shape = shape(*protocol, requested, programs.pipelining(Pipelining::default()))?;
         serving.validate(scenario, shape.version(), programs.client_validation);
-        let (mut plan, mut notes) = plan(shape, &serving, requested)?;
+        let (mut plan, mut notes) = plan(shape, &serving, requested, programs)?;
         notes.extend(fidelity::send_buffer_note(scenario));
         notes.extend(programs.described().map(|reported| format!("programs: {reported}")));
         (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);

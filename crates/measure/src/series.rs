@@ -202,10 +202,7 @@ impl Series {
 
 /// Note on the cost of naive closes in addition to retried requests, if there were any.
 fn destroyed(runs: &[Run]) -> Option<String> {
-    let first = runs.iter().find_map(|run| run.destroyed.first())?;
-    let lost: usize = runs.iter().map(|run| run.destroyed.len()).sum();
-    let each = lost as f64 / runs.len() as f64;
-    Some(format!("naive closes destroyed {each:.1} responses a run that had begun to arrive ({first})"))
+    scenario::robot::destroyed(&runs.iter().map(|run| run.destroyed.clone()).collect::<Vec<_>>())
 }
 
 impl Measurement {

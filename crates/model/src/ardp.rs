@@ -1,11 +1,34 @@
 //! Request and response over UDP with TCP's slow start (`papers/heidemann-model#section-iv-f`).
 //!
 //! The Asynchronous Reliable Delivery Protocol has no handshake and, as the paper found it, drops the window
-//! after each exchange: every response slow-starts.
+//! after each exchange: every response slow-starts. The paper plans "simple congestion-information caching in a
+//! future version": then only the first response does, as with connection caching.
 
-use crate::{Exchange, Path, SlowStart, Transaction};
+use scenario::Connection;
+
+use crate::{Exchange, Path, SlowStart, Transaction, minimum};
 
 /// `T_ARDP = rtt + req_min + processing + slowstart + reply_min`, equation (14).
 pub fn transaction(path: &Path, start: &SlowStart, exchange: &Exchange) -> Transaction {
     Transaction::bare(path, exchange).in_slow_start(path, start, exchange)
+}
+
+/// The exchanges of a page. With cached congestion information, all but the first cost the minimum, and the first
+/// does on a warm start: equations (9) to (11) without the handshake.
+pub fn transactions(
+    path: &Path,
+    start: &SlowStart,
+    is_cached: bool,
+    connection: Connection,
+    exchanges: &[Exchange],
+) -> Vec<Transaction> {
+    let is_open = |index: usize| match connection {
+        Connection::Cold => is_cached && index > 0,
+        Connection::Warm => is_cached,
+    };
+    let transaction = |(index, exchange)| match is_open(index) {
+        true => minimum::transaction(path, exchange),
+        false => transaction(path, start, exchange),
+    };
+    exchanges.iter().enumerate().map(transaction).collect()
 }

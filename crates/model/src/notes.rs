@@ -102,6 +102,8 @@ pub enum Note {
     RevalidationHead {
         /// Size of the header section.
         head: Bytes,
+        /// Objects that have changed, which are transferred.
+        changed: usize,
     },
 }
 
@@ -182,9 +184,14 @@ impl fmt::Display for Note {
                 "datagrams of up to {limit} are larger than a segment of this path ({mss}) and would be \
                  fragmented"
             ),
-            Self::RevalidationHead { head } => {
+            Self::RevalidationHead { head, changed: 0 } => {
                 write!(f, "every response is taken as a 304 of {head}, headers included")
             }
+            Self::RevalidationHead { head, changed } => write!(
+                f,
+                "{} changed; every other response is taken as a 304 of {head}, header section included",
+                counted(*changed as u64, "object")
+            ),
         }
     }
 }

@@ -32,7 +32,7 @@ pub fn path(path: &Path, connections: u64) -> Path {
 pub fn connections(client: &Client, objects: usize) -> u64 {
     let at_once = match client.requests {
         Requests::Independent => objects,
-        Requests::Dependent => objects.saturating_sub(1),
+        Requests::AfterDocument | Requests::Dependent => objects.saturating_sub(1),
     };
     u64::from(client.parallel).min(at_once as u64).max(1)
 }
@@ -47,11 +47,13 @@ pub fn persistent(
     let connections = connections(client, exchanges.len());
     let divided = match (client.connection, client.requests) {
         (Connection::Warm, Requests::Independent) => *whole,
-        (Connection::Warm, Requests::Dependent) | (Connection::Cold, _) => path(whole, connections),
+        (Connection::Warm, Requests::AfterDocument | Requests::Dependent) | (Connection::Cold, _) => {
+            path(whole, connections)
+        }
     };
     let first = match client.requests {
         Requests::Independent => divided,
-        Requests::Dependent => *whole,
+        Requests::AfterDocument | Requests::Dependent => *whole,
     };
     let transaction = |(index, exchange)| {
         let path = if index == 0 { &first } else { &divided };

@@ -3,7 +3,9 @@
 //! Each part of the scenario is honoured, or a [`Note`] reports that it is not, or a [`Refusal`] reports that there
 //! is no prediction. `runs` and `seed` have no effect: a formula is deterministic.
 
+use ::tcp::stack::packets::Sharing;
 use ::tcp::stack::{Acks, Congestion};
+use scenario::serving::changed_objects;
 use scenario::{Connection, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use trace::Row;
 use wire::{Bytes, Duration};
@@ -76,8 +78,11 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         let (protocol, parallel) = (scenario.protocol, scenario.client.parallel);
         return Err(Refusal::Parallel { protocol, parallel });
     }
+    if scenario.programs.pages() > 1 {
+        return Err(Refusal::Session { pages: scenario.programs.pages() });
+    }
     let path = Path::from(&scenario.network);
-    let start = slow_start(&scenario.stack, assumptions);
+    let start = slow_start(&scenario.programs.sockets(&scenario.stack), assumptions);
     let limit = assumptions.datagram_limit.min(scenario::dhttp::datagram_most(&scenario.network));
     let datagram = Datagram { limit, response_head: assumptions.response_head };
     let whole = exchanges(scenario, assumptions, |object| object.size);
@@ -164,6 +169,14 @@ const fn is_parallel(protocol: Protocol) -> bool {
     }
 }
 
+/// Whether an exchange begins with the window of the one before it.
+fn shares_windows(scenario: &Scenario) -> bool {
+    match scenario.stack.packets.sharing {
+        Sharing::None => false,
+        Sharing::Temporal | Sharing::Ensemble => true,
+    }
+}
+
 /// Growth of the window. Nagle, SACK, timestamps and the window after idle are not in the formulas; the
 /// receive window and idle get a note where they matter.
 fn slow_start(stack: &Stack, assumptions: &Assumptions) -> SlowStart {
@@ -200,17 +213,14 @@ fn exchanges(
     size: impl Fn(&Object) -> Bytes,
 ) -> Vec<Exchange> {
     let Server { processing } = scenario.server;
-    let reply = |object| match scenario.visit {
-        Visit::First => size(object),
-        Visit::Revalidate => assumptions.response_head,
+    let changed = changed_objects(scenario);
+    let reply = |(index, object)| match scenario.visit {
+        Visit::Revalidate if !changed.contains(&index) => assumptions.response_head,
+        Visit::First | Visit::Revalidate => size(object),
     };
     let request = scenario.client.request;
-    scenario
-        .page
-        .objects
-        .iter()
-        .map(|object| Exchange { request, processing, reply: reply(object) })
-        .collect()
+    let objects = scenario.page.objects.iter().enumerate();
+    objects.map(|object| Exchange { request, processing, reply: reply(object) }).collect()
 }
 
 /// Refuses a page without any size after deflate; an object that does not shrink has none.
@@ -248,7 +258,7 @@ fn series(
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
         | Protocol::Ttcp => caching::transactions(path, start, connection, exchanges),
-        Protocol::Ardp => each(&|exchange| ardp::transaction(path, start, exchange)),
+        Protocol::Ardp => ardp::transactions(path, start, shares_windows(scenario), connection, exchanges),
         Protocol::Dhttp => dhttp::transactions(path, start, connection, datagram, exchanges),
     };
     Series { transactions, waits: waits(scenario, scenario.protocol) }
@@ -257,7 +267,9 @@ fn series(
 /// Sequential requests use one connection at a time, however many are allowed.
 fn connections_at_once(scenario: &Scenario) -> u64 {
     match scenario.client.requests {
-        Requests::Independent => u64::from(scenario.client.parallel).min(scenario.page.objects.len() as u64),
+        Requests::Independent | Requests::AfterDocument => {
+            u64::from(scenario.client.parallel).min(scenario.page.objects.len() as u64)
+        }
         Requests::Dependent => 1,
     }
 }
@@ -265,12 +277,13 @@ fn connections_at_once(scenario: &Scenario) -> u64 {
 /// Objects that cost a round trip of their own because their request waits (`papers/heidemann-model`, IV-A).
 ///
 /// A client that has one request in flight at a time waits for each object after the first. One that does not
-/// wait for responses waits once, because it learns what a page embeds from its first object. The minimum is
-/// of that kind: no protocol can request an unknown object.
+/// wait for responses waits once, because it learns what a page embeds from its first object: "we would add one
+/// additional rtt". The minimum is of that kind: no protocol can request an unknown object.
 fn waits(scenario: &Scenario, protocol: Protocol) -> u64 {
     let after_first = (scenario.page.objects.len() as u64).saturating_sub(1);
     match (scenario.client.requests, protocol) {
         (Requests::Independent, _) => 0,
+        (Requests::AfterDocument, _) => after_first.min(1),
         (
             Requests::Dependent,
             Protocol::Http10

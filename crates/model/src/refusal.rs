@@ -22,6 +22,11 @@ pub enum Refusal {
         /// Number of connections.
         parallel: u16,
     },
+    /// A session of several pages.
+    Session {
+        /// Number of pages.
+        pages: usize,
+    },
     /// More than 584 years, the maximum of a duration.
     TooLong {
         /// The page's name.
@@ -44,6 +49,11 @@ impl fmt::Display for Refusal {
                 f,
                 "the model cannot predict `{}` over {parallel} connections at once; {PARALLEL_REMEDY}",
                 protocol.name()
+            ),
+            Self::Session { pages } => write!(
+                f,
+                "the model cannot predict a session of {pages} pages; choose `--connection warm` for a later page, \
+                 or another engine"
             ),
             Self::TooLong { page, network } => write!(
                 f,

@@ -6,8 +6,11 @@ extern crate roundtrip_model as model;
 
 use model::{Assumptions, Note, Path, Prediction, Refusal, predict};
 use proptest::prelude::*;
+use scenario::programs::ProgramKey;
 use scenario::{Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Stack, Visit};
 use tcp::stack::Acks;
+use tcp::stack::packets::Sharing;
+use trace::Cause;
 use wire::link::Loss;
 use wire::{Bytes, Duration, Rate};
 
@@ -49,6 +52,57 @@ fn paper_a_first_hit_costs_the_minimum_with_every_protocol_that_caches() {
         assert_eq!(elapsed(&warm), minimum, "{protocol:?}");
         assert_eq!(predicted(&warm).overhead(), Some(1.0));
     }
+}
+
+/// "If we assumed that no additional requests could be made until the first was completed [...] we would add one
+/// additional rtt" (`papers/heidemann-model#section-iv-a`).
+#[test]
+fn paper_requests_after_the_document_cost_one_round_trip() {
+    for protocol in [Protocol::Minimum, Protocol::Http10, Protocol::Http11, Protocol::Ardp] {
+        let independent = scenario(protocol);
+        let mut after = independent.clone();
+        after.client.requests = Requests::AfterDocument;
+        assert_eq!(elapsed(&after), elapsed(&independent) + independent.network.rtt, "{protocol:?}");
+        after.page = sizes(&[6_651]);
+        assert_eq!(elapsed(&after), elapsed(&Scenario { page: after.page.clone(), ..independent }));
+    }
+}
+
+/// "We plan to provide simple congestion-information caching in a future version of ARDP"
+/// (`papers/heidemann-model#section-iv-f`).
+#[test]
+fn paper_ardp_with_cached_congestion_information_slow_starts_once() {
+    let plain = scenario(Protocol::Ardp);
+    let mut cached = plain.clone();
+    cached.stack.packets.sharing = Sharing::Temporal;
+    let cluster = elapsed(&plain) - elapsed(&cached);
+    let later = [3_883, 1_866].map(|size| {
+        let alone = |protocol| elapsed(&Scenario { page: sizes(&[size]), ..scenario(protocol) });
+        alone(Protocol::Ardp) - alone(Protocol::Minimum)
+    });
+    assert_eq!(cluster, later[0] + later[1]);
+    cached.client.connection = Connection::Warm;
+    assert_eq!(elapsed(&cached), elapsed(&scenario(Protocol::Minimum)));
+    assert!(!note(&cached, |note| matches!(note, Note::NothingKept { .. })));
+}
+
+#[test]
+fn an_initial_window_that_is_set_counts_and_a_session_is_refused() {
+    let mut wide = scenario(Protocol::Http10);
+    wide.programs.set(ProgramKey::InitialWindow, "64").unwrap();
+    assert!(predicted(&wide).stalls.iter().all(|stall| stall.cause == Cause::ConnectionSetup));
+    assert!(!note(&wide, |note| matches!(note, Note::Programs { .. })));
+    let mut session = scenario(Protocol::Http11);
+    session.programs.set(ProgramKey::ClientPages, "3").unwrap();
+    assert_eq!(predict(&session, &Assumptions::default()), Err(Refusal::Session { pages: 3 }));
+}
+
+#[test]
+fn changed_objects_are_counted_whole() {
+    let mut revised = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
+    revised.programs.set(ProgramKey::ServerChanged, "100%").unwrap();
+    assert_eq!(elapsed(&revised), elapsed(&scenario(Protocol::Http11)));
+    assert!(note(&revised, |note| matches!(note, Note::RevalidationHead { changed: 3, .. })));
 }
 
 #[test]
@@ -244,7 +298,7 @@ fn revalidation_transfers_one_header_section_per_object() {
     again.visit = Visit::Revalidate;
     let prediction = predicted(&again);
     assert_eq!(prediction.payload, Bytes::new(3 * (256 + 226)));
-    assert!(prediction.notes.contains(&Note::RevalidationHead { head: Bytes::new(226) }));
+    assert!(prediction.notes.contains(&Note::RevalidationHead { head: Bytes::new(226), changed: 0 }));
 }
 
 #[test]

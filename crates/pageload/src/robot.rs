@@ -19,7 +19,7 @@ mod visit_stats;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use wire::{Bytes, Time};
+use wire::{Bytes, Duration, Time};
 
 use connection::{Connection, Orphan};
 use document::Document;
@@ -86,8 +86,12 @@ pub struct Robot {
     resolved: Vec<bool>,
     /// Number of objects that have neither arrived nor failed.
     unresolved: usize,
-    /// Number of these that belong to the preceding page.
-    unresolved_before: usize,
+    /// The first object that has neither arrived nor failed.
+    turn: usize,
+    /// Time at which the next page begins, while the client pauses after one.
+    resumes: Option<Time>,
+    /// Time at which the connections have been idle for too long, if that is before.
+    idle_until: Option<Time>,
     failed: usize,
     /// Bytes of the page's first object that have arrived: its references are in them.
     named: Bytes,
@@ -121,7 +125,9 @@ impl Robot {
             planned: count,
             resolved: vec![false; count],
             unresolved: count,
-            unresolved_before: plan.begins_at.min(count),
+            turn: 0,
+            resumes: None,
+            idle_until: None,
             failed: 0,
             named: Bytes::ZERO,
             is_document: false,
@@ -241,9 +247,22 @@ impl Robot {
         self.report(now, what);
         self.resolved[object] = true;
         self.unresolved -= 1;
-        self.unresolved_before -= usize::from(object < self.plan.begins_at);
+        self.advance(now);
         if self.unresolved == 0 {
             self.report(now, PageEvent::Finished { failed: self.failed });
+        }
+    }
+
+    /// Advances to the first unresolved object; the client pauses where that begins a page.
+    fn advance(&mut self, now: Time) {
+        let page = self.plan.first_of_page(self.turn);
+        while self.resolved.get(self.turn) == Some(&true) {
+            self.turn += 1;
+        }
+        let Plan { pause, idle, .. } = self.plan;
+        if self.plan.first_of_page(self.turn) > page && pause > Duration::ZERO {
+            self.resumes = Some(now + pause);
+            self.idle_until = idle.filter(|idle| *idle < pause).map(|idle| now + idle);
         }
     }
 
@@ -269,7 +288,7 @@ impl Robot {
         while let Some(object) = self.next_waiting().filter(|object| self.may_release(*object)) {
             let method = &self.plan.objects[object].method;
             let Some(id) = self.connection_with_room_for(method).or_else(|| self.open()) else { break };
-            let is_first = object == self.first_of_page(object);
+            let is_first = object == self.plan.first_of_page(object);
             let Some(connection) = self.connections.get_mut(&id) else { break };
             let queue = if self.waiting.is_empty() { &mut self.rests } else { &mut self.waiting };
             queue.pop_front();
@@ -315,9 +334,9 @@ impl Robot {
     }
 
     fn may_release(&self, object: usize) -> bool {
-        let first = self.first_of_page(object);
-        let is_its_turn = object < self.plan.begins_at || self.unresolved_before == 0;
-        is_its_turn
+        let first = self.plan.first_of_page(object);
+        self.resumes.is_none()
+            && first <= self.turn
             && match self.plan.release {
                 Release::Independent => true,
                 Release::AfterFirst => object == first || self.resolved[first],
@@ -331,11 +350,6 @@ impl Robot {
     fn is_named(&self, object: usize) -> bool {
         let named_at = self.plan.objects[object].named_at;
         object >= self.plan.begins_at && named_at.is_some_and(|named_at| named_at <= self.named)
-    }
-
-    /// The first object of the page that this one belongs to.
-    fn first_of_page(&self, object: usize) -> usize {
-        if object < self.plan.begins_at { 0 } else { self.plan.begins_at }
     }
 
     fn connection_with_room_for(&self, method: &Method) -> Option<ConnectionId> {
@@ -363,12 +377,22 @@ impl Robot {
             .flat_map(|connection| [connection.deadline(self.plan.linger), connection.flush_time()])
             .flatten()
             .chain(page)
+            .chain(self.resumes)
+            .chain(self.idle_until)
             .min()
     }
 
     fn expire(&mut self, now: Time) {
         if self.unresolved > 0 && now >= self.deadline {
             self.give_up(now);
+        }
+        if self.idle_until.is_some_and(|until| now >= until) {
+            self.idle_until = None;
+            self.close_idle();
+        }
+        if self.resumes.is_some_and(|resumes| now >= resumes) {
+            (self.resumes, self.idle_until) = (None, None);
+            self.dispatch(now);
         }
         let (linger, outputs) = (self.plan.linger, &mut self.outputs);
         self.connections.retain(|id, connection| {
@@ -395,5 +419,6 @@ impl Robot {
         for object in objects {
             self.fail(now, object, Failure::Deadline);
         }
+        (self.resumes, self.idle_until) = (None, None);
     }
 }

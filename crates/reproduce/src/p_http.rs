@@ -8,6 +8,8 @@ use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
 use http1::message::WritePolicy;
+use pageload::robot::{PageEvent, Report};
+use scenario::programs::ClientDefect;
 use scenario::{Client, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER as SERVER_HOST;
 use simulate::profile::Clocks;
@@ -34,6 +36,7 @@ const CLIENT: BrowserTimes = BrowserTimes {
     connection: Duration::from_millis(8),
     request: Duration::from_micros(650),
     kilobyte: Duration::ZERO,
+    file: Duration::ZERO,
 };
 const SERVER: ServerTimes = ServerTimes {
     connection: Duration::ZERO,
@@ -125,6 +128,27 @@ pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     Ok(value(&matched(&table("p-http/figure-4"), &fetched.records), cell))
 }
 
+/// A quantity that no table prints: `ignored/together`, the objects that a client loses which ignores data in the segment
+/// of the headers; `ignored/apart`, the same where the server flushes the headers.
+///
+/// # Errors
+/// The name, if it is unknown.
+pub fn quantity(name: &str) -> ReproducedValue {
+    let head_apart = match name {
+        "ignored/together" => false,
+        "ignored/apart" => true,
+        _ => return Err(format!("no quantity {name}")),
+    };
+    let mut scenario = scenario(Setting { head_apart, ..BOTH_FIXES }, SIZES);
+    scenario.programs.client_defect = Some(ClientDefect::BodyWithHeaders);
+    let hosts = hosts(head_apart, [Duration::from_millis(123), Duration::from_millis(77)]);
+    let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;
+    let fetched = experiment.run(0, false).map_err(|error| error.to_string())?;
+    let complete = |report: &Report| matches!(report.what, PageEvent::ObjectComplete { .. });
+    let lost = SIZES.len() - fetched.reports.iter().filter(|report| complete(report)).count();
+    Ok(Some(lost as f64))
+}
+
 /// The minimum or the maximum stall.
 fn spread(cell: &Cell, stalls: &[f64]) -> Option<f64> {
     match cell.column.name.as_str() {
@@ -194,13 +218,21 @@ impl Retrievals {
 }
 
 /// One retrieval that begins this long before the next tick of the client's heartbeat, and of the server's.
-fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) -> (Experiment, PageResult) {
-    let Setting { protocol, head_apart, nagle } = setting;
+fn retrieve(setting: Setting, sizes: [u64; 3], ticks: [Duration; 2]) -> (Experiment, PageResult) {
+    let hosts = hosts(setting.head_apart, ticks);
+    let experiment = Experiment::new(&scenario(setting, sizes), hosts).expect("the simulator has all of it");
+    let fetched = experiment.run(0, true).expect("a plan that was checked");
+    (experiment, fetched)
+}
+
+/// The documents and the stack.
+fn scenario(setting: Setting, sizes: [u64; 3]) -> Scenario {
+    let Setting { protocol, head_apart: _, nagle } = setting;
     let mut stack = Stack::named("sunos-4.1.3").expect("a stack of the catalogue");
     stack.nagle = nagle;
     let mut network = Network::named("ethernet").expect("a network of the catalogue");
     network.rtt = RTT;
-    let scenario = Scenario {
+    Scenario {
         client: Client { request: REQUEST, ..Client::default() },
         ..Scenario::new(
             network,
@@ -208,9 +240,13 @@ fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) 
             protocol,
             stack,
         )
-    };
+    }
+}
+
+/// The hosts, with their heartbeats.
+fn hosts(head_apart: bool, [client, server]: [Duration; 2]) -> Hosts {
     let clocks = |heartbeat| Clocks { heartbeat, slow: Duration::from_millis(333) };
-    let hosts = Hosts {
+    Hosts {
         client: CLIENT,
         server: SERVER,
         // papers/p-http#section-2-3: "Apache writes data at the application-layer in 4KB chunks."
@@ -218,10 +254,7 @@ fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) 
         heads: HeadSizes { object: usize::try_from(HEAD).ok(), unchanged: None },
         clocks: Some([clocks(client), clocks(server)]),
         ..Hosts::default()
-    };
-    let experiment = Experiment::new(&scenario, hosts).expect("the simulator has all of it");
-    let fetched = experiment.run(0, true).expect("a plan that was checked");
-    (experiment, fetched)
+    }
 }
 
 #[cfg(test)]

@@ -83,6 +83,9 @@ pub enum Requests {
     /// All immediately, as the model assumes.
     #[default]
     Independent,
+    /// All when the first object, the document, is complete: "all image references are in the last segment of the
+    /// first page" (`papers/heidemann-model#section-iv-a`).
+    AfterDocument,
     /// Sequentially, as the papers' Perl client and our robot do: one more round trip for each object after
     /// the first.
     Dependent,
@@ -90,12 +93,13 @@ pub enum Requests {
 
 impl Requests {
     /// Every order.
-    pub const ALL: [Self; 2] = [Self::Independent, Self::Dependent];
+    pub const ALL: [Self; 3] = [Self::Independent, Self::AfterDocument, Self::Dependent];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Independent => "independent",
+            Self::AfterDocument => "after-document",
             Self::Dependent => "dependent",
         }
     }

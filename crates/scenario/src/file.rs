@@ -12,12 +12,13 @@
 //! ```
 //!
 //! A custom network is a table: `name` (or none), `like` (a named network to begin with) or `rtt` and `rate`;
-//! and the other keys of a path. A custom page is a table of `name` and `sizes`.
+//! and the other keys of a path. A custom page is a table of `name` and `sizes`. A changed stack is a table of `like`
+//! and the keys that change it: `stack = { like = "linux", idle = "paced" }`.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | `read` | from text to a `Spec` |
-//! | `tables` | the tables of networks and pages |
+//! | `tables` | the tables of networks, stacks and pages |
 //! | `write` | from a `Spec` to text |
 
 mod read;
@@ -77,6 +78,8 @@ pub enum Problem {
     NameTaken(String),
     /// A page without its sizes.
     NoSizes,
+    /// A stack without the one that it changes.
+    NoLike,
     /// A network without round trip or rate.
     Half(PlanError),
     /// An invalid network.
@@ -111,6 +114,9 @@ impl fmt::Display for Problem {
             Self::NoSizes => {
                 f.write_str("a page of your own needs sizes; give them, such as sizes = \"6651+3883\"")
             }
+            Self::NoLike => f.write_str(
+                "a stack of your own changes a named one; give its name, such as like = \"linux\"",
+            ),
             Self::Half(error) => error.fmt(f),
             Self::Network(error) => error.fmt(f),
             Self::Page(error) => error.fmt(f),

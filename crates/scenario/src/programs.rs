@@ -6,6 +6,8 @@
 
 mod codings;
 mod named_settings;
+mod session;
+mod stack_name;
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -15,14 +17,15 @@ use http1::server::Closing;
 use http1::site::Compression;
 use pageload::robot::{FirstBytes, Flush, Pipelining};
 use quantity::ValueError;
-use wire::{Bytes, Duration};
+use wire::{Bytes, Duration, Probability};
 
 use crate::Stack;
 use crate::dhttp::DhttpProfile;
 use crate::robot;
 pub use codings::Codings;
-pub use named_settings::{HeadWrite, Validation};
+pub use named_settings::{ClientDefect, HeadWrite, IdleWindow, Validation};
 use named_settings::{NamedSetting, Switch, named};
+pub use stack_name::StackName;
 
 /// Declares each setting once: its field, its key, and its flag. Of a flag: name, value, help; then an example in a file,
 /// the parser of a value, and its printer.
@@ -34,7 +37,7 @@ macro_rules! programs {
         }
     )*) => {
         /// Behaviour of the programs at both ends; `None` leaves the default.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct Programs {
             $($(#[$doc])* pub $field: Option<$type>,)*
         }
@@ -104,6 +107,25 @@ macro_rules! programs {
 }
 
 programs! {
+    /// Client: number of pages of a session; default 1. The page's earlier ones are whole, and over the same
+    /// connections as far as they stay open.
+    client_pages: NonZeroU32 = ClientPages {
+        "client-pages", "N",
+        "Pages of a session, one after another over the connections that stay open; the row is of the last [default: 1]",
+        "3", session::pages, text
+    }
+    /// Client: time between a page and the next.
+    client_pause: Duration = ClientPause {
+        "client-pause", "TIME",
+        "Time that the user looks at a page before the next of a session [default: 0]",
+        "\"5s\"", quantity::duration, text
+    }
+    /// Client: time after which it closes a connection without requests; default: never.
+    client_idle: Duration = ClientIdle {
+        "client-idle", "TIME",
+        "Client's idle timeout of a connection [default: none]",
+        "\"30s\"", quantity::duration, text
+    }
     /// Client: time before a connection is opened.
     client_setup: Duration = ClientSetup {
         "client-setup", "TIME",
@@ -121,6 +143,13 @@ programs! {
         "client-reading", "TIME",
         "Client's time for each KiB it reads: 100us",
         "\"100us\"", quantity::duration, text
+    }
+    /// Client: time for each file of its disk cache, which has two for an object (`papers/w3c`): one of
+    /// headers, one of the body.
+    client_file: Duration = ClientFile {
+        "client-file", "TIME",
+        "Client's time for each file of its disk cache, which has two for each object: 10ms [default: 0]",
+        "\"10ms\"", quantity::duration, text
     }
     /// Client: maximum bytes of pipelined requests that leave together.
     client_buffer: NonZeroUsize = ClientBuffer {
@@ -162,6 +191,32 @@ programs! {
         "client-codings", "CODINGS",
         "Accept-Encoding of the client, for a page with real contents: gzip+br (of deflate, gzip, br and zstd)",
         "\"gzip+br\"", Codings::read, text
+    }
+    /// Client: defect of its HTTP implementation; default: none.
+    client_defect: ClientDefect = ClientDefect {
+        "client-defect", "DEFECT",
+        "Defect of the client: body-with-headers ignores body bytes that arrive together with the end of the headers \
+         (default: none)",
+        "\"body-with-headers\"", named, word
+    }
+    /// Client: its TCP stack; default: the scenario's, as the server's.
+    client_stack: StackName = ClientStack {
+        "client-stack", "NAME",
+        "TCP stack of the client, where it differs from the server's",
+        "\"linux-2.0\"", StackName::read, text
+    }
+    /// Server: time after which it closes a connection without requests; default: never.
+    server_idle: Duration = ServerIdle {
+        "server-idle", "TIME",
+        "Server's idle timeout of a connection [default: none]",
+        "\"15s\"", quantity::duration, text
+    }
+    /// Server: share of the page's objects that changed since the client cached them.
+    server_changed: Probability = ServerChanged {
+        "server-changed", "SHARE",
+        "Share of the page's objects that have changed since the client's last visit: 10% (of --visit revalidate) \
+         [default: 0%]",
+        "\"10%\"", quantity::probability, quantity::print::probability
     }
     /// Server: time per connection, before its first request is read.
     server_setup: Duration = ServerSetup {
@@ -228,6 +283,43 @@ programs! {
         "Send buffer of a program: 8192 (default: as the stack has it)",
         "8192", quantity::send_buffer, |size| text(size.get())
     }
+    /// Receive buffer of either program, and so the maximum window (`SO_RCVBUF`); default: the stack's.
+    receive_buffer: Bytes = ReceiveBuffer {
+        "receive-buffer", "SIZE",
+        "Receive buffer of a program, which is its maximum window: 20000 (default: as the stack has it)",
+        "20000", quantity::send_buffer, |size| text(size.get())
+    }
+    /// Initial congestion window in segments, at both ends; default: the stack's.
+    initial_window: NonZeroU32 = InitialWindow {
+        "initial-window", "N",
+        "Initial congestion window in segments; a large one is a stack without slow start (default: as the stack has it)",
+        "4", session::initial_window, text
+    }
+    /// Congestion window after idle, at both ends; default: the stack's.
+    idle: IdleWindow = Idle {
+        "idle", "POLICY",
+        "Congestion window after an idle retransmission timeout: kept, restarted, decayed (halved for each timeout) or \
+         paced (kept, and sent at the last rate) (default: as the stack has it)",
+        "\"paced\"", named, word
+    }
+    /// Idle time after which the window changes, at both ends; default: a retransmission timeout.
+    idle_after: Duration = IdleAfter {
+        "idle-after", "TIME",
+        "Idle time that counts for --idle: 60s (default: the retransmission timeout)",
+        "\"60s\"", session::idle_after, text
+    }
+    /// Minimum retransmission timeout, at both ends; default: the stack's.
+    rto_min: Duration = RtoMin {
+        "rto-min", "TIME",
+        "Minimum retransmission timeout (default: as the stack has it)",
+        "\"200ms\"", session::rto, text
+    }
+    /// Initial retransmission timeout, at both ends; default: the stack's.
+    rto_initial: Duration = RtoInitial {
+        "rto-initial", "TIME",
+        "Retransmission timeout before the first measurement (default: as the stack has it)",
+        "\"1s\"", session::rto, text
+    }
 }
 
 impl Programs {
@@ -253,18 +345,40 @@ impl Programs {
         }
     }
 
-    /// The stack with the programs' socket options, which override it.
+    /// The stack with the settings of sockets and routes, which override it.
     pub fn sockets(&self, stack: &Stack) -> Stack {
         let mut stack = stack.clone();
         stack.nagle = self.nagle.unwrap_or(stack.nagle);
-        stack.packets.send_buffer = self.send_buffer.unwrap_or(stack.packets.send_buffer);
+        stack.receive_buffer = self.receive_buffer.or(stack.receive_buffer);
+        if let Some(window) = self.initial_window {
+            stack.initial_window = u16::try_from(window.get()).unwrap_or(u16::MAX);
+        }
+        let packets = &mut stack.packets;
+        packets.send_buffer = self.send_buffer.unwrap_or(packets.send_buffer);
+        packets.rto.least = self.rto_min.unwrap_or(packets.rto.least);
+        packets.rto.initial = self.rto_initial.unwrap_or(packets.rto.initial).max(packets.rto.least);
+        packets.rto.most = packets.rto.most.max(packets.rto.initial);
+        if let Some(window) = self.idle {
+            (stack.idle, packets.restart) = window.policy(packets.restart);
+        }
         stack
+    }
+
+    /// Number of pages of a session, at least 1.
+    pub fn pages(&self) -> usize {
+        self.client_pages.map_or(1, |pages| pages.get() as usize)
     }
 
     /// The values that are set, for a reader of results: `client-think 2ms, nagle off`; `None` if there are
     /// none.
     pub fn described(&self) -> Option<String> {
-        let reported: Vec<String> = self.reported().map(|(key, value)| format!("{key} {value}")).collect();
+        self.described_without(&[])
+    }
+
+    /// The same without these keys.
+    pub fn described_without(&self, keys: &[ProgramKey]) -> Option<String> {
+        let reported = self.reported().filter(|(key, _)| !keys.contains(key));
+        let reported: Vec<String> = reported.map(|(key, value)| format!("{key} {value}")).collect();
         (!reported.is_empty()).then(|| reported.join(", "))
     }
 }

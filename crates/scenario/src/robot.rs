@@ -17,9 +17,10 @@ impl Requests {
         match (self, shape) {
             // A client that does not wait for responses waits once: the first object references the others.
             (
-                Self::Dependent,
+                Self::AfterDocument | Self::Dependent,
                 Shape::Http11Parallel { parallel: _ } | Shape::Http11Pipelined(_) | Shape::Dhttp,
             ) => (Release::AfterFirst, None),
+            (Self::AfterDocument, Shape::Http10 { parallel: _ }) => (Release::AfterFirst, None),
             (Self::Dependent, Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11) => {
                 (Release::Dependent, None)
             }
@@ -30,7 +31,7 @@ impl Requests {
                 | Shape::Http11Pipelined(_)
                 | Shape::Dhttp,
             ) => (Release::Independent, None),
-            (Self::Independent, Shape::Http10KeepAlive | Shape::Http11) => (
+            (Self::Independent | Self::AfterDocument, Shape::Http10KeepAlive | Shape::Http11) => (
                 Release::Independent,
                 Some("requests were dependent: one connection carries one request at a time"),
             ),
@@ -61,6 +62,14 @@ pub(crate) fn first_bytes_said(first: FirstBytes) -> String {
         FirstBytesPolicy::Together => format!("{bytes}{TOGETHER}"),
         FirstBytesPolicy::First => bytes.to_string(),
     }
+}
+
+/// Note on responses that a naive close destroyed, run by run; `None` if there are none.
+pub fn destroyed(runs: &[Vec<String>]) -> Option<String> {
+    let first = runs.iter().flatten().next()?;
+    let lost: usize = runs.iter().map(Vec::len).sum();
+    let each = lost as f64 / runs.len() as f64;
+    Some(format!("naive closes destroyed {each:.1} responses a run that had begun to arrive ({first})"))
 }
 
 /// Notes on visits, apart from their duration; each visit has its start time.

@@ -4,11 +4,13 @@
 //! Of a page with real contents the client knows the document and discovers the rest in it; of a page of
 //! which only sizes are known it knows everything.
 
+use std::collections::BTreeSet;
+
 use http1::content::{AcceptedCodings, Coding};
-use http1::message::{Method, Version};
+use http1::message::{Method, Validator, Version};
 use http1::site::{Compression, Site};
 use pageload::robot::{EmbeddedObjects, PlannedObject, Release};
-use wire::Bytes;
+use wire::{Bytes, Probability};
 
 use crate::page::Contents;
 use crate::programs::Validation;
@@ -50,6 +52,9 @@ impl Serving {
     /// that no client accepts.
     pub fn of(scenario: &Scenario) -> Result<Self, ServingError> {
         let (page, protocol, programs) = (&scenario.page, scenario.protocol, &scenario.programs);
+        if programs.server_changed.is_some_and(|share| share != Probability::NEVER) {
+            refuse_changed(scenario)?;
+        }
         if page.size() > MAX_PAGE_BYTES {
             let what = format!("a page of {}", page.size());
             return Err(ServingError { what, remedy: "use one of at most 256 MiB" });
@@ -126,8 +131,12 @@ impl Serving {
             }
         };
         let accepted = AcceptedCodings::any_of(&self.accepted);
+        let changed = changed_objects(scenario);
         for (index, object) in self.objects.iter_mut().enumerate() {
             object.validator = self.site.validator(index, version, &accepted);
+            if let Some(validator) = object.validator.as_mut().filter(|_| changed.contains(&index)) {
+                outdate(validator);
+            }
         }
     }
 
@@ -151,6 +160,48 @@ impl Serving {
                 Release::Independent | Release::AfterFirst | Release::AsNamed,
             ) => Release::AsNamed,
         }
+    }
+}
+
+/// Objects of the page that have changed since the client cached them: the scenario's share of all, rounded, and at
+/// least one of a share above zero; chosen by the seed. Empty on a first visit.
+pub fn changed_objects(scenario: &Scenario) -> BTreeSet<usize> {
+    let share = scenario.programs.server_changed.unwrap_or(Probability::NEVER);
+    let objects = match scenario.visit {
+        Visit::First => 0,
+        Visit::Revalidate => scenario.page.objects.len(),
+    };
+    if share == Probability::NEVER {
+        return BTreeSet::new();
+    }
+    // At most the number of objects, which is at most 10,000.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let count = (share.get() * objects as f64).round().max(1.0) as usize;
+    let rank = |index: usize| scenario.seed.stream("changed objects", index as u64).next_u64();
+    let mut ranked: Vec<(u64, usize)> = (0..objects).map(|index| (rank(index), index)).collect();
+    ranked.sort_unstable();
+    ranked.into_iter().take(count).map(|(_, index)| index).collect()
+}
+
+/// Makes it the validator of an earlier version.
+fn outdate(validator: &mut Validator) {
+    match validator {
+        Validator::EntityTag(tag) => *tag = tag.replacen('"', "\"earlier-", 1),
+        // "Thu, 22 May 1997": before the date of every object of a site.
+        Validator::LastModified(date) => *date = "Thu, 22 May 1997 00:00:00 GMT".to_owned(),
+    }
+}
+
+/// Refuses a page of which objects have changed where nothing would show it.
+fn refuse_changed(scenario: &Scenario) -> Result<(), ServingError> {
+    let refused = |what: &str, remedy| Err(ServingError { what: what.to_owned(), remedy });
+    match (scenario.visit, scenario.programs.client_validation) {
+        (Visit::First, _) => refused("objects that have changed, on a first visit", "use --visit revalidate"),
+        (Visit::Revalidate, Some(Validation::Heads)) => refused(
+            "objects that have changed, found by HEAD, which transfers none",
+            "use --client-validation entity-tags or dates",
+        ),
+        (Visit::Revalidate, Some(Validation::EntityTags | Validation::Dates) | None) => Ok(()),
     }
 }
 
@@ -178,5 +229,46 @@ fn sizes(page: &Page, protocol: Protocol) -> Result<Vec<Bytes>, ServingError> {
         | Protocol::Ttcp
         | Protocol::Ardp
         | Protocol::Dhttp => Ok(sizes(page)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::ProgramKey;
+    use crate::{Network, Stack};
+
+    fn revisit(share: &str) -> Scenario {
+        let (network, page) = (Network::named("isdn").unwrap(), Page::named("w3c-page").unwrap());
+        let mut scenario = Scenario::new(network, page, Protocol::Http11, Stack::LINUX);
+        scenario.visit = Visit::Revalidate;
+        scenario.programs.set(ProgramKey::ServerChanged, share).unwrap();
+        scenario
+    }
+
+    #[test]
+    fn a_share_of_the_objects_has_an_earlier_validator() {
+        for (share, count) in [("0%", 0), ("1%", 1), ("10%", 4), ("100%", 42)] {
+            let scenario = revisit(share);
+            for version in [Version::Http10, Version::Http11] {
+                let mut serving = Serving::of(&scenario).unwrap();
+                serving.validate(&scenario, version, None);
+                let plainly = AcceptedCodings::any_of(&[]);
+                let current = |index| serving.site.validator(index, version, &plainly);
+                let outdated = serving.objects.iter().enumerate();
+                let outdated = outdated.filter(|(index, object)| object.validator != current(*index));
+                assert_eq!(outdated.count(), count, "{share}");
+            }
+            assert_eq!(changed_objects(&scenario).len(), count);
+        }
+    }
+
+    #[test]
+    fn changes_that_nothing_would_show_are_refused() {
+        let first = Scenario { visit: Visit::First, ..revisit("10%") };
+        assert_eq!(Serving::of(&first).unwrap_err().remedy, "use --visit revalidate");
+        let mut heads = revisit("10%");
+        heads.programs.set(ProgramKey::ClientValidation, "heads").unwrap();
+        assert!(Serving::of(&heads).unwrap_err().what.contains("HEAD"));
     }
 }

@@ -58,7 +58,7 @@ pub struct Spec {
     pub programs: Programs,
     /// `sharing`: state that connections share, overriding the stack.
     pub sharing: Option<Sharing>,
-    /// `acks`: the receiver's acknowledgement policy in the model, overriding the stack.
+    /// `acks`: the receiver's acknowledgement policy, overriding the stack.
     pub acks: Option<Acks>,
     /// `engine`.
     pub engines: Vec<Engine>,

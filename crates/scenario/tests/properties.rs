@@ -46,7 +46,7 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
         Key::Stack => names(scenario::Stack::listings().collect()),
         Key::Engine => names(scenario::Engine::ALL.map(scenario::Engine::listing).into()),
         Key::Visit => one_of(vec!["first", "revalidate"]),
-        Key::Requests => one_of(vec!["independent", "dependent"]),
+        Key::Requests => one_of(vec!["independent", "after-document", "dependent"]),
         Key::Connection => one_of(vec!["cold", "warm"]),
         Key::Sharing => one_of(vec!["none", "temporal", "ensemble"]),
         Key::Acks => one_of(vec!["every-segment", "delayed", "no-delayed"]),
@@ -60,7 +60,21 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
             | ProgramKey::ClientReading
             | ProgramKey::ClientFlush
             | ProgramKey::ServerSetup
-            | ProgramKey::ServerWrite => duration.boxed(),
+            | ProgramKey::ServerWrite
+            | ProgramKey::ClientPause
+            | ProgramKey::ClientIdle
+            | ProgramKey::ClientFile
+            | ProgramKey::ServerIdle => duration.boxed(),
+            ProgramKey::IdleAfter => "[1-9][0-9]{0,8}us".boxed(),
+            ProgramKey::RtoMin | ProgramKey::RtoInitial => "[1-9][0-9]{0,4}ms".boxed(),
+            ProgramKey::ClientPages => (1..=100_u64).prop_map(|pages| pages.to_string()).boxed(),
+            ProgramKey::InitialWindow => (1..=65_535_u64).prop_map(|window| window.to_string()).boxed(),
+            ProgramKey::ClientDefect => one_of(vec!["body-with-headers"]),
+            ProgramKey::ClientStack => {
+                one_of(scenario::Stack::listings().map(|listing| listing.name).collect())
+            }
+            ProgramKey::ServerChanged => percent.boxed(),
+            ProgramKey::Idle => one_of(vec!["kept", "restarted", "decayed", "paced"]),
             ProgramKey::ClientBuffer | ProgramKey::ServerBuffer => {
                 (1..=1_048_576_u64).prop_map(|size| size.to_string()).boxed()
             }
@@ -76,7 +90,9 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
             ProgramKey::Dhttp => {
                 one_of(vec!["paper", "internet", "paper+parts", "internet+loss-by-prefix+parts"])
             }
-            ProgramKey::SendBuffer => (1..=1_073_741_824_u64).prop_map(|size| size.to_string()).boxed(),
+            ProgramKey::SendBuffer | ProgramKey::ReceiveBuffer => {
+                (1..=1_073_741_824_u64).prop_map(|size| size.to_string()).boxed()
+            }
         },
         Key::Processing | Key::Path(PathKey::Rtt | PathKey::DelayUp) => duration.boxed(),
         Key::Path(PathKey::Rate | PathKey::RateUp) => {

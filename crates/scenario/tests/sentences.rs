@@ -86,6 +86,15 @@ const FLAGS: &[(&str, &str)] = &[
     ("reordering", "1%"),
     ("reordering", "1%/0ms"),
     ("duplication", "half"),
+    ("client-pages", "0"),
+    ("client-pages", "many"),
+    ("client-stack", "linux-2"),
+    ("client-defect", "slow"),
+    ("server-changed", "10"),
+    ("initial-window", "70000"),
+    ("idle", "pacing"),
+    ("idle-after", "0s"),
+    ("rto-min", "1h"),
 ];
 
 /// Flags that are valid separately and invalid together.
@@ -122,6 +131,10 @@ const FILES: &[&str] = &[
     "[network]\nlike = \"modem\"\nname = \"a+b\"",
     "[network]\nlike = \"modem\"\nname = \"\"",
     "[network]\nlike = \"modem\"\nmtu = 100",
+    "stack = { idle = \"paced\" }",
+    "stack = { like = \"linux\", idel = \"paced\" }",
+    "stack = { like = \"linuks\" }",
+    "stack = { like = \"linux\", initial-window = true }",
     "[page]\nname = \"mine\"",
     "[page]\nname = \"mine\"\nsizes = \"small-page\"",
     "[page]\nname = \"small-page\"\nsizes = \"1\"",

@@ -13,9 +13,9 @@ use http1::message::{Limits, WritePolicy};
 use http1::server::{Closing, ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
 use pageload::page_loader::TransportCounts;
-use pageload::robot::{Pipelining, Plan, Report, Shape, VisitStats};
+use pageload::robot::{PageEvent, Pipelining, Plan, Report, Shape, VisitStats};
 use scenario::dhttp::{Dhttp, DhttpProfile};
-use scenario::programs::Validation;
+use scenario::programs::{StackName, Validation};
 use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
 use tcp::config::{Sharing, Shortcut};
 use wire::{Bytes, Duration, Seed, Time};
@@ -52,6 +52,8 @@ pub struct Hosts {
     pub requests: Option<NonZeroU32>,
     /// Connection closing of the server.
     pub closing: Closing,
+    /// Idle timeout of the server's connections; `None`: none.
+    pub idle: Option<Duration>,
     /// Minimum sizes to which response headers are padded.
     pub heads: HeadSizes,
     /// Contents of a page's objects, of which the scenario has only sizes; `None`: filler bytes.
@@ -74,9 +76,15 @@ impl Hosts {
     /// Applies a scenario's programs: times are added, everything else replaces the present value.
     fn with(self, programs: &Programs) -> Self {
         let Programs {
+            // Part of the plan.
+            client_pages: _,
+            client_pause: _,
+            client_idle: _,
+            client_defect: _,
             client_setup,
             client_think,
             client_reading,
+            client_file,
             client_buffer: _,
             client_flush: _,
             client_flush_explicit: _,
@@ -86,6 +94,9 @@ impl Hosts {
             // Part of the served objects: `Serving`.
             client_codings: _,
             server_compression: _,
+            server_changed: _,
+            client_stack,
+            server_idle,
             server_setup,
             server_write,
             server_head: _,
@@ -96,12 +107,20 @@ impl Hosts {
             // Part of the stack: `Programs::sockets`.
             nagle: _,
             send_buffer: _,
+            receive_buffer: _,
+            initial_window: _,
+            idle: _,
+            rto_min: _,
+            rto_initial: _,
+            // Part of TCP's configuration: `Experiment::host`.
+            idle_after: _,
         } = *programs;
-        let BrowserTimes { connection, request, kilobyte } = self.client;
+        let BrowserTimes { connection, request, kilobyte, file } = self.client;
         let client = BrowserTimes {
             connection: connection + client_setup.unwrap_or_default(),
             request: request + client_think.unwrap_or_default(),
             kilobyte: kilobyte + client_reading.unwrap_or_default(),
+            file: file + client_file.unwrap_or_default(),
         };
         let ServerTimes { connection, request, write } = self.server;
         let server = ServerTimes {
@@ -117,6 +136,8 @@ impl Hosts {
             requests: server_requests.or(self.requests),
             closing: server_close.unwrap_or(self.closing),
             validation: client_validation.or(self.validation),
+            client_stack: client_stack.map(StackName::stack).or(self.client_stack),
+            idle: server_idle.or(self.idle),
             dhttp: dhttp.map(DhttpProfile::ends).or(self.dhttp),
             ..self
         }
@@ -177,6 +198,7 @@ pub struct Experiment {
     plan: Plan,
     hosts: Hosts,
     shortcut: Shortcut,
+    idle_after: Option<Duration>,
     warm_up: WarmUp,
     dhttp: Option<Dhttp>,
     seed: Seed,
@@ -203,12 +225,11 @@ impl Experiment {
         }
         let shape = plan::shape(*protocol, client, hosts.pipelining)?;
         serving.validate(scenario, shape.version(), hosts.validation);
-        let (mut plan, mut notes) = plan::plan(shape, &serving, client);
-        plan.first_bytes = programs.client_first_bytes;
+        let (mut plan, mut notes) = plan::plan(shape, &serving, client, programs)?;
         notes.extend(programs.described().map(|reported| format!("programs: {reported}")));
         notes.extend(shared(stack.packets.sharing).map(str::to_owned));
         plan::name(&mut plan, hosts.contents.as_ref());
-        let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think };
+        let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think, pause: plan.pause };
         if let Shape::Http11Pipelined(_) = plan.shape {
             hosts.writes.gather = hosts.writes.gather.or(WritePolicy::gathering().gather);
         }
@@ -236,6 +257,7 @@ impl Experiment {
             site: serving.site,
             plan,
             shortcut: shortcut(*protocol, hosts.fast_open),
+            idle_after: programs.idle_after,
             hosts,
             warm_up,
             dhttp,
@@ -273,7 +295,7 @@ impl Experiment {
         let config = BrowserConfig { times, is_transaction, warm_up, dhttp };
         let browser = Browser::new(Time::ZERO, self.plan.clone(), address, config).map_err(Error::Plan)?;
         let timeout = ConnectionTimeouts {
-            idle: self.plan.deadline,
+            idle: self.hosts.idle.unwrap_or(self.plan.deadline),
             request: self.plan.deadline,
             linger: self.plan.deadline,
             ..ConnectionTimeouts::default()
@@ -312,7 +334,8 @@ impl Experiment {
         }
         let ended = world.run(bounds);
         let lost = lost(&world) - lost_before;
-        Ok(account(&world, [client, server], before, ended, lost))
+        let may_lose = self.may_lose();
+        Ok(account(&world, [client, server], before, ended, lost, may_lose))
     }
 
     /// Account of a run's time, if its packets were recorded.
@@ -331,6 +354,30 @@ impl Experiment {
         stalls::spent(records, &fetched.probes, fetched.began, &known)
     }
 
+    /// Whether responses may be destroyed by the server's close: a page without them is over, too.
+    pub(crate) fn may_lose(&self) -> bool {
+        self.hosts.closing == Closing::Naive
+    }
+
+    /// Time of each page of a run's session, from its first request to its last object; empty where a page is
+    /// incomplete.
+    pub fn page_times(&self, fetched: &PageResult) -> Vec<Duration> {
+        let Plan { begins_at, pages_before, pause, .. } = self.plan;
+        if begins_at == 0 {
+            return Vec::new();
+        }
+        let length = (begins_at / pages_before.max(1)).max(1);
+        let completed = fetched.reports.iter().filter(
+            |report| matches!(report.what, PageEvent::ObjectComplete { object, .. } if object < begins_at),
+        );
+        let ends: Vec<Time> = completed.skip(length - 1).step_by(length).map(|report| report.at).collect();
+        if ends.len() != pages_before {
+            return Vec::new();
+        }
+        let begins = [Time::ZERO].into_iter().chain(ends.iter().map(|end| *end + pause));
+        begins.zip(&ends).map(|(begin, end)| end.since(begin)).chain(fetched.elapsed).collect()
+    }
+
     /// Stacks of the client and the server.
     fn stacks(&self) -> [&Stack; 2] {
         [self.hosts.client_stack.as_ref().unwrap_or(&self.stack), &self.stack]
@@ -341,6 +388,7 @@ impl Experiment {
         let mut host = profile::host(stack, mss, self.network.rate.time_for(mss), clocks);
         let config = &mut host.tcp;
         config.shortcut = self.shortcut;
+        config.idle_after = self.idle_after;
         match self.shortcut {
             Shortcut::None | Shortcut::FastOpen => {}
             Shortcut::Ttcp => {
@@ -408,11 +456,12 @@ fn account(
     before: [Counters; 2],
     ended: RunEnd,
     lost: u64,
+    may_lose: bool,
 ) -> PageResult {
     let (reports, began, elapsed, channels) = match world.application(client) {
         Web::Browser(browser) => {
             let began = browser.began();
-            let elapsed = browser.finished().map(|finished| finished.since(began));
+            let elapsed = browser.finished(may_lose).map(|finished| finished.since(began));
             (browser.reports().to_vec(), began, elapsed, browser.counts())
         }
         Web::Server(_) => (Vec::new(), Time::ZERO, None, None),

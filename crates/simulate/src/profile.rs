@@ -113,6 +113,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
             }
             (stack::Idle::Restarted, packets::Restart::Decaying) => Idle::Decayed,
         },
+        idle_after: None,
         rto: timer(*rto, clocks),
         ending: *ending,
         shortcut: Shortcut::None,

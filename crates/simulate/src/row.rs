@@ -31,7 +31,11 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
         .collect::<Result<_, Error>>()?;
     // Failures come first.
     let mut notes = Vec::from_iter(failures(&runs));
+    if experiment.may_lose() {
+        notes.extend(scenario::robot::destroyed(&runs.iter().map(lost).collect::<Vec<_>>()));
+    }
     notes.extend(experiment.notes().to_vec());
+    notes.extend(session(&experiment, &runs));
     let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
     notes.extend(scenario::dhttp::reported(&channels));
     let visits: Vec<_> = runs.iter().map(|run| (run.began, run.course())).collect();
@@ -68,6 +72,32 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
         stalls: stalls(&spent),
         notes,
     })
+}
+
+/// Mean time of each page of a session.
+fn session(experiment: &Experiment, runs: &[PageResult]) -> Option<String> {
+    let times: Vec<Vec<Duration>> = runs.iter().map(|run| experiment.page_times(run)).collect();
+    let pages =
+        times.first().map(Vec::len).filter(|pages| times.iter().all(|times| times.len() == *pages))?;
+    let ms = |page: usize| mean(times.iter().map(|times| times[page].as_millis_f64()));
+    let means: Vec<String> = (0..pages).filter_map(ms).map(|ms| format!("{ms:.1}")).collect();
+    (pages > 1).then(|| format!("pages of the session, in ms: {}", means.join(", ")))
+}
+
+/// Failures of objects that were requested.
+fn lost(run: &PageResult) -> Vec<String> {
+    let failures = run.reports.iter().filter_map(|report| match report.what {
+        PageEvent::ObjectFailed { object, failure } => Some(format!("object {}: {failure}", object + 1)),
+        PageEvent::RequestSent { .. }
+        | PageEvent::HeadReceived { .. }
+        | PageEvent::ObjectFound { .. }
+        | PageEvent::TooManyObjects { .. }
+        | PageEvent::FirstBytesReceived { .. }
+        | PageEvent::ObjectComplete { .. }
+        | PageEvent::Fault { .. }
+        | PageEvent::Finished { .. } => None,
+    });
+    failures.collect()
 }
 
 /// Time in which the path sent no useful data, in round trips.

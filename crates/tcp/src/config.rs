@@ -38,6 +38,9 @@ pub struct Config {
     pub recovery: Recovery,
     /// Congestion window after idle.
     pub idle: Idle,
+    /// Idle time that counts for it; `None`: the retransmission timeout (`papers/p-http#section-2-4` proposes a
+    /// longer one).
+    pub idle_after: Option<Duration>,
     /// Retransmission timer.
     pub rto: Rto,
     /// Connection termination.

@@ -267,7 +267,7 @@ impl Connection {
         if !self.flight.is_empty() || self.last_sent == Time::ZERO {
             return;
         }
-        let timeout = self.timer.timeout();
+        let timeout = self.config.idle_after.unwrap_or_else(|| self.timer.timeout());
         match self.config.idle {
             Idle::Kept => {}
             Idle::Restarted { segments, since } => {

@@ -49,7 +49,16 @@ impl ServerProgram {
     /// Finds the program, and checks that it supports the scenario's settings.
     pub(crate) fn found(self, programs: &Programs, processing: Duration) -> Result<InstalledProgram, Error> {
         let Programs {
-            server_head, server_buffer, server_close, server_requests, nagle, send_buffer, ..
+            server_head,
+            server_buffer,
+            server_close,
+            server_requests,
+            server_idle,
+            server_changed,
+            nagle,
+            send_buffer,
+            receive_buffer,
+            ..
         } = programs;
         let unsuited = |key: &str| Error::Unsuited {
             part: format!("{key} with {self}"),
@@ -61,6 +70,9 @@ impl ServerProgram {
             ("server-buffer", server_buffer.is_some()),
             ("server-close", server_close.is_some()),
             ("send-buffer", send_buffer.is_some()),
+            ("receive-buffer", receive_buffer.is_some()),
+            ("server-idle", server_idle.is_some()),
+            ("server-changed", server_changed.is_some()),
             ("server-requests", server_requests.is_some() && !self.limits_requests()),
             ("nagle", *nagle == Some(true) && self != Self::Nginx),
         ];

@@ -8,7 +8,7 @@ use http1::message::WritePolicy;
 use http1::server::{ConnectionTimeouts, ServerConfig};
 use pageload::robot::{Pipelining, Plan, Shape};
 use scenario::page::contents::HOST;
-use scenario::programs::Validation;
+use scenario::programs::{ClientDefect, Validation};
 use scenario::{Client, Connection, Programs, Protocol, Scenario, Serving, Visit};
 use wire::{Bytes, Duration};
 
@@ -42,7 +42,12 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
 }
 
 /// The robot's plan, and its deviations from the scenario.
-pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> Result<(Plan, Vec<String>), Error> {
+pub(super) fn plan(
+    shape: Shape,
+    serving: &Serving,
+    client: &Client,
+    programs: &Programs,
+) -> Result<(Plan, Vec<String>), Error> {
     let Client { request, requests, parallel: _, connection } = client;
     match connection {
         Connection::Cold => {}
@@ -59,6 +64,7 @@ pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> Result<(
         release: serving.release(release),
         accepted: serving.accepted.clone(),
         embedded: serving.embedded,
+        ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
         ..Plan::new(HOST, serving.known().to_vec(), shape)
     };
     Ok((plan, note.into_iter().map(str::to_owned).collect()))
@@ -67,15 +73,23 @@ pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> Result<(
 /// Refuses settings that real programs do not support: their CPU times are their own.
 pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
     let Programs {
+        client_pages,
+        client_pause,
+        client_idle,
         client_setup,
         client_think,
         client_reading,
+        client_file,
         client_buffer: _,
         client_flush: _,
         client_flush_explicit: _,
         client_first_bytes: _,
         client_validation: _,
         client_codings: _,
+        client_defect: _,
+        client_stack,
+        server_idle: _,
+        server_changed: _,
         server_setup,
         server_write,
         server_head: _,
@@ -86,8 +100,25 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
         dhttp: _,
         nagle: _,
         send_buffer: _,
+        // Parts of the stack that the kernel lacks are refused by [`crate::fidelity`].
+        receive_buffer: _,
+        initial_window: _,
+        idle: _,
+        idle_after,
+        rto_min: _,
+        rto_initial: _,
     } = programs;
-    let times = [client_setup, client_think, client_reading, server_setup, server_write];
+    let simulated = [
+        ("a session of several pages", client_pages.is_some_and(|pages| pages.get() > 1)),
+        ("a pause between pages", client_pause.is_some()),
+        ("an idle timeout of its client", client_idle.is_some()),
+        ("a client with a stack of its own", client_stack.is_some()),
+        ("an idle time other than the retransmission timeout", idle_after.is_some()),
+    ];
+    if let Some((part, _)) = simulated.iter().find(|(_, is_set)| *is_set) {
+        return Err(unsuited(part, "use --engine simulate, or leave it out"));
+    }
+    let times = [client_setup, client_think, client_reading, client_file, server_setup, server_write];
     if times.iter().any(|time| time.is_some_and(|time| time > Duration::ZERO)) {
         let reported = programs.described().unwrap_or_default();
         return Err(unsuited(
@@ -104,6 +135,7 @@ pub(super) fn only_ours(programs: &Programs, client: ClientProgram) -> Result<()
         ("first bytes", programs.client_first_bytes.is_some()),
         ("a validation method", programs.client_validation.is_some()),
         ("codings", programs.client_codings.is_some()),
+        ("a defect", programs.client_defect.is_some()),
     ];
     match reported.iter().find(|(_, is_said)| *is_said) {
         Some((what, _)) if client != ClientProgram::Ours => {
@@ -140,7 +172,7 @@ pub(super) fn config(programs: &Programs, shape: Shape, timeout: ConnectionTimeo
         writes: programs.writes(writes(shape)),
         requests: programs.server_requests.or(requests),
         closing: programs.server_close.unwrap_or(closing),
-        timeout,
+        timeout: ConnectionTimeouts { idle: programs.server_idle.unwrap_or(timeout.idle), ..timeout },
     }
 }
 

@@ -3,8 +3,11 @@
 //! The sentences are in the notes.
 
 use scenario::network::Direction;
+use scenario::programs::ProgramKey;
+use scenario::serving::changed_objects;
 use scenario::{Connection, Protocol, Requests, Scenario, Stack, Visit};
 use tcp::stack::Idle;
+use tcp::stack::packets::Sharing;
 use wire::link::{Loss, QueueLimit};
 use wire::{Bytes, Probability};
 
@@ -31,7 +34,7 @@ pub(crate) fn notes(
         loss(scenario),
         jitter(scenario),
         reordering(scenario),
-        scenario.programs.described().map(|sentence| Note::Programs { sentence }),
+        scenario.programs.described_without(&IN_THE_FORMULAS).map(|sentence| Note::Programs { sentence }),
         modem(scenario),
         duplication(scenario),
         short_queue(scenario, path, exchanges),
@@ -44,6 +47,10 @@ pub(crate) fn notes(
     .flatten()
     .collect()
 }
+
+/// Settings of programs and sockets that the formulas honour.
+const IN_THE_FORMULAS: [ProgramKey; 3] =
+    [ProgramKey::ServerChanged, ProgramKey::InitialWindow, ProgramKey::ClientPages];
 
 /// Properties of a protocol that the notes depend on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +65,7 @@ enum ProtocolProperty {
     Several,
     /// A persistent connection; requests do not wait.
     Pipelined,
-    /// Datagrams, without cached state.
+    /// Datagrams, with cached state only where windows are shared.
     Forgetful,
     /// Datagrams and a persistent connection.
     Mixed,
@@ -121,6 +128,11 @@ fn several(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
 fn warmth(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
     match (scenario.client.connection, kind) {
         (Connection::Cold, _) | (Connection::Warm, ProtocolProperty::Bound) => None,
+        (Connection::Warm, ProtocolProperty::Forgetful)
+            if scenario.stack.packets.sharing != Sharing::None =>
+        {
+            None
+        }
         (Connection::Warm, ProtocolProperty::Separate | ProtocolProperty::Forgetful) => {
             Some(Note::NothingKept { protocol: scenario.protocol })
         }
@@ -130,7 +142,7 @@ fn warmth(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
             | ProtocolProperty::Several
             | ProtocolProperty::Pipelined
             | ProtocolProperty::Mixed,
-        ) => match scenario.stack.idle {
+        ) => match scenario.programs.sockets(&scenario.stack).idle {
             Idle::Restarted => Some(Note::WindowRestarts),
             Idle::Kept | Idle::Paced => None,
         },
@@ -174,7 +186,7 @@ fn window_limited(
         | ProtocolProperty::Pipelined
         | ProtocolProperty::Mixed => true,
     };
-    let window = largest_window(&scenario.stack)?;
+    let window = largest_window(&scenario.programs.sockets(&scenario.stack))?;
     let to_fill = path.window_to_fill();
     let limited = window.get() / path.mss.get().max(1) < to_fill
         && exchanges.iter().any(|exchange| exchange.reply > window);
@@ -263,8 +275,9 @@ fn fragmented(scenario: &Scenario, path: &Path, datagram: &Datagram, exchanges: 
 }
 
 fn revalidation(scenario: &Scenario, datagram: &Datagram) -> Option<Note> {
+    let (head, changed) = (datagram.response_head, changed_objects(scenario).len());
     match scenario.visit {
         Visit::First => None,
-        Visit::Revalidate => Some(Note::RevalidationHead { head: datagram.response_head }),
+        Visit::Revalidate => Some(Note::RevalidationHead { head, changed }),
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Connection {
     is_cautious: bool,
     /// Maximum number of interim responses before a final one.
     interim_allowed: usize,
+    /// [`Plan::ignores_body_with_headers`].
+    ignores_body_with_headers: bool,
 }
 
 /// State of the connection.
@@ -99,6 +101,7 @@ impl Connection {
             depth: plan.shape.outstanding(),
             is_cautious,
             interim_allowed: plan.limits.interim_responses,
+            ignores_body_with_headers: plan.ignores_body_with_headers,
         }
     }
 
@@ -221,6 +224,9 @@ impl Connection {
                     exchange.interim = head.is_interim();
                     if !exchange.interim {
                         arrivals.push(exchange.answered_by(head));
+                        if self.ignores_body_with_headers {
+                            input = &[];
+                        }
                     } else if exchange.interims == self.interim_allowed {
                         return Err(PeerFault::TooManyInterim);
                     } else {

@@ -28,9 +28,18 @@ pub struct Plan {
     pub shape: Shape,
     /// Condition under which a request may leave.
     pub release: Release,
-    /// Index of the page's first object: objects before it are a preceding page, and all of them arrive
+    /// Index of the page's first object: objects before it are preceding pages, and all of them arrive
     /// first. Default 0: no preceding page.
     pub begins_at: usize,
+    /// Number of pages before `begins_at`, of equally many objects; 0 counts as 1. Default 1.
+    pub pages_before: usize,
+    /// Time between the end of a page and the first request of the next. Default 0.
+    pub pause: Duration,
+    /// Time without requests after which the client closes a connection; `None`, the default: it does not.
+    pub idle: Option<Duration>,
+    /// Whether body bytes that arrive together with the end of their headers are ignored: a defect of 1996
+    /// (`papers/p-http#section-2-5`). Default false.
+    pub ignores_body_with_headers: bool,
     /// Maximum number of tries of a safe request without any response. Of the requests that a connection
     /// leaves unanswered only the first counts as tried: the server never processed the others. Default 3.
     pub tries: NonZeroU8,
@@ -142,6 +151,10 @@ impl Plan {
             shape,
             release: Release::default(),
             begins_at: 0,
+            pages_before: 1,
+            pause: Duration::ZERO,
+            idle: None,
+            ignores_body_with_headers: false,
             tries: const { NonZeroU8::new(3).unwrap() },
             deadline: Duration::from_secs(600),
             linger: Duration::from_secs(2),
@@ -150,6 +163,15 @@ impl Plan {
             embedded: EmbeddedObjects::default(),
             first_bytes: None,
         }
+    }
+
+    /// The first object of the page that this one belongs to.
+    pub(super) fn first_of_page(&self, object: usize) -> usize {
+        if object >= self.begins_at {
+            return self.begins_at;
+        }
+        let length = (self.begins_at / self.pages_before.max(1)).max(1);
+        object - object % length
     }
 
     /// The request for a part of an object, after the robot has started: as long as the others, or longer if

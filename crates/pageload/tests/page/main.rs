@@ -6,4 +6,5 @@ mod back_to_back;
 mod discovery;
 mod parts;
 mod pipelining;
+mod sessions;
 mod shapes;

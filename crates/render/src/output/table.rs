@@ -107,6 +107,7 @@ pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<S
     ];
     parts.push(match scenario.client.requests {
         scenario::Requests::Independent => "independent requests".to_owned(),
+        scenario::Requests::AfterDocument => "requests after the document".to_owned(),
         scenario::Requests::Dependent => "dependent requests".to_owned(),
     });
     parts.extend(match scenario.client.connection {

@@ -90,7 +90,12 @@ fn with_hosts(scenario: &Scenario, times: HostTimes) -> Option<f64> {
     // The measured times include the wake-up.
     scenario.stack.packets.wake_up = Duration::ZERO;
     let hosts = Hosts {
-        client: BrowserTimes { connection: client, request: client, kilobyte: Duration::ZERO },
+        client: BrowserTimes {
+            connection: client,
+            request: client,
+            kilobyte: Duration::ZERO,
+            file: Duration::ZERO,
+        },
         server: ServerTimes { request: server, ..ServerTimes::default() },
         ..Hosts::default()
     };

@@ -71,6 +71,7 @@ impl Software {
             connection: Duration::from_micros(2_400),
             request,
             kilobyte: Duration::from_micros(1_400),
+            file: Duration::ZERO,
         }
     }
 }

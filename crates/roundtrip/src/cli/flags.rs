@@ -88,8 +88,8 @@ pub const SURGE: &str = "SURGE";
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = ADVANCED)]
 pub struct AdvancedFlags {
-    /// Order of requests: independent, or dependent, each after the object before it (default: independent to predict
-    /// or with --parallel, else dependent)
+    /// Order of requests: independent; after-document, all when the first object is complete; or dependent, each after
+    /// the object before it (default: independent to predict or with --parallel, else dependent)
     #[arg(long, value_name = "ORDER")]
     pub requests: Option<String>,
 
@@ -110,8 +110,8 @@ pub struct AdvancedFlags {
     #[arg(long, value_name = "SHARING")]
     pub sharing: Option<String>,
 
-    /// Acknowledgements of the model's receiver: every-segment, delayed or no-delayed (default: as the named stack;
-    /// every-segment for predict without one)
+    /// Acknowledgements of the receiver: every-segment, delayed (the odd one after twice a segment's time) or no-delayed
+    /// (default: as the named stack; every-segment for predict without one)
     #[arg(long, value_name = "POLICY")]
     pub acks: Option<String>,
 

@@ -45,6 +45,7 @@ fn read(text: &str) -> ReadResult<Spec> {
         for one in each(key, value) {
             match (key, one.get_ref()) {
                 (Key::Network, DeValue::Table(table)) => tables::network(&mut spec, table, one.span())?,
+                (Key::Stack, DeValue::Table(table)) => tables::stack(&mut spec, table, one.span())?,
                 (Key::Page, DeValue::Table(table)) => tables::page(&mut spec, table, one.span())?,
                 (key, _) => scalar(key.name(), key.example(), one, |text| spec.set(key, text))?,
             }

@@ -1,4 +1,4 @@
-//! Custom networks and pages.
+//! Custom networks, stacks and pages.
 
 use std::ops::Range;
 
@@ -10,8 +10,9 @@ use toml::de::{DeTable, DeValue};
 use super::Problem;
 use super::read::{ReadResult, in_order, scalar, unknown_key};
 use crate::network::Changes;
+use crate::programs::ProgramKey;
 use crate::spec::key::PathKey;
-use crate::spec::{PlanError, Spec};
+use crate::spec::{Key, PlanError, Spec};
 use crate::{Network, Page};
 
 /// Adds the network that `table` describes.
@@ -86,6 +87,64 @@ impl NetworkKey {
             Self::Name => "name",
             Self::Like => "like",
             Self::Path(key) => key.name(),
+        }
+    }
+}
+
+/// Adds the stack that `table` describes. Its changes hold for every stack of the specification.
+pub(super) fn stack(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> ReadResult<()> {
+    let mut is_named = false;
+    for (key, value) in in_order(table) {
+        let known = StackKey::named(key.get_ref()).map_err(|unknown| unknown_key(key, unknown))?;
+        let key = match known {
+            StackKey::Like => Key::Stack,
+            StackKey::Change(key) => key,
+        };
+        is_named |= known == StackKey::Like;
+        scalar(known.name(), known.example(), value, |text| spec.set(key, text))?;
+    }
+    if is_named { Ok(()) } else { Err((span, Problem::NoLike)) }
+}
+
+/// Keys of a stack's table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StackKey {
+    Like,
+    Change(Key),
+}
+
+impl StackKey {
+    /// Keys of the first level that change a stack.
+    const CHANGES: [Key; 11] = [
+        Key::Acks,
+        Key::Sharing,
+        Key::Program(ProgramKey::Nagle),
+        Key::Program(ProgramKey::SendBuffer),
+        Key::Program(ProgramKey::ReceiveBuffer),
+        Key::Program(ProgramKey::InitialWindow),
+        Key::Program(ProgramKey::Idle),
+        Key::Program(ProgramKey::IdleAfter),
+        Key::Program(ProgramKey::RtoMin),
+        Key::Program(ProgramKey::RtoInitial),
+        Key::Program(ProgramKey::ClientStack),
+    ];
+
+    fn named(name: &str) -> Result<Self, UnknownName> {
+        let all: Vec<Self> = [Self::Like].into_iter().chain(Self::CHANGES.map(Self::Change)).collect();
+        names::find("key of a stack", name, &all, Self::name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Like => "like",
+            Self::Change(key) => key.name(),
+        }
+    }
+
+    fn example(self) -> String {
+        match self {
+            Self::Like => "like = \"linux\"".to_owned(),
+            Self::Change(key) => key.example(),
         }
     }
 }

@@ -8,6 +8,8 @@ use pageload::robot::Flush;
 
 use quantity::ValueError;
 use quantity::names;
+use tcp::stack::Idle;
+use tcp::stack::packets::Restart;
 
 /// A setting with a few named values.
 pub(super) trait NamedSetting: Copy + 'static {
@@ -66,6 +68,66 @@ impl NamedSetting for Validation {
             Self::EntityTags => "entity-tags",
             Self::Dates => "dates",
             Self::Heads => "heads",
+        }
+    }
+}
+
+/// Defect of a client's HTTP implementation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientDefect {
+    /// Ignores body bytes that arrive together with the end of the headers, as a widespread browser did in 1996
+    /// (`papers/p-http#section-2-5`).
+    BodyWithHeaders,
+}
+
+impl NamedSetting for ClientDefect {
+    const WHAT: &'static str = "client defect";
+    const ALL: &'static [Self] = &[Self::BodyWithHeaders];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::BodyWithHeaders => "body-with-headers",
+        }
+    }
+}
+
+/// Congestion window after idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleWindow {
+    /// Unchanged.
+    Kept,
+    /// Reduced to the initial window; since the last segment sent or received, as the stack has it.
+    Restarted,
+    /// Halved for every timeout (RFC 2861).
+    Decayed,
+    /// Unchanged, and sent at the rate last measured until the first acknowledgement.
+    Paced,
+}
+
+impl IdleWindow {
+    /// The policy in a stack's terms; `restart` is the stack's own reduction. One that decays restarts since the
+    /// last segment sent.
+    pub const fn policy(self, restart: Restart) -> (Idle, Restart) {
+        match (self, restart) {
+            (Self::Kept, _) => (Idle::Kept, restart),
+            (Self::Paced, _) => (Idle::Paced, restart),
+            (Self::Decayed, _) => (Idle::Restarted, Restart::Decaying),
+            (Self::Restarted, Restart::Decaying) => (Idle::Restarted, Restart::AfterSending),
+            (Self::Restarted, Restart::AfterSending | Restart::AfterReceiving) => (Idle::Restarted, restart),
+        }
+    }
+}
+
+impl NamedSetting for IdleWindow {
+    const WHAT: &'static str = "window after idle";
+    const ALL: &'static [Self] = &[Self::Kept, Self::Restarted, Self::Decayed, Self::Paced];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Restarted => "restarted",
+            Self::Decayed => "decayed",
+            Self::Paced => "paced",
         }
     }
 }
@@ -151,6 +213,8 @@ mod tests {
     fn every_value_is_found_by_its_name() {
         check::<HeadWrite>();
         check::<Validation>();
+        check::<ClientDefect>();
+        check::<IdleWindow>();
         check::<Closing>();
         check::<Flush>();
         check::<Compression>();

@@ -28,7 +28,7 @@ pub enum Key {
     Engine,
     /// First or revalidate.
     Visit,
-    /// Independent or dependent.
+    /// Independent, after the document, or dependent.
     Requests,
     /// Size of each request.
     RequestSize,
@@ -40,7 +40,7 @@ pub enum Key {
     Processing,
     /// State that connections share.
     Sharing,
-    /// The receiver's acknowledgement policy in the model.
+    /// The receiver's acknowledgement policy.
     Acks,
     /// Number of runs.
     Runs,
@@ -100,10 +100,13 @@ pub enum DirectionKey {
     Duplication,
 }
 
+/// Number of keys of a file's first level.
+const KEYS: usize = 15 + ProgramKey::ALL.len() + PathKey::ALL.len();
+
 impl Key {
     /// Every key of a file's first level, in the order of lists.
-    pub const ALL: [Self; 56] = {
-        let mut all = [Self::Network; 56];
+    pub const ALL: [Self; KEYS] = {
+        let mut all = [Self::Network; KEYS];
         let own = [
             Self::Network,
             Self::Page,

@@ -79,6 +79,7 @@ impl Spec {
     fn shared(&self, stack: &Stack) -> Stack {
         let mut stack = stack.clone();
         stack.packets.sharing = self.sharing.unwrap_or(stack.packets.sharing);
+        stack.acks = self.acks.unwrap_or(stack.acks);
         stack
     }
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use http1::site::Site;
 use pageload::robot::{Pipelining, Plan, Release, Shape};
 use scenario::page::contents::HOST;
-use scenario::{Client, Connection, Page, Protocol, Serving};
+use scenario::programs::ClientDefect;
+use scenario::{Client, Connection, Page, Programs, Protocol, Serving};
 use wire::{Bytes, Duration};
 
 use super::Contents;
@@ -37,25 +38,47 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
 }
 
 /// The robot's plan, and its deviations from the scenario.
-pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> (Plan, Vec<String>) {
+pub(super) fn plan(
+    shape: Shape,
+    serving: &Serving,
+    client: &Client,
+    programs: &Programs,
+) -> Result<(Plan, Vec<String>), Error> {
     let Client { request, requests, parallel: _, connection } = client;
     let (release, note) = requests.release(shape);
     // A page in a warm state has been fetched just before.
-    let before = match connection {
-        Connection::Cold => &[],
-        Connection::Warm => serving.objects.as_slice(),
+    let warm = match connection {
+        Connection::Cold => 0,
+        Connection::Warm => 1,
     };
+    let pages_before = (programs.pages() - 1).max(warm);
+    if pages_before.saturating_mul(serving.objects.len()) > MAX_OBJECTS {
+        return Err(Error::unsuited(
+            &format!("a session of more than {MAX_OBJECTS} objects"),
+            "use fewer pages, or a smaller one",
+        ));
+    }
+    let before: Vec<_> = std::iter::repeat_n(&serving.objects, pages_before).flatten().cloned().collect();
+    let pause = programs.client_pause.unwrap_or_default();
     let plan = Plan {
         request_size: Some(*request),
         release: serving.release(release),
         begins_at: before.len(),
-        deadline: TIMEOUT,
+        pages_before: pages_before.max(1),
+        pause,
+        idle: programs.client_idle,
+        ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
+        first_bytes: programs.client_first_bytes,
+        deadline: TIMEOUT + pause * pages_before as u64,
         accepted: serving.accepted.clone(),
         embedded: serving.embedded,
-        ..Plan::new(HOST, [before, serving.known()].concat(), shape)
+        ..Plan::new(HOST, [before.as_slice(), serving.known()].concat(), shape)
     };
-    (plan, note.into_iter().map(str::to_owned).collect())
+    Ok((plan, note.into_iter().map(str::to_owned).collect()))
 }
+
+/// Maximum number of objects before the last page of a session.
+const MAX_OBJECTS: usize = 100_000;
 
 /// Site with the page's real objects, if they have the page's sizes.
 pub(super) fn site(page: &Page, objects: &[Arc<[u8]>]) -> Result<Site, Error> {

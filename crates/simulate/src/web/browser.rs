@@ -23,6 +23,8 @@ pub struct BrowserTimes {
     pub request: Duration,
     /// Per 1024 bytes read, before anything else is done: processing and storing them.
     pub kilobyte: Duration,
+    /// Per file of the disk cache, which has two for each object: when an object or its 304 has arrived.
+    pub file: Duration,
 }
 
 impl BrowserTimes {
@@ -37,8 +39,10 @@ impl BrowserTimes {
 pub struct WarmUp {
     /// Number of the plan's objects that belong to it; 0 without a preceding page.
     pub objects: usize,
-    /// Think time after it.
+    /// Time after it in which the client is busy.
     pub think: Duration,
+    /// Time after it in which the client only waits: the plan's pause.
+    pub pause: Duration,
 }
 
 /// Settings of a client, apart from its plan.
@@ -62,6 +66,8 @@ pub struct Browser {
     completed: usize,
     /// Start of the page itself.
     began: Time,
+    /// The same while it is due.
+    begins: Option<Time>,
     steps: VecDeque<BrowserStep>,
     sockets: BTreeMap<ConnectionId, SocketId>,
     connections: BTreeMap<SocketId, BrowserConnection>,
@@ -110,6 +116,7 @@ impl Browser {
             config,
             completed: 0,
             began: start,
+            begins: None,
             steps: steps.into(),
             sockets: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -134,11 +141,11 @@ impl Browser {
         self.began
     }
 
-    /// Time at which the last object had arrived, if all have.
-    pub fn finished(&self) -> Option<Time> {
+    /// Time at which the last object had arrived, if all have, or the others were lost and `may_lose` is true.
+    pub fn finished(&self, may_lose: bool) -> Option<Time> {
         self.reports.iter().find_map(|report| match report.what {
-            PageEvent::Finished { failed: 0 } => Some(report.at),
-            PageEvent::Finished { failed: 1.. }
+            PageEvent::Finished { failed } if failed == 0 || may_lose => Some(report.at),
+            PageEvent::Finished { .. }
             | PageEvent::RequestSent { .. }
             | PageEvent::HeadReceived { .. }
             | PageEvent::ObjectFound { .. }
@@ -239,9 +246,13 @@ impl Browser {
                     self.began = now;
                     return Action::Finish;
                 }
+                None if self.begins.is_some_and(|begins| now >= begins) => {
+                    self.begins = None;
+                    self.steps.push_back(BrowserStep::Begin);
+                }
                 None => {
                     if let Some(until) = self.ask_fetcher(now) {
-                        return Action::Wait(until);
+                        return Action::Wait(until.into_iter().chain(self.begins).min());
                     }
                 }
             }
@@ -293,8 +304,12 @@ impl Browser {
     fn note(&mut self, report: Report) {
         if let PageEvent::ObjectComplete { .. } = report.what {
             self.completed += 1;
-            if self.completed == self.config.warm_up.objects {
-                self.steps.extend([BrowserStep::Work(self.config.warm_up.think), BrowserStep::Begin]);
+            self.steps.push_back(BrowserStep::Work(self.config.times.file * FILES_PER_OBJECT));
+            let WarmUp { objects, think, pause } = self.config.warm_up;
+            if self.completed == objects && pause > Duration::ZERO {
+                self.begins = Some(report.at + pause);
+            } else if self.completed == objects {
+                self.steps.extend([BrowserStep::Work(think), BrowserStep::Begin]);
             }
         }
         self.reports.push(report);
@@ -319,6 +334,9 @@ impl Browser {
         })
     }
 }
+
+/// "Each cached object contains two independent files" (`papers/w3c`, on its final client).
+const FILES_PER_OBJECT: u64 = 2;
 
 /// DHTTP's identifier of a connection that the server opened: the host's own.
 fn opened(socket: SocketId) -> dhttp::ConnectionId {

@@ -96,6 +96,7 @@ pub(crate) fn period() -> Config {
         },
         recovery: Recovery::Tahoe,
         idle: Idle::Kept,
+        idle_after: None,
         rto: Rto {
             estimator: Estimator::Coarse(ticks(500, 100)),
             initial: Duration::from_secs(6),

@@ -7,5 +7,6 @@ extern crate roundtrip_simulate as simulate;
 mod limits;
 mod pipelining;
 mod restart;
+mod sessions;
 mod slow_start;
 mod transactions;

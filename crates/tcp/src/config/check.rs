@@ -73,6 +73,7 @@ impl Config {
             ending: _,
             shortcut: _,
             sharing: _,
+            idle_after: _,
         } = self;
         // Timestamps take twelve bytes of every segment, and at least one byte must remain.
         let least = if *timestamps { TIMESTAMP_BYTES + 1 } else { 1 };
