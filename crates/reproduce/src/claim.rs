@@ -23,7 +23,7 @@ use super::digits::Digits;
 use super::laboratory::Laboratory;
 use super::published::{Claim, Run, Table};
 use super::verdict::{Judgement, Verdict};
-use super::{heidemann, rabinovich, w3c};
+use super::{heidemann, p_http, rabinovich, w3c};
 
 /// Value of a reference or an expression; `None` where nothing here can test it.
 pub type Value = Result<Option<f64>, String>;
@@ -67,6 +67,7 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
             match paper {
                 "w3c" => w3c::quantity(quantity),
                 "heidemann-model" => heidemann::quantity(quantity),
+                "p-http" => p_http::quantity(quantity),
                 "dhttp" => rabinovich::quantity(quantity, self.measured),
                 _ => return Err(format!("[{name}] names no paper")),
             }
@@ -165,7 +166,8 @@ fn result(row: &Row, field: &str) -> Value {
                 return Err(format!("`{field}` is no result of a run"));
             }
             let of = row.stalls.iter().filter(|stall| stall.cause.name() == cause);
-            Some(of.map(|stall| stall.lost_ms).sum())
+            // An empty sum is -0.
+            Some(of.map(|stall| stall.lost_ms).sum::<f64>() + 0.0)
         }
     })
 }

@@ -5,10 +5,14 @@
 
 use model::slow_start::Policy;
 use model::{Assumptions, Path, Prediction, SlowStart, predict, simple};
+use scenario::programs::ProgramKey;
 use scenario::{Client, Network, Page, Protocol, Requests, Scenario, Server, Stack};
+use simulate::page::SERVER;
+use simulate::world::ObservationPoint;
+use simulate::{Experiment, Hosts};
 use tcp::stack::Growth;
 use trace::statistics::interval95;
-use wire::{Bytes, Duration, Rate};
+use wire::{Bytes, Duration, Rate, Time};
 
 use super::laboratory::{KernelResult, Laboratory};
 use super::published::Cell;
@@ -39,7 +43,9 @@ pub fn decimal_kilobits(cell: &Cell) -> ReproducedValue {
 }
 
 /// A quantity that no table prints: `limit/large-cluster`, the overhead of HTTP over TCP where only round trips count;
-/// `gain/modem`, the gain of caching for the small cluster; `bytes/small-page`, a page's size.
+/// `gain/modem`, the gain of caching for the small cluster; `bytes/small-page`, a page's size; `old-ardp/flight` and
+/// `old-ardp/second-flight`, packets of 1250 bytes that its server sends at once, and before the acknowledgement of
+/// any of them.
 ///
 /// # Errors
 /// The name, if it is unknown.
@@ -53,8 +59,45 @@ pub fn quantity(name: &str) -> ReproducedValue {
         Some(("bytes", name)) => {
             Ok(Some(page(name)?.objects.iter().map(|object| object.size.as_f64()).sum()))
         }
+        Some(("old-ardp", "flight")) => old_ardp_flights().map(|flights| flights.first().copied()),
+        Some(("old-ardp", "second-flight")) => old_ardp_flights().map(|flights| flights.get(1).copied()),
         Some(_) | None => Err(format!("no quantity {name}")),
     }
+}
+
+/// Packets of each flight of an ARDP with a fixed window of 16 packets of 1250 bytes and no slow start
+/// (`papers/heidemann-model`, footnote 4): a 100 kB response over DirecPC, whose round trip is longer than
+/// the transmission of a window.
+fn old_ardp_flights() -> Result<Vec<f64>, String> {
+    let mut network = network("direcpc")?;
+    network.mss = Bytes::new(1250);
+    let mut scenario = basic(network, page("large-page")?, Protocol::Ardp);
+    let settings = [
+        (ProgramKey::InitialWindow, "16"),
+        (ProgramKey::SendBuffer, "20000"),
+        (ProgramKey::ReceiveBuffer, "20000"),
+    ];
+    for (key, value) in settings {
+        scenario.programs.set(key, value).map_err(|error| error.to_string())?;
+    }
+    let experiment = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
+    let fetched = experiment.run(0, true).map_err(|error| error.to_string())?;
+    let (mut flights, mut last) = (Vec::<f64>::new(), None::<Time>);
+    let sent = fetched.records.iter().filter(|record| {
+        record.seen == ObservationPoint::Sent
+            && record.from.host == SERVER
+            && !record.segment.payload.is_empty()
+    });
+    // A flight ends with a gap of half a round trip.
+    let gap = scenario.network.rtt / 2;
+    for record in sent {
+        match (last, flights.last_mut()) {
+            (Some(last), Some(flight)) if record.at.since(last) < gap => *flight += 1.0,
+            _ => flights.push(1.0),
+        }
+        last = Some(record.at);
+    }
+    Ok(flights)
 }
 
 /// Minimal times.
@@ -190,17 +233,25 @@ pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
 
 /// Gain from connection caching, at named networks and in the limit.
 pub fn figure_5(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
-    let far = || point(Network::MAX_RTT, FASTEST);
-    let (at, protocol) = match cell.label(0) {
-        "limit" | "limit, noncaching" => (far(), Protocol::Http10),
-        "limit, caching" => (far(), Protocol::Http10KeepAlive),
-        name => (on_the_map(&network(name)?), Protocol::Http10),
-    };
     if cell.column.name == "round-trips" {
-        let scenario = basic(at, page("small-cluster")?, protocol);
-        return prediction(&scenario, &Assumptions::default()).map(|prediction| prediction.round_trips);
+        return limit_round_trips(cell, &Assumptions::default());
     }
+    let at = match cell.label(0) {
+        "limit" => point(Network::MAX_RTT, FASTEST),
+        name => on_the_map(&network(name)?),
+    };
     gain(at).map(Some)
+}
+
+/// Round trips of the small cluster where only they count, with and without connection caching.
+pub fn limit_round_trips(cell: &Cell, assumptions: &Assumptions) -> ReproducedValue {
+    let protocol = match cell.label(0) {
+        "limit, noncaching" => Protocol::Http10,
+        "limit, caching" => Protocol::Http10KeepAlive,
+        _ => return Ok(None),
+    };
+    let scenario = basic(point(Network::MAX_RTT, FASTEST), page("small-cluster")?, protocol);
+    prediction(&scenario, assumptions).map(|prediction| prediction.round_trips)
 }
 
 /// 1 Tbit/s, the maximum rate of a network.

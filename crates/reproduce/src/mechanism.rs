@@ -11,6 +11,10 @@
 //! | `one-lost-packet-retransmitted-early` | both |
 //! | `printed-packets` | the printed number of packets, with our bytes |
 //! | `header-compression` | TCP/IP headers compressed on the telephone line (RFC 1144) |
+//! | `every-segment-acknowledged` | the policy of Table VI in the place of Section VI's |
+//! | `sum-without-its-round-trip` | the same, and equation (6) without the round trip before its sum |
+
+use model::Assumptions;
 
 use super::laboratory::Laboratory;
 use super::published::Cell;
@@ -23,6 +27,13 @@ use super::{heidemann, w3c};
 pub fn ours(key: &str, mechanism: &str, cell: &Cell, _: &mut Laboratory<'_>) -> Result<Option<f64>, String> {
     match (key, mechanism) {
         ("heidemann-model/table-2", "decimal-kilobits") => heidemann::decimal_kilobits(cell),
+        ("heidemann-model/figure-5", "every-segment-acknowledged") => {
+            heidemann::limit_round_trips(cell, &Assumptions::paper())
+        }
+        ("heidemann-model/figure-5", "sum-without-its-round-trip") => {
+            let whole = heidemann::limit_round_trips(cell, &Assumptions::paper())?;
+            Ok(whole.map(|round_trips| round_trips - 1.0))
+        }
         ("w3c/modem-compression", "header-compression") => w3c::header_compression(cell),
         _ if key.starts_with("w3c/") => w3c::with_mechanism(key, mechanism, cell),
         _ => Ok(None),
