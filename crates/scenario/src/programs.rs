@@ -211,6 +211,12 @@ programs! {
         "Server's idle timeout of a connection [default: none]",
         "\"15s\"", quantity::duration, text
     }
+    /// Server: maximum number of connections served at a time; default: unlimited. Others wait for one to end.
+    server_connections: NonZeroU32 = ServerConnections {
+        "server-connections", "N",
+        "Maximum number of connections that the server serves at a time; others wait (default: unlimited)",
+        "150", quantity::requests, text
+    }
     /// Server: share of the page's objects that changed since the client cached them.
     server_changed: Probability = ServerChanged {
         "server-changed", "SHARE",

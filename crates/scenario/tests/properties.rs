@@ -84,7 +84,9 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
             ProgramKey::ClientCodings => one_of(vec!["deflate", "gzip+br", "zstd+gzip+deflate+br"]),
             ProgramKey::ServerCompression => one_of(vec!["none", "beforehand", "on-the-fly"]),
             ProgramKey::ServerHead => one_of(vec!["together", "apart"]),
-            ProgramKey::ServerRequests => (1..=1_000_000_u64).prop_map(|count| count.to_string()).boxed(),
+            ProgramKey::ServerRequests | ProgramKey::ServerConnections => {
+                (1..=1_000_000_u64).prop_map(|count| count.to_string()).boxed()
+            }
             ProgramKey::ServerClose => one_of(vec!["careful", "naive"]),
             ProgramKey::Nagle => one_of(vec!["on", "off"]),
             ProgramKey::Dhttp => {

@@ -54,6 +54,8 @@ pub struct Hosts {
     pub closing: Closing,
     /// Idle timeout of the server's connections; `None`: none.
     pub idle: Option<Duration>,
+    /// Maximum number of connections that the server serves at a time; `None`: unlimited.
+    pub connections: Option<NonZeroU32>,
     /// Minimum sizes to which response headers are padded.
     pub heads: HeadSizes,
     /// Contents of a page's objects, of which the scenario has only sizes; `None`: filler bytes.
@@ -97,6 +99,7 @@ impl Hosts {
             server_changed: _,
             client_stack,
             server_idle,
+            server_connections,
             server_setup,
             server_write,
             server_head: _,
@@ -138,6 +141,7 @@ impl Hosts {
             validation: client_validation.or(self.validation),
             client_stack: client_stack.map(StackName::stack).or(self.client_stack),
             idle: server_idle.or(self.idle),
+            connections: server_connections.or(self.connections),
             dhttp: dhttp.map(DhttpProfile::ends).or(self.dhttp),
             ..self
         }
@@ -303,7 +307,8 @@ impl Experiment {
         let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, timeout };
         let server =
-            WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, is_transaction);
+            WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, is_transaction)
+                .with_limit(self.hosts.connections);
         let server = match self.dhttp {
             Some(Dhttp { client: _, server: config }) => server.with_dhttp(DhttpServer { config, seed }),
             None => server,

@@ -89,6 +89,7 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
         client_defect: _,
         client_stack,
         server_idle: _,
+        server_connections,
         server_changed: _,
         server_setup,
         server_write,
@@ -105,15 +106,17 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
         initial_window: _,
         idle: _,
         idle_after,
-        rto_min: _,
-        rto_initial: _,
+        rto_min,
+        rto_initial,
     } = programs;
     let simulated = [
         ("a session of several pages", client_pages.is_some_and(|pages| pages.get() > 1)),
         ("a pause between pages", client_pause.is_some()),
         ("an idle timeout of its client", client_idle.is_some()),
+        ("a limit of the server's connections", server_connections.is_some()),
         ("a client with a stack of its own", client_stack.is_some()),
         ("an idle time other than the retransmission timeout", idle_after.is_some()),
+        ("a retransmission timer that is set", rto_min.is_some() || rto_initial.is_some()),
     ];
     if let Some((part, _)) = simulated.iter().find(|(_, is_set)| *is_set) {
         return Err(unsuited(part, "use --engine simulate, or leave it out"));
@@ -197,4 +200,40 @@ pub(super) fn deadline(scenario: &Scenario) -> Duration {
     let sending = slowest.time_for(page.size() + requests);
     let each = network.rtt * 20 + processing;
     Duration::from_secs(30) + sending * 4 + each * objects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::programs::ProgramKey;
+
+    #[test]
+    fn settings_that_only_the_simulator_has_are_refused_by_name() {
+        let refusal = |key, value| {
+            let mut programs = Programs::default();
+            programs.set(key, value).unwrap();
+            honoured(&programs).map_err(|error| error.to_string())
+        };
+        for (key, value, part) in [
+            (ProgramKey::ClientPages, "2", "a session of several pages"),
+            (ProgramKey::ClientPause, "1s", "a pause"),
+            (ProgramKey::ClientIdle, "1s", "an idle timeout"),
+            (ProgramKey::ClientStack, "linux", "a client with a stack"),
+            (ProgramKey::ServerConnections, "2", "a limit"),
+            (ProgramKey::IdleAfter, "1s", "an idle time"),
+            (ProgramKey::RtoMin, "1s", "a retransmission timer"),
+            (ProgramKey::ClientFile, "1ms", "a time that its programs"),
+        ] {
+            let sentence = refusal(key, value).unwrap_err();
+            assert!(sentence.contains(part), "{sentence}");
+        }
+        for (key, value) in [
+            (ProgramKey::ClientPages, "1"),
+            (ProgramKey::InitialWindow, "4"),
+            (ProgramKey::ServerIdle, "5s"),
+            (ProgramKey::ServerChanged, "10%"),
+        ] {
+            assert_eq!(refusal(key, value), Ok(()));
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! One CPU does everything sequentially, in order of arrival.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 
 use http1::message::RequestHead;
 use http1::server::{self, RequestId, Response, ServerConfig, ServerConnection};
@@ -36,7 +37,19 @@ pub struct WebServer {
     desk: Option<DhttpService>,
     steps: VecDeque<ServerStep>,
     connections: BTreeMap<SocketId, HttpConnection>,
+    /// Maximum number of connections served at a time.
+    limit: Option<NonZeroU32>,
+    /// Further connections, in order of arrival.
+    queue: VecDeque<QueuedConnection>,
     faults: u64,
+}
+
+/// A connection that waits for another to end.
+struct QueuedConnection {
+    socket: SocketId,
+    client: Address,
+    received: Vec<Payload>,
+    is_finished: bool,
 }
 
 /// Minimum sizes to which response headers are padded, in bytes.
@@ -83,8 +96,25 @@ impl WebServer {
         heads: HeadSizes,
         is_transaction: bool,
     ) -> Self {
-        let (steps, connections) = ([ServerStep::Listen].into(), BTreeMap::new());
-        Self { site, config, times, heads, is_transaction, desk: None, steps, connections, faults: 0 }
+        Self {
+            site,
+            config,
+            times,
+            heads,
+            is_transaction,
+            desk: None,
+            steps: [ServerStep::Listen].into(),
+            connections: BTreeMap::new(),
+            limit: None,
+            queue: VecDeque::new(),
+            faults: 0,
+        }
+    }
+
+    /// Limits the connections served at a time; others wait for one to end.
+    #[must_use]
+    pub fn with_limit(self, limit: Option<NonZeroU32>) -> Self {
+        Self { limit, ..self }
     }
 
     /// Adds DHTTP to the server.
@@ -125,17 +155,24 @@ impl WebServer {
                 self.steps.extend(step.map(ServerStep::Desk));
             }
             Input::Accepted(socket, _, client) => {
-                let line = HttpConnection {
+                self.queue.push_back(QueuedConnection {
+                    socket,
                     client,
-                    connection: ServerConnection::new(now, self.config),
-                    request: None,
-                    outputs: VecDeque::new(),
-                    is_writing: false,
-                    deadline: None,
-                };
-                self.connections.insert(socket, line);
-                self.steps.push_back(ServerStep::Work(self.times.connection));
-                self.drain(now, socket);
+                    received: Vec::new(),
+                    is_finished: false,
+                });
+                self.admit(now);
+            }
+            Input::Data(socket, bytes) if self.is_queued(socket) => {
+                let queued = self.queue.iter_mut().filter(|queued| queued.socket == socket);
+                queued.for_each(|queued| queued.received.push(bytes.clone()));
+            }
+            Input::Finished(socket) if self.is_queued(socket) => {
+                let queued = self.queue.iter_mut().filter(|queued| queued.socket == socket);
+                queued.for_each(|queued| queued.is_finished = true);
+            }
+            Input::Failed(socket, _) | Input::Closed(socket) if self.is_queued(socket) => {
+                self.queue.retain(|queued| queued.socket != socket);
             }
             Input::Data(socket, bytes) => self.tell(now, socket, server::Input::Received(&bytes)),
             Input::Finished(socket) => self.tell(now, socket, server::Input::EndOfStream),
@@ -153,8 +190,39 @@ impl WebServer {
         }
     }
 
+    /// Whether a connection waits for another to end.
+    fn is_queued(&self, socket: SocketId) -> bool {
+        self.queue.iter().any(|queued| queued.socket == socket)
+    }
+
+    /// Serves queued connections, as far as the limit allows.
+    fn admit(&mut self, now: Time) {
+        while self.limit.is_none_or(|limit| self.connections.len() < limit.get() as usize)
+            && let Some(QueuedConnection { socket, client, received, is_finished }) = self.queue.pop_front()
+        {
+            let line = HttpConnection {
+                client,
+                connection: ServerConnection::new(now, self.config),
+                request: None,
+                outputs: VecDeque::new(),
+                is_writing: false,
+                deadline: None,
+            };
+            self.connections.insert(socket, line);
+            self.steps.push_back(ServerStep::Work(self.times.connection));
+            self.drain(now, socket);
+            for bytes in received {
+                self.tell(now, socket, server::Input::Received(&bytes));
+            }
+            if is_finished {
+                self.tell(now, socket, server::Input::EndOfStream);
+            }
+        }
+    }
+
     pub(super) fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         loop {
+            self.admit(now);
             match self.steps.pop_front() {
                 Some(ServerStep::Listen) => return Action::Listen(PORT),
                 Some(ServerStep::Bind) => return Action::Bind(PORT),

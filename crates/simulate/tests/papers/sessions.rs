@@ -78,6 +78,23 @@ fn a_stack_as_a_table_changes_both_ends_and_client_stack_one() {
 }
 
 #[test]
+fn a_server_with_a_connection_limit_serves_others_when_one_ends() {
+    let page = |settings: &str| {
+        row(&format!(
+            "network = 'adsl'\npage = 'w3c-page'\nprotocol = 'http10'\nparallel = 4\nstack = 'linux'\nruns = 1\n\
+             {settings}"
+        ))
+    };
+    let [four, two, one] = ["", "server-connections = 2", "server-connections = 1"].map(page);
+    assert_eq!([&four, &two, &one].map(|row| row.connections), [Some(42.0); 3]);
+    assert!(ms(&four) < ms(&two) && ms(&two) < ms(&one), "{} {} {}", ms(&four), ms(&two), ms(&one));
+    // Persistent connections hold their place until they are idle for too long.
+    let persistent = "network = 'adsl'\npage = 'w3c-page'\nprotocol = 'http11-parallel'\nparallel = 4\n\
+                      stack = 'linux'\nruns = 1\nserver-connections = 2\nserver-idle = '15s'";
+    assert!(ms(&row(persistent)) > 15_000.0, "{}", ms(&row(persistent)));
+}
+
+#[test]
 fn changed_objects_are_transferred_and_others_are_not() {
     let visit = |settings: &str| {
         row(&format!(
