@@ -3,16 +3,21 @@
 //! Not what the verbs do (`verb`), nor what the values mean: those stay text here and are read by `scenario`, which
 //! knows their units and limits.
 
+#[cfg(feature = "all-verbs")]
 pub mod cache;
+#[cfg(feature = "all-verbs")]
 pub mod connections;
+#[cfg(feature = "all-verbs")]
 pub mod dhttp;
 pub mod diagnosed_command;
-#[cfg(test)]
+#[cfg(all(test, feature = "all-verbs"))]
 #[path = "../tests/documents/parse.rs"]
 mod documented;
 pub mod examples;
+#[cfg(feature = "all-verbs")]
 pub mod flags;
 pub mod gate;
+#[cfg(feature = "all-verbs")]
 pub mod load;
 pub mod misuse;
 pub mod watch;
@@ -24,11 +29,16 @@ use std::process::ExitCode;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+#[cfg(feature = "all-verbs")]
 use crate::cli::cache::Cache;
+#[cfg(feature = "all-verbs")]
 use crate::cli::connections::{Connections, Logs};
+#[cfg(feature = "all-verbs")]
 use crate::cli::dhttp::{Gateway, Get, Nat, Serve};
+#[cfg(feature = "all-verbs")]
 use crate::cli::flags::{AdvancedFlags, OutputFlags, ScenarioFlags};
 use crate::cli::gate::GateFlags;
+#[cfg(feature = "all-verbs")]
 use crate::cli::load::Load;
 use crate::failure::Failure;
 
@@ -49,39 +59,47 @@ pub enum Verb {
     ///
     /// With no flags: every protocol, small-cluster over fast-internet, all requests sent together and answered without
     /// delay, as in the papers' basic model.
+    #[cfg(feature = "all-verbs")]
     Predict(Predict),
     /// Page load times simulated with TCP, packet by packet, in virtual time
     ///
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after another.
     /// It needs no privileges and hardly any time, and the same seed gives the same packets.
+    #[cfg(feature = "all-verbs")]
     Simulate(Simulate),
     /// Page load times measured on this machine's kernel, over an emulated link
     ///
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after another.
     /// The network lives in namespaces of its own and leaves nothing behind.
+    #[cfg(feature = "all-verbs")]
     Measure(Measure),
     /// All three, side by side
     ///
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet and ethernet, predicted,
     /// simulated and measured. Takes under two minutes.
+    #[cfg(feature = "all-verbs")]
     Compare(Compare),
     /// Connections that a server would hold with other keep-alive time-outs, from its access logs
     ///
     /// Counts the connections that a server would hold and open, for all time-outs and limits in one pass over its
     /// logs; with --dhttp also those of a DHTTP server.
+    #[cfg(feature = "all-verbs")]
     Connections(Connections),
     /// Size and load time of a page's content in other forms: compressed, as PNG or WebP, with CSS for images
     ///
     /// Makes every lossless form of every file, and loads the page in each with the simulator. A file that would be
     /// larger in another form stays as it is.
+    #[cfg(feature = "all-verbs")]
     Content(Content),
     /// Requests for a server: a URL, a file of requests, an access log, or SURGE's users
     ///
     /// Sends requests in a closed loop or at a rate, reports latencies from their scheduled times, and names the
     /// bottleneck of every second: generator, network or server. Exit status 1 if too many requests fail or a threshold
     /// is missed.
+    #[cfg(feature = "all-verbs")]
     Load(Load),
     /// Synthetic access logs
+    #[cfg(feature = "all-verbs")]
     Logs(Logs),
     /// Causes of stalls, from a packet capture
     ///
@@ -98,15 +116,18 @@ pub enum Verb {
     ///
     /// With no keys: all of them. The exit status is 1 when a verdict is worse than the recorded one. Figures are
     /// written as SVG files.
+    #[cfg(feature = "all-verbs")]
     Reproduce(Reproduce),
     /// The files of a directory, over DHTTP and HTTP on one port
     ///
     /// Small responses go in one UDP datagram, large ones over TCP connections that the server opens to its clients;
     /// plain HTTP/1.1 is on the same TCP port. SIGTERM stops it after the pending responses; SIGHUP reloads the
     /// configuration and reopens the log.
+    #[cfg(feature = "all-verbs")]
     Serve(Serve),
 
     /// A local proxy that lets HTTP programs use DHTTP
+    #[cfg(feature = "all-verbs")]
     #[command(
         long_about = "A local proxy that lets HTTP programs use DHTTP\n\nServers that announce it (Alt-Svc: dhttp), and \
                       paths below /_dhttp_/, get requests over DHTTP: small responses come in one datagram. Everything \
@@ -118,25 +139,30 @@ pub enum Verb {
     /// Serves DHTTP and plain HTTP on one port, by the rules of RFC 9111 for shared caches: freshness, validators,
     /// Vary, ranges, stale responses during revalidation or when the server fails. Cache-Status in each response
     /// reports a hit or a miss.
+    #[cfg(feature = "all-verbs")]
     Cache(Cache),
     /// A helper on a router that lets DHTTP's responses pass address translation or a firewall
     ///
     /// Rewrites the port in each request and admits one connection for it: from the requested server to the requesting
     /// host, for 30 seconds. Adds and removes its own nftables rules; needs root. SIGTERM stops it; SIGHUP reopens the
     /// log.
+    #[cfg(feature = "all-verbs")]
     Nat(Nat),
     /// Fetch a URL over DHTTP, or over HTTP from servers without DHTTP
     ///
     /// A URL dhttp://... means that the server speaks DHTTP; for others the first response shows it, and the server is
     /// remembered. The exit status is 1 for a status of 400 or above.
+    #[cfg(feature = "all-verbs")]
     Get(Get),
     /// A site as files, to serve or to use as a page
     ///
     /// `microscape` is the page that the W3C note measured: HTML of 42 kB that deflates to 11, 40 images of 103,299
     /// bytes and 2 animations of 24,988, real GIF files, the same bytes from the same seed. `surge` is the files that a
     /// plan of `roundtrip load plan` requests.
+    #[cfg(feature = "all-verbs")]
     Site(Site),
     /// The names of networks, pages, protocols and stacks, with their sources
+    #[cfg(feature = "all-verbs")]
     List(List),
     /// Shell completions
     Completions {
@@ -152,6 +178,7 @@ pub enum Verb {
 }
 
 /// `roundtrip predict`
+#[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct Predict {
     #[command(flatten)]
@@ -166,6 +193,7 @@ pub struct Predict {
 }
 
 /// `roundtrip simulate`
+#[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct Simulate {
     #[command(flatten)]
@@ -207,6 +235,7 @@ pub enum PcapAt {
 }
 
 /// `roundtrip measure`
+#[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct Measure {
     #[command(flatten)]
@@ -233,6 +262,7 @@ pub struct Measure {
 }
 
 /// `roundtrip compare`
+#[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct Compare {
     #[command(flatten)]
@@ -303,6 +333,7 @@ pub struct Diagnose {
 }
 
 /// `roundtrip reproduce`
+#[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct Reproduce {
     /// A table or a figure, as PAPER/TABLE, or a paper for all of its
@@ -323,6 +354,7 @@ pub struct Reproduce {
 }
 
 /// `roundtrip site`
+#[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct Site {
     /// Site: microscape, or surge
@@ -340,6 +372,7 @@ pub struct Site {
 }
 
 /// `roundtrip content`
+#[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct Content {
     /// A directory with the page's files, a browser's FILE.har with bodies, or microscape
@@ -357,6 +390,7 @@ pub struct Content {
 }
 
 /// `roundtrip list`
+#[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct List {
     /// One kind of name
@@ -418,10 +452,12 @@ pub fn command() -> Command {
 
 /// Leaves advanced flags to `--help`.
 fn with_short_help(command: Command) -> Command {
-    command.mut_args(|arg| {
+    #[cfg(feature = "all-verbs")]
+    let command = command.mut_args(|arg| {
         let is_advanced = arg.get_help_heading().is_some_and(flags::is_advanced);
         if is_advanced { arg.hide_short_help(true) } else { arg }
-    })
+    });
+    command
 }
 
 fn with_examples(command: Command, verb: Option<&str>, width: usize) -> Command {

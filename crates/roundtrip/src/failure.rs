@@ -8,14 +8,17 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+#[cfg(feature = "all-verbs")]
 use accesslog_io::error::Part;
 use capture::filter::FilterError;
 use clap::error::ErrorKind;
+#[cfg(feature = "all-verbs")]
 use load::merge::MergeError;
 
 pub use quantity::names::shown;
 
 use crate::cli;
+#[cfg(feature = "all-verbs")]
 use crate::feature::Feature;
 
 /// Error of a command, by culprit.
@@ -93,6 +96,7 @@ impl From<clap::Error> for Failure {
     }
 }
 
+#[cfg(feature = "all-verbs")]
 impl From<accesslog_io::Error> for Failure {
     fn from(error: accesslog_io::Error) -> Self {
         use accesslog_io::Error;
@@ -147,12 +151,14 @@ impl From<FilterError> for Failure {
     }
 }
 
+#[cfg(feature = "all-verbs")]
 impl From<MergeError> for Failure {
     fn from(error: MergeError) -> Self {
         Self::Value(error.to_string())
     }
 }
 
+#[cfg(feature = "all-verbs")]
 impl From<content::Error> for Failure {
     fn from(error: content::Error) -> Self {
         match error {
@@ -162,6 +168,7 @@ impl From<content::Error> for Failure {
     }
 }
 
+#[cfg(feature = "all-verbs")]
 impl From<reproduce::engine::measure::Error> for Failure {
     fn from(error: reproduce::engine::measure::Error) -> Self {
         Self::Laboratory(error.to_string())
@@ -180,6 +187,7 @@ impl From<testbed::Error> for Failure {
     }
 }
 
+#[cfg(feature = "all-verbs")]
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
         Self::Laboratory(error.to_string())

@@ -7,6 +7,8 @@ use crate::failure::Failure;
 /// A part that is heavy to build and needed by few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
+    /// The verbs besides `diagnose` and `watch`.
+    AllVerbs,
     /// Images as WebP and AVIF.
     ImageCodecs,
     /// Logs in object stores and on the Web.
@@ -19,11 +21,13 @@ pub enum Feature {
 
 impl Feature {
     /// By name.
-    pub const ALL: [Self; 4] = [Self::ImageCodecs, Self::ObjectStore, Self::Parquet, Self::Png];
+    pub const ALL: [Self; 5] =
+        [Self::AllVerbs, Self::ImageCodecs, Self::ObjectStore, Self::Parquet, Self::Png];
 
     /// Cargo's name for it.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::AllVerbs => "all-verbs",
             Self::ImageCodecs => "image-codecs",
             Self::ObjectStore => "object-store",
             Self::Parquet => "parquet",
@@ -34,6 +38,7 @@ impl Feature {
     /// Whether it was compiled in.
     pub const fn is_built(self) -> bool {
         match self {
+            Self::AllVerbs => cfg!(feature = "all-verbs"),
             Self::ImageCodecs => cfg!(feature = "image-codecs"),
             Self::ObjectStore => cfg!(feature = "object-store"),
             Self::Parquet => cfg!(feature = "parquet"),
@@ -43,6 +48,7 @@ impl Feature {
 
     const fn does(self) -> &'static str {
         match self {
+            Self::AllVerbs => "have verbs besides `diagnose` and `watch`",
             Self::ImageCodecs => "encode WebP and AVIF",
             Self::ObjectStore => "fetch logs from object stores and the Web",
             Self::Parquet => "read or write Parquet and Arrow tables",

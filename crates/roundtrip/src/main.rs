@@ -17,20 +17,25 @@
 //! | [`feature`] | parts that a build may leave out |
 
 #![expect(unreachable_pub, reason = "nothing imports a program: `pub` is what one module offers the others")]
+#![cfg_attr(not(feature = "all-verbs"), expect(dead_code, reason = "functions that only other verbs call"))]
 
 mod cli;
+#[cfg(feature = "all-verbs")]
 mod connections;
 mod failure;
 mod feature;
 mod file;
+#[cfg(feature = "all-verbs")]
 mod loading;
 mod output;
+#[cfg(feature = "all-verbs")]
 mod plan_flags;
 mod plots;
-#[cfg(test)]
+#[cfg(all(test, feature = "all-verbs"))]
 #[path = "../tests/reference/mod.rs"]
 mod reference;
 mod serve;
+#[cfg(feature = "all-verbs")]
 mod show;
 mod terminal;
 mod verb;
@@ -54,23 +59,39 @@ fn main() -> ExitCode {
 /// Returns 0 for a result, 1 for a finding or a failed verdict. Errors are 2; a load ended by a signal is 128 plus its number.
 fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.verb {
+        #[cfg(feature = "all-verbs")]
         Verb::Predict(arguments) => verb::predict::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Simulate(arguments) => verb::simulate::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Measure(arguments) => verb::measure::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Compare(arguments) => verb::compare::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Connections(arguments) => verb::connections::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Content(arguments) => verb::content::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Load(arguments) => return verb::load::run(arguments),
+        #[cfg(feature = "all-verbs")]
         Verb::Logs(arguments) => verb::logs::run(arguments)?,
         Verb::Diagnose(arguments) => return verb::diagnose::run(arguments),
         Verb::Watch(arguments) => return verb::watch::run(arguments),
+        #[cfg(feature = "all-verbs")]
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),
+        #[cfg(feature = "all-verbs")]
         Verb::Serve(arguments) => verb::serve::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Gateway(arguments) => verb::gateway::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Cache(arguments) => verb::cache::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Nat(arguments) => verb::nat::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Get(arguments) => return verb::get::run(arguments),
+        #[cfg(feature = "all-verbs")]
         Verb::Site(arguments) => verb::site::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::List(arguments) => verb::list::run(arguments)?,
         Verb::Completions { shell } => verb::manual::completions(*shell)?,
         Verb::Man { verb } => verb::manual::man(verb.as_deref())?,

@@ -3,14 +3,24 @@
 //!
 //! Not the server: that is the crate `dhttp`.
 
+#[cfg(feature = "all-verbs")]
 pub mod cache_storage;
+#[cfg(feature = "all-verbs")]
 pub mod known_servers;
+#[cfg(feature = "all-verbs")]
 pub mod layers;
+#[cfg(feature = "all-verbs")]
 pub mod limits;
 pub mod metrics;
+#[cfg(feature = "all-verbs")]
 pub mod networks;
+#[cfg(feature = "all-verbs")]
 pub mod privileges;
+#[cfg(feature = "all-verbs")]
 pub mod response_source;
+#[cfg(feature = "all-verbs")]
 pub mod settings;
+#[cfg(feature = "all-verbs")]
 pub mod signals;
+#[cfg(feature = "all-verbs")]
 pub mod tracing;

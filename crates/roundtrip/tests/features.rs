@@ -6,7 +6,8 @@ use std::fs;
 use std::process::{Command, Output};
 
 /// Each feature, whether this build has it, and a command line that needs it.
-const FEATURES: [(&str, bool, &[&str]); 4] = [
+const FEATURES: [(&str, bool, &[&str]); 5] = [
+    ("all-verbs", cfg!(feature = "all-verbs"), &["list", "networks"]),
     ("image-codecs", cfg!(feature = "image-codecs"), &["content", "no-such-page", "--quality", "50"]),
     ("object-store", cfg!(feature = "object-store"), &["connections", "s3:///access.log"]),
     ("parquet", cfg!(feature = "parquet"), &["connections", "access.parquet"]),

@@ -2,6 +2,8 @@
 //!
 //! Data, so that a test can parse every one of them: outdated examples do not pass.
 
+use crate::feature::Feature;
+
 /// A command line and what it gives.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
@@ -18,6 +20,7 @@ const fn example(command: &'static str, gives: &'static str) -> Example {
 /// The examples of one verb, or of the program where there is no verb.
 pub fn of(verb: Option<&str>) -> &'static [Example] {
     match verb {
+        None if !Feature::AllVerbs.is_built() => &DIAGNOSE,
         None => &PROGRAM,
         Some("predict") => &PREDICT,
         Some("simulate") => &SIMULATE,

@@ -7,6 +7,9 @@ use std::error::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use quantity::names::Quoted;
 
+use crate::cli::examples;
+use crate::feature::Feature;
+
 /// The sentence for a command line that clap refused, without the program's name.
 pub fn sentence(error: &clap::Error) -> String {
     let culprit = |kind| error.get(kind).map(text).unwrap_or_default();
@@ -15,6 +18,9 @@ pub fn sentence(error: &clap::Error) -> String {
         ErrorKind::InvalidSubcommand => {
             let remedy = nearest(error, ContextKind::SuggestedSubcommand);
             let verb = culprit(ContextKind::InvalidSubcommand);
+            if !Feature::AllVerbs.is_built() && !examples::of(Some(&verb)).is_empty() {
+                return Feature::AllVerbs.missing(&verb);
+            }
             format!("unknown verb {}{remedy}; `roundtrip --help` lists them", Quoted(&verb))
         }
         ErrorKind::UnknownArgument if !flag.starts_with('-') => {
