@@ -185,9 +185,11 @@ fn schedule(class: Class, rank: Rank) -> Result<(), Errno> {
         Class::RealTime => (libc::SCHED_FIFO, rank as libc::c_int),
         Class::Ordinary => (libc::SCHED_OTHER, 0),
     };
-    let parameters = libc::sched_param { sched_priority };
-    // SAFETY: the pointer is to a parameter block that outlives the call, and the kernel only reads it.
-    let result = unsafe { libc::sched_setscheduler(CALLING_THREAD, policy, &raw const parameters) };
+    // musl's function refuses, since it should act on the process: the system call acts on the thread. Its `struct
+    // sched_param` has this one number.
+    let parameters = &raw const sched_priority;
+    // SAFETY: the pointer is to a number that outlives the call, and the kernel only reads it.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, CALLING_THREAD, policy, parameters) };
     Errno::result(result).map(drop)
 }
 
