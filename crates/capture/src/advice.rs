@@ -1,7 +1,10 @@
 //! Fixes by the party that can apply them in a given case: a sender may be the client or the server.
 
+use diagnose::cause::Describe as _;
 use diagnose::cause::{Fix, Party};
 use diagnose::{Finding, FlowReport, Side};
+
+use crate::verdict::Found;
 
 /// Returns the party that can act on a finding.
 pub fn who(finding: &Finding, who: Party) -> &'static str {
@@ -32,6 +35,18 @@ pub fn party(sender: Side, who: Party) -> &'static str {
 
 /// Returns all fixes in one line.
 pub fn line(flow: &FlowReport, finding: &Finding) -> String {
-    let fix = |Fix { who: able, change }: &Fix| format!("{}: {change}", who(finding, *able));
-    flow.fixes(finding.cause).iter().map(fix).collect::<Vec<_>>().join("; ")
+    joined(flow.fixes(finding.cause), finding.side)
+}
+
+/// Returns all fixes of a verdict's finding in one line.
+pub fn line_of(found: Found<'_>) -> String {
+    match found {
+        Found::Packets(flow, finding) => line(flow, finding),
+        Found::Sockets(row) => joined(row.cause.about().fixes, row.side),
+    }
+}
+
+fn joined(fixes: &[Fix], side: Side) -> String {
+    let fix = |Fix { who, change }: &Fix| format!("{}: {change}", party(side, *who));
+    fixes.iter().map(fix).collect::<Vec<_>>().join("; ")
 }

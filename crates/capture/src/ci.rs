@@ -22,7 +22,8 @@ use wire::Duration;
 
 use crate::group::counted;
 use crate::span::{moment, shown};
-use crate::verdict::{Case, Outcome};
+use crate::verdict::{Case, Found, Outcome};
+use crate::watch::view::program;
 use crate::{advice, verdict};
 
 /// Formats the cost: `75 ms lost`, `230 ms lost in 3 stalls`, with the share of runs where there are several.
@@ -37,15 +38,18 @@ fn cost(case: &Case<'_>, captures: usize) -> String {
 
 /// Returns a sentence on the worst finding of a case.
 fn example(case: &Case<'_>) -> String {
-    let (capture, _, finding) = case.worst;
-    let at = moment(finding.at.since(capture.started));
-    format!("{} At {at}, {}.", case.key.cause.about().what, finding.evidence)
+    let what = case.key.cause.about().what;
+    match case.worst {
+        (capture, Found::Packets(_, finding)) => {
+            format!("{what} At {}, {}.", moment(finding.at.since(capture.started)), finding.evidence)
+        }
+        (_, Found::Sockets(row)) => format!("{what} In {}, {}.", program(row), row.evidence),
+    }
 }
 
 /// Returns the fixes of a case in one line.
 fn fix(case: &Case<'_>) -> String {
-    let (_, flow, finding) = case.worst;
-    advice::line(flow, finding)
+    advice::line_of(case.worst.1)
 }
 
 /// Returns the reason why a case does not fail; `None` if it does.

@@ -6,9 +6,13 @@ use wire::Duration;
 use crate::Capture;
 use crate::group::Group;
 use crate::span::shown;
+use crate::watch::view;
 
 /// Returns the headline as a sentence.
 pub fn of(capture: &Capture) -> String {
+    if let Some(report) = &capture.watched {
+        return format!("No stalls were found: {}.", view::facts(report));
+    }
     let account = capture.account();
     let waited = account.total() - account.of(Share::Idle) - account.of(Share::Closing);
     let largest = account.iter().filter(|(share, _)| !matches!(share, Share::Idle | Share::Closing));

@@ -10,7 +10,11 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
+use testbed::emulator::{Options, Running};
+use testbed::loopback;
 use testbed::netlink::Netlink;
+use wire::Duration;
+use wire::link::Config;
 
 use crate::Error;
 
@@ -29,6 +33,18 @@ pub fn enter() -> Result<(), Error> {
         testbed::Error::Kernel { doing: _, errno } => refused(errno),
         other => other.into(),
     })
+}
+
+/// The same, with an emulated link between the clients and the servers inside: `up` is what clients send, and packets have
+/// at most `mtu` bytes. The link ends when the result is dropped.
+///
+/// # Errors
+/// The setting or the device that is missing, and the remedy.
+pub fn enter_linked(up: &Config, down: &Config, mtu: u32) -> Result<Running, Error> {
+    enter()?;
+    // A thread that polls the clock for every packet would take the command's CPU.
+    let options = Options { spin: Duration::ZERO, ..Options::default() };
+    Ok(loopback::start(up, down, mtu, &options)?)
 }
 
 fn enter_as_user() -> Result<(), Error> {
@@ -71,13 +87,11 @@ fn refused(errno: Errno) -> Error {
         }
         None if has_filter || Path::new("/.dockerenv").exists() => [
             format!("the container or sandbox forbids a private network ({})", errno.desc()),
-            "start the container with --security-opt seccomp=unconfined, or drop --isolated".to_owned(),
+            "start the container with --security-opt seccomp=unconfined".to_owned(),
         ],
-        None => [
-            format!("the kernel refused a private network ({})", errno.desc()),
-            "run as root, or drop --isolated".to_owned(),
-        ],
+        None => {
+            [format!("the kernel refused a private network ({})", errno.desc()), "run as root".to_owned()]
+        }
     };
-    let remedy = format!("{remedy}; or `roundtrip watch -- COMMAND`, which needs no private network");
     Error::Forbidden { missing, remedy }
 }

@@ -93,6 +93,8 @@ pub struct Capture {
     pub left_out: Account,
     /// Exit of the command that was run, if any.
     pub command: Option<CommandExit>,
+    /// The watch of the command's sockets that took the place of packets.
+    pub watched: Option<watch::session::Report>,
     /// The kernel's counters, if captured live.
     pub kernel: KernelStats,
     /// Damage of the file, from a certain packet on.

@@ -31,12 +31,16 @@ use crate::Error;
 use crate::filter::Filter;
 use crate::kernel::SocketMonitor;
 use crate::reading::CaptureReader;
+use crate::watch::Scope;
+use crate::watch::session::Session;
 
 /// Options of a live capture.
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
     /// Capture only packets from or to this port.
     pub port: Option<u16>,
+    /// Capture only on this interface.
+    pub interface: Option<&'static str>,
     /// Maximum duration.
     pub span: Option<Duration>,
     /// Command to run; none if empty.
@@ -108,13 +112,30 @@ pub fn capture_into(
     }
 }
 
+/// Watches the command's sockets instead of packets, which needs no right.
+///
+/// # Errors
+/// A command that cannot be run, or the kernel's error.
+pub fn watch_sockets(ask: &LiveOptions, filter: &Filter) -> Result<Capture, Error> {
+    /// Short enough for single holds of a few milliseconds.
+    const INTERVAL: Duration = Duration::from_millis(1);
+    let LiveOptions { port, interface: _, span, command } = ask;
+    let scope = port.map_or(Scope::All, Scope::Port);
+    let session = Session { scope, command: command.clone(), interval: INTERVAL, span: *span };
+    let report = session.run(|_| Ok::<(), Error>(()))?;
+    let mut capture = CaptureReader::new(name(ask), filter, false).finish();
+    capture.command = report.command;
+    capture.watched = Some(report);
+    Ok(capture)
+}
+
 fn watch(
     ask: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
     mut retained: Option<&mut CaptureFile<'_>>,
 ) -> Result<Capture, Error> {
-    let mut sniffer = Sniffer::open(ask.port)?;
+    let mut sniffer = Sniffer::open(ask.port, ask.interface)?;
     let clock = Clock::start();
     let mut watch = SocketMonitor::begin(!ask.command.is_empty())?;
     let mut process = Process::start(&ask.command)?;

@@ -57,6 +57,7 @@ impl<'a> CaptureReader<'a> {
             flows: Vec::new(),
             connections: 0,
             left_out: Account::default(),
+            watched: None,
             command: None,
             kernel: KernelStats::default(),
             damage: None,

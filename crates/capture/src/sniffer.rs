@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use libc::{sockaddr_ll, tpacket3_hdr};
 use nix::errno::Errno;
-use nix::net::if_::if_indextoname;
+use nix::net::if_::{if_indextoname, if_nametoindex};
 use socket2::{Domain, Socket, Type};
 use wire::{Duration, Time};
 
@@ -52,18 +52,19 @@ pub struct SniffedPacket<'a> {
 pub const COOKED: usize = 20;
 
 impl Sniffer {
-    /// Starts capturing, on all interfaces; if `port` is given, only packets from or to it.
+    /// Starts capturing, on all interfaces or on one; if `port` is given, only packets from or to it.
     ///
     /// # Errors
     /// The missing privilege, and the remedy.
-    pub fn open(port: Option<u16>) -> Result<Self, Error> {
+    pub fn open(port: Option<u16>, interface: Option<&str>) -> Result<Self, Error> {
         // Protocol 0: no packet arrives before the filter and the ring are set.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None).map_err(|error| refused(&error))?;
         socket
             .attach_filter(&filter::program(port))
             .map_err(testbed::Error::io("filter the packets of a capture"))?;
         let ring = Ring::new(socket)?;
-        ring.listen()?;
+        let index = interface.map(if_nametoindex).transpose();
+        ring.listen(index.map_err(testbed::Error::kernel("find an interface"))?)?;
         Ok(Self { ring, lost: 0 })
     }
 

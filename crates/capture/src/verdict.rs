@@ -1,6 +1,6 @@
 //! Verdict of a gate: the findings that fail a build.
 //!
-//! Input: diagnosed captures and a [`Policy`]. Output: a [`Verdict`]. Findings of one cause, at one side, at one class
+//! Input: diagnosed captures, of packets or of sockets, and a [`Policy`]. Output: a [`Verdict`]. Findings of one cause, at one side, at one class
 //! of server port make a [`Case`], whatever the connection. A fault has the same [`Key`] in every run, so that a
 //! [`Baseline`] recognises it. Notes and unknown time make no case.
 //!
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use wire::Duration;
 
 use crate::Capture;
+use crate::watch::Row;
 pub use baseline::Baseline;
 pub use threshold::Threshold;
 
@@ -35,12 +36,15 @@ pub struct Policy {
     pub known: Baseline,
     /// Number of captures in which a case must fail.
     pub needed: usize,
+    /// Whether the servers are the command's own: then their time is the speed of this host, and only a threshold that
+    /// names `server-think` counts it.
+    pub has_own_servers: bool,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         let fail_on = vec![Threshold::Severity(Severity::Medium)];
-        Self { fail_on, allowed: Vec::new(), known: Baseline::default(), needed: 1 }
+        Self { fail_on, allowed: Vec::new(), known: Baseline::default(), needed: 1, has_own_servers: false }
     }
 }
 
@@ -84,9 +88,17 @@ pub struct Key {
 }
 
 impl Key {
-    /// Returns the key of a finding.
-    pub const fn of(flow: &FlowReport, finding: &Finding) -> Self {
-        Self { cause: finding.cause, side: finding.side, port: PortClass::of(flow.server.port()) }
+    /// Returns the key of what was found.
+    pub const fn of(found: Found<'_>) -> Self {
+        match found {
+            Found::Packets(flow, finding) => {
+                let port = PortClass::of(flow.server.port());
+                Self { cause: finding.cause, side: finding.side, port }
+            }
+            Found::Sockets(row) => {
+                Self { cause: row.cause, side: row.side, port: PortClass::of(row.server.port()) }
+            }
+        }
     }
 
     /// Formats side and port: `server, port 8080`.
@@ -129,6 +141,49 @@ impl Outcome {
     }
 }
 
+/// A finding, by the method that found it.
+#[derive(Clone, Copy, Debug)]
+pub enum Found<'a> {
+    /// In a connection's packets.
+    Packets(&'a FlowReport, &'a Finding),
+    /// In the kernel's statistics of sockets.
+    Sockets(&'a Row),
+}
+
+impl Found<'_> {
+    /// Returns its severity.
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::Packets(_, finding) => finding.severity,
+            Self::Sockets(row) => row.severity,
+        }
+    }
+
+    /// Returns the time lost in the longest stall.
+    pub const fn longest(self) -> Duration {
+        match self {
+            Self::Packets(_, finding) => finding.lost,
+            Self::Sockets(row) => row.longest,
+        }
+    }
+
+    /// Returns the number of stalls and their total time.
+    const fn total(self) -> (u64, Duration) {
+        match self {
+            Self::Packets(_, finding) => (1, finding.lost),
+            Self::Sockets(row) => (row.times, row.lost),
+        }
+    }
+
+    fn fails(self, policy: &Policy) -> bool {
+        let (cause, severity, longest) = (Key::of(self).cause, self.severity(), self.longest());
+        let is_speed = policy.has_own_servers && cause == Cause::ServerThink;
+        let counted = |threshold: &&Threshold| !is_speed || matches!(threshold, Threshold::Cause { .. });
+        let mut thresholds = policy.fail_on.iter().filter(counted);
+        thresholds.any(|threshold| threshold.is_reached(cause, severity, longest))
+    }
+}
+
 /// Findings with the same key.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
@@ -138,7 +193,7 @@ pub struct Case<'a> {
     pub outcome: Outcome,
     /// Severity of the worst finding.
     pub severity: Severity,
-    /// Number of listed findings, in all captures.
+    /// Number of listed findings, in all captures; of watched sockets, of stalls.
     pub times: u64,
     /// Total time lost in them.
     pub lost: Duration,
@@ -146,8 +201,8 @@ pub struct Case<'a> {
     pub seen: usize,
     /// Number of captures in which at least one reaches a threshold.
     pub failing: usize,
-    /// The worst finding, with its capture and connection.
-    pub worst: (&'a Capture, &'a FlowReport, &'a Finding),
+    /// The worst finding, with its capture.
+    pub worst: (&'a Capture, Found<'a>),
 }
 
 /// The verdict on captures.
@@ -183,7 +238,7 @@ impl Verdict<'_> {
                 "severity": severity.name(),
                 "times": times,
                 "lost_ms": lost.as_millis_f64(),
-                "longest_ms": worst.2.lost.as_millis_f64(),
+                "longest_ms": worst.1.longest().as_millis_f64(),
                 "runs": seen,
                 "failing_runs": failing,
             })
@@ -204,11 +259,10 @@ pub fn judge<'a>(captures: &'a [Capture], policy: &Policy) -> Verdict<'a> {
     let mut cases: BTreeMap<Key, Case<'a>> = BTreeMap::new();
     for capture in captures {
         let mut seen: BTreeMap<Key, bool> = BTreeMap::new();
-        for (flow, finding) in findings(capture) {
-            let key = Key::of(flow, finding);
-            let fails = policy.fail_on.iter().any(|threshold| threshold.is_reached(finding));
-            *seen.entry(key).or_default() |= fails;
-            add(&mut cases, key, (capture, flow, finding));
+        for found in findings(capture) {
+            let key = Key::of(found);
+            *seen.entry(key).or_default() |= found.fails(policy);
+            add(&mut cases, key, capture, found);
         }
         for (key, fails) in seen {
             if let Some(case) = cases.get_mut(&key) {
@@ -244,27 +298,30 @@ fn outcome(case: &Case<'_>, policy: &Policy) -> Outcome {
 }
 
 /// Iterates over the findings of a capture, without notes.
-fn findings(capture: &Capture) -> impl Iterator<Item = (&FlowReport, &Finding)> {
-    let all = capture.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
-    all.filter(|(_, finding)| finding.severity != Severity::Note)
+fn findings(capture: &Capture) -> impl Iterator<Item = Found<'_>> {
+    let of_flow = |flow| move |finding| Found::Packets(flow, finding);
+    let packets = capture.flows.iter().flat_map(move |flow| flow.findings.iter().map(of_flow(flow)));
+    let sockets = capture.watched.iter().flat_map(|report| report.rows.iter().map(Found::Sockets));
+    packets.chain(sockets).filter(|found| found.severity() != Severity::Note)
 }
 
-fn add<'a>(cases: &mut BTreeMap<Key, Case<'a>>, key: Key, found: (&'a Capture, &'a FlowReport, &'a Finding)) {
-    let (_, _, finding) = found;
+fn add<'a>(cases: &mut BTreeMap<Key, Case<'a>>, key: Key, capture: &'a Capture, found: Found<'a>) {
     let case = cases.entry(key).or_insert_with(|| Case {
         key,
         outcome: Outcome::Passes,
-        severity: finding.severity,
+        severity: found.severity(),
         times: 0,
         lost: Duration::ZERO,
         seen: 0,
         failing: 0,
-        worst: found,
+        worst: (capture, found),
     });
-    (case.times, case.lost) = (case.times + 1, case.lost + finding.lost);
-    case.severity = case.severity.max(finding.severity);
-    if (finding.severity, finding.lost) > (case.worst.2.severity, case.worst.2.lost) {
-        case.worst = found;
+    let (times, lost) = found.total();
+    (case.times, case.lost) = (case.times + times, case.lost + lost);
+    case.severity = case.severity.max(found.severity());
+    let worst = case.worst.1;
+    if (found.severity(), found.longest()) > (worst.severity(), worst.longest()) {
+        case.worst = (capture, found);
     }
 }
 
@@ -298,6 +355,16 @@ mod tests {
         assert!(fails(&nagle, &policy(&["high", "nagle-delayed-ack"])));
         assert!(fails(&nagle, &policy(&["nagle-delayed-ack:75"])));
         assert!(!fails(&nagle, &policy(&["nagle-delayed-ack:76", "retransmission-timeout"])));
+    }
+
+    #[test]
+    fn time_of_a_commands_own_server_fails_only_by_name() {
+        // 154 ms of server-think: medium.
+        let slow = [capture("pipelined")];
+        let own = |policy: Policy| Policy { has_own_servers: true, ..policy };
+        assert!(fails(&slow, &Policy::default()) && !fails(&slow, &own(Policy::default())));
+        assert!(!fails(&slow, &own(policy(&["low"]))) && fails(&slow, &own(policy(&["server-think:100"]))));
+        assert!(fails(&[capture("nagle")], &own(Policy::default())));
     }
 
     #[test]

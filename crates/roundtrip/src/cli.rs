@@ -292,9 +292,11 @@ pub struct Diagnose {
     /// Command to run; its output goes to stderr
     #[arg(value_name = "COMMAND", last = true, requires = "run", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
-    /// Run the command in a private network that has only loopback; needs no root
-    #[arg(long, requires = "run")]
-    pub isolated: bool,
+    /// Run the command in a private network that has only loopback, without root; with a name of `list networks`, its
+    /// connections cross that network
+    #[arg(long, requires = "run", value_name = "NETWORK", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "")]
+    pub isolated: Option<String>,
     /// Capture live, only packets from or to this port; until Ctrl-C, or see --for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,

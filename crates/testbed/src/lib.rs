@@ -11,6 +11,7 @@
 //! | [`card`], [`mounts`] | offloads of a network device; mounts that only one thread sees |
 //! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
 //! | [`emulator`] | the link in real time, with its own lateness measured |
+//! | [`loopback`] | an emulated link between the programs of one host |
 //! | [`ack_heartbeat`], [`advertised_window`] | shims in the link: delayed ACKs and slow start of 1996 |
 //! | [`reactions`] | reaction times of each host, seen from outside |
 //! | [`probe`] | one-way latency in excess of the link's configured delay |
@@ -44,6 +45,7 @@ pub mod emulator;
 pub mod ends;
 pub mod error;
 pub mod lateness;
+pub mod loopback;
 pub mod mounts;
 pub mod namespace;
 pub mod netlink;

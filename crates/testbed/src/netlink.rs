@@ -127,6 +127,33 @@ pub struct Metrics {
     pub congestion: Option<&'static str>,
 }
 
+/// A rule of IPv4: the table in which packets are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Rules apply from the lowest priority to the highest.
+    pub priority: u32,
+    /// Only packets that entered by this interface; `lo`: only those that this host sends.
+    pub interface: Option<&'static str>,
+    /// Number of the table.
+    pub table: u8,
+}
+
+impl Rule {
+    /// The kernel's own rule for local addresses, the first.
+    pub const LOCAL: Self = Self { priority: 0, interface: None, table: RT_TABLE_LOCAL };
+
+    fn message(self, kind: u16, flags: u16) -> Message {
+        let mut message = Message::new(kind, flags);
+        // `struct fib_rule_hdr`: family, prefix lengths, TOS, table, two reserved, action; 32 bits of flags.
+        message.put(&[AF_INET, 0, 0, 0, self.table, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0]);
+        message.number(FRA_PRIORITY, self.priority);
+        if let Some(interface) = self.interface {
+            message.text(FRA_IIFNAME, interface);
+        }
+        message
+    }
+}
+
 impl Netlink {
     /// Opens a socket in the calling thread's namespace.
     pub fn open() -> Result<Self, Error> {
@@ -239,6 +266,33 @@ impl Netlink {
             wanted: format!("{metrics:?}"),
             found: format!("{found:?}"),
         })
+    }
+
+    /// Adds a route over a link to another table than the main one, without metrics.
+    pub fn add_route_in(&mut self, table: u8, name: &str, route: &Route) -> Result<(), Error> {
+        let Route { destination, gateway: _, source, metrics: _ } = route;
+        let index = self.index(name)?;
+        let mut header = route_header(*destination, false);
+        header[4] = table;
+        let mut message = Message::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+        message.put(&header);
+        message.address(RTA_DST, destination.address);
+        if let Some(source) = source {
+            message.address(RTA_PREFSRC, *source);
+        }
+        message.number(RTA_OIF, index);
+        self.ask(message, &format!("route {destination} over {name} in table {table}")).map(drop)
+    }
+
+    /// Adds a rule of IPv4 (ip-rule(8)).
+    pub fn add_rule(&mut self, rule: Rule) -> Result<(), Error> {
+        let message = rule.message(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL);
+        self.ask(message, &format!("add {rule:?}")).map(drop)
+    }
+
+    /// Removes a rule of IPv4.
+    pub fn remove_rule(&mut self, rule: Rule) -> Result<(), Error> {
+        self.ask(rule.message(RTM_DELRULE, 0), &format!("remove {rule:?}")).map(drop)
     }
 
     /// Removes the route to all of IPv4.
@@ -420,6 +474,8 @@ const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;
 const RTM_GETROUTE: u16 = 26;
+const RTM_NEWRULE: u16 = 32;
+const RTM_DELRULE: u16 = 33;
 const RTM_NEWQDISC: u16 = 36;
 
 const LINK_HEADER: usize = 16;
@@ -440,6 +496,7 @@ const IFA_LOCAL: u16 = 2;
 
 const ROUTE_HEADER: usize = 12;
 const RT_TABLE_MAIN: u8 = 254;
+const RT_TABLE_LOCAL: u8 = 255;
 const RTPROT_STATIC: u8 = 4;
 const RT_SCOPE_UNIVERSE: u8 = 0;
 const RT_SCOPE_LINK: u8 = 253;
@@ -458,6 +515,10 @@ const RTAX_INITCWND: u16 = 11;
 const RTAX_RTO_MIN: u16 = 13;
 const RTAX_QUICKACK: u16 = 15;
 const RTAX_CC_ALGO: u16 = 16;
+
+const FRA_IIFNAME: u16 = 3;
+const FRA_PRIORITY: u16 = 6;
+const FR_ACT_TO_TBL: u8 = 1;
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use wire::{Duration, Time};
 
 use super::{cost, example, fix, one_line, reason};
 use crate::span::shown;
-use crate::verdict::{Case, Outcome, Verdict};
+use crate::verdict::{Case, Found, Outcome, Verdict};
 use crate::{Capture, headline};
 
 /// Returns the document.
@@ -46,15 +46,19 @@ fn row(case: &Case<'_>, captures: usize) -> String {
 }
 
 fn section(case: &Case<'_>) -> String {
-    let (capture, flow, finding) = case.worst;
     let fixes = fix(case).split("; ").map(|fix| format!("- {}\n", escaped(fix))).collect::<String>();
-    let plot = flow.plot.as_ref().and_then(|plot| diagram(flow, plot, finding.side)).unwrap_or_default();
+    let seen = match case.worst {
+        (capture, Found::Packets(flow, finding)) => {
+            let plot = flow.plot.as_ref().and_then(|plot| diagram(flow, plot, finding.side));
+            plot.unwrap_or_default() + &account(capture)
+        }
+        (_, Found::Sockets(_)) => String::new(),
+    };
     format!(
-        "\n### `{}`, {}\n\n{}\n\n{fixes}\n{plot}{}",
+        "\n### `{}`, {}\n\n{}\n\n{fixes}\n{seen}",
         case.key.cause.name(),
         case.key.place(),
         escaped(&example(case)),
-        account(capture)
     )
 }
 

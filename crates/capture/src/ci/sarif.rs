@@ -43,7 +43,7 @@ pub fn text(verdict: &Verdict<'_>, file: Option<&str>) -> String {
 }
 
 fn result(case: &Case<'_>, rule: usize, captures: usize, file: Option<&str>) -> Value {
-    let (capture, _, _) = case.worst;
+    let (capture, _) = case.worst;
     let level = match (case.outcome, case.severity) {
         (Outcome::Fails, _) => "error",
         (_, Severity::High | Severity::Medium) => "warning",

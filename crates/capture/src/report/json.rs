@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use crate::live::CommandExit;
 use crate::sockets::TcpInfo;
 use crate::verdict::Verdict;
+use crate::watch::session::Report;
+use crate::watch::view;
 use crate::{Capture, advice};
 
 /// Returns the JSON text. The verdict on all captures is in each object.
@@ -14,6 +16,9 @@ pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
     let judged = |one: &Capture| {
         let mut value = capture(one);
         value["verdict"] = verdict.json();
+        if let Some(report) = &one.watched {
+            value["watched"] = watch(report);
+        }
         value
     };
     let value = match captures {
@@ -25,6 +30,16 @@ pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
     text
 }
 
+/// The watch of sockets that took the place of packets.
+fn watch(report: &Report) -> Value {
+    json!({
+        "elapsed_ms": report.elapsed.as_millis_f64(),
+        "sockets": report.open,
+        "samples": report.samples,
+        "stalls": report.rows.iter().map(|row| view::json_row(report, row)).collect::<Value>(),
+    })
+}
+
 fn capture(capture: &Capture) -> Value {
     let Capture {
         name,
@@ -34,6 +49,7 @@ fn capture(capture: &Capture) -> Value {
         flows,
         connections,
         command,
+        watched: _,
         kernel: _,
         damage,
         skipped,

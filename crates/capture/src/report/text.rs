@@ -9,6 +9,7 @@ use wire::Duration;
 
 use crate::group::{Group, counted, groups};
 use crate::span::{moment, shown};
+use crate::watch::view;
 use crate::{Capture, advice, headline, kernel, oddity};
 
 /// Returns the text.
@@ -17,6 +18,10 @@ pub fn render(captures: &[Capture], terminal: Terminal) -> String {
 }
 
 fn capture(capture: &Capture, terminal: Terminal) -> String {
+    if let Some(report) = &capture.watched {
+        let warnings = capture.warnings.iter().map(|warning| format!("{warning}\n")).collect::<String>();
+        return format!("{}: {}{warnings}", capture.name, view::text(report));
+    }
     let width = terminal.prose_width();
     let title = wrap("", &format!("{}: {}", capture.name, facts(capture)), width);
     let mut text: String = title.lines().map(|line| terminal.bold(line) + "\n").collect();

@@ -53,13 +53,13 @@ impl Ring {
         Ok(Self { socket, memory: made.map_err(unmade)?, next: 0 })
     }
 
-    /// Starts the capture, from all interfaces.
-    pub(super) fn listen(&self) -> Result<(), Error> {
+    /// Starts the capture, from the interface with this index or from all.
+    pub(super) fn listen(&self, interface: Option<u32>) -> Result<(), Error> {
         let every = u16::try_from(libc::ETH_P_ALL).expect("the kernel's numbers of protocols have 16 bits");
         let address = sockaddr_ll {
             sll_family: u16::try_from(libc::AF_PACKET).expect("the kernel's families have 16 bits"),
             sll_protocol: every.to_be(),
-            sll_ifindex: 0,
+            sll_ifindex: interface.and_then(|index| i32::try_from(index).ok()).unwrap_or(0),
             sll_hatype: 0,
             sll_pkttype: 0,
             sll_halen: 0,

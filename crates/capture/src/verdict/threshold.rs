@@ -3,7 +3,7 @@
 use std::fmt;
 
 use diagnose::cause::Describe as _;
-use diagnose::{Cause, Finding, Severity};
+use diagnose::{Cause, Severity};
 use quantity::names::{self, Quoted, UnknownName};
 use wire::Duration;
 
@@ -45,12 +45,12 @@ impl Threshold {
         Ok(Some(Self::Cause { cause, least }))
     }
 
-    /// Returns whether a finding reaches it. Notes never do.
-    pub fn is_reached(self, finding: &Finding) -> bool {
-        finding.severity != Severity::Note
+    /// Returns whether a finding of this cause and severity reaches it, whose longest stall took this long. Notes never do.
+    pub fn is_reached(self, cause: Cause, severity: Severity, longest: Duration) -> bool {
+        severity != Severity::Note
             && match self {
-                Self::Severity(severity) => finding.severity >= severity,
-                Self::Cause { cause, least } => finding.cause == cause && finding.lost >= least,
+                Self::Severity(least) => severity >= least,
+                Self::Cause { cause: own, least } => cause == own && longest >= least,
             }
     }
 }

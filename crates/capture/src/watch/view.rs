@@ -39,7 +39,7 @@ fn columns([cause, lost, longest, times, at, program]: [String; 6]) -> String {
 }
 
 /// Formats the known parts of the owner: `python3 (pid 7, container 0123456789ab)`.
-fn program(row: &Row) -> String {
+pub(crate) fn program(row: &Row) -> String {
     let Some(owner) = &row.owner else { return "unknown program".to_owned() };
     let container = owner.container.as_ref().map(|id| format!(", container {id}")).unwrap_or_default();
     format!("{} (pid {}{container})", owner.name, owner.pid)
@@ -55,16 +55,27 @@ fn summary(report: &Report) -> String {
     )
 }
 
+/// Returns what was watched, in one line.
+pub fn facts(report: &Report) -> String {
+    let command = report.command.map(|ended| format!("; the command {ended}")).unwrap_or_default();
+    summary(report) + &command
+}
+
 /// Returns the final report: each stall with its evidence and fixes.
 pub fn text(report: &Report) -> String {
-    let command = report.command.map(|ended| format!("; the command {ended}")).unwrap_or_default();
-    let mut text = format!("{}{command}\n", summary(report));
+    let mut text = facts(report) + "\n";
     if report.left_out > 0 {
         text += &format!("not watched, beyond the limit: {}\n", counted(report.left_out, "socket"));
     }
     if report.rows.is_empty() {
         return text + "\nNo stalls were found.\n";
     }
+    text + &rows(report)
+}
+
+/// Returns each stall with its evidence and fixes.
+pub fn rows(report: &Report) -> String {
+    let mut text = String::new();
     for (number, row) in (1..).zip(&report.rows) {
         text += &format!(
             "\n{number}. {}: {} lost in {} of {}, the longest {}\n   {}, {} of {}\n   {}\n   {}.\n",
@@ -110,7 +121,7 @@ pub fn json_lines(report: &Report, before: &[Row]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
-fn json_row(report: &Report, row: &Row) -> Value {
+pub(crate) fn json_row(report: &Report, row: &Row) -> Value {
     let fixes = row.cause.about().fixes.iter();
     json!({
         "event": "stall",

@@ -9,6 +9,10 @@ use capture::filter::Filter;
 use capture::live::{self, CommandExit, LiveOptions};
 use capture::report::page;
 use capture::verdict;
+use scenario::Network;
+use scenario::network::Links;
+use testbed::emulator::Running;
+use testbed::loopback::CLIENT_DEVICE;
 
 use crate::cli::gate::Format;
 use crate::cli::{Diagnose, diagnosed_command};
@@ -28,25 +32,29 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     }
     let mut filter = Filter::new(flows, causes, since.as_deref())?;
     let mut policy = gate::policy(flags)?;
+    policy.has_own_servers = arguments.isolated.is_some();
     let is_plotted = svg.is_some()
         || png.is_some()
         || xpl.is_some()
         || report.is_some()
         || matches!(format, Format::Markdown | Format::Github);
     let ask = live(arguments)?;
-    if arguments.isolated {
-        capture::isolated::enter()?;
-    }
+    let network = isolate(arguments)?;
     let captures = match ask {
         Some(ask) => {
             filter.is_whole = !ask.command.is_empty();
-            runs(&ask, &filter, is_plotted, arguments)?
+            runs(&ask, &filter, is_plotted, arguments, matches!(network, CommandNetwork::Watched))?
         }
         None => files
             .iter()
             .map(|path| Capture::read(path, &filter, is_plotted))
             .collect::<Result<Vec<_>, capture::Error>>()?,
     };
+    if let CommandNetwork::Emulated(link) = network
+        && let Some(void) = link.stop()?.void()
+    {
+        eprintln!("roundtrip: the emulated link missed its settings, so these times are void: {void}");
+    }
     for capture in &captures {
         for note in capture.warnings.iter().chain(&capture.damage) {
             eprintln!("roundtrip: {}: {note}", capture.name);
@@ -78,17 +86,75 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     Ok(gate::status(&captures, &verdict, flags))
 }
 
+/// Network of a command.
+enum CommandNetwork {
+    /// Packets are captured.
+    Captured,
+    /// They are captured on an emulated link.
+    Emulated(Running),
+    /// Namespaces are forbidden: sockets are watched instead.
+    Watched,
+}
+
+/// Enters a private network, if requested. Where the system forbids it, sockets are watched, unless packets are needed.
+fn isolate(arguments: &Diagnose) -> Result<CommandNetwork, Failure> {
+    match arguments.isolated.as_deref() {
+        None => Ok(CommandNetwork::Captured),
+        Some("") => match capture::isolated::enter() {
+            Ok(()) => Ok(CommandNetwork::Captured),
+            Err(error @ capture::Error::Forbidden { .. }) => match needs_packets(arguments) {
+                Some(flag) => Err(Failure::Laboratory(format!("{error}; {flag} needs packets"))),
+                None => {
+                    eprintln!(
+                        "roundtrip: {error}; the command's sockets are watched instead, without packets"
+                    );
+                    Ok(CommandNetwork::Watched)
+                }
+            },
+            Err(error) => Err(error.into()),
+        },
+        Some(name) => {
+            let named = Network::named(name);
+            let network = named.map_err(|unknown| Failure::Value(format!("--isolated: {unknown}")))?;
+            let Links { up, down } = network.links();
+            let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
+            Ok(CommandNetwork::Emulated(capture::isolated::enter_linked(&up, &down, mtu)?))
+        }
+    }
+}
+
+/// The first flag that only packets can serve.
+fn needs_packets(arguments: &Diagnose) -> Option<&'static str> {
+    let Diagnose { write, flows, causes, since, svg, png, xpl, report, format, .. } = arguments;
+    let flags = [
+        ("--write", write.is_some()),
+        ("--flow", !flows.is_empty()),
+        ("--cause", !causes.is_empty()),
+        ("--since", since.is_some()),
+        ("--svg", svg.is_some()),
+        ("--png", png.is_some()),
+        ("--xpl", xpl.is_some()),
+        ("--report", report.is_some()),
+        ("--format csv", *format == Format::Csv),
+    ];
+    flags.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+}
+
 /// Live captures of all runs. An interrupted run is the last.
 fn runs(
     ask: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
     arguments: &Diagnose,
+    is_watched: bool,
 ) -> Result<Vec<Capture>, Failure> {
     let count = arguments.gate.runs.unwrap_or(1);
     let mut captures = Vec::new();
     for number in 1..=count {
-        let mut capture = captured(ask, filter, is_plotted, arguments.write.as_deref())?;
+        let mut capture = match is_watched {
+            true => live::watch_sockets(ask, filter)?,
+            false => captured(ask, filter, is_plotted, arguments.write.as_deref())?,
+        };
         if count > 1 {
             capture.name = format!("run {number} of {count}: {}", capture.name);
         }
@@ -127,7 +193,7 @@ fn in_place_of_capture(arguments: &Diagnose) -> Option<String> {
 
 /// The live capture that the flags request; `None` for files.
 fn live(arguments: &Diagnose) -> Result<Option<LiveOptions>, Failure> {
-    let Diagnose { run, command, port, span, write, .. } = arguments;
+    let Diagnose { run, command, isolated, port, span, write, .. } = arguments;
     if !run && port.is_none() && span.is_none() {
         return match write {
             Some(_) => Err(Failure::Value(
@@ -139,5 +205,7 @@ fn live(arguments: &Diagnose) -> Result<Option<LiveOptions>, Failure> {
     }
     let span = span.as_deref().map(quantity::duration).transpose();
     let span = span.map_err(|error| Failure::Value(format!("--for: {error}")))?;
-    Ok(Some(LiveOptions { port: *port, span, command: command.clone() }))
+    // At the server's device each packet appears a second time.
+    let interface = isolated.as_ref().filter(|name| !name.is_empty()).map(|_| CLIENT_DEVICE);
+    Ok(Some(LiveOptions { port: *port, interface, span, command: command.clone() }))
 }

@@ -224,27 +224,90 @@ fn a_private_network_holds_nothing_else_and_the_command_keeps_its_user() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-#[test]
-fn where_namespaces_are_forbidden_the_error_names_the_setting() {
+/// Runs `diagnose --run --isolated` in a user namespace of this test, in which no other can be created; `None`, with a message,
+/// where that cannot be done.
+fn without_namespaces(isolated: &str, flags: &str, command: &str) -> Option<Output> {
     if !skip::has("unshare") || !skip::has("setpriv") {
-        return;
+        return None;
     }
-    // In a user namespace of this test, in which no other can be created.
     let script = format!(
-        "echo 0 > /proc/sys/user/max_user_namespaces && \
-         exec setpriv --bounding-set=-all --inh-caps=-all {PROGRAM} diagnose --run --isolated -- true"
+        "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \
+         {PROGRAM} diagnose --run {isolated} {flags} -- {command}"
     );
     let output = Command::new("unshare").args(["-Ur", "sh", "-c", &script]).output().unwrap();
     let reported = text(&output.stderr);
-    if reported.contains("unshare:")
-        || reported.contains("setpriv:")
-        || reported.contains("Permission denied")
-    {
-        return skip::because(&reported);
+    let refusals = ["unshare:", "setpriv:", "Permission denied"];
+    if refusals.iter().any(|refusal| reported.contains(refusal)) {
+        skip::because(&reported);
+        return None;
     }
-    assert_eq!(output.status.code(), Some(2), "{reported}");
-    assert!(reported.contains("user.max_user_namespaces is 0") && reported.contains("sysctl"), "{reported}");
-    assert_eq!(reported.lines().count(), 1, "{reported}");
+    Some(output)
+}
+
+#[test]
+fn where_namespaces_are_forbidden_a_sentence_names_the_setting_and_sockets_are_watched() {
+    if !skip::has("python3") {
+        return;
+    }
+    for (way, expected) in [("apart", 1), ("whole", 0)] {
+        let command = format!("python3 {EXCHANGE} {way} 8 7");
+        let Some(output) = without_namespaces("--isolated", "--format json", &command) else { return };
+        let (reported, warned) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(expected), "{way}: {reported} {warned}");
+        assert!(warned.contains("user.max_user_namespaces is 0") && warned.contains("sysctl"), "{warned}");
+        assert!(warned.contains("watched instead") && warned.lines().count() == 1, "{warned}");
+        let reported: Value = serde_json::from_str(&reported).unwrap();
+        assert_eq!((&reported["packets"], &reported["command_status"]), (&0.into(), &7.into()));
+        assert_eq!(reported["verdict"]["fails"], expected == 1, "{reported:#}");
+        let stalls = reported["watched"]["stalls"].as_array().unwrap();
+        assert_eq!(stalls.len(), usize::try_from(expected).unwrap(), "{reported:#}");
+    }
+    for format in ["table", "markdown", "junit", "sarif", "github", "tap"] {
+        let command = format!("python3 {EXCHANGE} apart 8 0");
+        let flags = format!("--format {format}");
+        let Some(output) = without_namespaces("--isolated", &flags, &command) else { return };
+        assert_eq!(output.status.code(), Some(1), "{format}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("nagle-delayed-ack"), "{format}: {}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn what_needs_packets_is_refused_where_namespaces_are_forbidden() {
+    for (isolated, flags, culprit) in [
+        ("--isolated", "--since 1s", "--since needs packets"),
+        ("--isolated=dsl", "", "max_user_namespaces is 0"),
+    ] {
+        let Some(output) = without_namespaces(isolated, flags, "true") else { return };
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.contains(culprit) && reported.lines().count() == 1, "{reported}");
+    }
+}
+
+#[test]
+fn a_commands_connections_cross_the_network_that_is_named() {
+    for (way, expected) in [("apart", 1), ("whole", 0)] {
+        if !skip::has("python3") {
+            return;
+        }
+        let run = ["--format", "json", "--run", "--isolated=dsl", "--", "python3", EXCHANGE, way, "8", "0"];
+        let output = diagnose(&run);
+        if text(&output.stderr).contains("cannot measure here") {
+            return skip::refused(&text(&output.stderr));
+        }
+        let Some(output) = permitted(output) else { return };
+        let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(expected), "{way}: {reported:#} {}", text(&output.stderr));
+        assert_eq!(reported["connections"], 1, "{reported:#}");
+        // 8 requests over a round trip of 50 ms.
+        let flow = &reported["flows"][0];
+        assert!(flow["rtt_ms"].as_f64() >= Some(50.0), "{flow:#}");
+        assert!(flow["elapsed_ms"].as_f64() >= Some(9.0 * 50.0), "{flow:#}");
+        assert_eq!(flow["captured_at"], "client", "{flow:#}");
+    }
+    let unknown = diagnose(&["--run", "--isolated=dls", "--", "true"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("did you mean `dsl`"), "{}", text(&unknown.stderr));
 }
 
 /// The action's directory.

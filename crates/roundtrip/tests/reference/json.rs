@@ -72,12 +72,13 @@ const TYPES: [(&str, &[(&str, &str)]); 6] = [
     ("list", &[("description", "A row for each name")]),
 ];
 
-const DIAGNOSIS: [(&str, &str); 5] = [
+const DIAGNOSIS: [(&str, &str); 6] = [
     ("capture", "The object"),
     ("flow", "`flows`"),
     ("finding", "`findings` of a flow"),
     ("exchange", "`exchanges` of a flow"),
     ("kernel", "`kernel` of a flow"),
+    ("watch", "`watched`, if sockets were watched instead of packets"),
 ];
 
 /// Every source file of the libraries and the program.

@@ -31,7 +31,7 @@ pub(crate) fn sniff(clock: Clock, over: StopFlag) -> Result<JoinHandle<Vec<Frame
     let (begun, begins) = mpsc::channel();
     // A thread inherits the network namespace of its parent; the memory shared with the kernel stays with its thread.
     let thread = std::thread::spawn(move || {
-        let opened = Sniffer::open(None).map_err(reported);
+        let opened = Sniffer::open(None, None).map_err(reported);
         let (mut sniffer, begun_with) = match opened {
             Ok(sniffer) => (Some(sniffer), Ok(())),
             Err(error) => (None, Err(error)),
