@@ -309,6 +309,19 @@ impl Server {
         self.answered.begin(global(ticket.source, ticket.id));
     }
 
+    /// Opens a connection for a deferred request while the application makes the response (`papers/dhttp#section-iii`), if the
+    /// configuration has it: its id and the client. Only for clients with a token, within their rate, and by the rules for new
+    /// connections. A response by UDP leaves the connection to later ones.
+    pub fn open_early(&mut self, now: Time, ticket: &mut Ticket) -> Option<(ConnectionId, SocketAddr)> {
+        let is_free = ticket.lane.is_none() && ticket.has_proved_its_address();
+        if !self.config.opens_early || !is_free {
+            return None;
+        }
+        let (connection, is_new) = self.connection(now, ticket.client, None)?;
+        ticket.lane = Some(connection);
+        is_new.then_some((connection, ticket.client))
+    }
+
     /// Chooses the channel of a response of `size` bytes: id, header section and body.
     pub fn channel(&mut self, now: Time, ticket: Ticket, size: u64) -> Channel {
         self.channel_in_parts(now, ticket, size, || None)

@@ -207,7 +207,7 @@ impl Client {
         let sink = Arc::new(Sink::default());
         let exchange = Exchange::new(id, Arc::clone(&sink), Arc::clone(&self.shared));
         let (host, port, target) = (server.ip().to_string(), server.port(), head.target.clone());
-        let url = Url { is_dhttp: true, host, port, target };
+        let url = Url { is_dhttp: true, is_by_tcp: false, host, port, target };
         self.shared.ask(id, &url, server, head, sink);
         Ok(exchange)
     }
@@ -295,6 +295,9 @@ impl Shared {
 
     /// Returns the port on which a server speaks DHTTP, if known: by the scheme, the path, or an earlier `Alt-Svc`.
     fn dhttp_port(&self, url: &Url) -> Option<u16> {
+        if url.is_by_tcp {
+            return None;
+        }
         if url.is_dhttp || url.target.starts_with("/_dhttp_/") {
             return Some(url.port);
         }

@@ -1,6 +1,7 @@
-//! URLs: `http://HOST:PORT/PATH`, `dhttp://HOST:PORT/PATH`.
+//! URLs: `http://HOST:PORT/PATH`, `dhttp://HOST:PORT/PATH`, `dhttp+tcp://HOST:PORT/PATH`.
 //!
-//! Only what this client can fetch: no users, no encryption. The scheme `dhttp` states that the server speaks DHTTP.
+//! Only what this client can fetch: no users, no encryption. The scheme `dhttp` states that the server speaks DHTTP, and
+//! `dhttp+tcp` that the request must go by TCP all the same (`papers/dhttp#section-iii-a`).
 
 use std::error::Error;
 use std::fmt;
@@ -11,6 +12,8 @@ use std::str::FromStr;
 pub struct Url {
     /// Whether the scheme is `dhttp`.
     pub is_dhttp: bool,
+    /// Whether the scheme is `dhttp+tcp`: the request goes over plain HTTP, whatever the server speaks.
+    pub is_by_tcp: bool,
     /// A name or an address; IPv6 without brackets.
     pub host: String,
     /// The port, for both UDP and TCP.
@@ -69,9 +72,10 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
-        let is_dhttp = match scheme.to_ascii_lowercase().as_str() {
-            "http" => false,
-            "dhttp" => true,
+        let (is_dhttp, is_by_tcp) = match scheme.to_ascii_lowercase().as_str() {
+            "http" => (false, false),
+            "dhttp" => (true, false),
+            "dhttp+tcp" => (false, true),
             _ => return Err(UrlError::Scheme(text.to_owned())),
         };
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -98,7 +102,7 @@ impl FromStr for Url {
             }
         };
         let target = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
-        Self { is_dhttp, host: host.to_owned(), port, target }.checked()
+        Self { is_dhttp, is_by_tcp, host: host.to_owned(), port, target }.checked()
     }
 }
 
@@ -148,6 +152,8 @@ mod tests {
         assert_eq!((url.authority(), url.file_name()), ("[::1]:8080".to_owned(), "b"));
         let url: Url = "example.org".parse().unwrap();
         assert_eq!((url.authority().as_str(), url.target.as_str()), ("example.org", "/"));
+        let url: Url = "dhttp+tcp://h/a".parse().unwrap();
+        assert!(url.is_by_tcp && !url.is_dhttp && url.join("b").unwrap().is_by_tcp);
         assert_eq!("http://h?x".parse::<Url>().unwrap().target, "/?x");
     }
 

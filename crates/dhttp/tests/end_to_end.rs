@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use dhttp::client::{Event, KnownServers, Via};
 use dhttp::log::Log;
-use dhttp::{Client, ClientConfig, Files, Request, Response, Server, ServerConfig, Url};
+use dhttp::{Client, ClientConfig, Files, Reply, Request, Response, Server, ServerConfig, Url, promise};
 use dhttp_proto::Extension;
 use http1::message::{Fields, Method};
 
@@ -371,6 +371,49 @@ fn an_exchange_that_is_dropped_disturbs_no_other() {
     assert!(matches!(exchange.next(), Some(Event::Head(Via::TcpOpened, _))));
     drop(exchange);
     assert_eq!(fetch(&client, &url("dhttp", server.address(), "/small.txt")).1, 200);
+}
+
+#[test]
+fn connection_opens_while_the_handler_makes_the_response() {
+    let waiting = Arc::new(Mutex::new(None));
+    let deferred = Arc::clone(&waiting);
+    let handler = move |request: &Request<'_>| {
+        if request.target == "/small" {
+            return Reply::Now(Response::text(200, "small"));
+        }
+        let (sender, later) = promise();
+        *deferred.lock().unwrap() = Some(sender);
+        Reply::Later(later)
+    };
+    let mut config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    config.dhttp.opens_early = true;
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap();
+    // The page is made only when the connection is there: without it the client gets no response.
+    let watch: dhttp::client::Observer = Arc::new(move |note: &dhttp::client::Note| {
+        if let dhttp::client::Note::Connected(..) = note {
+            let sender = waiting.lock().unwrap().take().expect("the page is still being made");
+            sender.give(Response::whole(200, "text/plain", vec![b'x'; 9_000]));
+        }
+    });
+    let client = Client::start(ClientConfig::internet(), KnownServers::default(), Some(watch)).unwrap();
+    assert_eq!(fetch(&client, &url("dhttp", server.address(), "/small")).0, Via::Udp);
+    let (via, status, body) = fetch(&client, &url("dhttp", server.address(), "/page"));
+    assert_eq!((via, status, body.len()), (Via::TcpOpened, 200, 9_000));
+}
+
+#[test]
+fn url_with_tcp_forces_a_request_to_tcp() {
+    let directory = TestDirectory::new("forced");
+    let server = serve(&directory, 1);
+    let client = client();
+    for (scheme, via) in [
+        ("dhttp", Via::Udp),
+        ("dhttp+tcp", Via::TcpClient),
+        ("http", Via::Udp),
+        ("dhttp+tcp", Via::TcpClient),
+    ] {
+        assert_eq!(fetch(&client, &url(scheme, server.address(), "/small.txt")).0, via, "{scheme}");
+    }
 }
 
 #[test]

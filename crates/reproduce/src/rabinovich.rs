@@ -10,6 +10,7 @@
 //! | [`logs`] | the logs, and their counts |
 //! | [`connection_figures`] | Figures 6 to 9 for them |
 //! | [`drawings`] | Figures 3 to 5: interception, the induced attack, the server's rules |
+//! | [`proposals`] | mechanisms that the text proposes: requests forced to TCP, connections opened early |
 //! | [`round_trips`] | Figure 1 in packets, and T/TCP alongside |
 //! | [`congestion`] | users behind a saturated bottleneck: Table I in packets and measured, and Figure 13 |
 //! | [`servers`] | Figures 10 to 12: today's servers under SURGE's users, on this host |
@@ -20,6 +21,7 @@ pub mod connection_figures;
 pub mod drawings;
 pub mod early;
 pub mod logs;
+pub mod proposals;
 pub mod round_trips;
 pub mod servers;
 
@@ -173,6 +175,9 @@ pub fn quantity(name: &str, measured: &mut Laboratory<'_>) -> ReproducedValue {
     match name.split('/').collect::<Vec<_>>().as_slice() {
         ["request-overhead"] => Ok(Some(RequestHeader::BYTES as f64)),
         ["response-overhead"] => Ok(Some(Id::BYTES as f64)),
+        ["by-tcp", scheme] => proposals::requests_by_tcp(scheme).map(Some),
+        ["generation", "early"] => Ok(proposals::round_trips(true)),
+        ["generation", "late"] => Ok(proposals::round_trips(false)),
         [what @ ("peak" | "total"), "http", limit, timeout] => {
             let limit = limit.parse().map_err(|_| unknown())?;
             let timeout = timeout.parse().map_err(|_| unknown())?;

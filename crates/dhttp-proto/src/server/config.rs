@@ -26,6 +26,9 @@ pub struct ServerConfig {
     pub remembered: usize,
     /// Maximum number of connections.
     pub connections: usize,
+    /// Whether a connection is opened for a deferred request before the size of its response is known
+    /// ([`super::Server::open_early`]).
+    pub opens_early: bool,
     /// Limits on connections to one client, that is, one address and TCP port.
     pub per_client: PerClient,
     /// Timeouts of a connection.
@@ -153,6 +156,7 @@ impl ServerConfig {
             remembered: 10_000,
             // Apache 1.3: MaxClients 150, KeepAliveTimeout 15, Timeout 300.
             connections: 150,
+            opens_early: false,
             per_client: PerClient::ONE,
             timeout: ConnectionTimeouts {
                 open: Duration::from_secs(75),
@@ -176,6 +180,7 @@ impl ServerConfig {
             loss: LossConfig { threshold_ppm: 10_000, scope: Scope::BY_PREFIX, fades_after: Some(10_000) },
             remembered: 10_000,
             connections: 100_000,
+            opens_early: false,
             per_client: PerClient::MORE_WHEN_FEW,
             timeout: ConnectionTimeouts {
                 open: Duration::from_secs(10),

@@ -138,6 +138,10 @@ impl Connections {
         self.change(id, |connection| {
             connection.active = now;
             connection.step(Event::Opened);
+            // It was opened early, and its response has taken another channel.
+            if connection.pending == 0 {
+                connection.step(Event::Drained);
+            }
         });
     }
 

@@ -11,7 +11,7 @@ use roundtrip_dhttp_proto::server::{
 use roundtrip_dhttp_proto::{Extension, Id, ServerConfig};
 use wire::Time;
 
-use crate::setting::{at, client_at, datagram, get, head, server, ticket};
+use crate::setting::{CLIENT_PORT, at, client_at, datagram, get, head, server, ticket};
 
 const UDP_PORT: u16 = 50_000;
 
@@ -28,7 +28,7 @@ fn ask(server: &mut Server, now: Time, id: u64, size: u64) -> Channel {
 fn opened(channel: Channel) -> ConnectionId {
     match channel {
         Channel::Open { connection, client } => {
-            assert_eq!(client, client_at(crate::setting::CLIENT_PORT));
+            assert_eq!(client, client_at(CLIENT_PORT));
             connection
         }
         Channel::Datagram | Channel::Parts(_) | Channel::Connection(_) | Channel::Refer(_) => {
@@ -144,6 +144,40 @@ fn paper_the_three_rules_choose_among_a_clients_connections() {
     server.handle(at(3), Input::Written(second));
     server.handle(at(3), Input::Written(second));
     assert_eq!(ask(&mut server, at(3), 5, 9_000), Channel::Connection(second), "an idle one");
+}
+
+#[test]
+fn connection_opened_early_carries_the_response_or_stays_for_later_ones() {
+    let mut server = server(ServerConfig { opens_early: true, ..ServerConfig::internet() });
+    let client = SocketAddr::new(client_at(UDP_PORT).ip(), CLIENT_PORT);
+    let token = server.token_for(at(0), client).unwrap();
+    let request = |id, token: &str| datagram(id, false, &head(Method::Get, "/", &[("DHTTP-Token", token)]));
+    let mut unproved = ticket(server.receive(at(0), client_at(UDP_PORT), &request(1, "x")));
+    assert_eq!(server.open_early(at(0), &mut unproved), None, "it may be spoofed");
+    server.abandon(unproved);
+    let deferred = |server: &mut Server, id| {
+        let mut ticket = ticket(server.receive(at(0), client_at(UDP_PORT), &request(id, token.as_str())));
+        server.defer(&ticket);
+        let opened = server.open_early(at(0), &mut ticket);
+        (ticket, opened)
+    };
+    let (first, opened) = deferred(&mut server, 2);
+    let (connection, to) = opened.expect("a connection before the response");
+    assert_eq!(to, client);
+    server.handle(at(50), Input::Opened(connection));
+    assert_eq!(server.channel(at(100), first, 9_000), Channel::Connection(connection));
+    server.handle(at(100), Input::Written(connection));
+    let (second, opened) = deferred(&mut server, 3);
+    assert_eq!(opened, None, "the idle connection serves");
+    let (third, opened) = deferred(&mut server, 4);
+    let (other, _) = opened.expect("the first is reserved");
+    assert_eq!(server.channel(at(100), second, 100), Channel::Datagram);
+    assert_eq!(server.channel(at(100), third, 100), Channel::Datagram);
+    server.handle(at(200), Input::Opened(other));
+    assert_eq!(server.connections(), 2);
+    // Unused, it closes like any idle connection.
+    let closed = [server.poll(at(15_300)), server.poll(at(15_300))];
+    assert_eq!(closed, [connection, other].map(Output::Close));
 }
 
 #[test]

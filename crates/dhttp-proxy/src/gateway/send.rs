@@ -54,7 +54,7 @@ pub(super) fn dhttp_client(shared: &Shared, forward: &Forward) -> Option<Arc<Cli
 
 fn url(forward: &Forward) -> Url {
     let Forward { host, port, authority: _, head, framing: _ } = forward;
-    Url { is_dhttp: false, host: host.clone(), port: *port, target: head.target.clone() }
+    Url { is_dhttp: false, is_by_tcp: false, host: host.clone(), port: *port, target: head.target.clone() }
 }
 
 /// Reason why a request's body did not reach the server whole.

@@ -84,7 +84,7 @@ impl<H: Handler> Worker<H> {
         let on_its_way_to = inbox.written_to(index).filter(|to| to.port() != way.local.port());
         // The response to a diverted datagram leaves from this server's own address.
         let ends = if on_its_way_to.is_some() { Endpoints { local: None, ..ends } } else { ends };
-        let (ticket, head) = match way.machine.receive(now, ends.peer, bytes) {
+        let (mut ticket, head) = match way.machine.receive(now, ends.peer, bytes) {
             Verdict::Serve(ticket, head) => {
                 if ticket.is_resend() {
                     count(&way.counters.resent);
@@ -123,6 +123,7 @@ impl<H: Handler> Worker<H> {
             Outcome::Given(Reply::Later(later)) => {
                 // Resends get no response until this request has one.
                 way.machine.defer(&ticket);
+                way.open_early(now, ends, &mut ticket);
                 desk.wait(
                     now,
                     later,
@@ -215,6 +216,19 @@ impl DatagramContext<'_> {
         if let Some(log) = self.log {
             let bytes = response.body_bytes();
             log.line(self.today.second(), ends.peer.ip(), request, reply.status, bytes, way);
+        }
+    }
+
+    /// Opens a connection while the response is made, if the configuration has it. Without data in its SYN: there is none yet.
+    fn open_early(&mut self, now: Time, ends: Endpoints, ticket: &mut Ticket) {
+        if let Some((connection, client)) = self.machine.open_early(now, ticket) {
+            let local = SocketAddr::new(ends.local.unwrap_or(self.local.ip()), self.local.port());
+            let opened = self.opened.open(self.epoll, connection, (local, client), false);
+            let counter = if opened.is_ok() { &self.counters.opened } else { &self.counters.broken };
+            if opened.is_err() {
+                self.machine.handle(now, Input::Broken(connection));
+            }
+            count(counter);
         }
     }
 

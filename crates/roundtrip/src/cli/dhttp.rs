@@ -24,6 +24,10 @@ pub struct Serve {
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
     pub origin: Option<String>,
 
+    /// With --origin, open a connection to a client with a token while that server responds [default: when a response is large]
+    #[arg(long)]
+    pub early_connection: bool,
+
     /// Send each client's address to that server, in Forwarded and X-Forwarded-For; `unknown` for clients that have not
     /// proved theirs
     #[arg(long)]
@@ -69,7 +73,7 @@ pub struct Serve {
 }
 
 layer!(Serve {
-    keys: [folder, origin, forwarded, memory, listen, profile, threads, reach_private],
+    keys: [folder, origin, early_connection, forwarded, memory, listen, profile, threads, reach_private],
     one_of: [folder, origin],
     lists: [limit],
     parts: [beyond, operation],
@@ -315,7 +319,7 @@ layer!(Nat {
 /// `roundtrip get`
 #[derive(Debug, Args)]
 pub struct Get {
-    /// URLs to fetch: http://..., or dhttp://... of servers that speak DHTTP
+    /// URLs to fetch: http://..., or of servers that speak DHTTP dhttp://..., or dhttp+tcp://... for a request by TCP
     #[arg(value_name = "URL", required = true, value_hint = clap::ValueHint::Url)]
     pub urls: Vec<String>,
 

@@ -55,8 +55,17 @@ pub struct Settings {
 }
 
 /// Flags whose changed values need a restart.
-pub const RESTART: &[&str] =
-    &["listen", "profile", "with", "without", "threads", "limit", "reach-private", "metrics"];
+pub const RESTART: &[&str] = &[
+    "listen",
+    "profile",
+    "with",
+    "without",
+    "threads",
+    "limit",
+    "reach-private",
+    "metrics",
+    "early-connection",
+];
 
 impl Settings {
     /// The settings of flags, and of the file that they name.
@@ -65,6 +74,7 @@ impl Settings {
         let Serve {
             folder,
             origin,
+            early_connection,
             forwarded,
             memory,
             listen,
@@ -81,6 +91,12 @@ impl Settings {
             (Some(_), None) if forwarded => {
                 return Err(Failure::Value(
                     "--forwarded: not for files; name an origin with --origin, or leave it out".to_owned(),
+                ));
+            }
+            (Some(_), None) if early_connection => {
+                return Err(Failure::Value(
+                    "--early-connection: files take no time; name an origin with --origin, or leave it out"
+                        .to_owned(),
                 ));
             }
             (Some(_), None) if memory.is_some() => {
@@ -151,6 +167,7 @@ impl Settings {
         for (extension, is_on) in &self.beyond {
             dhttp = dhttp.with(*extension, *is_on);
         }
+        dhttp.opens_early = self.read.early_connection;
         let config = ServerConfig { threads, dhttp, ..config };
         let reaches = self.reach_private || is_private(self.listen.ip());
         limited(if reaches { config.reaching_anywhere() } else { config }, &self.limit)
