@@ -32,7 +32,7 @@ impl Lines {
             Some(text) => Format::named(text, &who).map_err(|bad| refused(format!("log_format: {bad}")))?,
             None => recognise(beginning, &who).ok_or_else(|| refused(not_a_log(beginning)))?,
         };
-        format.can_name(&who).map_err(|bad| refused(format!("client_field: {bad}")))?;
+        format.check_client_field(&who).map_err(|bad| refused(format!("client_field: {bad}")))?;
         let mut reader = Reader::new(format, who);
         reader.skim(beginning);
         Ok(Self { query, reader })

@@ -34,7 +34,7 @@ impl Input {
     }
 
     /// Whether it can be opened again with the same contents: not a pipe, such as a shell's `<(...)`.
-    pub fn is_there_again(&self) -> bool {
+    pub fn is_reopenable(&self) -> bool {
         match self {
             Self::Stdin => false,
             Self::File(path) => path.is_file(),

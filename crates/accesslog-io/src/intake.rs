@@ -68,7 +68,7 @@ impl Intake {
     }
 
     /// The log to cut the next block from; it is reserved for the caller until it is [returned](Self::cut).
-    pub fn want(&mut self) -> Option<usize> {
+    pub fn reserve_log(&mut self) -> Option<usize> {
         let on_their_way: usize = self.logs.iter().map(LogState::on_its_way).sum();
         let behind = self.merge.behind().filter(|log| self.logs[*log].on_its_way() == 0);
         let log = match behind.filter(|log| self.logs[*log].is_free()) {

@@ -93,7 +93,7 @@ pub struct CountResult {
 /// # Errors
 /// When nothing can be read: a missing log, or no input that is a log. When the counters exceed their memory limit.
 pub fn count(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountResult, Error> {
-    let OpenLogs { logs, names, passed_over } = open_logs::line_up(inputs, options)?;
+    let OpenLogs { logs, names, passed_over } = open_logs::open_all(inputs, options)?;
     let ConnectionsOptions { question, distribution, sizing, window, threads, .. } = options;
     let wanted = PassOptions {
         question,

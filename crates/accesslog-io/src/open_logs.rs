@@ -31,7 +31,7 @@ pub struct OpenLogs {
 pub const BEGINNING: u64 = 64 << 10;
 
 /// Recognises and sorts logs. A file that is not a log is skipped, unless it is the only one.
-pub fn line_up(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<OpenLogs, Error> {
+pub fn open_all(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<OpenLogs, Error> {
     let alone = inputs.len() == 1;
     let mut found = Vec::new();
     let mut passed_over = Vec::new();
@@ -85,7 +85,7 @@ fn begun(input: &Input, options: &ConnectionsOptions) -> Result<(Time, Log), Err
     let mut first = Time::MAX;
     reader.clone().read(&beginning, |record| first = first.min(record.time));
     // Files are opened only when they are read: there may be more of them than a process may have open.
-    let open: OpenLog = match input.is_there_again().then(|| input.clone()) {
+    let open: OpenLog = match input.is_reopenable().then(|| input.clone()) {
         Some(file) => Box::new(move || file.open()),
         None => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
     };
@@ -104,7 +104,7 @@ fn table(
     let bad = |error: &dyn std::fmt::Display| Error::Table { name: name.clone(), reason: error.to_string() };
     let place = match input {
         Input::Object(object) => TableSource::Object(object.clone()),
-        Input::File(path) if input.is_there_again() => TableSource::File(path.clone()),
+        Input::File(path) if input.is_reopenable() => TableSource::File(path.clone()),
         Input::File(_) | Input::Stdin => {
             rest.read_to_end(&mut beginning).map_err(|error| bad(&error))?;
             TableSource::Memory(Bytes::from(beginning))
@@ -124,5 +124,5 @@ fn table(
 
 /// Refuses a client field for formats whose fields have no names.
 fn no_names(format: &Format, options: &ConnectionsOptions) -> Result<(), Error> {
-    format.can_name(&options.who).map_err(Error::ClientField)
+    format.check_client_field(&options.who).map_err(Error::ClientField)
 }

@@ -99,9 +99,9 @@ struct Loading {
 enum Counting {
     /// Slices are counted independently: the counts so far, the clients known from them, and the counter of a slice
     /// that the next one continues.
-    Apart(BTreeMap<u64, Counts>, PriorFacts, Option<Box<Counter>>),
+    BySlice(BTreeMap<u64, Counts>, PriorFacts, Option<Box<Counter>>),
     /// Slices are counted in order; `None` while a thread counts.
-    InTurn(Option<Box<RuleCounter>>),
+    Sequential(Option<Box<RuleCounter>>),
 }
 
 struct Block {
@@ -131,8 +131,8 @@ impl State {
     fn new(logs: Vec<(Time, Log)>, wanted: PassOptions<'_>) -> Self {
         let PassOptions { question, distribution, sizing: _, window, threads } = wanted;
         let counting = match question.one_pass() {
-            true => Counting::Apart(BTreeMap::new(), PriorFacts::default(), None),
-            false => Counting::InTurn(Some(Box::new(RuleCounter::new(question)))),
+            true => Counting::BySlice(BTreeMap::new(), PriorFacts::default(), None),
+            false => Counting::Sequential(Some(Box::new(RuleCounter::new(question)))),
         };
         let (begin, logs): (Vec<Time>, Vec<Option<Log>>) =
             logs.into_iter().map(|(begin, log)| (begin, Some(log))).unzip();
@@ -141,7 +141,7 @@ impl State {
             logs,
             to_read: VecDeque::new(),
             ahead: threads,
-            slices: if question.one_pass() { Slices::new(question.longest()) } else { Slices::in_turn() },
+            slices: if question.one_pass() { Slices::new(question.longest()) } else { Slices::sequential() },
             to_count: VecDeque::new(),
             cut: 0,
             busy: 0,
@@ -158,7 +158,7 @@ impl State {
         }
         // Counting comes first, because it frees memory.
         match &mut self.counting {
-            Counting::Apart(_, known, last) => {
+            Counting::BySlice(_, known, last) => {
                 // A slice that continues another waits for its counter.
                 let is_ready =
                     self.to_count.front().is_some_and(|(_, slice)| !slice.continues || last.is_some());
@@ -167,7 +167,7 @@ impl State {
                     return Some(Job::Count(number, slice, known.clone(), counter));
                 }
             }
-            Counting::InTurn(counter) => {
+            Counting::Sequential(counter) => {
                 if let Some(counter) = counter.take_if(|_| !self.to_count.is_empty()) {
                     return self.to_count.pop_front().map(|(_, slice)| Job::CountInTurn(slice, counter));
                 }
@@ -179,7 +179,7 @@ impl State {
         // Parsed requests are buffered in memory: no more of them than can be counted soon.
         if self.to_count.len().max(self.loading.waiting.len()) < WAITING_SLICES {
             if self.to_read.len() < self.ahead
-                && let Some(log) = self.intake.want()
+                && let Some(log) = self.intake.reserve_log()
             {
                 let taken = self.logs[log].take().expect("a log that is wanted is nobody else's");
                 return Some(Job::Cut(log, taken));
@@ -209,7 +209,7 @@ impl State {
 
     /// Stores the counts of a slice, or its counter for the slice that continues it.
     fn counted(&mut self, number: u64, counter: Result<Box<Counter>, Error>, is_continued: bool) {
-        let Counting::Apart(counted, known, last) = &mut self.counting else { return };
+        let Counting::BySlice(counted, known, last) = &mut self.counting else { return };
         match counter {
             Ok(counter) if is_continued => *last = Some(counter),
             Ok(counter) => {
@@ -290,7 +290,7 @@ impl Shared<'_> {
                 Job::CountInTurn(slice, mut counter) => {
                     slice.requests.iter().for_each(|requests| counter.count(requests));
                     let mut state = self.lock();
-                    state.counting = Counting::InTurn(Some(counter));
+                    state.counting = Counting::Sequential(Some(counter));
                     state
                 }
                 Job::Load(batches, mut loads) => {
@@ -316,7 +316,7 @@ impl Shared<'_> {
         let PassOptions { question, distribution, sizing: _, window: _, threads: _ } = self.wanted;
         let rest = slices.finish();
         let (counts, carried) = match counting {
-            Counting::Apart(mut counted, known, mut last) => {
+            Counting::BySlice(mut counted, known, mut last) => {
                 let loads = loading.loads.map(|mut loads| {
                     let batches = rest.iter().flat_map(|slice| &slice.requests);
                     batches.for_each(|requests| loads.count(requests));
@@ -331,7 +331,7 @@ impl Shared<'_> {
                 counted.values().for_each(|next| counts.append(next));
                 (counts, loads)
             }
-            Counting::InTurn(counter) => {
+            Counting::Sequential(counter) => {
                 let mut counter = counter.expect("every thread gave it back");
                 let batches = rest.iter().flat_map(|slice| &slice.requests);
                 batches.for_each(|requests| counter.count(requests));
@@ -386,7 +386,7 @@ fn count(
         None => {
             let requests = slice.before().chain(slice.requests.iter().map(|batch| &batch[..]));
             let clock = TimeUnit::of(requests, question);
-            let mut counter = Box::new(Counter::knowing(question, known, clock));
+            let mut counter = Box::new(Counter::with_prior_facts(question, known, clock));
             slice.before().for_each(|requests| counter.warm_up(requests));
             counter
         }

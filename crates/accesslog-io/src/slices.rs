@@ -61,7 +61,7 @@ impl Slices {
     }
 
     /// A cutter for a counter that counts all slices in order, and needs no warm-up.
-    pub fn in_turn() -> Self {
+    pub fn sequential() -> Self {
         Self { max_warm_up: 0, ..Self::new(Duration::ZERO) }
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_counter_in_turn_needs_no_warm_up() {
-        let mut slices = Slices::in_turn();
+        let mut slices = Slices::sequential();
         let (most, _) = held(&mut slices, (0..5_000).map(|_| requests(1_000_000_000, 100)));
         assert!(most <= MIN_SLICE_REQUESTS, "{most}");
     }

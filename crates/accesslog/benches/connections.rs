@@ -94,7 +94,11 @@ fn read_and_count(log: &[u8], question: &Query) -> u64 {
 }
 
 fn counter(question: &Query, requests: &[Request]) -> Counter {
-    Counter::knowing(question, &PriorFacts::default(), TimeUnit::of(std::iter::once(requests), question))
+    Counter::with_prior_facts(
+        question,
+        &PriorFacts::default(),
+        TimeUnit::of(std::iter::once(requests), question),
+    )
 }
 
 /// A log in order of time. Each client sends bursts of requests and leaves. Sizes are around 3 kB, a quarter

@@ -55,7 +55,7 @@ pub fn read_plain(rest: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Opt
         [b'-', after @ ..] => (None, after),
         _ => {
             let (number, count) = number::digits(sized).filter(|(_, count)| *count > 0)?;
-            (number::known(number), &sized[count..])
+            (number::known_size(number), &sized[count..])
         }
     };
     let end = match after {
@@ -119,7 +119,7 @@ fn size(rest: &[u8]) -> Option<Option<wire::Bytes>> {
     }
     let (number, count) = number::digits(rest)?;
     let ends = matches!(rest.get(count), None | Some(b' '));
-    (ends && count > 0).then(|| number::known(number))
+    (ends && count > 0).then(|| number::known_size(number))
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ impl Format {
             }
             _ => return Err(FormatError::Unknown(UnknownName::new("log format", text, Self::NAMES))),
         };
-        format.can_name(who)?;
+        format.check_client_field(who)?;
         Ok(format)
     }
 
@@ -87,7 +87,7 @@ impl Format {
     ///
     /// # Errors
     /// [`FormatError::NoNames`].
-    pub fn can_name(&self, who: &ClientDefinition) -> Result<(), FormatError> {
+    pub fn check_client_field(&self, who: &ClientDefinition) -> Result<(), FormatError> {
         match self {
             Self::Clf | Self::Alb if who.field.is_some() => Err(FormatError::NoNames(self.name())),
             Self::Clf | Self::Alb | Self::Template(_) | Self::W3c(_) | Self::Json => Ok(()),

@@ -70,12 +70,12 @@ pub fn size(text: &[u8]) -> Result<Option<Bytes>, Reason> {
         return Ok(None);
     }
     let number = whole(text).ok_or(Reason::Size)?;
-    Ok(known(number))
+    Ok(known_size(number))
 }
 
 /// A size given as a number; `None` if it means unknown.
 #[inline]
-pub fn known(number: u64) -> Option<Bytes> {
+pub fn known_size(number: u64) -> Option<Bytes> {
     (number != UNKNOWN).then_some(Bytes::new(number))
 }
 

@@ -64,7 +64,7 @@ fn in_one_pass(requests: &[Request]) -> Counts {
 }
 
 fn by_the(clock: TimeUnit, requests: &[Request]) -> Counts {
-    let mut counter = Counter::knowing(&question(), &PriorFacts::default(), clock);
+    let mut counter = Counter::with_prior_facts(&question(), &PriorFacts::default(), clock);
     counter.count(requests);
     counter.finish()
 }
@@ -93,7 +93,7 @@ fn in_pieces(clock: TimeUnit, requests: &[Request], cuts: &[usize]) -> Counts {
         let Some(first) = requests[piece[0]..piece[1]].first() else { continue };
         let longest = question().longest();
         let warm = requests[..piece[0]].partition_point(|request| request.time + longest < first.time);
-        let mut counter = Counter::knowing(&question(), &known, clock);
+        let mut counter = Counter::with_prior_facts(&question(), &known, clock);
         counter.warm_up(&requests[warm..piece[0]]);
         counter.count(&requests[piece[0]..piece[1]]);
         let counts = counter.finish();

@@ -163,12 +163,12 @@ impl<'a> CaptureReader<'a> {
                 "more connections were active at once than are tracked",
             ),
             (
-                clock.leaps(),
+                clock.steps(),
                 "packets a day or more away from the one before them",
                 "a clock was set, or captures were merged; what lies across is unknown",
             ),
             (
-                clock.absurd(),
+                clock.implausible(),
                 "packets with an absurd time",
                 "each is taken as simultaneous with the packet before it",
             ),

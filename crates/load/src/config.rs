@@ -80,7 +80,7 @@ impl Protocol {
     }
 
     /// The protocol's usual name.
-    pub const fn spoken(self) -> &'static str {
+    pub const fn display_name(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
             Self::KeepAlive | Self::Pipelined => "HTTP/1.1",

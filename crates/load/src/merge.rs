@@ -98,7 +98,7 @@ fn differs(one: &RunParameters, other: &RunParameters) -> Option<&'static str> {
 const MAX_NAMED: usize = 20;
 
 /// Warning about missing shards; empty for a complete run.
-pub fn remarks(about: &RunParameters) -> String {
+pub fn missing_shards(about: &RunParameters) -> String {
     let mut text = String::new();
     let mut missing = (1..=about.of).filter(|part| !about.parts.contains(part)).map(|part| part.to_string());
     let some: Vec<String> = missing.by_ref().take(MAX_NAMED).collect();
@@ -147,7 +147,7 @@ mod tests {
         let whole = merged::<MergeError>([Ok((path, part(3))), Ok((other, part(1)))]).unwrap();
         assert_eq!((&whole.about.parts[..], whole.about.began), (&[1, 3][..], (1.0, 3.0)));
         assert_eq!((whole.record.responses(), whole.record.intended.len()), (14, 2));
-        let reported = remarks(&whole.about);
+        let reported = missing_shards(&whole.about);
         assert!(
             reported.contains("Of 3 parts these are missing: 2.") && reported.contains("up to 2.0 s apart"),
             "{reported}"
@@ -158,7 +158,7 @@ mod tests {
     fn regress_of_billions_of_missing_shards_a_few_are_listed() {
         let mut log = part(1);
         log.about.of = u32::MAX;
-        let reported = remarks(&log.about);
+        let reported = missing_shards(&log.about);
         assert!(
             reported.len() < 200 && reported.contains("missing: 2, 3,") && reported.contains("21, and more."),
             "{reported}"

@@ -38,7 +38,7 @@ pub enum Refusal {
     /// Its response is not HTTP/1; these are its first bytes.
     NotHttp1(String),
     /// The given certificates are not valid.
-    Mistrust(TrustError),
+    Untrusted(TrustError),
     /// The system has no resources for the runtime.
     System(io::Error),
 }
@@ -58,7 +58,7 @@ impl fmt::Display for Refusal {
             ),
             Self::NotThis(name) => write!(
                 f,
-                "does not speak {name} here; switch it on there (without TLS it must be spoken from the first byte: in nginx \
+                "does not speak {name} here; switch it on there (without TLS it must be display_name from the first byte: in nginx \
                  `listen ... http2`), or choose another --protocol"
             ),
             Self::NotHttp1(first) => write!(
@@ -66,7 +66,7 @@ impl fmt::Display for Refusal {
                 "does not speak HTTP/1 here: its response begins with `{first}`; give the port of a server that does, or choose \
                  another --protocol"
             ),
-            Self::Mistrust(mistrust) => mistrust.fmt(f),
+            Self::Untrusted(error) => error.fmt(f),
             Self::System(error) => write!(f, "could not be probed: {error}"),
         }
     }
@@ -90,8 +90,8 @@ pub struct PreflightResponse {
 ///
 /// # Errors
 /// The reason why there is no response, or why its sender cannot be trusted.
-pub fn look(job: &Job<'_>, target: &Target, config: &Config) -> Result<PreflightResponse, Refusal> {
-    match StreamsConfig::new(target, config, UNCHANGED_SINCE, &job.requests).map_err(Refusal::Mistrust)? {
+pub fn send(job: &Job<'_>, target: &Target, config: &Config) -> Result<PreflightResponse, Refusal> {
+    match StreamsConfig::new(target, config, UNCHANGED_SINCE, &job.requests).map_err(Refusal::Untrusted)? {
         Some(means) => by_streams(&means, config.protocol),
         None => by_http1(job, target, config),
     }
@@ -121,7 +121,7 @@ fn by_streams(means: &StreamsConfig, protocol: Protocol) -> Result<PreflightResp
     match came {
         StreamOutcome::Answer(status, ..) => Ok(PreflightResponse { status, location: None }),
         StreamOutcome::Broken(_) | StreamOutcome::Unseen | StreamOutcome::Trouble(_) => {
-            Err(Refusal::NotThis(protocol.spoken()))
+            Err(Refusal::NotThis(protocol.display_name()))
         }
     }
 }
@@ -183,7 +183,7 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Preflight
 
 /// The connection, with TLS where configured.
 fn secured(socket: TcpStream, target: &Target) -> Result<Box<dyn Stream>, Refusal> {
-    let Connector { tls, .. } = Connector::new(target, false).map_err(Refusal::Mistrust)?;
+    let Connector { tls, .. } = Connector::new(target, false).map_err(Refusal::Untrusted)?;
     let Some((config, name)) = tls else { return Ok(Box::new(socket)) };
     let session = ClientConnection::new(config, name);
     let session = session.map_err(|error| Refusal::System(io::Error::other(error)))?;

@@ -35,19 +35,19 @@ use crate::worker::{Queue, Worker};
 #[derive(Debug)]
 pub enum Error {
     /// This host lacks a resource.
-    Short(MissingResource),
+    MissingResource(MissingResource),
     /// The system gave no socket, port or thread.
     System(io::Error),
     /// Encrypted connections cannot be configured.
-    Mistrust(TrustError),
+    Trust(TrustError),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Short(short) => short.fmt(f),
+            Self::MissingResource(missing) => missing.fmt(f),
             Self::System(error) => write!(f, "the load could not begin: {error}"),
-            Self::Mistrust(mistrust) => mistrust.fmt(f),
+            Self::Trust(error) => error.fmt(f),
         }
     }
 }
@@ -61,14 +61,14 @@ impl From<io::Error> for Error {
 }
 
 impl From<MissingResource> for Error {
-    fn from(short: MissingResource) -> Self {
-        Self::Short(short)
+    fn from(missing: MissingResource) -> Self {
+        Self::MissingResource(missing)
     }
 }
 
 impl From<TrustError> for Error {
-    fn from(mistrust: TrustError) -> Self {
-        Self::Mistrust(mistrust)
+    fn from(error: TrustError) -> Self {
+        Self::Trust(error)
     }
 }
 

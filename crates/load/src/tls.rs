@@ -30,7 +30,7 @@ pub enum Trust {
     /// These CA certificates.
     Authorities(Vec<CertificateDer<'static>>),
     /// Any certificate, for servers with a self-signed one.
-    Anybody,
+    Unverified,
 }
 
 /// Reason why no certificate can be verified.
@@ -121,7 +121,7 @@ impl Security {
     fn roots(&self) -> Result<Option<RootCertStore>, TrustError> {
         let mut roots = RootCertStore::empty();
         match &self.trust {
-            Trust::Anybody => return Ok(None),
+            Trust::Unverified => return Ok(None),
             Trust::System => {
                 // Unreadable certificates of the system are skipped.
                 roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

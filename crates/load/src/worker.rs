@@ -203,7 +203,7 @@ impl<'a> Worker<'a> {
                 // The two words of the event's data.
                 let (number, slot) =
                     ((data >> 32) as usize, u32::try_from(data & u64::from(u32::MAX)).unwrap_or(0));
-                let now = self.look();
+                let now = self.start_due();
                 if number == PORTS as usize {
                     self.datagrams(now, slot as usize, event.flags, &mut inbox);
                 } else if let Some(seat) = self.users.get_mut(number) {
@@ -267,7 +267,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Starts what is due, before more events are handled. Returns the time.
-    fn look(&mut self) -> Time {
+    fn start_due(&mut self) -> Time {
         let now = self.clock.now();
         if self.next_due().is_some_and(|at| at <= now) {
             self.due(now);
@@ -297,7 +297,7 @@ impl<'a> Worker<'a> {
                 self.settle(now, number, wakes);
             }
             if index % TAKEN_AT_ONCE == TAKEN_AT_ONCE - 1 {
-                self.look();
+                self.start_due();
             }
         }
     }

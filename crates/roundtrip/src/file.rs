@@ -24,7 +24,7 @@ pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<(
 }
 
 /// The same for one of many reproducible files, without `fsync`, which takes longer than producing them.
-pub fn write_one_of_many(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+pub fn write_unsynced(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     put(path, false, |out| out.write_all(contents))
         .map_err(|error| Failure::Write { path: path.to_owned(), error })
 }

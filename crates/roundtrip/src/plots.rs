@@ -41,7 +41,7 @@ pub fn write_svg(captures: &[Capture], directory: &Path) -> Result<(), Failure> 
 fn write_some(flows: &[(String, &FlowReport)], directory: &Path) -> Result<(), Failure> {
     for (name, flow) in flows {
         if let Some(svg) = svg(flow) {
-            file::write_one_of_many(&directory.join(format!("{name}.svg")), svg.as_bytes())?;
+            file::write_unsynced(&directory.join(format!("{name}.svg")), svg.as_bytes())?;
         }
     }
     Ok(())
@@ -55,7 +55,7 @@ pub fn write_png(captures: &[Capture], directory: &Path) -> Result<(), Failure> 
             let path = made(directory)?.join(format!("{name}.png"));
             let unwritten = |error| Failure::Write { path: path.clone(), error };
             let image = raster.image(&svg).map_err(unwritten)?;
-            file::write_one_of_many(&path, &image)?;
+            file::write_unsynced(&path, &image)?;
         }
     }
     Ok(())
@@ -66,7 +66,7 @@ pub fn write_xplot(captures: &[Capture], directory: &Path) -> Result<(), Failure
     for (name, flow) in named(captures) {
         for (sender, text) in xplot::files(flow) {
             let path = made(directory)?.join(format!("{name}-{sender}.xpl"));
-            file::write_one_of_many(&path, text.as_bytes())?;
+            file::write_unsynced(&path, text.as_bytes())?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ pub fn of_stdout() -> Terminal {
 }
 
 /// Capabilities of standard error, and its number of lines, if it can show text that changes in place.
-pub fn to_draw_on() -> Option<(Terminal, usize)> {
+pub fn interactive_stderr() -> Option<(Terminal, usize)> {
     let stream = std::io::stderr();
     let can_move = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
     let (_, height) = terminal_size::terminal_size_of(&stream).filter(|_| can_move)?;

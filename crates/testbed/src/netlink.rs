@@ -185,7 +185,7 @@ impl Netlink {
     }
 
     /// Brings a link up with its present settings.
-    pub fn bring_up_as_it_is(&mut self, name: &str) -> Result<(), Error> {
+    pub fn set_link_up(&mut self, name: &str) -> Result<(), Error> {
         let mut message = Message::new(RTM_NEWLINK, 0);
         message.put(&link_header(IFF_UP));
         message.text(IFLA_IFNAME, name);
@@ -194,7 +194,7 @@ impl Netlink {
 
     /// Brings the loopback device up with its present settings.
     pub fn bring_up_loopback(&mut self) -> Result<(), Error> {
-        self.bring_up_as_it_is("lo")
+        self.set_link_up("lo")
     }
 
     /// Creates a cable (veth(4)): one end here, the other in the network namespace that is open as `network`.

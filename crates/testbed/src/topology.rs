@@ -345,7 +345,7 @@ fn lay(hosts: &[Namespace], ends: [Interface; 2]) -> Result<(), Error> {
     find(hosts, near)?.run(move || Netlink::open()?.add_cable(&name, &peer, network.as_fd()))?;
     for (own, _) in both(&ends) {
         let device = own.device.clone();
-        find(hosts, own)?.run(move || Netlink::open()?.bring_up_as_it_is(&device))?;
+        find(hosts, own)?.run(move || Netlink::open()?.set_link_up(&device))?;
     }
     for (own, peer) in both(&ends) {
         let (routes, end) = (own.routes(&peer.addresses, true), own.clone());

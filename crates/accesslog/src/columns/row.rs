@@ -156,7 +156,7 @@ impl Numbers {
     fn size(&self, row: usize) -> Result<Option<Bytes>, Reason> {
         match self {
             Self::Whole(numbers, original) => {
-                Ok(Self::at(numbers, original, row, Reason::Size)?.and_then(number::known))
+                Ok(Self::at(numbers, original, row, Reason::Size)?.and_then(number::known_size))
             }
             Self::Texts(texts) if texts.is_null(row) => Ok(None),
             Self::Texts(texts) => number::size(texts.value(row).as_bytes()),

@@ -48,7 +48,7 @@ impl ClientTable {
     /// First slot to probe for a client, and its content. Called for several clients before
     /// [`place`](Self::place), so that the CPU waits for memory once.
     #[inline]
-    pub fn look(&self, client: Client) -> ClientLookup {
+    pub fn probe(&self, client: Client) -> ClientLookup {
         let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };
         let place = self.home(key);
         ClientLookup { key, place, there: self.key(place) }
@@ -88,7 +88,7 @@ impl ClientTable {
             (0..self.places).filter(|place| self.key(*place) != EMPTY && keep(self.at(*place))).collect();
         let mut table = Self::with_places(self.row, (retained.len() * 2).max(INITIAL_SLOTS));
         for place in retained {
-            let look = table.look(Client::from_bits(self.key(place)));
+            let look = table.probe(Client::from_bits(self.key(place)));
             let new = table.place(look, |_| {});
             table.at(new).copy_from_slice(self.at(place));
         }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn placed(table: &mut ClientTable, number: u32) -> usize {
-        let look = table.look(Client::from_bits(u64::from(number)));
+        let look = table.probe(Client::from_bits(u64::from(number)));
         table.place(look, |_| {})
     }
 

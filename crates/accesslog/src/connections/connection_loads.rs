@@ -165,7 +165,7 @@ impl LoadCounter {
                 stays
             });
         }
-        let look = self.clients.look(client);
+        let look = self.clients.probe(client);
         let (people, free, lines) = (&mut self.people, &mut self.free, &self.lines);
         let place = self.clients.place(look, |number| {
             number[0] = free.pop().unwrap_or_else(|| {

@@ -50,12 +50,12 @@ const FORGET_EVERY: u32 = 1 << 25;
 impl Counter {
     /// A counter before the first request, for requests at any times.
     pub fn new(question: &Query) -> Self {
-        Self::knowing(question, &PriorFacts::default(), TimeUnit::Milliseconds)
+        Self::with_prior_facts(question, &PriorFacts::default(), TimeUnit::Milliseconds)
     }
 
     /// A counter before the first request, for requests with this clock. Peaks below the known ones are not
     /// searched for: they are 0 in the counts.
-    pub fn knowing(question: &Query, known: &PriorFacts, clock: TimeUnit) -> Self {
+    pub fn with_prior_facts(question: &Query, known: &PriorFacts, clock: TimeUnit) -> Self {
         let gaps = Gaps::new(question.timeouts());
         let limits = question.limits().to_vec();
         let depth = limits.last().copied().unwrap_or(1);
@@ -66,12 +66,12 @@ impl Counter {
         let open = match clock {
             TimeUnit::Milliseconds => {
                 let mut uses = vec![ResponseBatch::new(limits.len(), &gaps); thresholds.len()];
-                uses.iter_mut().for_each(|uses| uses.look_above(&mut below));
+                uses.iter_mut().for_each(|uses| uses.search_peaks_above(&mut below));
                 OpenConnections::Uses(uses, vec![[0; BATCH]; limits.len()])
             }
             TimeUnit::Seconds => {
                 let mut seconds = SecondCounts::new(limits.len() * thresholds.len(), &gaps, question.curve());
-                seconds.look_above(&mut below);
+                seconds.search_peaks_above(&mut below);
                 OpenConnections::Seconds(seconds)
             }
         };
@@ -193,7 +193,7 @@ impl Counter {
         let mut counted = [0_usize; MAX_THRESHOLDS];
         let mut looks = [ClientLookup::default(); BATCH];
         for (look, request) in looks.iter_mut().zip(requests) {
-            *look = self.clients.look(request.client);
+            *look = self.clients.probe(request.client);
         }
         for (number, request) in (0_u8..).zip(requests) {
             let mut reached = 0;
@@ -285,7 +285,7 @@ impl Counter {
         self.clients.rebuild(|numbers| match open {
             OpenConnections::Uses(uses, _) => forget(numbers, depth, uses, now),
             OpenConnections::Seconds(seconds) => {
-                numbers.iter().any(|number| seconds.matters(*number, seconds.number(time)))
+                numbers.iter().any(|number| seconds.is_recent(*number, seconds.number(time)))
             }
         });
     }

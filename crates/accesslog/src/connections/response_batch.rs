@@ -101,7 +101,7 @@ impl ResponseBatch {
     }
 
     /// Sets the peaks to exceed, limit by limit: lower ones are not searched for.
-    pub fn look_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
+    pub fn search_peaks_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
         let most = self.limits.iter_mut().flat_map(|open| &mut open.most);
         most.zip(peaks).for_each(|(most, peak)| *most = peak);
     }

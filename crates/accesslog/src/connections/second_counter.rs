@@ -90,7 +90,7 @@ impl SecondCounts {
     }
 
     /// Sets the peaks to exceed, line by line: lower ones are not searched for.
-    pub fn look_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
+    pub fn search_peaks_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
         let most = self.lines.iter_mut().flat_map(|open| &mut open.most);
         most.zip(peaks).for_each(|(most, peak)| *most = peak);
     }
@@ -110,7 +110,7 @@ impl SecondCounts {
 
     /// Whether a use still matters to a timeout.
     #[inline]
-    pub fn matters(&self, number: u32, now: u32) -> bool {
+    pub fn is_recent(&self, number: u32, now: u32) -> bool {
         (now.saturating_sub(number) as usize) + 1 < self.places.len()
     }
 

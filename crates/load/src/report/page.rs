@@ -32,10 +32,11 @@ pub fn page(runs: &[NamedRun]) -> String {
         several => format!("{} loads", several.len()),
     };
     let reported = |run: &NamedRun| {
-        let cut = result::cut(&run.log.record).map(|cut| format!(". {cut}")).unwrap_or_default();
+        let interruption =
+            result::interruption(&run.log.record).map(|sentence| format!(". {sentence}")).unwrap_or_default();
         match runs {
-            [_] => format!("{}{cut}", verdict(&run.log.record)),
-            _ => format!("{}: {}{cut}", run.name, verdict(&run.log.record)),
+            [_] => format!("{}{interruption}", verdict(&run.log.record)),
+            _ => format!("{}: {}{interruption}", run.name, verdict(&run.log.record)),
         }
     };
     let lead: Vec<String> = runs.iter().map(reported).collect();

@@ -122,7 +122,7 @@ pub fn run<'a>(about: &'a RunParameters, record: &Record) -> Run<'a> {
         about,
         verdict: verdict(record),
         cut_after_s: record.cut.map(|cut| cut.as_secs_f64()),
-        cut: cut(record),
+        cut: interruption(record),
         answered: record.responses(),
         failed: record.failures(),
         bytes: record.seconds.iter().map(|second| second.bytes).sum(),
@@ -256,7 +256,7 @@ pub fn first_of(run: &Run<'_>) -> String {
 }
 
 /// A sentence if the run was interrupted.
-pub fn cut(record: &Record) -> Option<String> {
+pub fn interruption(record: &Record) -> Option<String> {
     let cut = record.cut?;
     let sum = |of: fn(&Second) -> u64| record.seconds.iter().map(of).sum::<u64>();
     let done = record.responses() + record.failures();

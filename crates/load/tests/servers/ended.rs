@@ -28,7 +28,7 @@ fn an_interrupted_run_does_not_wait_for_a_silent_server() {
 fn ends(protocol: Protocol) {
     let name = protocol.name();
     let served = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
-    let trust = (protocol == Protocol::Http3).then_some(Trust::Anybody);
+    let trust = (protocol == Protocol::Http3).then_some(Trust::Unverified);
     let (plan, stop) = (plan_for(100.0, Duration::from_secs(60)), Stop::default());
     let patient = Config { timeout: Duration::from_secs(30), users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();

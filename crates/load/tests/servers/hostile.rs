@@ -61,7 +61,7 @@ fn waiting_for_a_missing_response_uses_no_cpu_time() {
     let protocols = Protocol::ALL.map(|protocol| (protocol.name(), protocol));
     beside(&protocols, |name, protocol| {
         let served = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
-        let trust = (*protocol == Protocol::Http3).then_some(Trust::Anybody);
+        let trust = (*protocol == Protocol::Http3).then_some(Trust::Unverified);
         let record = account("silence", *protocol, served, trust);
         let busiest = record.seconds.iter().map(|second| second.processor).fold(0.0, f64::max);
         assert!(busiest < 0.5, "{name}: {busiest} of a processor");
@@ -93,7 +93,7 @@ fn every_request_is_recorded_over_http2() {
 fn every_request_is_recorded_over_http2_with_tls() {
     beside(hostile_streams::ALL, |what, does: &ConnectionHandler| {
         let served = hostile_streams::serve(*does);
-        account(what, Protocol::Http2, served, Some(Trust::Anybody));
+        account(what, Protocol::Http2, served, Some(Trust::Unverified));
     });
 }
 
@@ -101,7 +101,7 @@ fn every_request_is_recorded_over_http2_with_tls() {
 fn every_request_is_recorded_over_http3() {
     beside(hostile_datagrams::ALL, |what, doing: &DatagramHandler| {
         let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
-        account(what, Protocol::Http3, served, Some(Trust::Anybody));
+        account(what, Protocol::Http3, served, Some(Trust::Unverified));
     });
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use load::preflight::look;
+use load::preflight;
 use load::tls::Trust;
 use load::{Config, Protocol};
 use rustls::{HandshakeKind, ServerConfig};
@@ -71,7 +71,7 @@ async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, bytes: usize, 
 #[test]
 fn requests_share_kept_connections_and_pipelines_over_tls() {
     let (tls, trust) = certified(b"http/1.1");
-    for (protocol, trust) in [(Protocol::KeepAlive, trust), (Protocol::Pipelined, Trust::Anybody)] {
+    for (protocol, trust) in [(Protocol::KeepAlive, trust), (Protocol::Pipelined, Trust::Unverified)] {
         let served = serve(3, usize::MAX, Arc::clone(&tls));
         let record = run_list(&target(served.address, Some(trust)), protocol);
         assert_eq!((record.failures(), record.connections), (0, 2), "{protocol:?}");
@@ -107,7 +107,7 @@ fn a_server_that_cannot_be_trusted_or_offers_no_http1_is_refused_beforehand() {
     let plan = plan(10.0);
     let says = |address, trust| {
         let target = target(address, Some(trust));
-        look(&(&plan).into(), &target, &config(Protocol::KeepAlive)).unwrap_err().to_string()
+        preflight::send(&(&plan).into(), &target, &config(Protocol::KeepAlive)).unwrap_err().to_string()
     };
     let served = serve(3, usize::MAX, tls);
     let distrusted = says(served.address, other_trust.clone());

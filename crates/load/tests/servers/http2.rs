@@ -12,7 +12,7 @@ use bytes::Bytes;
 use h2::Reason;
 use h2::server::{Connection, SendResponse, handshake};
 use http::{Request, Response};
-use load::preflight::look;
+use load::preflight;
 use load::record::FailureReason;
 use load::tls::Trust;
 use load::{Config, Protocol, Target};
@@ -94,11 +94,11 @@ fn every_request_gets_a_response_with_and_without_tls() {
     let plan = plan(60.0);
     let (tls, trust) = certified(b"h2");
     for (tls, trust) in
-        [(None, None), (Some(Arc::clone(&tls)), Some(trust)), (Some(tls), Some(Trust::Anybody))]
+        [(None, None), (Some(Arc::clone(&tls)), Some(trust)), (Some(tls), Some(Trust::Unverified))]
     {
         let served = serve(&plan, Behaviour::Answers, tls);
         let target = target(served.address, trust);
-        assert_eq!(look(&(&plan).into(), &target, &config(Protocol::Http2)).unwrap().status, 200);
+        assert_eq!(preflight::send(&(&plan).into(), &target, &config(Protocol::Http2)).unwrap().status, 200);
         let record = run(&plan, &target, &config(Protocol::Http2));
         assert_eq!((record.responses(), record.failures(), record.connections), (60, 0, 2));
         assert!(record.seconds.iter().all(|second| second.open <= 2));
@@ -162,7 +162,7 @@ fn requests_not_processed_before_goaway_are_retried() {
 #[test]
 fn a_server_that_dies_leaves_no_request_unrecorded() {
     let plan = plan(60.0);
-    for (tls, trust) in [(None, None), (Some(certified(b"h2").0), Some(Trust::Anybody))] {
+    for (tls, trust) in [(None, None), (Some(certified(b"h2").0), Some(Trust::Unverified))] {
         let served = serve(&plan, Behaviour::Answers, tls);
         let record = run_until_death(&plan, &target(served.address, trust), Protocol::Http2, served);
         assert!(record.responses() > 0 && record.failures() > 0, "{record:?}");
@@ -187,11 +187,12 @@ fn a_server_without_http2_is_refused_with_the_remedy() {
     let plan = plan(30.0);
     let (other, trust) = certified(b"http/1.1");
     let (tls, _) = certified(b"h2");
-    let says =
-        |target: &Target| look(&(&plan).into(), target, &config(Protocol::Http2)).unwrap_err().to_string();
+    let says = |target: &Target| {
+        preflight::send(&(&plan).into(), target, &config(Protocol::Http2)).unwrap_err().to_string()
+    };
     let http1 = odd_server(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     assert!(says(&target(http1, None)).contains("does not speak HTTP/2 here"));
-    assert!(says(&target(http1, Some(Trust::Anybody))).contains("does not speak TLS here"));
+    assert!(says(&target(http1, Some(Trust::Unverified))).contains("does not speak TLS here"));
     let served = serve(&plan, Behaviour::Answers, Some(other));
     assert!(
         says(&target(served.address, Some(trust.clone()))).contains("does not offer HTTP/2 in its handshake")
@@ -201,7 +202,7 @@ fn a_server_without_http2_is_refused_with_the_remedy() {
     assert!(printed.contains("untrusted certificate") && printed.contains("--ca FILE"), "{printed}");
     let served = serve(&plan, Behaviour::AnswersWith(404), None);
     let missing = target(served.address, None);
-    assert_eq!(look(&(&plan).into(), &missing, &config(Protocol::Http2)).unwrap().status, 404);
+    assert_eq!(preflight::send(&(&plan).into(), &missing, &config(Protocol::Http2)).unwrap().status, 404);
     assert!(says(&target("127.0.0.1:1".parse().unwrap(), None)).contains("does not respond"));
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use h3::error::Code;
 use h3::server::RequestResolver;
 use http::Response;
-use load::preflight::look;
+use load::preflight;
 use load::record::{Channel, FailureReason};
 use load::tls::Trust;
 use load::{Config, Protocol};
@@ -93,9 +93,9 @@ async fn request_came(
 fn every_request_gets_a_response_on_one_connection_per_user() {
     let plan = plan(60.0);
     let served = serve(&plan, Behaviour::Answers, b"h3");
-    for trust in [served.trust.clone(), Trust::Anybody] {
+    for trust in [served.trust.clone(), Trust::Unverified] {
         let target = target(served.address, Some(trust));
-        assert_eq!(look(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap().status, 200);
+        assert_eq!(preflight::send(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap().status, 200);
         let record = run(&plan, &target, &config(Protocol::Http3));
         assert_eq!((record.responses(), record.failures(), record.connections), (60, 0, 2), "{record:?}");
         assert_eq!(record.channels.get(&Channel::Quic), Some(&60));
@@ -169,7 +169,7 @@ fn faults_of_a_server_are_counted_by_kind() {
         );
     }
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let target = target(silent.local_addr().unwrap(), Some(Trust::Anybody));
+    let target = target(silent.local_addr().unwrap(), Some(Trust::Unverified));
     let record = run(&plan, &target, &hasty);
     assert_eq!(record.troubles.get(&FailureReason::Timeout), Some(&30), "{record:?}");
 }
@@ -198,7 +198,7 @@ fn a_server_without_http3_is_refused_with_the_remedy() {
     let plan = plan(30.0);
     let says = |served: &TestServer, trust: &Trust| {
         let target = target(served.address, Some(trust.clone()));
-        look(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap_err().to_string()
+        preflight::send(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap_err().to_string()
     };
     let served = serve(&plan, Behaviour::Answers, b"hq-interop");
     assert!(says(&served, &served.trust).contains("does not offer HTTP/3 in its handshake"));
@@ -208,10 +208,10 @@ fn a_server_without_http3_is_refused_with_the_remedy() {
     assert!(printed.contains("untrusted certificate") && printed.contains("--ca FILE"), "{printed}");
     let served = serve(&plan, Behaviour::AnswersWith(404), b"h3");
     let missing = target(served.address, Some(served.trust.clone()));
-    assert_eq!(look(&(&plan).into(), &missing, &config(Protocol::Http3)).unwrap().status, 404);
+    assert_eq!(preflight::send(&(&plan).into(), &missing, &config(Protocol::Http3)).unwrap().status, 404);
     let open = target(served.address, None);
     assert!(
-        look(&(&plan).into(), &open, &config(Protocol::Http3))
+        preflight::send(&(&plan).into(), &open, &config(Protocol::Http3))
             .unwrap_err()
             .to_string()
             .contains("give an https:// address")

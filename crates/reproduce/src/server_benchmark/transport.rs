@@ -59,7 +59,7 @@ impl Transport {
         match self {
             Self::Usual | Self::FastOpen | Self::Http2 => None,
             Self::Http2Tls | Self::Http3 | Self::Http3Early => {
-                Some(Security { name: "server".to_owned(), trust: Trust::Anybody })
+                Some(Security { name: "server".to_owned(), trust: Trust::Unverified })
             }
         }
     }

@@ -18,12 +18,12 @@ pub fn refusal(arguments: &[OsString]) -> Option<String> {
     match (place("--run"), place("--")) {
         (Some(_), Some(_)) => None,
         (None, Some(at)) | (Some(at), None) => sentence(&words[..at], &words[at + 1..]),
-        (None, None) => in_place_of_capture(words),
+        (None, None) => misplaced_command_error(words),
     }
 }
 
 /// The error for inputs that begin with no file, but with an address or an installed program.
-pub fn in_place_of_capture(words: &[OsString]) -> Option<String> {
+pub fn misplaced_command_error(words: &[OsString]) -> Option<String> {
     let first = words.first()?.to_str()?;
     let is_command = !Path::new(first).exists() && (is_address(first) || is_installed(first));
     if is_command { sentence(&[], words) } else { None }

@@ -13,12 +13,12 @@ use workload::text;
 use crate::failure::{Failure, shown};
 
 /// The plan of the default flags and this seed.
-pub fn usual(seed: Seed) -> Result<Plan, Failure> {
-    drawn(PlanSpec { seed, ..PlanSpec::default() })
+pub fn default_plan(seed: Seed) -> Result<Plan, Failure> {
+    generate(PlanSpec { seed, ..PlanSpec::default() })
 }
 
 /// The plan that these options specify.
-pub fn drawn(wanted: PlanSpec) -> Result<Plan, Failure> {
+pub fn generate(wanted: PlanSpec) -> Result<Plan, Failure> {
     let unfit = |unfit: PlanError| Failure::Value(unfit.to_string());
     check_memory("drawing the plan", wanted.memory().map_err(unfit)?.get())?;
     wanted.plan().map_err(unfit)

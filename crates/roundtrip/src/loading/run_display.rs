@@ -46,7 +46,7 @@ impl RunDisplay {
     }
 
     fn draw(&mut self, lines: impl FnOnce(Terminal) -> Vec<String>) {
-        let Some((terminal, height)) = crate::terminal::to_draw_on() else { return };
+        let Some((terminal, height)) = crate::terminal::interactive_stderr() else { return };
         let mut lines = lines(terminal);
         // The cursor takes a line of its own; lines scrolled off the screen cannot be overwritten.
         lines.truncate(height.saturating_sub(1));

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use load::preflight::{PreflightResponse, Refusal, look};
+use load::preflight::{self, PreflightResponse, Refusal};
 use load::tls::{Security, Trust};
 use load::traffic::Traffic;
 use load::url::ServerUrl;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// If the address does not exist, or the server cannot speak the protocol.
-pub fn found(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(Target, String), Failure> {
+pub fn resolve(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(Target, String), Failure> {
     let TargetFlags { target: _, network: _, ca, insecure, i_own_this } = flags;
     let server = server_url(text)?;
     let ServerUrl { url, is_secure } = &server;
@@ -43,7 +43,7 @@ pub fn found(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(Tar
         ) => {}
     }
     let trust = match ca {
-        _ if *insecure => Trust::Anybody,
+        _ if *insecure => Trust::Unverified,
         Some(path) => Trust::file(path).map_err(|error| Failure::Value(format!("--ca: {error}")))?,
         None => Trust::System,
     };
@@ -87,9 +87,9 @@ pub fn probe(
 ) -> Result<(), Failure> {
     let address = target.address;
     let PreflightResponse { status, location } =
-        look(&traffic.job(), target, config).map_err(|refusal| match refusal {
+        preflight::send(&traffic.job(), target, config).map_err(|refusal| match refusal {
             // An untrusted certificate is an error of the flags.
-            Refusal::Mistrust(mistrust) => Failure::Value(mistrust.to_string()),
+            Refusal::Untrusted(error) => Failure::Value(error.to_string()),
             refusal => Failure::Network(format!("{address} {refusal}")),
         })?;
     let refused = |why: String| Err(Failure::Network(why));

@@ -24,7 +24,7 @@ pub fn confine(paths: &Paths) {
 
 /// Drops every capability but these, for this process and its children, and prevents them from gaining new ones. A process
 /// without any of these has no capabilities afterwards. Errors of the kernel are ignored.
-pub fn keep(retained: CapabilitySet) {
+pub fn retain_capabilities(retained: CapabilitySet) {
     let _ = set_no_new_privs(true);
     let Ok(now) = rustix::thread::capabilities(None) else { return };
     for capability in CapabilitySet::all().difference(retained).iter() {

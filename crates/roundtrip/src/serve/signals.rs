@@ -13,7 +13,7 @@ pub struct Signals(SigSet);
 
 impl Signals {
     /// Blocks them. Must be called before any thread starts, so that only this one receives them.
-    pub fn expect() -> Result<Self, Failure> {
+    pub fn block() -> Result<Self, Failure> {
         let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
         signals.thread_block().map_err(cannot_wait)?;
         Ok(Self(signals))
@@ -22,7 +22,7 @@ impl Signals {
     /// Waits for SIGTERM or SIGINT, and calls `reload` on SIGHUP. A failed reload changes nothing, so that a typing error in a
     /// file
     /// does not stop a service; its result is printed in a sentence.
-    pub fn until_the_end<S: Display>(
+    pub fn wait_for_end<S: Display>(
         &self,
         mut reload: impl FnMut() -> Result<S, Failure>,
     ) -> Result<(), Failure> {

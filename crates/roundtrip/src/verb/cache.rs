@@ -180,7 +180,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         return output::to_stdout(if was_there { "the rules are gone\n" } else { "there were no rules\n" });
     }
     let settings = Settings::read(flags)?;
-    privileges::keep(match settings.whose {
+    privileges::retain_capabilities(match settings.whose {
         CachedServers::Origin(_) => privileges::SERVER,
         CachedServers::OnTheirWay(..) => privileges::ROUTER,
     });
@@ -195,7 +195,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         // On a router it runs `nft` and `ip`, which read and write what they need.
         privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     }
-    let signals = Signals::expect()?;
+    let signals = Signals::block()?;
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
     match &settings.whose {
@@ -253,7 +253,7 @@ fn serve<U: Upstream>(
     let installed: Result<Vec<_>, _> = settings.rules(listen).into_iter().map(Rules::install).collect();
     let mut installed = installed.map_err(|error| Failure::Network(error.to_string()))?;
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
-    signals.until_the_end(|| {
+    signals.wait_for_end(|| {
         let (now, upstream, log) = reload(flags, listen, &mut installed, &upstream)?;
         cache.resize(&now.cache);
         server.reload(cache.before(upstream), log);

@@ -24,7 +24,7 @@ use crate::{file, plots};
 /// Returns 1 if something was found that fails by the policy, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let Diagnose { files, flows, causes, since, svg, png, xpl, gate: flags, format, report, .. } = arguments;
-    if let Some(sentence) = in_place_of_capture(arguments) {
+    if let Some(sentence) = misplaced_command_error(arguments) {
         return Err(Failure::Value(sentence));
     }
     if png.is_some() {
@@ -186,9 +186,9 @@ fn captured(
 }
 
 /// The error for a command or an address where captures belong.
-fn in_place_of_capture(arguments: &Diagnose) -> Option<String> {
+fn misplaced_command_error(arguments: &Diagnose) -> Option<String> {
     let files: Vec<OsString> = arguments.files.iter().map(|path| path.clone().into_os_string()).collect();
-    diagnosed_command::in_place_of_capture(&files)
+    diagnosed_command::misplaced_command_error(&files)
 }
 
 /// The live capture that the flags request; `None` for files.

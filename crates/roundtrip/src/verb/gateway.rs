@@ -78,14 +78,14 @@ impl Settings {
 /// Runs until a signal ends it.
 pub fn run(flags: &Gateway) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
-    privileges::keep(privileges::SERVER);
+    privileges::retain_capabilities(privileges::SERVER);
     let settings = Settings::read(flags)?;
     let (listen, log) = (settings.listen, settings.log()?);
     if flags.operation.check {
         return crate::output::to_stdout(&format!("{}\n", sentence(listen)));
     }
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
-    let signals = Signals::expect()?;
+    let signals = Signals::block()?;
     let watch: Option<Observer> = flags.verbose.then(|| Arc::new(show) as Observer);
     let before = known_servers::load();
     let gateway = dhttp_proxy::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(
@@ -103,7 +103,7 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
         metrics::serve(address, gateway.metrics())?;
     }
     eprintln!("roundtrip: {}", sentence(gateway.address()));
-    signals.until_the_end(|| {
+    signals.wait_for_end(|| {
         known_servers::save(&before, &gateway.known());
         reload(&gateway, flags, &settings.read, listen)
     })?;

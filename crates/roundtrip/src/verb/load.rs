@@ -37,7 +37,7 @@ use crate::loading::{self, plan, positive, replay, target, value};
 pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
     match &flags.verb {
         Some(LoadVerb::Plan(flags)) => draw(flags)?,
-        Some(LoadVerb::Merge(flags)) => put_together(flags)?,
+        Some(LoadVerb::Merge(flags)) => merge_results(flags)?,
         Some(LoadVerb::Page(flags)) => draw_page(flags)?,
         None => return load_server(&flags.run),
     }
@@ -47,8 +47,11 @@ pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
 fn draw(flags: &LoadPlan) -> Result<(), Failure> {
     let LoadPlan { plan: wanted, replay: logs, speed, output, format } = flags;
     let site = site(wanted)?;
-    let drawn =
-        if logs.is_empty() { plan::drawn(wanted_plan(wanted, site.as_ref())?)? } else { again(logs, speed)? };
+    let drawn = if logs.is_empty() {
+        plan::generate(wanted_plan(wanted, site.as_ref())?)?
+    } else {
+        replay_plan(logs, speed)?
+    };
     if let Some(path) = output {
         plan::write(&drawn, path)?;
     }
@@ -64,7 +67,7 @@ fn draw(flags: &LoadPlan) -> Result<(), Failure> {
     })
 }
 
-fn put_together(flags: &LoadMerge) -> Result<(), Failure> {
+fn merge_results(flags: &LoadMerge) -> Result<(), Failure> {
     let LoadMerge { logs, output, format } = flags;
     let parts = logs.iter().map(|path| Ok::<_, Failure>((path.as_path(), loading::log::read(path)?)));
     let whole = merge::merged(parts)?;
@@ -73,10 +76,12 @@ fn put_together(flags: &LoadMerge) -> Result<(), Failure> {
     }
     let run = result::run(&whole.about, &whole.record);
     crate::output::to_stdout(&match format {
-        Format::Table => result::table(&run, crate::terminal::of_stdout()) + &merge::remarks(&whole.about),
+        Format::Table => {
+            result::table(&run, crate::terminal::of_stdout()) + &merge::missing_shards(&whole.about)
+        }
         Format::Json => render::output::json(&[run]),
         Format::Csv => {
-            eprint!("{}{}", result::first_of(&run), merge::remarks(&whole.about));
+            eprint!("{}{}", result::first_of(&run), merge::missing_shards(&whole.about));
             result::lines(&run)
         }
     })
@@ -93,7 +98,7 @@ fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
 }
 
 /// The plan that replays logs.
-fn again(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
+fn replay_plan(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
     let speed = replay::speed(speed)?;
     let lines = replay::read(logs, RequestLimit::AllOf(MAX_REQUESTS))?;
     replayed(lines, speed).map_err(|unfit| Failure::Value(unfit.to_string()))
@@ -116,7 +121,7 @@ fn of_directory(directory: &Path, flags: &PlanFlags) -> Result<Plan, Failure> {
     let files = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
     let cap = Bytes::new(sizes.iter().copied().max().unwrap_or(0).max(1));
     let wanted = PlanSpec { files, cap, ..wanted_plan(flags, site(flags)?.as_ref())? };
-    let plan = plan::drawn(wanted)?;
+    let plan = plan::generate(wanted)?;
     // A plan generates its files in order of popularity, as `site surge` wrote those of the directory.
     Ok(Plan { files: sizes, ..plan })
 }
@@ -252,7 +257,7 @@ fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, Stri
     let url = listed.as_ref().and_then(|listed| listed.server.clone()).or_else(|| whom.target.clone());
     let (target, path) = match &whom.network {
         Some(_) => (emulated::target(), "/".to_owned()),
-        None => target::found(url.as_deref().unwrap_or_default(), whom, config.protocol)?,
+        None => target::resolve(url.as_deref().unwrap_or_default(), whom, config.protocol)?,
     };
     let scheme = if target.security.is_some() { "https" } else { "http" };
     if !is_surge {
@@ -274,7 +279,7 @@ fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, Stri
     let plan = match (plan, surge) {
         (Some(path), _) => plan::read(path)?,
         (None, Some(directory)) => of_directory(directory, wanted)?,
-        (None, None) => plan::drawn(wanted_plan(wanted, site(wanted)?.as_ref())?)?,
+        (None, None) => plan::generate(wanted_plan(wanted, site(wanted)?.as_ref())?)?,
     };
     let name = format!("{scheme}://{}{}", target.host, target.directory);
     Ok((Traffic::Plan(plan), target, name))

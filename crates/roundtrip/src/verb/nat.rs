@@ -56,7 +56,7 @@ struct Settings {
 /// Runs until a signal ends it.
 pub fn run(flags: &Flags) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
-    privileges::keep(privileges::ROUTER);
+    privileges::retain_capabilities(privileges::ROUTER);
     let refused = |error: dhttp_proxy::nft::RulesError| Failure::Network(error.to_string());
     if flags.clean {
         // Works even if the interfaces have changed since.
@@ -75,7 +75,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         return crate::output::to_stdout(&format!("{}\n", settings.sentence()));
     }
     let log = settings.log()?;
-    let signals = Signals::expect()?;
+    let signals = Signals::block()?;
     let nat =
         Nat::start(&settings.config, log).map_err(|error: NatError| Failure::Network(error.to_string()))?;
     if let Some(address) = settings.metrics {
@@ -83,7 +83,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     }
     settings.warn();
     eprintln!("roundtrip: {}", settings.sentence());
-    signals.until_the_end(|| reload(&nat, flags, &settings.read))?;
+    signals.wait_for_end(|| reload(&nat, flags, &settings.read))?;
     eprintln!("roundtrip: taking the rules away; connections that were let in go on");
     drop(nat);
     Ok(())

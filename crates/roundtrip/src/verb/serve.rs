@@ -19,11 +19,11 @@ use crate::serve::{metrics, privileges};
 /// Serves until a signal ends it.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
-    privileges::keep(privileges::SERVER);
+    privileges::retain_capabilities(privileges::SERVER);
     let settings = Settings::read(flags)?;
     let config = settings.config()?;
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
-    let signals = Signals::expect()?;
+    let signals = Signals::block()?;
     // Its threads work only for responses of another server.
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
@@ -46,7 +46,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         })?;
     }
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
-    signals.until_the_end(|| reload(&server, flags, &settings, &runtime, &current))?;
+    signals.wait_for_end(|| reload(&server, flags, &settings, &runtime, &current))?;
     eprintln!("roundtrip: finishing what was begun");
     server.stop();
     Ok(())

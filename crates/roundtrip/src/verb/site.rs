@@ -26,7 +26,7 @@ pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
     if name == SURGE {
         let plan = match from {
             Some(path) => plan::read(path)?,
-            None => plan::usual(seed)?,
+            None => plan::default_plan(seed)?,
         };
         let bytes: u64 = plan.files.iter().sum();
         crate::file::check_room(folder, bytes, "the site", "plan fewer files, or a smaller --cap")?;
@@ -93,7 +93,7 @@ fn write(folder: &Path, files: impl Iterator<Item = File>) -> Result<(), Failure
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(unwritable)?;
         }
-        crate::file::write_one_of_many(&path, &contents)?;
+        crate::file::write_unsynced(&path, &contents)?;
     }
     Ok(())
 }

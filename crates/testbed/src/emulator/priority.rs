@@ -85,14 +85,14 @@ impl Priority {
     }
 
     /// Total time asleep.
-    pub const fn slept(&self) -> Duration {
+    pub const fn sleep_time(&self) -> Duration {
         self.slept
     }
 
     /// The thread's need to sleep, if only briefly.
-    pub fn need_of_rest(&self, now: Time) -> Need {
+    pub fn sleep_need(&self, now: Time) -> Need {
         match self.scheduling {
-            Scheduling::RealTime => self.budget.need_of_rest(now),
+            Scheduling::RealTime => self.budget.sleep_need(now),
             Scheduling::Refused(_) | Scheduling::Ordinary => Need::None,
         }
     }
@@ -151,7 +151,7 @@ impl Budget {
         Self { class: Class::RealTime, began, slept: Duration::ZERO }
     }
 
-    fn need_of_rest(&self, now: Time) -> Need {
+    fn sleep_need(&self, now: Time) -> Need {
         let passed = now.since(self.began);
         let awake = passed.saturating_sub(self.slept);
         match (awake * 100).as_nanos().checked_div(passed.as_nanos()).unwrap_or(0) {
@@ -230,12 +230,12 @@ mod tests {
     #[test]
     fn need_to_sleep_grows_with_the_share_of_time_awake() {
         let mut budget = Budget::from(Time::ZERO);
-        assert_eq!(budget.need_of_rest(Time::ZERO), Need::None);
-        assert_eq!(budget.need_of_rest(millis(10)), Need::Soon);
+        assert_eq!(budget.sleep_need(Time::ZERO), Need::None);
+        assert_eq!(budget.sleep_need(millis(10)), Need::Soon);
         budget.slept = Duration::from_micros(1_000);
-        assert_eq!(budget.need_of_rest(millis(10)), Need::IfConvenient);
+        assert_eq!(budget.sleep_need(millis(10)), Need::IfConvenient);
         budget.slept = Duration::from_micros(1_300);
-        assert_eq!(budget.need_of_rest(millis(10)), Need::None);
+        assert_eq!(budget.sleep_need(millis(10)), Need::None);
     }
 
     #[test]

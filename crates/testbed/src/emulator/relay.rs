@@ -94,7 +94,7 @@ impl Relay {
             }
             let now = self.clock.now();
             priority.keep_within_budget(now);
-            if is_idle && let Some(nap) = nap(now, next, spin, priority.need_of_rest(now)) {
+            if is_idle && let Some(nap) = nap(now, next, spin, priority.sleep_need(now)) {
                 self.sleep(nap, stop)?;
                 priority.sleep(self.clock.now().since(now));
             }
@@ -115,7 +115,7 @@ impl Relay {
             late_limit,
             scheduling: priority.scheduling(),
             elapsed,
-            awake: elapsed.saturating_sub(priority.slept()),
+            awake: elapsed.saturating_sub(priority.sleep_time()),
             reactions: reactions.unwrap_or_default(),
             capture: tap.map(Tap::finish),
         })

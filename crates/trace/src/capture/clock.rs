@@ -14,8 +14,8 @@ pub const LEAP: Duration = Duration::from_secs(86_400);
 pub struct Clock {
     last: Option<Time>,
     doubtful: Option<Time>,
-    absurd: u64,
-    leaps: u64,
+    implausible: u64,
+    steps: u64,
 }
 
 /// Treatment of a packet.
@@ -39,14 +39,14 @@ impl Clock {
         let last = *self.last.get_or_insert(at);
         let doubtful = self.doubtful.take();
         if distance(at, last) < LEAP {
-            self.absurd += u64::from(doubtful.is_some());
+            self.implausible += u64::from(doubtful.is_some());
             self.last = Some(at);
             return Verdict::Good { doubtful: doubtful.map(|_| last) };
         }
         match doubtful {
             // The clock continued from there.
             Some(leapt) if at >= leapt || distance(at, leapt) < LEAP => {
-                self.leaps += 1;
+                self.steps += 1;
                 let is_near = distance(at, leapt) < LEAP;
                 (self.last, self.doubtful) = if is_near { (Some(at), None) } else { (Some(leapt), Some(at)) };
                 match is_near {
@@ -55,7 +55,7 @@ impl Clock {
                 }
             }
             other => {
-                self.absurd += u64::from(other.is_some());
+                self.implausible += u64::from(other.is_some());
                 self.doubtful = Some(at);
                 Verdict::Doubtful { before: other.map(|_| last) }
             }
@@ -65,18 +65,18 @@ impl Clock {
     /// Ends the capture; returns the time of the held packet, if there is one.
     pub fn end(&mut self) -> Option<Time> {
         self.doubtful.take()?;
-        self.absurd += 1;
+        self.implausible += 1;
         self.last
     }
 
     /// Number of packets with an implausible time.
-    pub const fn absurd(&self) -> u64 {
-        self.absurd
+    pub const fn implausible(&self) -> u64 {
+        self.implausible
     }
 
     /// Number of steps of the clock by a day or more.
-    pub const fn leaps(&self) -> u64 {
-        self.leaps
+    pub const fn steps(&self) -> u64 {
+        self.steps
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
             }
         }
         clock.end().into_iter().for_each(&mut keep);
-        (used, clock.absurd(), clock.leaps())
+        (used, clock.implausible(), clock.steps())
     }
 
     const DAY: u64 = 86_400;
