@@ -223,7 +223,7 @@ impl DatagramContext<'_> {
     fn open_early(&mut self, now: Time, ends: Endpoints, ticket: &mut Ticket) {
         if let Some((connection, client)) = self.machine.open_early(now, ticket) {
             let local = SocketAddr::new(ends.local.unwrap_or(self.local.ip()), self.local.port());
-            let opened = self.opened.open(self.epoll, connection, (local, client), false);
+            let opened = self.opened.open(self.poller, connection, (local, client), false);
             let counter = if opened.is_ok() { &self.counters.opened } else { &self.counters.broken };
             if opened.is_err() {
                 self.machine.handle(now, Input::Broken(connection));
