@@ -3,6 +3,8 @@
 //!
 //! The state machines are in `dhttp-proto`.
 
+mod parameters;
+
 use std::fmt;
 
 use dhttp_proto::address::Reach;
@@ -13,6 +15,8 @@ use quantity::names;
 use wire::Bytes;
 
 use crate::Network;
+
+pub use parameters::{Parameters, SERVER_PARAMETERS};
 
 /// Settings of client and server under DHTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,37 +59,44 @@ impl Dhttp {
     }
 }
 
-/// DHTTP settings in their textual form: `paper`, `internet`, or either with extensions beyond the paper
-/// appended: `internet+parts`.
+/// DHTTP settings in their textual form: `paper`, `internet`, or either with extensions beyond the paper and
+/// [`Parameters`] appended: `internet+parts`, `paper+datagram=4kB+loss=2%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DhttpProfile {
     profile: &'static str,
     /// In the order of [`Extension::ALL`].
     beyond: [bool; Extension::ALL.len()],
+    parameters: Parameters,
 }
 
 impl DhttpProfile {
     /// Parses the textual form.
     ///
     /// # Errors
-    /// An unknown name.
+    /// An unknown name, or a parameter's value.
     pub(crate) fn read(text: &str) -> Result<Self, ValueError> {
         let mut words = text.split('+').map(str::trim);
         let profile = words.next().unwrap_or_default();
         let profile = names::find("profile of DHTTP", profile, &["paper", "internet"], |name| name)?;
         let mut beyond = [false; Extension::ALL.len()];
+        let mut parameters = Parameters::default();
         for word in words {
+            if let Some((name, value)) = word.split_once('=') {
+                parameters.set(name, value)?;
+                continue;
+            }
             let extension = names::find("extension", word, &Extension::ALL, Extension::name)?;
             let reported = Extension::ALL.into_iter().zip(&mut beyond).filter(|(one, _)| *one == extension);
             reported.for_each(|(_, is_on)| *is_on = true);
         }
-        Ok(Self { profile, beyond })
+        Ok(Self { profile, beyond, parameters })
     }
 
     /// Settings of both ends.
     pub fn ends(self) -> Dhttp {
         let begun = if self.profile == "paper" { Dhttp::paper() } else { Dhttp::internet() };
-        self.reported().fold(begun, |ends, extension| ends.with(extension, true))
+        let extended = self.reported().fold(begun, |ends, extension| ends.with(extension, true));
+        self.parameters.of_ends(extended)
     }
 
     fn reported(self) -> impl Iterator<Item = Extension> {
@@ -97,7 +108,8 @@ impl DhttpProfile {
 impl fmt::Display for DhttpProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.profile)?;
-        self.reported().try_for_each(|extension| write!(f, "+{extension}"))
+        self.reported().try_for_each(|extension| write!(f, "+{extension}"))?;
+        self.parameters.fmt(f)
     }
 }
 
@@ -154,6 +166,11 @@ mod tests {
             ("internet", Dhttp::internet()),
             ("paper+loss-by-prefix+parts", {
                 Dhttp::paper().with(Extension::Parts, true).with(Extension::LossByPrefix, true)
+            }),
+            ("paper+parts+datagram=4096+loss=2%", {
+                let mut ends = Dhttp::paper().with(Extension::Parts, true);
+                (ends.server.threshold, ends.server.loss.threshold_ppm) = (4_096, 20_000);
+                ends
             }),
         ] {
             let ways = DhttpProfile::read(text).unwrap();

@@ -273,8 +273,8 @@ programs! {
     /// DHTTP settings of client and server; default: as in the paper.
     dhttp: DhttpProfile = Dhttp {
         "dhttp", "HOW",
-        "DHTTP profile of client and server: paper (default) or internet, and extensions of the paper: \
-         internet+parts",
+        "DHTTP profile of client and server: paper (default) or internet, and extensions or parameters: \
+         internet+parts+loss=2%",
         "\"internet+parts\"", DhttpProfile::read, text
     }
     /// Whether Nagle's algorithm is on, at both ends (`TCP_NODELAY` turns it off); default: the stack's.

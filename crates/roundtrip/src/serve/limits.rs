@@ -5,11 +5,13 @@
 use dhttp::ServerConfig;
 use dhttp_proxy::GatewayConfig;
 use quantity::names::Quoted;
+use scenario::dhttp::{Parameters, SERVER_PARAMETERS};
 
 use super::cache_storage::size;
 use crate::failure::Failure;
 
-const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate";
+const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate, datagram, loss, idle, \
+                     opened-connections, client-opened-connections";
 const GATEWAY_NAMES: &str = "connections, client-connections, min-rate";
 
 /// The configuration with these limits; later ones win.
@@ -41,6 +43,12 @@ fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
         "client-bodies" => clients.body_bytes = limit.bytes()?,
         "bodies" => clients.total_body_bytes = limit.bytes()?,
         "min-rate" => clients.min_read_rate = limit.bytes()?,
+        name if SERVER_PARAMETERS.contains(&name) => {
+            let mut parameters = Parameters::default();
+            let set = parameters.set(name, limit.value);
+            set.map_err(|error| Failure::Value(format!("--limit: {name}: {error}")))?;
+            config.dhttp = parameters.of_server(config.dhttp);
+        }
         _ => return Err(limit.unknown(NAMES)),
     }
     Ok(config)
@@ -93,6 +101,12 @@ mod tests {
         assert_eq!((config.clients.total_body_bytes, config.clients.min_read_rate), (1 << 20, 0));
         for text in ["connections", "connections=0", "connections=x", "body=much", "x=1"] {
             assert!(limited(config, &texts(&[text])).is_err(), "{text}");
+        }
+        let limits = ["datagram=4kB", "loss=2%", "idle=5s", "opened-connections=9", "datagram=8kB"];
+        let dhttp = limited(ServerConfig::internet(), &texts(&limits)).unwrap().dhttp;
+        assert_eq!((dhttp.threshold, dhttp.loss.threshold_ppm, dhttp.connections), (8_192, 20_000, 9));
+        for text in ["datagram=70000", "loss=2", "idle=soon", "opened-connections=0"] {
+            assert!(limited(ServerConfig::internet(), &texts(&[text])).is_err(), "{text}");
         }
         let gateway = || GatewayConfig::new(dhttp::ClientConfig::internet());
         let limits = ["connections=9", "client-connections=3", "min-rate=1KiB"];
