@@ -82,6 +82,11 @@ impl Clock {
         })
     }
 
+    /// Returns the first timestamp.
+    pub(crate) fn first_value(&self) -> Option<u32> {
+        self.first.map(|(_, value)| value)
+    }
+
     /// Returns whether it is known to tick every 10 ms or more often.
     pub(crate) const fn is_fast(&self) -> bool {
         0 < self.unit && self.unit <= 10_000_000

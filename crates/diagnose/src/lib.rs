@@ -51,6 +51,8 @@ mod causes;
 mod clock;
 mod dhttp;
 pub mod doubt;
+#[cfg(test)]
+mod families;
 pub mod finding;
 mod flight;
 mod flow;

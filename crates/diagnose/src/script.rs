@@ -18,6 +18,7 @@
 //! | `bare` | it acknowledges nothing |
 //! | `lost` | it is seen near its sender and never arrives |
 //! | `twice` | it is captured twice |
+//! | `missed` | it arrives, but is not captured |
 //! | `public` | the server's address is a public one |
 //!
 //! Not a TCP: every line is sent as written.
@@ -58,6 +59,7 @@ struct ScriptLine {
     is_bare: bool,
     is_lost: bool,
     is_twice: bool,
+    is_missed: bool,
     is_public: bool,
     reopens: bool,
 }
@@ -91,18 +93,10 @@ impl Script<'_> {
         report
     }
 
-    /// Returns the diagnosis of a capture, at the client, of the packets of one side.
-    pub(crate) fn diagnose_direction(&self, side: Side) -> FlowReport {
-        let port = if side == Side::Client { 40_000 } else { 80 };
-        let mut diagnosis = Diagnosis::default();
-        for (frame, (at, bytes)) in (1..).zip(self.capture(VantagePoint::Client)) {
-            let packet = Packet::read(&bytes).unwrap();
-            if packet.sockets().unwrap().0.port() == port {
-                diagnosis.handle(at, PacketPosition { frame, interface: 0 }, &packet);
-            }
-        }
-        diagnosis.end();
-        diagnosis.poll().unwrap()
+    /// Returns the diagnosis of a capture whose clock ticks every `tick`.
+    pub(crate) fn diagnose_ticks(&self, place: VantagePoint, tick: Duration) -> FlowReport {
+        let ticks = |at: Time| Time::from_nanos(at.as_nanos() / tick.as_nanos() * tick.as_nanos());
+        Self::diagnosed(self.capture(place).into_iter().map(|(at, bytes)| (ticks(at), bytes)).collect())
     }
 
     /// Returns the causes found, with the lost time in whole milliseconds, without notes.
@@ -160,7 +154,7 @@ impl Script<'_> {
                 (VantagePoint::Between | VantagePoint::Unknown, Side::Client | Side::Server) => 0.5,
             };
             *numbers.of_mut(line.from) += 1;
-            if line.is_lost && has_passed > 0.4 {
+            if line.is_missed || (line.is_lost && has_passed > 0.4) {
                 continue;
             }
             let sack = line.sack.map(|(from, to)| (base(peer) + from, base(peer) + to));
@@ -207,6 +201,7 @@ impl ScriptLine {
             is_bare: false,
             is_lost: false,
             is_twice: false,
+            is_missed: false,
             is_public: false,
             reopens: false,
         };
@@ -238,6 +233,7 @@ impl ScriptLine {
                     "bare" => read.is_bare = true,
                     "lost" => read.is_lost = true,
                     "twice" => read.is_twice = true,
+                    "missed" => read.is_missed = true,
                     "public" => read.is_public = true,
                     other => panic!("{other}"),
                 },

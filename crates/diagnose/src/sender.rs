@@ -239,12 +239,14 @@ impl Sender {
         if end == start + 1 && self.probe == Some(start) && self.acknowledged <= start {
             return SequenceRelation::Probe;
         }
+        // A single byte that is still in flight is retransmitted data, unless it is the last one of a longer segment.
+        let is_whole = self.sent.back().is_none_or(|newest| newest.start >= start);
         if end <= start + 1
             && start + 1 == self.next
-            && (self.acknowledged >= start || self.window == Some(0))
+            && (self.acknowledged >= start || self.window == Some(0) || (end > start && !is_whole))
         {
-            // A single byte that is still in flight is retransmitted data.
-            let is_on_its_way = end == start + 1 && self.acknowledged <= start && self.window != Some(0);
+            let is_on_its_way =
+                end == start + 1 && self.acknowledged <= start && self.window != Some(0) && is_whole;
             if !is_on_its_way {
                 // The reply acknowledges the probe: it is no round-trip sample of older data (Karn).
                 if let Some(newest) = self.sent.back_mut() {

@@ -28,8 +28,10 @@ pub(crate) struct Turns {
     /// Number of responses on which the client acted, and on which it did not.
     acted: u16,
     ignored: u16,
-    /// Whether the server ever sent promptly after the client's data.
-    pub(crate) was_prompt: bool,
+    /// Number of times the server sent promptly after the client's data.
+    prompt: u16,
+    /// Number of waits after messages as short as an acknowledgement of what the server had sent.
+    terse: u16,
     /// Pauses in the server's last message: when the first began, and their number.
     pauses: Option<(Time, u16)>,
 }
@@ -62,6 +64,7 @@ impl Turns {
     /// Records that the server took a `wait` worth reporting, from `since` on, for something that is not proven to be a
     /// response.
     pub(crate) fn waits(&mut self, since: Time, wait: Duration) {
+        self.terse = self.terse.saturating_add(u16::from(usize::from(self.length) < HEAD_BYTES));
         let since = self.unproven.map_or(since, |before| before.since);
         self.unproven = Some(Unproven { since, wait });
     }
@@ -79,10 +82,17 @@ impl Turns {
     }
 
     /// Returns whether the client mostly did not act on what it seemed to wait for (where it did, it was a
-    /// coincidence), or the server never sent promptly after the client's data: then the client may respond to the
-    /// server, which sends by a timer or on events.
+    /// coincidence), or the server never sent promptly after the client's data, or seldom after very short messages: then
+    /// the client may respond to the server, which sends by a timer or on events.
     pub(crate) const fn are_doubtful(&self) -> bool {
-        self.ignored > self.acted || (self.acted > 0 && !self.was_prompt)
+        const FEW: u16 = 2;
+        let are_replies = self.terse > FEW && self.terse > self.prompt;
+        self.ignored > self.acted || (self.acted > 0 && self.prompt == 0) || are_replies
+    }
+
+    /// Records that the server sent promptly after the client's data.
+    pub(crate) fn is_prompt(&mut self) {
+        self.prompt = self.prompt.saturating_add(1);
     }
 
     /// Records a pause of the server in the middle of a message. Returns when the first one began, if the message is a
@@ -237,7 +247,8 @@ mod tests {
     #[test]
     fn client_that_mostly_goes_its_own_way_waited_for_nothing() {
         let [soon, late] = [20, 200].map(Duration::from_millis);
-        let mut turns = Turns { was_prompt: true, ..Turns::default() };
+        let mut turns = Turns { prompt: 1, ..Turns::default() };
+        turns.requests(&[0; HEAD_BYTES]);
         let mut is_ignored = |reaction| {
             turns.waits(Time::ZERO, late);
             turns.acts(Some(reaction));

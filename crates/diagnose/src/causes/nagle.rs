@@ -8,7 +8,7 @@
 //! acknowledgement late beyond the round trip was delayed (`nagle-delayed-ack`); otherwise a round trip is lost
 //! (`nagle`).
 //!
-//! **Refuted by**: a full segment (Nagle never holds one); a FIN with it (it flushes); a full window; a segment that
+//! **Refuted by**: a full segment (Nagle never holds one), or data that is missing before it; a FIN (it flushes); a full window; a segment that
 //! comes later than an acknowledgement explains, by a quarter of the round trip (the program had not written it yet),
 //! or that echoes a timestamp (TSecr) older than that acknowledgement; a sender that has sent a short segment while
 //! another was unacknowledged (TCP_NODELAY).
@@ -55,7 +55,8 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let ack = gap.awaited()?;
     let flight = &gap.flight;
-    let is_held = gap.is_short() && gap.length > 0 && !gap.has_fin;
+    // Nagle's algorithm does not hold the data that is missing before it.
+    let is_held = gap.is_short() && gap.length > 0 && !gap.has_fin && !gap.is_behind_hole;
     let all_arrived = gap.in_flight == 0;
     let short_arrived = flight.short_segments > 0 && ack.to >= flight.last_short_end;
     if !is_held || !(all_arrived || short_arrived) || !gap.is_prompt() {
@@ -207,6 +208,17 @@ mod tests {
         for lines in [&full, &fin] {
             assert_eq!(Script { one_way_ms: 15.0, lines }.faults_everywhere(), []);
         }
+    }
+
+    #[test]
+    fn short_segment_behind_missing_data_was_not_held() {
+        let lines = |seq: &str| format!("30 C send=586\n245 S\n260.2 C {seq} send=298\n276 S ack=586\n300 C");
+        let is_nagle = |seq: &str| {
+            let found =
+                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines(seq)) }.faults(VantagePoint::Client);
+            found.iter().any(|(cause, _)| *cause == Cause::NagleDelayedAck)
+        };
+        assert_eq!((is_nagle(""), is_nagle("seq=2046")), (true, false));
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 
 #[cfg(test)]
 mod tests {
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
     use crate::{Cause, Side};
 
@@ -29,7 +30,7 @@ mod tests {
             opened(15.0, "30 C send=100\n900 S send=1460\n915 C\n950 C send=100\n2000 S send=1460\n2015 C");
         let script = Script { one_way_ms: 15.0, lines: &lines };
         for side in [Side::Client, Side::Server] {
-            let report = script.diagnose_direction(side);
+            let report = script.diagnose_only(VantagePoint::Client, side);
             assert_eq!(report.missing_direction, Some(side.other()));
             assert!(!report.is_worth_fixing(), "{:?}", report.findings);
             assert!(report.counts.iter().any(|count| count.cause == Cause::OneDirectionOnly));

@@ -15,6 +15,7 @@ use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd, Repair, counted, millis};
 use crate::judge::{Confidence, Ruling};
+use crate::side::Side;
 
 const LOSSES: Fix = Fix {
     who: Party::Network,
@@ -63,6 +64,10 @@ pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
         // the timer's time counts for the other one.
         GapEnd::Handshake { again: Some(since) } if gap.duration() * 4 < since => None,
         // The result of a SYN without any response is determined later (`flow/opening.rs`).
+        // A client that was not captured may have replied.
+        GapEnd::Handshake { again: Some(_) } if gap.side == Side::Server && !gap.is_peer_seen => {
+            Some(Ruling::plain(gap, Share::Unknown))
+        }
         GapEnd::Handshake { again: Some(_) } if !gap.is_acknowledged => {
             Some(Ruling::plain(gap, Share::Stall(Cause::RetransmissionTimeout)))
         }
@@ -119,9 +124,10 @@ pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
     })
 }
 
-/// The sender retransmitted data that had arrived: its timer expired before the acknowledgement arrived.
+/// The sender retransmitted data that had arrived: its timer expired before the acknowledgement arrived. Refuted by data
+/// of its peer since then: that carried the acknowledgement.
 pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
-    let needless = gap.needless.filter(|_| matches!(gap.end, GapEnd::Data))?;
+    let needless = gap.needless.filter(|_| matches!(gap.end, GapEnd::Data) && gap.continues())?;
     // A segment sent together with needed data did not wait for a timer of its own.
     if needless.at.since(gap.from.at) < TICK.max(gap.path.round_trip / 4) {
         return None;
@@ -537,6 +543,35 @@ mod tests {
         );
         let found = in_recovery("");
         assert!(matches!(found[..], [(Cause::FastRetransmit, _)]), "{found:?}");
+    }
+
+    #[test]
+    fn needless_retransmission_before_the_peers_data_came_delayed_nothing() {
+        let pause = |peer: &str| {
+            format!(
+                "30 C send=100\n45 S ack=100\n130 C seq=0 send=100\n{peer}\n250 C send=100\n265 S send=9\n280 C"
+            )
+        };
+        let is_timer = |peer: &str| {
+            let found =
+                Script { one_way_ms: 15.0, lines: &opened(15.0, &pause(peer)) }.faults(VantagePoint::Server);
+            found.iter().any(|(cause, _)| *cause == Cause::RetransmissionTimeout)
+        };
+        assert_eq!((is_timer(""), is_timer("46 S send=500")), (true, false));
+    }
+
+    #[test]
+    fn syn_ack_that_echoes_the_clients_reply_was_not_lost() {
+        // TCP_DEFER_ACCEPT: the server retransmits its SYN/ACK until data comes.
+        let lines = |echo: u32| {
+            format!(
+                "0 C syn ts=500:0\n15 S syn ts=900:500\n30 C ts=530:900\n1030 S reopen ts=1915:{echo}\n1045 C ts=1545:1915\n\
+                 2000 C send=9 ts=2500:1915\n2016 S send=9 ts=2901:2500"
+            )
+        };
+        let found = |echo| Script { one_way_ms: 15.0, lines: &lines(echo) }.faults(VantagePoint::Client);
+        assert_eq!(found(530), []);
+        assert!(matches!(found(500)[..], [(Cause::RetransmissionTimeout, _)]), "{:?}", found(500));
     }
 
     /// A port scan: the client sends one SYN, and nothing more.

@@ -3,6 +3,7 @@
 use wire::Duration;
 use wire::packet::Flags;
 
+use crate::clock;
 use crate::gap::{GapEnd, GapStart, Mark};
 use crate::segment::Segment;
 use crate::sender::SequenceRelation;
@@ -72,7 +73,7 @@ impl Flow {
             SequenceRelation::Probe => {
                 let Handshake { opened, answered, is_done: _ } = self.handshake;
                 let before = if from == Side::Client { opened } else { answered };
-                before.map(|before| at.since(before.at))
+                before.map(|before| at.since(before.at)).filter(|since| *since >= SOON)
             }
             SequenceRelation::Again(None) | SequenceRelation::Twice => return,
         };
@@ -81,6 +82,13 @@ impl Flow {
             && self.handshake.is_done
             && matches!(self.before, GapStart::Data(_))
         {
+            return;
+        }
+        // It echoes the client's last segment: that had arrived, and the server waits for data (TCP_DEFER_ACCEPT).
+        let opened = self.ends.client.clock.first_value();
+        let echo = segment.options.stamp.map(|stamp| stamp.echo);
+        let has_reply = opened.zip(echo).is_some_and(|(opened, echo)| clock::is_later(echo, opened));
+        if from == Side::Server && again.is_some() && self.handshake.is_done && has_reply {
             return;
         }
         let mark = Mark { at, frame };

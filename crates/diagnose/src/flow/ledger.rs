@@ -29,8 +29,9 @@ impl Flow {
     pub(super) fn close_with(&mut self, facts: Facts, end: GapEnd, segment: &Segment<'_>) {
         let gap = self.gap(facts, end, segment);
         let is_step = matches!(gap.end, GapEnd::Data | GapEnd::Fin | GapEnd::Reset);
-        if gap.side == Side::Server && gap.before == GapStart::Data(Side::Client) {
-            self.turns.was_prompt |= gap.duration() < gap.path.to_sender.unwrap_or_default() + PROMPT;
+        let is_turn = gap.side == Side::Server && gap.before == GapStart::Data(Side::Client);
+        if is_turn && gap.duration() < gap.path.to_sender.unwrap_or_default() + PROMPT {
+            self.turns.is_prompt();
         }
         if is_step && gap.side == Side::Client {
             let is_on_data = gap.before == GapStart::Data(Side::Server);
