@@ -6,7 +6,8 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `exchange` | events of one request |
-//! | `known_servers` | servers known to speak DHTTP |
+//! | `known_servers` | servers known to speak DHTTP, and their tokens |
+//! | `known_servers_file` | their file |
 //! | `driver` | the thread: datagrams, connections of servers, timers |
 //! | `plain` | plain HTTP over a connection of its own |
 //! | `race` | plain HTTP raced against the first request to a server |
@@ -17,6 +18,7 @@
 mod driver;
 mod exchange;
 mod known_servers;
+mod known_servers_file;
 mod note;
 mod plain;
 mod race;
@@ -48,6 +50,7 @@ use race::Race;
 
 pub use exchange::{Event, Exchange, Via};
 pub use known_servers::{DamagedLine, KnownServers};
+pub use known_servers_file::DamagedFile;
 pub use note::Note;
 
 /// Configuration of a client.

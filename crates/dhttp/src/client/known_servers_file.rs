@@ -1,0 +1,116 @@
+//! The file of known servers: a cache, so a failure to read it means that none are known, and a damaged file is set aside.
+//!
+//! Tokens let their owner have the servers send to this host, so only the user may read the file.
+
+use std::error::Error;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::KnownServers;
+
+/// Maximum size of the file, in bytes: ten thousand servers with names of 253 bytes, and their tokens.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// A damaged file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedFile {
+    path: PathBuf,
+    why: String,
+    /// Its new path; `None` if it could not be renamed.
+    aside: Option<PathBuf>,
+}
+
+impl fmt::Display for DamagedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, why, aside } = self;
+        write!(f, "{}: {why}", path.display())?;
+        match aside {
+            Some(aside) => write!(f, "; set aside as {}", aside.display()),
+            None => f.write_str("; remove it"),
+        }
+    }
+}
+
+impl Error for DamagedFile {}
+
+impl KnownServers {
+    /// Reads a file that [`KnownServers::save`] has written; a file that cannot be read has no servers.
+    ///
+    /// # Errors
+    /// A damaged file. It has been renamed, so that the next call finds none.
+    pub fn load(path: &Path) -> Result<Self, DamagedFile> {
+        let why = match read(path) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => error.to_string(),
+            Err(_) => return Ok(Self::default()),
+            Ok(text) => match Self::from_text(&text) {
+                Ok(known) => return Ok(known),
+                Err(damaged) => damaged.to_string(),
+            },
+        };
+        let aside = path.with_extension("damaged");
+        let aside = fs::rename(path, &aside).is_ok().then_some(aside);
+        Err(DamagedFile { path: path.to_owned(), why, aside })
+    }
+
+    /// Replaces the file with one that only the user may read. Another process reads the old contents or the new ones.
+    ///
+    /// # Errors
+    /// The system's error; nothing is left behind.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let temporary = path.with_extension(std::process::id().to_string());
+        // A killed process with the same id may have left one, with other permissions.
+        let _ = fs::remove_file(&temporary);
+        let written = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&temporary)
+            .and_then(|mut file| file.write_all(self.text().as_bytes()))
+            .and_then(|()| fs::rename(&temporary, path));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(invalid("more than 4 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| invalid("not text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_files_are_set_aside_once() {
+        let path = std::env::temp_dir().join(format!("dhttp-known-servers-{}", std::process::id()));
+        let aside = path.with_extension("damaged");
+        for contents in [&b"nonsense\n"[..], b"h 80\n\xff", &vec![b'\n'; 5 << 20]] {
+            fs::write(&path, contents).unwrap();
+            let damaged = KnownServers::load(&path).unwrap_err().to_string();
+            assert!(damaged.contains("set aside"), "{damaged}");
+            assert_eq!(fs::read(&aside).unwrap(), contents);
+            assert_eq!(KnownServers::load(&path), Ok(KnownServers::default()));
+        }
+        fs::remove_file(aside).unwrap();
+    }
+
+    #[test]
+    fn saved_servers_are_loaded() {
+        let path = std::env::temp_dir().join(format!("dhttp-saved-servers-{}", std::process::id()));
+        let known = KnownServers::from_text("h 80\n@token 192.0.2.1:80 00ff 40001 1600\n").unwrap();
+        known.save(&path).unwrap();
+        assert_eq!(KnownServers::load(&path), Ok(known));
+        fs::remove_file(path).unwrap();
+    }
+}
