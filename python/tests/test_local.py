@@ -117,7 +117,7 @@ def test_a_w3c_log_is_read_by_its_fields_in_every_block(program, tmp_path, monke
 @pytest.mark.parametrize("flags, sentence", [
     ({"per_client": [65]}, "65 connections per client"),
     ({"per_client": -1}, "per_client: -1 is not a whole number from 0"),
-    ({"timeouts": []}, "no time-out; give one"),
+    ({"timeouts": []}, "no timeout; give one"),
     ({"timeouts": [float("nan")]}, "timeouts: nan is not a timeout; give seconds"),
     ({"timeouts": -1}, "timeouts: -1 is not a timeout; give seconds"),
     ({"timeouts": 0.0004}, "timeouts: 0.0004 cannot be counted; give whole milliseconds, up to a week"),

@@ -40,7 +40,7 @@ pub enum Error {
     NothingIsALog(Box<Self>),
     /// Counting needs more memory than its limit, in bytes.
     TooMuchMemory(usize),
-    /// Whole-second times become fractions in a stretch with more requests within the longest time-out than fit the limit.
+    /// Whole-second times become fractions in a stretch with more requests within the longest timeout than fit the limit.
     MixedTimes,
     /// A feature that was left out of this build.
     NotBuilt {
@@ -93,8 +93,8 @@ impl fmt::Display for Error {
             Self::Unreadable { path, error } => write!(f, "cannot read {}: {error}", shown(path)),
             Self::Stdin(error) => write!(f, "cannot read standard input: {error}"),
             Self::Store(sentence) => f.write_str(sentence),
-            Self::NoFile(pattern) => write!(f, "{pattern}: no file is there; name a log"),
-            Self::Empty(name) => write!(f, "{name}: there is nothing in it; name another log"),
+            Self::NoFile(pattern) => write!(f, "{pattern}: no such file; name a log"),
+            Self::Empty(name) => write!(f, "{name}: the log is empty; name another log"),
             Self::UnknownFormat(name) => {
                 write!(f, "{name}: not an access log that is known here; give its format")
             }
@@ -103,7 +103,7 @@ impl fmt::Display for Error {
             Self::NothingIsALog(first) => write!(f, "nothing there is a log: {first}"),
             Self::TooMuchMemory(limit) => write!(
                 f,
-                "the clients and requests within the longest time-out take more than {} MiB; count with shorter \
+                "the clients and requests within the longest timeout take more than {} MiB; count with shorter \
                  --timeout or with fewer --threshold and --per-client, or count a part of the log",
                 limit >> 20
             ),

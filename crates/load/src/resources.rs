@@ -56,12 +56,12 @@ impl fmt::Display for MissingResource {
         match self {
             Self::Files { needed, allowed } => write!(
                 f,
-                "the run needs about {needed} sockets at once and may have {allowed}; raise the limit (ulimit -n), or have \
+                "the run needs about {needed} concurrent sockets and may have {allowed}; raise the limit (ulimit -n), or have \
                  fewer users"
             ),
             Self::Ports { needed, given } => write!(
                 f,
-                "the run needs {needed} ports at once and this machine gives {given}; widen net.ipv4.ip_local_port_range, \
+                "the run needs {needed} concurrent ports and this host has {given}; widen net.ipv4.ip_local_port_range, \
                  plan fewer users or connections, or run parts of it on several machines (--shard)"
             ),
             Self::Memory { needed, there } => write!(
@@ -245,8 +245,8 @@ mod tests {
         let there = Resources { files: 100, ports: 50, bytes: 9_000_000 };
         assert_eq!(there.fit(&there), Ok(()));
         for (needs, says) in [
-            (Resources { files: 101, ..there }, "about 101 sockets at once and may have 100"),
-            (Resources { ports: 51, ..there }, "needs 51 ports at once and this machine gives 50"),
+            (Resources { files: 101, ..there }, "about 101 concurrent sockets and may have 100"),
+            (Resources { ports: 51, ..there }, "needs 51 concurrent ports and this host has 50"),
             (Resources { bytes: 9_000_001, ..there }, "about 10 MB of memory and 9 MB are there"),
         ] {
             let short = needs.fit(&there).unwrap_err().to_string();

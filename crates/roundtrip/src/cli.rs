@@ -79,9 +79,9 @@ pub enum Verb {
     /// simulated and measured. Takes under two minutes.
     #[cfg(feature = "all-verbs")]
     Compare(Compare),
-    /// Connections that a server would hold with other keep-alive time-outs, from its access logs
+    /// Connections that a server would hold with other keep-alive timeouts, from its access logs
     ///
-    /// Counts the connections that a server would hold and open, for all time-outs and limits in one pass over its
+    /// Counts the connections that a server would hold and open, for all timeouts and limits in one pass over its
     /// logs; with --dhttp also those of a DHTTP server.
     #[cfg(feature = "all-verbs")]
     Connections(Connections),

@@ -106,7 +106,7 @@ fn too_short_logs_and_conflicting_flags_are_refused() {
     for (arguments, sentence) in [
         (
             &["--laws-of", "access.log"][..],
-            "--laws-of: the log has 10 whole or unchanged answers, and laws take 1000 at least; give a longer log",
+            "--laws-of: the log has 10 complete or unchanged responses, and distributions need at least 1000; give a longer log",
         ),
         (&["--laws-of", "access.log", "--laws", "surge-1998"], "exclude each other"),
         (&["--laws-of", "access.log", "--replay", "access.log"], "exclude each other"),

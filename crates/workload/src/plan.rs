@@ -100,7 +100,7 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFewFiles => f.write_str("a plan needs at least 2 files"),
-            Self::Nothing => f.write_str("the log has no whole answer of known size; give one that has"),
+            Self::Nothing => f.write_str("the log has no complete response of known size; give another log"),
             Self::TooLong(lasts) => write!(
                 f,
                 "the plan would last {lasts}, and can last {}; replay the log at a higher speed, or a part of it",

@@ -76,12 +76,12 @@ pub enum EstimateError {
 impl fmt::Display for EstimateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (there, what, least) = match self {
-            Self::Requests(there) => (there, "whole or unchanged answers", MIN_REQUESTS),
+            Self::Requests(there) => (there, "complete or unchanged responses", MIN_REQUESTS),
             Self::Files(there) => (there, "files with different sizes", MIN_VALUES),
         };
         write!(
             f,
-            "the log has {there} {what}, and laws take {least} at least; give a longer log, or draw by a set with a name"
+            "the log has {there} {what}, and distributions need at least {least}; give a longer log, or name a set with --laws"
         )
     }
 }
@@ -100,9 +100,7 @@ pub fn site(lines: LogSample) -> Result<Site, EstimateError> {
     let lines = lines.sorted();
     let mut found = FitResults { fits: Vec::new(), notes: Vec::new() };
     if !is_named {
-        found
-            .notes
-            .push("the log does not say what was asked for: answers of one size are one file".to_owned());
+        found.notes.push("the log has no paths: responses of one size are one file".to_owned());
     }
     let usual = SetName::Surge1998.set();
     let seen = files(&lines);
@@ -477,7 +475,7 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert!(
-            site.notes.iter().any(|note| note.contains("answers of one size are one file")),
+            site.notes.iter().any(|note| note.contains("responses of one size are one file")),
             "{:?}",
             site.notes
         );
@@ -486,7 +484,10 @@ mod tests {
     #[test]
     fn rejects_a_short_log_with_the_minimum() {
         let reported = site(log(&plan(SetName::Surge1998, 1, 5, 1), IDLE)).unwrap_err().to_string();
-        assert!(reported.contains("whole or unchanged answers, and laws take 1000 at least"), "{reported}");
+        assert!(
+            reported.contains("complete or unchanged responses, and distributions need at least 1000"),
+            "{reported}"
+        );
         let mut lines = LogSample::default();
         for second in 0..2_000 {
             let record = Record {

@@ -82,9 +82,9 @@ fn four(spread: &AmountHistogram) -> [Option<u64>; 4] {
     [spread.quantile(500), spread.quantile(900), spread.quantile(990), most]
 }
 
-/// A table for readers: one limit, a line for each time-out; kilobytes and requests, thresholds side by side.
+/// A table for readers: one limit, a line for each timeout; kilobytes and requests, thresholds side by side.
 pub fn grid(counts: &Counts, carried: &ConnectionLoads, limit: usize) -> Grid {
-    let mut columns = vec![Column::number(["time-out", "s"], 0)];
+    let mut columns = vec![Column::number(["timeout", "s"], 0)];
     for (what, rank) in
         [("kB, half", 0), ("kB, 90%", 0), ("kB, 99%", 1), ("requests, half", 1), ("requests, 99%", 2)]
     {

@@ -32,16 +32,16 @@ fn section(counts: &Counts, carried: Option<&ConnectionLoads>, place: usize, lim
     // The paper's figures include DHTTP.
     let figures = match if counts.streams.len() > 1 { limit } else { 0 } {
         3 => [
-            "Most connections at once (Figure 6a)",
+            "Maximum of open connections (Figure 6a)",
             "Connections opened (Figure 6b)",
-            "Kilobytes each carries (Figure 7)",
+            "Kilobytes per connection (Figure 7)",
         ],
         1 => [
-            "Most connections at once (Figure 8a)",
+            "Maximum of open connections (Figure 8a)",
             "Connections opened (Figure 8b)",
-            "Kilobytes each carries (Figure 9)",
+            "Kilobytes per connection (Figure 9)",
         ],
-        _ => ["Most connections at once", "Connections opened", "Kilobytes each carries"],
+        _ => ["Maximum of open connections", "Connections opened", "Kilobytes per connection"],
     };
     let values: [fn(&Stream, &TimeoutCounts) -> Option<f64>; 3] = [
         |_, opened| Some(opened.peak.connections as f64),
@@ -86,7 +86,7 @@ fn by_timeout(
         [0.1, 1.0, 5.0, 10.0, 60.0, 600.0].into_iter().find(|step| longest / step <= 12.0).unwrap_or(3_600.0);
     let ticks = render::plot::scale::multiples(0.0, longest, step);
     let bottom = Axis {
-        title: "time-out (s)",
+        title: "timeout (s)",
         range: (0.0, longest),
         ticks: ticks.into_iter().map(|tick| (tick, format!("{}", (tick * 10.0).round() / 10.0))).collect(),
     };
@@ -117,12 +117,14 @@ fn spread(counts: &Counts, carried: &ConnectionLoads, place: usize) -> String {
     }
     let ticks = render::plot::scale::multiples(from, to, 1.0).into_iter();
     let bottom = Axis {
-        title: "bytes, heads included",
+        title: "bytes, headers included",
         range: (from, to),
         ticks: ticks.map(|decade| (decade, power_of_ten(decade))).collect(),
     };
-    let title =
-        format!("With a {} s time-out, % of connections that carry at most so much", table::seconds(curve));
+    let title = format!(
+        "With a {} s timeout, % of connections that carry at most this many bytes",
+        table::seconds(curve)
+    );
     Chart { title: &title, bottom, side: "", lines, dots: false }.draw()
 }
 
@@ -152,8 +154,11 @@ fn over_time(counts: &Counts, place: usize) -> String {
         points: thinned(curve, *first, *last, stretch),
     };
     let timeout = curves[0].1.timeout;
-    let title =
-        format!("With a {} s time-out, the most in each {}", table::seconds(timeout), stretch_name(stretch));
+    let title = format!(
+        "With a {} s timeout, the maximum of each {}",
+        table::seconds(timeout),
+        stretch_name(stretch)
+    );
     let bottom = Axis { title: "UTC", range: (*first as f64, *last as f64), ticks: ticks(*first, *last) };
     let chart =
         Chart { title: &title, bottom, side: "", lines: curves.iter().map(line).collect(), dots: false }

@@ -15,7 +15,7 @@ use super::distribution::{self, Distribution};
 pub struct Row {
     /// `http` where every response goes by TCP, else `dhttp`.
     pub protocol: &'static str,
-    /// The time-out, in seconds.
+    /// The timeout, in seconds.
     pub timeout_s: f64,
     /// Maximum number of connections that a client opens.
     pub connections_per_client: usize,

@@ -62,7 +62,7 @@ fn held(counts: &Counts, place: usize, base: &TimeoutCounts, http: &Stream) -> S
         _ => format!(", {limit} and {}", table::protocol(http)),
     };
     format!(
-        "With a {} s time-out{under} you would hold {} at the most, first at {} UTC, and open {}.",
+        "With a {} s timeout{under} you would hold at most {}, first at {} UTC, and open {}.",
         table::seconds(base.timeout),
         connections(base.peak.connections),
         calendar::to_the_second(base.peak.at.since(Time::ZERO)),
@@ -72,7 +72,7 @@ fn held(counts: &Counts, place: usize, base: &TimeoutCounts, http: &Stream) -> S
 
 fn what_if_timeout(base: &TimeoutCounts, other: &TimeoutCounts) -> String {
     format!(
-        "With a {} s time-out instead you would hold {}, and open {}.",
+        "With a {} s timeout instead you would hold {}, and open {}.",
         table::seconds(other.timeout),
         instead(base, other),
         change(base.total, other.total),

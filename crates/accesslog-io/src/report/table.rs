@@ -53,9 +53,9 @@ pub fn title(counts: &Counts, place: usize) -> String {
 
 /// The table of one limit.
 pub fn grid(counts: &Counts, place: usize) -> Grid {
-    let mut columns = vec![Column::number(["time-out", "s"], 0)];
+    let mut columns = vec![Column::number(["timeout", "s"], 0)];
     let is_one = counts.streams.len() == 1;
-    for (what, rank) in [("open at once", 0), ("opened", 1), ("kB each", 2)] {
+    for (what, rank) in [("max open", 0), ("opened", 1), ("kB each", 2)] {
         let lower = |stream| if is_one { String::new() } else { protocol(stream) };
         columns
             .extend(counts.streams.iter().map(|stream| Column::of([what.to_owned(), lower(stream)], rank)));

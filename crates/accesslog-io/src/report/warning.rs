@@ -34,22 +34,20 @@ pub fn sentences(names: &[String], passed: &PassResult, question: &Query) -> Vec
     }
     if *late > 0 {
         reported.push(format!(
-            "{} requests came too late to be put in order, and are left out; sort the logs by time, or give a larger --window",
+            "{} requests came too late to be sorted, and are left out; sort the logs by time, or give a larger --window",
             count(*late)
         ));
     }
     let backwards: u64 = read.iter().map(|read| read.tally.backwards).sum();
     if backwards > 0 {
-        reported.push(format!(
-            "{} lines were earlier than the line before, and were put in order",
-            count(backwards)
-        ));
+        reported
+            .push(format!("{} lines were earlier than the line before, and were sorted", count(backwards)));
     }
     if question.rule() == Rule::IdleFirst && !question.durations() {
-        reported.push("without durations every connection is idle, and idle-first gives a client one; --durations believes the log's".to_owned());
+        reported.push("without durations every connection is idle, and idle-first gives a client one; --durations takes the log's".to_owned());
     }
     if counts.requests > 0 && read.iter().all(|read| read.tally.records == 0) {
-        reported.push("no line was read".to_owned());
+        reported.push("no line could be read".to_owned());
     }
     reported
 }

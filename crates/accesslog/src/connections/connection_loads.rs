@@ -208,7 +208,7 @@ impl Chain {
             from = below;
         }
         if place > 0 {
-            let below = u8::try_from(place).expect("at most 200 time-outs");
+            let below = u8::try_from(place).expect("at most 200 timeouts");
             self.begun.push(ConnectionStart { below, before: self.sum });
         }
     }

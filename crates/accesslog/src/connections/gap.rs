@@ -29,7 +29,7 @@ impl Gaps {
                 while timeouts_ms.get(place).is_some_and(|timeout| *timeout < stretch << shift) {
                     place += 1;
                 }
-                u8::try_from(place).expect("at most 200 time-outs")
+                u8::try_from(place).expect("at most 200 timeouts")
             })
             .collect();
         Self { timeouts_ms, first, shift }

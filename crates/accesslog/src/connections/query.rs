@@ -69,7 +69,7 @@ impl Query {
     ) -> Result<Self, QueryError> {
         let (timeouts, limits, thresholds) = (sorted(timeouts), sorted(limits), sorted(thresholds));
         let counts = [
-            ("time-out", timeouts.len(), MAX_TIMEOUTS),
+            ("timeout", timeouts.len(), MAX_TIMEOUTS),
             ("limit of connections per client", limits.len(), MAX_LIMITS),
             ("threshold", thresholds.len(), MAX_THRESHOLDS),
         ];
@@ -170,10 +170,10 @@ impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing(what) => write!(f, "no {what}; give one"),
-            Self::TooMany(what, most) => write!(f, "give at most {most} of what is a {what}"),
+            Self::TooMany(what, most) => write!(f, "give at most {most} values for the {what}"),
             Self::Timeout(timeout) => write!(
                 f,
-                "a time-out of {} s cannot be counted; give whole milliseconds, up to a week",
+                "a timeout of {} s cannot be counted; give whole milliseconds, up to a week",
                 timeout.as_secs_f64()
             ),
             Self::Limit(limit) => {
@@ -205,11 +205,11 @@ mod tests {
 
     #[test]
     fn rejects_invalid_queries() {
-        assert_eq!(ask(&[], &[1], &[0]), Err(QueryError::Nothing("time-out")));
+        assert_eq!(ask(&[], &[1], &[0]), Err(QueryError::Nothing("timeout")));
         assert_eq!(ask(&[1], &[0], &[0]), Err(QueryError::Limit(0)));
         assert_eq!(ask(&[1], &[65], &[0]), Err(QueryError::Limit(65)));
         assert!(ask(&[604_800_001], &[1], &[0]).is_err());
         let many: Vec<u64> = (0..201).collect();
-        assert_eq!(ask(&many, &[1], &[0]), Err(QueryError::TooMany("time-out", 200)));
+        assert_eq!(ask(&many, &[1], &[0]), Err(QueryError::TooMany("timeout", 200)));
     }
 }

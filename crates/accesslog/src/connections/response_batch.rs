@@ -309,7 +309,7 @@ impl LimitState {
 /// time.
 #[inline]
 fn longer_than(gaps: &[u8], timeout: usize) -> u32 {
-    let timeout = u8::try_from(timeout).expect("at most 200 time-outs");
+    let timeout = u8::try_from(timeout).expect("at most 200 timeouts");
     let in_bytes = |gaps: &[u8]| gaps.iter().fold(0_u8, |longer, gap| longer + u8::from(*gap > timeout));
     gaps.chunks(LANES).map(|gaps| u32::from(in_bytes(gaps))).sum()
 }

@@ -148,7 +148,11 @@ fn connections<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Opt
     let several = scenarios.clone().find(|scenario| at_once(scenario) > 1)?;
     let (count, name) = (at_once(several), several.protocol.name());
     let is_all = scenarios.into_iter().all(|scenario| at_once(scenario) == count);
-    Some(if is_all { format!("{count} connections at once") } else { format!("{name}: {count} connections") })
+    Some(if is_all {
+        format!("{count} parallel connections")
+    } else {
+        format!("{name}: {count} connections")
+    })
 }
 
 fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {

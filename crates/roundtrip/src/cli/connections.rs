@@ -16,7 +16,7 @@ pub struct Connections {
     #[arg(value_name = "LOG", value_hint = clap::ValueHint::AnyPath)]
     pub logs: Vec<PathBuf>,
 
-    /// Keep-alive time-outs in seconds, or with a unit: 1,5,15 or 500ms [default: 20 from 1 to 60]
+    /// Keep-alive timeouts in seconds, or with a unit: 1,5,15 or 500ms [default: 20 from 1 to 60]
     #[arg(long = "timeout", value_name = "TIME", value_delimiter = ',', help_heading = QUESTION)]
     pub timeouts: Vec<String>,
 
@@ -80,7 +80,7 @@ pub struct Connections {
     #[arg(long, value_name = "FILE.parquet", value_hint = clap::ValueHint::FilePath)]
     pub out: Option<PathBuf>,
 
-    /// Write the maximum number of connections in each minute, as CSV or Parquet; with the time-out nearest to 15 s
+    /// Write the maximum number of connections in each minute, as CSV or Parquet; with the timeout nearest to 15 s
     #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
     pub over_time: Option<PathBuf>,
 

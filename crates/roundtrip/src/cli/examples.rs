@@ -132,7 +132,7 @@ const REPRODUCE: [Example; 5] = [
 ];
 
 const CONNECTIONS: [Example; 7] = [
-    example("roundtrip connections access.log", "every time-out from 1 to 60 s"),
+    example("roundtrip connections access.log", "every timeout from 1 to 60 s"),
     example(
         "roundtrip connections /var/log/nginx --report connections.html",
         "rotated and packed logs, and a page with plots",
@@ -289,7 +289,7 @@ const LOAD: [Example; 17] = [
     ),
     example(
         "roundtrip load plan --laws-of access.log --users 500 -o plan.txt",
-        "by the laws of a site's own log, and how well they fit it",
+        "by the distributions of a site's own log, and how well they fit it",
     ),
     example(
         "roundtrip load plan --replay access.log --speed 10 -o plan.txt",

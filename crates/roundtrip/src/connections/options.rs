@@ -13,13 +13,13 @@ use crate::cli::connections::Connections;
 use crate::failure::Failure;
 use crate::feature::Feature;
 
-/// Default time-outs: every second where the number of connections changes most, then fewer; 20 in all.
+/// Default timeouts: every second where the number of connections changes most, then fewer; 20 in all.
 const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60];
 /// The paper's connections per client.
 const LIMITS: [usize; 2] = [1, 3];
 /// HTTP, and the paper's two.
 const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];
-/// Connections over time are plotted for Apache's time-out.
+/// Connections over time are plotted for Apache's timeout.
 const CURVE: Duration = Duration::from_secs(15);
 
 /// Reads the flags.
@@ -95,7 +95,7 @@ fn named(pairs: &[String]) -> Result<ColumnNames, Failure> {
     Ok(named)
 }
 
-/// A time-out; a plain number is in seconds.
+/// A timeout; a plain number is in seconds.
 fn timeout(text: &str) -> Result<Duration, String> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let with_unit = if plain { format!("{text}s") } else { text.to_owned() };

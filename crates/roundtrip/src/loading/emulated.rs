@@ -40,7 +40,7 @@ pub struct Emulated {
 pub fn network(name: &str, protocol: Protocol) -> Result<Network, Failure> {
     match protocol {
         Protocol::Http2 | Protocol::Http3 => Err(Failure::Value(
-            "--network: the emulated server speaks HTTP/1 and DHTTP; say --protocol http11, or dhttp"
+            "--network: the emulated server speaks HTTP/1 and DHTTP; choose --protocol http11, or dhttp"
                 .to_owned(),
         )),
         Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => {

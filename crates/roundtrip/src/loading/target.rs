@@ -52,17 +52,17 @@ pub fn resolve(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(T
     let security = is_secure.then(|| Security { name: url.host.clone(), trust });
     let target = Target { address, host: url.authority(), directory, security };
     if target.is_many() {
-        return refused("this address is many machines at once (multicast or broadcast); name one server");
+        return refused("a multicast or broadcast address; name one server");
     }
     if let SocketAddr::V6(address) = address
         && address.ip().is_unicast_link_local()
         && address.scope_id() == 0
     {
-        return refused("this address is there on every link; say on which, as in [fe80::1%eth0]");
+        return refused("a link-local address without a link; name it, as in [fe80::1%eth0]");
     }
     if !target.is_near() && !i_own_this {
         return Err(Failure::Value(format!(
-            "{} is neither this machine nor in a private network; if the server is yours to load, say --i-own-this",
+            "{} is neither this host nor in a private network; if you may load this server, pass --i-own-this",
             target.address.ip()
         )));
     }

@@ -1,4 +1,4 @@
-//! `roundtrip connections`: cost and savings of keep-alive time-outs and DHTTP.
+//! `roundtrip connections`: cost and savings of keep-alive timeouts and DHTTP.
 
 use std::fmt::Display;
 use std::io::IsTerminal;

@@ -15,7 +15,7 @@ fn times_that_run_backwards_for_days_are_reported() {
     let output = piped(&json(&[], &["--window", "64kib"]), log.as_bytes());
     let counted = rows(&output)[0]["requests"].as_u64().unwrap();
     assert!((4_000..20_000).contains(&counted), "{counted}");
-    assert!(text(&output.stderr).contains("came too late to be put in order"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("came too late to be sorted"), "{}", text(&output.stderr));
     // A window that spans all of them sorts them.
     let output = piped(&json(&[], &[]), log.as_bytes());
     assert_eq!(rows(&output)[0]["requests"], 20_000);
@@ -27,11 +27,11 @@ fn a_file_that_is_not_a_log_is_refused_in_a_sentence() {
     let nothing = directory.write("empty.log", b"");
     let diary = directory.write("diary.txt", b"dear diary,\n");
     let cases = [
-        (vec![nothing.as_str()], "there is nothing in it; name another log"),
+        (vec![nothing.as_str()], "the log is empty; name another log"),
         (vec![&diary], "not an access log that is known here; give its format with --log-format"),
         (vec![&nothing, &diary], "nothing there is a log"),
         (vec!["no-such-file.log"], "no such file or directory"),
-        (vec!["no-such-*.log"], "no file is there; name a log"),
+        (vec!["no-such-*.log"], "no such file; name a log"),
     ];
     for (logs, sentence) in cases {
         let output = roundtrip(&json(&logs, &[]));

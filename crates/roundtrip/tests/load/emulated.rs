@@ -36,6 +36,6 @@ fn unsupported_protocols_over_an_emulated_link_are_refused_before_setup() {
         String::from_utf8_lossy(&printed.stderr).into_owned()
     };
     assert!(refused("load --network nowhere").contains("unknown network `nowhere`"));
-    assert!(refused("load --network modem --protocol http3").contains("say --protocol http11, or dhttp"));
+    assert!(refused("load --network modem --protocol http3").contains("choose --protocol http11, or dhttp"));
     assert!(refused("load --network modem http://127.0.0.1/").contains("exclude each other"));
 }

@@ -281,10 +281,10 @@ fn an_unreachable_or_remote_server_is_refused_before_the_run() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for (target, says) in [
         ("http://127.0.0.1:1/", "127.0.0.1:1 does not respond"),
-        ("http://192.0.2.1/", "neither this machine nor in a private network"),
-        ("http://[::ffff:192.0.2.1]/", "neither this machine nor in a private network"),
-        ("http://224.0.0.1/", "this address is many machines at once"),
-        ("http://[fe80::1]/", "say on which, as in [fe80::1%eth0]"),
+        ("http://192.0.2.1/", "neither this host nor in a private network"),
+        ("http://[::ffff:192.0.2.1]/", "neither this host nor in a private network"),
+        ("http://224.0.0.1/", "a multicast or broadcast address"),
+        ("http://[fe80::1]/", "without a link; name it, as in [fe80::1%eth0]"),
         ("ftp://127.0.0.1/", "ftp://"),
     ] {
         let refused = roundtrip(directory, &["load", target]);
@@ -300,7 +300,7 @@ fn a_plan_that_needs_more_than_this_machine_has_is_refused_with_the_figure() {
     let many = ["--rate", "200", "--share", "100", "--connections", "1000", "--for", "1s"];
     let refused = roundtrip(directory, &[&["load", "http://127.0.0.1:1/"], &many[..]].concat());
     let printed = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(2) && printed.contains(" at once and "), "{printed}");
+    assert!(refused.status.code() == Some(2) && printed.contains(" concurrent "), "{printed}");
     assert!(printed.contains("100000 ") || printed.contains("about 1000"), "{printed}");
 }
 
@@ -317,7 +317,10 @@ fn a_plan_that_needs_more_memory_than_a_process_may_have_is_refused_with_the_fig
     let printed = limited("load plan --rate 20000 --for 600s");
     assert!(printed.contains("drawing the plan needs about 1554 MB of memory and "), "{printed}");
     let printed = limited("load http://127.0.0.1:1/ --rate 20000 --share 40000 --for 1s --protocol http2");
-    assert!(printed.contains("at once and may have") || printed.contains("of memory and "), "{printed}");
+    assert!(
+        printed.contains("concurrent sockets and may have") || printed.contains("of memory and "),
+        "{printed}"
+    );
     // A sparse file, as long as a plan that exceeds the memory.
     fs::File::create(directory.join("long.txt")).unwrap().set_len(200_000_000).unwrap();
     let printed = limited("load http://127.0.0.1:1/ --plan long.txt");
