@@ -31,7 +31,7 @@ fn main() {
     let metrics = cache.metrics();
     let stored = || {
         let text = metrics();
-        let line = text.lines().find_map(|line| line.strip_prefix("cache_objects ")).unwrap_or("0");
+        let line = text.lines().find_map(|line| line.strip_prefix("roundtrip_cache_objects ")).unwrap_or("0");
         line.parse::<u64>().expect("a number")
     };
     // The first response pays for one-time allocations.

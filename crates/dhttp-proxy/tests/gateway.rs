@@ -163,14 +163,20 @@ fn http_clients_get_datagrams_once_the_server_announces_dhttp() {
     let mut program = GatewayClient::new(&gateway);
     let first = program.get(server.address(), "/");
     assert_eq!((first.status, first.body.as_slice()), (200, &b"small\n"[..]), "{}", first.head);
-    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 1);
+    assert_eq!(
+        counted(&mut program, &gateway, "roundtrip_gateway_responses_total{channel=\"tcp-client\"}"),
+        1
+    );
     let second = program.get(server.address(), "/");
     assert_eq!(second.body, b"small\n");
     assert!(second.head.contains("Content-Length: 6\r\n") && second.head.contains("Via: 1.1 roundtrip-"));
-    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"udp\"}"), 1);
+    assert_eq!(counted(&mut program, &gateway, "roundtrip_gateway_responses_total{channel=\"udp\"}"), 1);
     let large = program.get(server.address(), "/large");
     assert_eq!(large.body, pattern(300_000));
-    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-opened\"}"), 1);
+    assert_eq!(
+        counted(&mut program, &gateway, "roundtrip_gateway_responses_total{channel=\"tcp-opened\"}"),
+        1
+    );
     assert!(gateway.known().port(&server.address().to_string()).is_some());
 }
 
@@ -184,7 +190,10 @@ fn dhttp_path_is_requested_by_udp_immediately_and_head_has_no_body() {
     assert!(program.head().starts_with("HTTP/1.1 200 OK\r\n"));
     // If the response to HEAD had had a body, its bytes would precede this status line.
     assert_eq!(program.get(at, "/_dhttp_/").status, 200);
-    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 0);
+    assert_eq!(
+        counted(&mut program, &gateway, "roundtrip_gateway_responses_total{channel=\"tcp-client\"}"),
+        0
+    );
 }
 
 #[test]
@@ -205,8 +214,8 @@ fn cookies_and_uploads_never_travel_in_datagrams() {
         "POST http://{at}/upload HTTP/1.1\r\nHost: {at}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
     ));
     assert_eq!(program.respond().body, b"5 bytes\n");
-    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"udp\"}"), 0);
-    assert!(counted(&mut program, &gateway, "gateway_connections_reused_total") >= 1);
+    assert_eq!(counted(&mut program, &gateway, "roundtrip_gateway_responses_total{channel=\"udp\"}"), 0);
+    assert!(counted(&mut program, &gateway, "roundtrip_gateway_connections_reused_total") >= 1);
 }
 
 #[test]
@@ -227,7 +236,7 @@ fn a_server_that_speaks_only_http_sees_nothing_else() {
     let third = program.get(origin, "/");
     assert_eq!(third.body, b"three");
     assert!(third.head.contains("Transfer-Encoding: chunked"), "{}", third.head);
-    assert_eq!(counted(&mut program, &gateway, "gateway_connections_reused_total"), 2);
+    assert_eq!(counted(&mut program, &gateway, "roundtrip_gateway_connections_reused_total"), 2);
 }
 
 #[test]
@@ -359,7 +368,9 @@ fn when_all_places_are_taken_the_longest_idle_connection_makes_way() {
     let mut last = GatewayClient::new(&gateway);
     last.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(last.respond().status, 200);
-    assert!(counted(&mut last, &gateway, "gateway_connections_closed_total{why=\"idle\"}") >= 19);
+    assert!(
+        counted(&mut last, &gateway, "roundtrip_gateway_connections_closed_total{reason=\"idle\"}") >= 19
+    );
     drop(idle);
 }
 
@@ -409,7 +420,10 @@ fn an_upload_below_the_minimum_rate_is_aborted_and_counted() {
     });
     assert!(ended, "twenty seconds of ten bytes each");
     let mut other = GatewayClient::new(&gateway);
-    assert_eq!(counted(&mut other, &gateway, "gateway_connections_closed_total{why=\"slow\"}"), 1);
+    assert_eq!(
+        counted(&mut other, &gateway, "roundtrip_gateway_connections_closed_total{reason=\"slow\"}"),
+        1
+    );
 }
 
 #[test]
@@ -495,7 +509,10 @@ fn old_server_gets_http_whatever_its_udp_port_does() {
         let gateway = gateway_with(GatewayConfig::new(client));
         let mut program = GatewayClient::new(&gateway);
         assert_eq!(program.get(origin, "/_dhttp_/page").body, b"old", "{other:?}");
-        assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 1);
+        assert_eq!(
+            counted(&mut program, &gateway, "roundtrip_gateway_responses_total{channel=\"tcp-client\"}"),
+            1
+        );
         drop(gateway);
         if let Some(heard) = heard {
             assert!((1..=4).contains(&heard.join().unwrap()), "asked a bounded number of times");

@@ -70,7 +70,7 @@ fn pipelined_requests_get_responses_in_order() {
     let counted: usize = metrics
         .lines()
         .filter_map(|line| {
-            line.strip_prefix("gateway_answers_total{")?.rsplit(' ').next()?.parse::<usize>().ok()
+            line.strip_prefix("roundtrip_gateway_responses_total{")?.rsplit(' ').next()?.parse::<usize>().ok()
         })
         .sum();
     assert_eq!(counted, expected.len(), "{metrics}");

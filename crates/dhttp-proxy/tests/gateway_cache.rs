@@ -117,8 +117,8 @@ fn fresh_responses_are_fetched_once_whole_or_in_part() {
     assert!(head.contains("Content-Length: 10\r\n") && body.is_empty(), "{head}");
     assert_eq!(origin.requested(), 1);
     let metrics = gateway.metrics()();
-    assert!(metrics.contains("gateway_answers_total{channel=\"cache\"} 4"), "{metrics}");
-    assert!(metrics.contains("cache_requests_total{result=\"hit\"} 4"), "{metrics}");
+    assert!(metrics.contains("roundtrip_gateway_responses_total{channel=\"cache\"} 4"), "{metrics}");
+    assert!(metrics.contains("roundtrip_cache_requests_total{result=\"hit\"} 4"), "{metrics}");
 }
 
 #[test]
@@ -310,5 +310,5 @@ fn responses_by_dhttp_are_stored_too() {
         }
     }
     let metrics = gateway.metrics()();
-    assert!(metrics.contains("gateway_answers_total{channel=\"udp\"} 1"), "{metrics}");
+    assert!(metrics.contains("roundtrip_gateway_responses_total{channel=\"udp\"} 1"), "{metrics}");
 }

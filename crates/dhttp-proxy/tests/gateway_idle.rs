@@ -66,7 +66,11 @@ fn connections_that_are_idle_cost_no_threads_and_are_served_when_they_speak() {
         assert!(text.contains("Cache-Status: roundtrip; hit"), "{text}");
     }
     let metrics = gateway.metrics()();
-    assert_eq!(value(&metrics, "gateway_connections_open"), PROGRAMS, "{metrics}");
-    assert_eq!(value(&metrics, "gateway_connections_busy"), 0, "{metrics}");
-    assert_eq!(value(&metrics, "gateway_answers_total{channel=\"cache\"}"), PROGRAMS, "{metrics}");
+    assert_eq!(value(&metrics, "roundtrip_gateway_connections_open"), PROGRAMS, "{metrics}");
+    assert_eq!(value(&metrics, "roundtrip_gateway_connections_busy"), 0, "{metrics}");
+    assert_eq!(
+        value(&metrics, "roundtrip_gateway_responses_total{channel=\"cache\"}"),
+        PROGRAMS,
+        "{metrics}"
+    );
 }

@@ -94,7 +94,7 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
     sending.join().unwrap();
     assert!(back == expected, "{} bytes of {MUCH} came back", back.len());
     let metrics = gateway.metrics()();
-    let open = metrics.lines().find_map(|line| line.strip_prefix("gateway_tunnels_open "));
+    let open = metrics.lines().find_map(|line| line.strip_prefix("roundtrip_gateway_tunnels_open "));
     assert_eq!(open, Some((TUNNELS - 1).to_string().as_str()), "{metrics}");
     drop(tunnels.split_off(1));
     gateway.stop(Duration::ZERO);

@@ -89,7 +89,7 @@ fn origin_is_marked_down_and_probed_until_it_returns() {
     let (_runtime, server, metrics) = front(at, LONG);
     for _ in 0..2 {
         assert_eq!(ask(server.address()).0, 200);
-        assert!(metrics().contains("origin_up 1\n"));
+        assert!(metrics().contains("roundtrip_origin_up 1\n"));
     }
     drop(origin);
     for _ in 0..3 {
@@ -100,11 +100,11 @@ fn origin_is_marked_down_and_probed_until_it_returns() {
                 && text.contains(&format!("{at} cannot be reached")),
             "{text}"
         );
-        assert!(metrics().contains("origin_up 0\n"));
+        assert!(metrics().contains("roundtrip_origin_up 0\n"));
     }
     let _back = PlainOrigin::start(&at.to_string(), GOOD);
     // The next probe is at most two seconds away.
-    while metrics().contains("origin_up 0\n") {
+    while metrics().contains("roundtrip_origin_up 0\n") {
         thread::park_timeout(Duration::from_millis(10));
     }
     assert_eq!(ask(server.address()).0, 200);
@@ -150,13 +150,13 @@ fn origin_silent_three_times_is_marked_down() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (_runtime, server, metrics) = front(listener.local_addr().unwrap(), Duration::from_millis(100));
     for _ in 0..3 {
-        assert!(metrics().contains("origin_up 1\n"), "one that is slow once is not down");
+        assert!(metrics().contains("roundtrip_origin_up 1\n"), "one that is slow once is not down");
         let (status, text) = ask(server.address());
         assert!(status == 504 && text.contains("has sent nothing for 0.1 s"), "{text}");
     }
     let (status, text) = ask(server.address());
     assert!(status == 503 && text.contains("retry-after: 2\r\n"), "{text}");
-    assert!(metrics().contains("origin_failures_total{why=\"down\"} 1\n"), "{}", metrics());
+    assert!(metrics().contains("roundtrip_origin_failures_total{reason=\"down\"} 1\n"), "{}", metrics());
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn invalid_response_is_the_origins_fault_and_does_not_mark_it_down() {
         for _ in 0..2 {
             let (status, text) = ask(server.address());
             assert!(status == 502 && !text.contains("half of it"), "{lie:?}: {text}");
-            assert!(metrics().contains("origin_up 1\n"), "{lie:?}");
+            assert!(metrics().contains("roundtrip_origin_up 1\n"), "{lie:?}");
         }
     }
 }

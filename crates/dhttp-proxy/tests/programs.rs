@@ -57,7 +57,7 @@ impl TestServers {
 
     /// Waits until this many responses have been counted on this channel; they are counted after they are written.
     fn has_counted(&self, channel: &str, least: u64) {
-        let name = format!("gateway_answers_total{{channel=\"{channel}\"}} ");
+        let name = format!("roundtrip_gateway_responses_total{{channel=\"{channel}\"}} ");
         let count = || {
             let text = self.gateway.metrics()();
             text.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok()).unwrap()

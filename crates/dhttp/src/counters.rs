@@ -40,59 +40,59 @@ pub use counters;
 
 counters! {
     /// Responses in one datagram.
-    udp = "dhttp_answers_total{channel=\"udp\"}", "Responses, by channel.";
+    udp = "roundtrip_dhttp_responses_total{channel=\"udp\"}", "Responses, by channel.";
     /// Datagrams with parts of responses.
-    parts = "dhttp_parts_total", "Datagrams with parts of responses; such a response counts once as a response.";
+    parts = "roundtrip_dhttp_parts_total", "Datagrams with parts of responses; such a response counts once as a response.";
     /// Responses on connections that the server opened.
-    tcp_opened = "dhttp_answers_total{channel=\"tcp-opened\"}", "";
+    tcp_opened = "roundtrip_dhttp_responses_total{channel=\"tcp-opened\"}", "";
     /// Responses on connections that clients opened.
-    tcp_client = "dhttp_answers_total{channel=\"tcp-client\"}", "";
+    tcp_client = "roundtrip_dhttp_responses_total{channel=\"tcp-client\"}", "";
     /// Fallback messages.
-    referred = "dhttp_answers_total{channel=\"overload\"}", "";
+    referred = "roundtrip_dhttp_responses_total{channel=\"overload\"}", "";
     /// Datagrams from invalid sources.
-    ignored_source = "dhttp_ignored_total{why=\"source\"}", "Datagrams without a response, by reason.";
+    ignored_source = "roundtrip_dhttp_ignored_total{reason=\"source\"}", "Datagrams without a response, by reason.";
     /// Malformed datagrams.
-    ignored_malformed = "dhttp_ignored_total{why=\"malformed\"}", "";
+    ignored_malformed = "roundtrip_dhttp_ignored_total{reason=\"malformed\"}", "";
     /// Datagrams beyond the limit of their source.
-    ignored_limited = "dhttp_ignored_total{why=\"limited\"}", "";
+    ignored_limited = "roundtrip_dhttp_ignored_total{reason=\"limited\"}", "";
     /// Late resends.
-    ignored_answered = "dhttp_ignored_total{why=\"answered\"}", "";
+    ignored_answered = "roundtrip_dhttp_ignored_total{reason=\"answered\"}", "";
     /// Resent requests, late ones included.
-    resent = "dhttp_resent_total", "Requests that clients resent over UDP, late ones included.";
+    resent = "roundtrip_dhttp_resent_total", "Requests that clients resent over UDP, late ones included.";
     /// Responses that the socket did not accept.
-    unsent = "dhttp_unsent_total", "UDP responses that the kernel did not accept.";
+    unsent = "roundtrip_dhttp_unsent_total", "UDP responses that the kernel did not accept.";
     /// Bytes received by UDP.
-    received_bytes = "dhttp_received_bytes_total", "UDP payload received.";
+    received_bytes = "roundtrip_dhttp_received_bytes_total", "UDP payload received.";
     /// Bytes sent by UDP.
-    sent_bytes = "dhttp_sent_bytes_total", "UDP payload sent.";
+    sent_bytes = "roundtrip_dhttp_sent_bytes_total", "UDP payload sent.";
     /// Connections opened to clients.
-    opened = "dhttp_connections_total{side=\"server\"}", "Connections, by who opened them.";
+    opened = "roundtrip_dhttp_connections_total{side=\"server\"}", "Connections, by who opened them.";
     /// Connections that clients opened.
-    accepted = "dhttp_connections_total{side=\"client\"}", "";
+    accepted = "roundtrip_dhttp_connections_total{side=\"client\"}", "";
     /// Connections to clients that failed or broke.
-    broken = "dhttp_connections_broken_total", "Connections opened by the server that failed or broke.";
+    broken = "roundtrip_dhttp_connections_broken_total", "Connections opened by the server that failed or broke.";
     /// Connections that ended in malformed HTTP.
-    faults = "dhttp_faults_total", "Client connections that ended in malformed HTTP.";
+    faults = "roundtrip_dhttp_faults_total", "Client connections that ended in malformed HTTP.";
     /// Idle connections closed for others.
-    evicted = "dhttp_connections_closed_total{why=\"idle\"}", "Client connections closed early, by reason.";
+    evicted = "roundtrip_dhttp_connections_closed_total{reason=\"idle\"}", "Client connections closed early, by reason.";
     /// Connections whose clients read too slowly.
-    too_slow = "dhttp_connections_closed_total{why=\"slow\"}", "";
+    too_slow = "roundtrip_dhttp_connections_closed_total{reason=\"slow\"}", "";
     /// Connections beyond the limit of a client.
-    refused_client = "dhttp_connections_refused_total{why=\"client\"}", "Connections of clients refused, by the limit.";
+    refused_client = "roundtrip_dhttp_connections_refused_total{reason=\"client\"}", "Connections of clients refused, by the limit.";
     /// Connections beyond the total limit.
-    refused_total = "dhttp_connections_refused_total{why=\"total\"}", "";
+    refused_total = "roundtrip_dhttp_connections_refused_total{reason=\"total\"}", "";
     /// Connections refused for want of descriptors.
-    refused_descriptors = "dhttp_connections_refused_total{why=\"descriptors\"}", "";
+    refused_descriptors = "roundtrip_dhttp_connections_refused_total{reason=\"descriptors\"}", "";
     /// Bodies beyond the maximum length.
-    bodies_too_long = "dhttp_bodies_refused_total{why=\"length\"}", "Bodies of requests refused, by the limit.";
+    bodies_too_long = "roundtrip_dhttp_bodies_refused_total{reason=\"length\"}", "Bodies of requests refused, by the limit.";
     /// Bodies beyond the buffer limit.
-    bodies_unbuffered = "dhttp_bodies_refused_total{why=\"buffer\"}", "";
+    bodies_unbuffered = "roundtrip_dhttp_bodies_refused_total{reason=\"buffer\"}", "";
     /// Bytes of buffered bodies.
-    body_bytes_now = "dhttp_body_bytes", "Bytes of request bodies buffered now.";
+    body_bytes_now = "roundtrip_dhttp_body_bytes", "Bytes of request bodies buffered now.";
     /// Open connections to clients.
-    open_now = "dhttp_connections_open{side=\"server\"}", "Connections now, by who opened them.";
+    open_now = "roundtrip_dhttp_connections_open{side=\"server\"}", "Connections now, by who opened them.";
     /// Open connections of clients.
-    accepted_now = "dhttp_connections_open{side=\"client\"}", "";
+    accepted_now = "roundtrip_dhttp_connections_open{side=\"client\"}", "";
 }
 
 /// Adds one.
@@ -126,8 +126,8 @@ mod tests {
         count(&threads[0].udp);
         add(&threads[1].udp, 2);
         let text = Counters::text(&threads);
-        assert!(text.contains("dhttp_answers_total{channel=\"udp\"} 3\n"), "{text}");
-        assert_eq!(text.matches("# TYPE dhttp_answers_total counter").count(), 1);
-        assert_eq!(text.matches("# TYPE dhttp_connections_open gauge").count(), 1);
+        assert!(text.contains("roundtrip_dhttp_responses_total{channel=\"udp\"} 3\n"), "{text}");
+        assert_eq!(text.matches("# TYPE roundtrip_dhttp_responses_total counter").count(), 1);
+        assert_eq!(text.matches("# TYPE roundtrip_dhttp_connections_open gauge").count(), 1);
     }
 }

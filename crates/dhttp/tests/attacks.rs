@@ -127,7 +127,7 @@ fn no_connection_goes_to_a_port_of_other_services() {
         socket.send(&requested).unwrap();
         assert_eq!(received(&socket), Some(u64::from(port).to_be_bytes().to_vec()));
     }
-    assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
+    assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn a_token_of_plain_http_is_for_the_port_that_was_named_and_brings_a_connection_
     asking.send_to(&request(elsewhere, &token), server.address()).unwrap();
     let mut eight = [0; 100];
     assert_eq!(asking.recv_from(&mut eight).unwrap(), (8, server.address()));
-    assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
+    assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
     asking.send_to(&request(port, &token), server.address()).unwrap();
     let (mut stream, _) = named.accept().unwrap();
     let mut head = [0; 23];
@@ -132,9 +132,9 @@ fn small_responses_take_one_datagram_and_large_ones_a_connection_of_the_server()
     assert_eq!(fetch("/sub/"), (Via::Udp, 200, b"<p>below</p>".to_vec()));
     assert_eq!(fetch("/none").1, 404);
     let metrics = server.metrics();
-    assert!(metrics.contains("dhttp_answers_total{channel=\"udp\"} 7\n"), "{metrics}");
-    assert!(metrics.contains("dhttp_answers_total{channel=\"tcp-opened\"} 2\n"), "{metrics}");
-    assert!(metrics.contains("dhttp_connections_total{side=\"server\"} 1\n"), "reused: {metrics}");
+    assert!(metrics.contains("roundtrip_dhttp_responses_total{channel=\"udp\"} 7\n"), "{metrics}");
+    assert!(metrics.contains("roundtrip_dhttp_responses_total{channel=\"tcp-opened\"} 2\n"), "{metrics}");
+    assert!(metrics.contains("roundtrip_dhttp_connections_total{side=\"server\"} 1\n"), "reused: {metrics}");
     server.stop();
 }
 
@@ -163,7 +163,7 @@ fn clients_with_parts_get_medium_responses_in_datagrams() {
     assert_eq!(fetch(&takes_none, &url("dhttp", server.address(), "/small.txt")).0, Via::Udp);
     let middle = fetch(&takes_none, &url("dhttp", server.address(), "/middle.txt"));
     assert_eq!(middle, (Via::TcpOpened, 200, vec![b'm'; 5_000]));
-    assert!(server.metrics().contains("dhttp_parts_total 15\n"), "{}", server.metrics());
+    assert!(server.metrics().contains("roundtrip_dhttp_parts_total 15\n"), "{}", server.metrics());
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_first_large_response_comes_over_plain_http_and_the_next_by_a_connection_of_
         assert!(fetch(&discovers, &url("http", server.address(), "/large.bin")) == (via, 200, large()));
     }
     let metrics = server.metrics();
-    assert!(metrics.contains("dhttp_answers_total{channel=\"overload\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("roundtrip_dhttp_responses_total{channel=\"overload\"} 1\n"), "{metrics}");
 }
 
 #[test]

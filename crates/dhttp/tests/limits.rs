@@ -83,10 +83,10 @@ fn twelve_thousand_idle_connections_of_one_client_keep_no_other_out() {
             idle.drain(..3_000);
         }
     }
-    let closed = counted(&server, "dhttp_connections_closed_total{why=\"idle\"}", 11_000)
-        + counted(&server, "dhttp_connections_refused_total{why=\"client\"}", 0);
+    let closed = counted(&server, "roundtrip_dhttp_connections_closed_total{reason=\"idle\"}", 11_000)
+        + counted(&server, "roundtrip_dhttp_connections_refused_total{reason=\"client\"}", 0);
     assert!(closed >= 11_000, "{closed}");
-    let open = counted(&server, "dhttp_connections_open{side=\"client\"}", 1);
+    let open = counted(&server, "roundtrip_dhttp_connections_open{side=\"client\"}", 1);
     assert!(open <= 256 + 20, "{open}");
 }
 
@@ -96,7 +96,7 @@ fn at_the_connection_limit_the_longest_idle_is_closed() {
     let server = server(ServerConfig { accepted: 100, clients, ..ServerConfig::internet() });
     let idle: Vec<_> = (0..300).map(|_| connect(GREEDY, server.address())).collect();
     the_other_is_served(server.address());
-    assert!(counted(&server, "dhttp_connections_closed_total{why=\"idle\"}", 200) >= 200);
+    assert!(counted(&server, "roundtrip_dhttp_connections_closed_total{reason=\"idle\"}", 200) >= 200);
     drop(idle);
 }
 
@@ -117,8 +117,8 @@ fn bodies_of_one_client_take_no_more_than_its_share() {
         );
         streams.push(stream);
     }
-    assert!(counted(&server, "dhttp_bodies_refused_total{why=\"buffer\"}", 150) >= 150);
-    let buffered = counted(&server, "dhttp_body_bytes", 1 << 20);
+    assert!(counted(&server, "roundtrip_dhttp_bodies_refused_total{reason=\"buffer\"}", 150) >= 150);
+    let buffered = counted(&server, "roundtrip_dhttp_body_bytes", 1 << 20);
     assert!((1 << 20..=4 << 20).contains(&buffered), "{buffered}");
     // The other client's share is unaffected.
     let mut stream = connect(OTHER, server.address());
@@ -130,7 +130,7 @@ fn bodies_of_one_client_take_no_more_than_its_share() {
     the_other_is_served(server.address());
     drop(streams);
     let until = now() + Duration::from_secs(10);
-    while counted(&server, "dhttp_body_bytes", 0) > 0 {
+    while counted(&server, "roundtrip_dhttp_body_bytes", 0) > 0 {
         assert!(now() < until, "what was buffered for connections that have ended is given back");
         pause(50);
     }
@@ -166,12 +166,14 @@ fn slow_readers_are_closed_and_do_not_block_others() {
         .collect();
     // 90 bytes/s each: continuous progress, but far below the minimum rate.
     let until = now() + Duration::from_secs(12);
-    while now() < until && counted(&server, "dhttp_connections_closed_total{why=\"slow\"}", 0) < 300 {
+    while now() < until
+        && counted(&server, "roundtrip_dhttp_connections_closed_total{reason=\"slow\"}", 0) < 300
+    {
         for stream in &mut slow {
             let _ = stream.read(&mut [0; 90]);
         }
         the_other_is_served(server.address());
         pause(500);
     }
-    assert_eq!(counted(&server, "dhttp_connections_closed_total{why=\"slow\"}", 300), 300);
+    assert_eq!(counted(&server, "roundtrip_dhttp_connections_closed_total{reason=\"slow\"}", 300), 300);
 }

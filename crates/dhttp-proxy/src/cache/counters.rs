@@ -6,19 +6,19 @@ use dhttp::counters::counters;
 
 counters! {
     /// Cache hits.
-    hits = "cache_requests_total{result=\"hit\"}", "Requests, by cache result.";
+    hits = "roundtrip_cache_requests_total{result=\"hit\"}", "Requests, by cache result.";
     /// Cache misses.
-    misses = "cache_requests_total{result=\"miss\"}", "";
+    misses = "roundtrip_cache_requests_total{result=\"miss\"}", "";
     /// Stored responses that were validated.
-    validated = "cache_requests_total{result=\"validated\"}", "";
+    validated = "roundtrip_cache_requests_total{result=\"validated\"}", "";
     /// Stale responses served because the origin failed.
-    stood_in = "cache_requests_total{result=\"stood-in\"}", "";
+    stood_in = "roundtrip_cache_requests_total{result=\"stood-in\"}", "";
     /// Requests that bypassed the cache.
-    passed = "cache_requests_total{result=\"passed\"}", "";
+    passed = "roundtrip_cache_requests_total{result=\"passed\"}", "";
     /// Collapsed requests.
-    collapsed = "cache_requests_total{result=\"collapsed\"}", "";
+    collapsed = "roundtrip_cache_requests_total{result=\"collapsed\"}", "";
     /// Requests without a response.
-    failed = "cache_requests_total{result=\"failed\"}", "";
+    failed = "roundtrip_cache_requests_total{result=\"failed\"}", "";
 }
 
 impl Counters {
@@ -29,7 +29,7 @@ impl Counters {
             [("objects", "Stored responses.", objects), ("bytes", "Bytes of stored responses.", bytes)]
         {
             text.push_str(&format!(
-                "# HELP cache_{name} {help}\n# TYPE cache_{name} gauge\ncache_{name} {now}\n"
+                "# HELP roundtrip_cache_{name} {help}\n# TYPE roundtrip_cache_{name} gauge\nroundtrip_cache_{name} {now}\n"
             ));
         }
         text

@@ -9,35 +9,35 @@ use dhttp::log::Channel;
 
 counters! {
     /// Idle connections closed for others.
-    evicted = "gateway_connections_closed_total{why=\"idle\"}", "Connections of programs closed before their time.";
+    evicted = "roundtrip_gateway_connections_closed_total{reason=\"idle\"}", "Connections of programs closed before their time.";
     /// Uploads below the minimum rate.
-    slow = "gateway_connections_closed_total{why=\"slow\"}", "";
+    slow = "roundtrip_gateway_connections_closed_total{reason=\"slow\"}", "";
     /// Connections refused by a limit.
-    turned_away = "gateway_connections_refused_total", "Client connections refused because of a limit.";
+    turned_away = "roundtrip_gateway_connections_refused_total", "Client connections refused because of a limit.";
     /// Responses in one datagram.
-    udp = "gateway_answers_total{channel=\"udp\"}", "Responses forwarded, by the channel they came by.";
+    udp = "roundtrip_gateway_responses_total{channel=\"udp\"}", "Responses forwarded, by the channel they came by.";
     /// Responses on connections that servers opened.
-    tcp_opened = "gateway_answers_total{channel=\"tcp-opened\"}", "";
+    tcp_opened = "roundtrip_gateway_responses_total{channel=\"tcp-opened\"}", "";
     /// Responses on connections that the gateway opened.
-    tcp_client = "gateway_answers_total{channel=\"tcp-client\"}", "";
+    tcp_client = "roundtrip_gateway_responses_total{channel=\"tcp-client\"}", "";
     /// Responses from the cache.
-    cache = "gateway_answers_total{channel=\"cache\"}", "";
+    cache = "roundtrip_gateway_responses_total{channel=\"cache\"}", "";
     /// Responses of the gateway itself.
-    own = "gateway_own_answers_total", "Responses of the gateway itself: proxy.pac and errors.";
+    own = "roundtrip_gateway_own_responses_total", "Responses of the gateway itself: proxy.pac and errors.";
     /// Tunnels (CONNECT).
-    tunnels = "gateway_tunnels_total", "Connections carried untouched (CONNECT).";
+    tunnels = "roundtrip_gateway_tunnels_total", "Connections carried untouched (CONNECT).";
     /// Responses that failed or were cut short.
-    failed = "gateway_failed_total", "Requests whose response failed or was cut short.";
+    failed = "roundtrip_gateway_failed_total", "Requests whose response failed or was cut short.";
     /// Reused connections to servers.
-    reused = "gateway_connections_reused_total", "Requests sent on a connection that was open already.";
+    reused = "roundtrip_gateway_connections_reused_total", "Requests sent on a connection that was open already.";
     /// Connections of programs.
-    accepted = "gateway_connections_accepted_total", "Connections of programs.";
+    accepted = "roundtrip_gateway_connections_accepted_total", "Connections of programs.";
     /// Open connections of programs.
-    open_now = "gateway_connections_open", "Connections of programs now.";
+    open_now = "roundtrip_gateway_connections_open", "Connections of programs now.";
     /// Open connections of programs that wait for a server.
-    busy_now = "gateway_connections_busy", "Connections of programs now whose request waits for a server.";
+    busy_now = "roundtrip_gateway_connections_busy", "Connections of programs now whose request waits for a server.";
     /// Open tunnels.
-    tunnels_now = "gateway_tunnels_open", "Tunnels now (CONNECT).";
+    tunnels_now = "roundtrip_gateway_tunnels_open", "Tunnels now (CONNECT).";
 }
 
 impl Counters {

@@ -130,7 +130,7 @@ mod tests {
         assert!(health.said_nothing("slow"), "the third in a row");
         assert!(!health.could_not_be_reached("refused"), "it was down already");
         assert_eq!(health.down().as_deref(), Some("refused"));
-        assert!(health.metrics().contains("origin_up 0\n"));
+        assert!(health.metrics().contains("roundtrip_origin_up 0\n"));
         health.heard("a");
         assert!(health.could_not_be_reached("refused"));
     }

@@ -71,7 +71,8 @@ fn respond(mut stream: TcpStream, read: &Mutex<impl Fn() -> String>) -> std::io:
     }
     // A reader that panicked once has changed nothing.
     let text = read.lock().unwrap_or_else(PoisonError::into_inner)();
-    let text = text.lines().map(renamed).collect::<String>() + &text;
+    let aliases = text.lines().filter_map(alias).collect::<String>();
+    let text = text + &aliases;
     write!(
         stream,
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
@@ -79,18 +80,23 @@ fn respond(mut stream: TcpStream, read: &Mutex<impl Fn() -> String>) -> std::io:
     )
 }
 
-/// A line of the text format under the name of this version: the prefix, `responses`, and the label `reason`.
-pub fn renamed(line: &str) -> String {
+/// Families that had names without the prefix.
+const ALIASED: [&str; 5] = ["dhttp_", "gateway_", "cache_", "nat_", "origin_"];
+
+/// A line of the text format under its name in the version before: without the prefix, with `answers` and the label `why`.
+fn alias(line: &str) -> Option<String> {
     let (keyword, rest) = ["# HELP ", "# TYPE "]
         .into_iter()
         .find_map(|keyword| Some((keyword, line.strip_prefix(keyword)?)))
         .unwrap_or(("", line));
+    let rest =
+        rest.strip_prefix("roundtrip_").filter(|rest| ALIASED.iter().any(|of| rest.starts_with(of)))?;
     let (name, rest) = rest.split_at(rest.find(['{', ' ']).unwrap_or(rest.len()));
-    let rest = match rest.strip_prefix("{why=") {
-        Some(reason) => format!("{{reason={reason}"),
+    let rest = match rest.strip_prefix("{reason=") {
+        Some(reason) => format!("{{why={reason}"),
         None => rest.to_owned(),
     };
-    format!("{keyword}roundtrip_{}{rest}\n", name.replace("answers", "responses"))
+    Some(format!("{keyword}{}{rest}\n", name.replace("responses", "answers")))
 }
 
 #[cfg(test)]
@@ -98,15 +104,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_have_a_prefix() {
-        for (line, expected) in [
-            ("# TYPE dhttp_answers_total counter", "# TYPE roundtrip_dhttp_responses_total counter\n"),
-            ("# HELP origin_up Whether it answers.", "# HELP roundtrip_origin_up Whether it answers.\n"),
-            ("dhttp_ignored_total{why=\"source\"} 3", "roundtrip_dhttp_ignored_total{reason=\"source\"} 3\n"),
-            ("cache_entries 7", "roundtrip_cache_entries 7\n"),
+    fn names_of_the_version_before_are_aliases() {
+        for (expected, line) in [
+            ("# TYPE dhttp_answers_total counter\n", "# TYPE roundtrip_dhttp_responses_total counter"),
+            ("# HELP origin_up Whether it responds.\n", "# HELP roundtrip_origin_up Whether it responds."),
+            ("dhttp_ignored_total{why=\"source\"} 3\n", "roundtrip_dhttp_ignored_total{reason=\"source\"} 3"),
+            ("cache_objects 7\n", "roundtrip_cache_objects 7"),
         ] {
-            assert_eq!(renamed(line), expected);
+            assert_eq!(alias(line).as_deref(), Some(expected));
         }
+        assert_eq!(alias("roundtrip_watch_stalls 1"), None, "it never had another name");
     }
 
     #[test]
@@ -114,13 +121,13 @@ mod tests {
         let probe = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = probe.local_addr().unwrap();
         drop(probe);
-        serve(address, || "counted 1\n".to_owned()).unwrap();
+        serve(address, || "roundtrip_nat_mappings 1\n".to_owned()).unwrap();
         let idle: Vec<_> = (0..MAX_CONNECTIONS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        assert!(text.ends_with("\r\n\r\nroundtrip_counted 1\ncounted 1\n"), "{text}");
+        assert!(text.ends_with("\r\n\r\nroundtrip_nat_mappings 1\nnat_mappings 1\n"), "{text}");
         // No idle connection was closed or received data: the scrape did not wait for their timeout.
         for stream in &idle {
             stream.set_nonblocking(true).unwrap();

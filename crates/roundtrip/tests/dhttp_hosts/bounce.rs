@@ -86,7 +86,7 @@ fn no_connection_to_networks_behind_the_server() {
     aim(&host, address([10, 0, 0, 1], 40_000), 99, 40_001, &proved);
     let sent = host.until_silent(SOON);
     assert!(!sent.iter().any(SentPacket::is_tcp));
-    assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
+    assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn no_syn_to_addresses_without_a_token() {
     sent.extend(host.until_silent(SOON));
     assert!(!sent.iter().any(SentPacket::is_tcp), "a SYN");
     assert!(sent.iter().all(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)));
-    assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
+    assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
     aim(&host, client, 0, 40_001, &proved);
     assert!(is_syn(&host.next(AT_LAST).expect("the client's own connection")));
     // The connection exists now, and an attacker who knows its port and spoofs its address cannot have data sent on it.

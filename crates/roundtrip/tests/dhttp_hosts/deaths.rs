@@ -89,7 +89,7 @@ fn killed_or_disconnected_clients_leave_no_state() {
     let done = PerformedRequests::default();
     let server = counting(&there, &done, Some(SHORT));
     let is_open = |number: usize| {
-        let line = format!("dhttp_connections_open{{side=\"server\"}} {number}\n");
+        let line = format!("roundtrip_dhttp_connections_open{{side=\"server\"}} {number}\n");
         server.metrics().contains(&line)
     };
     for is_cut_off in [false, true] {

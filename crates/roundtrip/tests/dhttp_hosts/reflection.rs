@@ -139,7 +139,11 @@ fn two_servers_aimed_at_each_other_do_not_loop() {
         from_right.iter().for_each(|sent| left.receives(&sent.0));
     }
     let text = servers.map(|server| server.metrics());
-    assert!(passed > 0 && text[1].contains("dhttp_answers_total{channel=\"udp\"} 0\n"), "{}", text[1]);
+    assert!(
+        passed > 0 && text[1].contains("roundtrip_dhttp_responses_total{channel=\"udp\"} 0\n"),
+        "{}",
+        text[1]
+    );
 }
 
 fn by_victim(sent: &[SentPacket]) -> BTreeMap<IpAddr, u64> {

@@ -59,7 +59,7 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
             println!("IPv{}, {kind}: {got} bytes for {spent}", if is_six { 6 } else { 4 });
             assert!(got <= 3 * spent, "{kind}: {got} bytes for {spent}");
         }
-        assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
+        assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
     }
 }
 

@@ -123,9 +123,12 @@ fn a_file_is_equivalent_to_flags_and_counters_report_the_work() {
         stream.read_to_string(&mut reported).unwrap();
         reported
     });
-    for line in
-        ["nat_requests_total 2", "nat_holes_opened_total 2", "nat_holes_closed_total 1", "nat_failed_total 0"]
-    {
+    for line in [
+        "roundtrip_nat_requests_total 2",
+        "roundtrip_nat_holes_opened_total 2",
+        "roundtrip_nat_holes_closed_total 1",
+        "roundtrip_nat_failed_total 0",
+    ] {
         assert!(reported.contains(line), "{line} in\n{reported}");
     }
 }

@@ -110,7 +110,7 @@ fn floods_from_outside_take_no_mapping() {
     let _server = lab.serve(&[]);
     let _nat = lab.nat(&["--metrics", "127.0.0.1:9107"]);
     assert_eq!(send_from_world(&lab, "11.0.100.3", format!("{ROUTER}:80"), 500), 0);
-    assert_eq!(counter(&lab, 9_107, "nat_mappings"), 0);
+    assert_eq!(counter(&lab, 9_107, "roundtrip_nat_mappings"), 0);
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
 }
 
@@ -123,6 +123,6 @@ fn a_flood_from_outside_over_ipv6_takes_no_mapping_of_the_helper() {
     let _server = lab.serve_at(SERVER6, &[]);
     let _nat = lab.nat(&["--ipv6", "--firewall", "--metrics", "127.0.0.1:9107"]);
     assert_eq!(send_from_world(&lab, "2600:db8:1::3", "[2600:db8:1::1]:80".to_owned(), 500), 0);
-    assert_eq!(counter(&lab, 9_107, "nat_mappings"), 0);
+    assert_eq!(counter(&lab, 9_107, "roundtrip_nat_mappings"), 0);
     assert_eq!(lab.channels_at(SERVER6), ("udp".to_owned(), "tcp-opened".to_owned()));
 }

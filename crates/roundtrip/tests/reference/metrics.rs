@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{cell, table};
-use crate::serve::metrics::renamed;
 
 /// The page.
 pub fn page() -> String {
@@ -26,10 +25,7 @@ pub fn page() -> String {
         ("Gateway: `gateway`", gateway),
         ("NAT helper: `nat`", nat),
     ] {
-        text += &format!(
-            "\n## {title}\n\n{}",
-            table(&["metric", "labels", "meaning"], &rows(&metrics.lines().map(renamed).collect::<String>()))
-        );
+        text += &format!("\n## {title}\n\n{}", table(&["metric", "labels", "meaning"], &rows(&metrics)));
     }
     text
 }
