@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::nft::program_path;
 use landlock::{
     ABI, Access, AccessFs, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
     path_beneath_rules,
@@ -19,18 +20,31 @@ const ALWAYS: [&str; 4] = ["/proc/self", "/sys/fs/cgroup", "/proc/sys/net", "/de
 /// Read to resolve names: configuration, which other programs replace, and the modules that it names.
 const RESOLVER: [&str; 6] = ["/etc", "/run/systemd/resolve", "/run/resolvconf", "/lib", "/lib64", "/usr/lib"];
 
+/// Libraries and tables of `nft` and `ip`, which a router's service runs; their own directories are in `PATH`.
+const PROGRAMS: [&str; 8] = [
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/local/lib",
+    "/usr/share/iproute2",
+    "/etc",
+    "/nix/store",
+    "/gnu/store",
+];
+
 /// Files and directories that a service needs from its start on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paths {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
+    execute: Vec<PathBuf>,
 }
 
 impl Paths {
     /// Paths of every service: its configuration file and access log, which are opened again at a reload, perhaps as new files
     /// in the same directories.
     pub fn new(config: Option<&Path>, access_log: Option<&Path>) -> Self {
-        let paths = Self { read: ALWAYS.map(PathBuf::from).into(), write: Vec::new() };
+        let paths = Self { read: ALWAYS.map(PathBuf::from).into(), write: Vec::new(), execute: Vec::new() };
         let paths = config.into_iter().fold(paths, |paths, config| paths.read_below(directory_of(config)));
         let log = access_log.filter(|log| *log != Path::new("-"));
         log.into_iter().fold(paths, |paths, log| paths.write_below(directory_of(log)))
@@ -63,6 +77,16 @@ impl Paths {
         RESOLVER.iter().fold(paths, |paths, path| paths.read_below(Path::new(path)))
     }
 
+    /// Adds the programs that change a router's rules: these and all others in the directories of `PATH`, with their libraries.
+    /// They inherit the confinement.
+    #[must_use]
+    pub fn for_router(mut self) -> Self {
+        let directories = program_path();
+        self.execute.extend(std::env::split_paths(&directories));
+        self.execute.extend(PROGRAMS.map(PathBuf::from));
+        self
+    }
+
     /// Confines the calling thread, and all that it starts, to these paths. Missing paths stay inaccessible. Returns a line for
     /// the log if the kernel does not support this.
     pub fn confine(&self) -> Option<String> {
@@ -77,7 +101,11 @@ impl Paths {
         let ruleset = Ruleset::default().handle_access(AccessFs::from_all(RIGHTS))?.create()?;
         let read = path_beneath_rules(&self.read, AccessFs::ReadFile | AccessFs::ReadDir);
         let written = AccessFs::from_all(RIGHTS) & !AccessFs::Execute;
-        let ruleset = ruleset.add_rules(read)?.add_rules(path_beneath_rules(&self.write, written))?;
+        let executed = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute;
+        let ruleset = ruleset
+            .add_rules(read)?
+            .add_rules(path_beneath_rules(&self.write, written))?
+            .add_rules(path_beneath_rules(&self.execute, executed))?;
         Ok(ruleset.restrict_self()?.ruleset)
     }
 }
@@ -136,6 +164,25 @@ mod tests {
         if let Some(line) = lacks {
             skip::refused(&line);
         }
+    }
+
+    #[test]
+    fn programs_of_a_router_run_within_its_paths() {
+        if !skip::has_all(&["ip"]) {
+            return;
+        }
+        let ran = thread::spawn(|| {
+            let lacks = Paths::new(None, None).for_router().confine();
+            let version = || std::process::Command::new("ip").env("PATH", program_path()).arg("-V").output();
+            let outside = fs::write(std::env::temp_dir().join("roundtrip-unconfined"), "");
+            (lacks, version(), outside.map_err(|error| error.kind()))
+        });
+        let (lacks, version, outside) = ran.join().unwrap();
+        if let Some(line) = lacks {
+            return skip::refused(&line);
+        }
+        assert!(version.unwrap().status.success());
+        assert_eq!(outside, Err(ErrorKind::PermissionDenied));
     }
 
     #[test]

@@ -213,13 +213,16 @@ fn ip(family: Family, arguments: &[&str]) -> Result<Output, RulesError> {
     run("ip", &[&[family.option()], arguments].concat(), "")
 }
 
+/// Returns the directories of programs: those of `PATH`, and administrators', which may be missing there.
+pub(crate) fn program_path() -> String {
+    format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
+}
+
 fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<Output, RulesError> {
-    // Administrators' programs are in these directories, which may be missing in PATH.
-    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new(program);
     command
         .args(arguments)
-        .env("PATH", path)
+        .env("PATH", program_path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -134,6 +134,10 @@ impl Settings {
     /// Files that a cache in front of an origin needs.
     fn paths(&self, config: Option<&Path>) -> Paths {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
+        let paths = match self.whose {
+            CachedServers::Origin(_) => paths,
+            CachedServers::OnTheirWay(..) => paths.for_router(),
+        };
         self.cache.disk.iter().fold(paths, |paths, (file, _)| paths.write_file(file))
     }
 
@@ -191,10 +195,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     if flags.operation.check {
         return output::to_stdout(&format!("{}\n", settings.sentence(listen)));
     }
-    if matches!(settings.whose, CachedServers::Origin(_)) {
-        // On a router it runs `nft` and `ip`, which read and write what they need.
-        privileges::confine(&settings.paths(flags.operation.config.as_deref()));
-    }
+    privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::block()?;
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;

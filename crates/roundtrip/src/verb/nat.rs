@@ -26,6 +26,7 @@ use dhttp::log::Log;
 use dhttp_proto::TranslatorConfig;
 use dhttp_proto::client::Responders;
 use dhttp_proto::translator::Translation;
+use dhttp_proxy::confinement::Paths;
 use dhttp_proxy::nat::LET_IN;
 use dhttp_proxy::nft::Family;
 use dhttp_proxy::{Nat, NatConfig, NatError};
@@ -74,6 +75,8 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         rules.check().map_err(refused)?;
         return crate::output::to_stdout(&format!("{}\n", settings.sentence()));
     }
+    let config = flags.operation.config.as_deref();
+    privileges::confine(&Paths::new(config, settings.access_log.as_deref()).for_router());
     let log = settings.log()?;
     let signals = Signals::block()?;
     let nat =
