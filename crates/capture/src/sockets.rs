@@ -242,12 +242,29 @@ impl Sockets {
     /// # Errors
     /// The kernel's error.
     pub fn list(&mut self, port: Option<u16>, mut each: impl FnMut(TcpSocket)) -> Result<(), Error> {
+        self.list_with(EXTENSIONS, port, &mut each)
+    }
+
+    /// The same without the kernel's statistics, at about a third of the cost: addresses, state, owner and queues only.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn scan(&mut self, port: Option<u16>, mut each: impl FnMut(TcpSocket)) -> Result<(), Error> {
+        self.list_with(0, port, &mut each)
+    }
+
+    fn list_with(
+        &mut self,
+        extensions: u8,
+        port: Option<u16>,
+        each: &mut impl FnMut(TcpSocket),
+    ) -> Result<(), Error> {
         self.sequence = self.sequence.wrapping_add(1);
         let refused = || Error::kernel("list the kernel's sockets");
-        let request = list_request(port).finish(self.sequence);
+        let request = list_request(extensions, port).finish(self.sequence);
         sendto(self.questions.as_raw_fd(), &request, &NetlinkAddr::new(0, 0), MsgFlags::empty())
             .map_err(refused())?;
-        read(&self.questions, &mut self.buffer, &mut each).map_err(refused())
+        read(&self.questions, &mut self.buffer, each).map_err(refused())
     }
 
     /// Passes every socket that was destroyed since the last call to `each`, with its final state.
@@ -341,13 +358,13 @@ fn without_ack(mut message: Vec<u8>) -> Vec<u8> {
 }
 
 /// `struct inet_diag_req`: all sockets except those in TIME-WAIT or closed.
-fn list_request(port: Option<u16>) -> Message {
+fn list_request(extensions: u8, port: Option<u16>) -> Message {
     const STATES: u32 = 0xfff & !(1 << 6 | 1 << 7);
     /// `struct inet_diag_sockid`, which a list ignores.
     const ANY_SOCKET: [u8; 48] = [0; 48];
     const NO_LIMIT: [u8; 4] = [0; 4];
     let mut message = Message::new(TCPDIAG_GETSOCK, NLM_F_DUMP);
-    message.put(&[0, 0, 0, EXTENSIONS]);
+    message.put(&[0, 0, 0, extensions]);
     message.put(&ANY_SOCKET);
     message.put(&STATES.to_ne_bytes());
     message.put(&NO_LIMIT);
@@ -566,6 +583,11 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!((found[0].course.bytes_sent, found[1].course.bytes_received), (300, 300));
         assert!(found[0].course.mss > 500 && found[0].device_queue.is_some(), "{found:?}");
+        let mut scanned = Vec::new();
+        sockets.scan(Some(port), |socket| scanned.push(socket)).unwrap();
+        let brief = |socket: &TcpSocket| (socket.cookie, socket.local, socket.state, socket.send_queue);
+        assert_eq!(scanned.iter().map(brief).collect::<Vec<_>>(), seen.iter().map(brief).collect::<Vec<_>>());
+        assert!(scanned.iter().all(|socket| socket.course == Course::default()), "{scanned:?}");
         let mut all = Vec::new();
         sockets.list(None, |socket| all.push(socket.cookie)).unwrap();
         assert!(seen.iter().all(|socket| all.contains(&socket.cookie)) && all.len() > seen.len());

@@ -14,8 +14,9 @@
 //! | [`guard`] | a test that fails on stalls |
 //!
 //! Sampling adapts: sockets with data in flight, or a hold in the last second, are *hot* and sampled each time. They
-//! are queried one by one, or the whole table is listed, whichever has cost less so far. Others appear in a list every
-//! 50 ms: recurring holds are found there, and make a socket hot.
+//! are queried one by one, or the whole table is listed, whichever has cost less so far. Every 50 ms a scan without
+//! statistics finds others that have data in flight, so that recurring holds make a socket hot, and new sockets. All are
+//! listed with their statistics every 250 ms: the kernel's own counters lose nothing meanwhile.
 
 pub mod guard;
 pub mod history;
@@ -65,6 +66,9 @@ pub struct Watch {
     hot: Vec<(SocketAddr, SocketAddr)>,
     lists: u64,
     list_due: Time,
+    scan_due: Time,
+    /// Sockets of other processes, if those of one are watched.
+    others: BTreeSet<u64>,
     list_cost: Duration,
     /// Cost of a query for a single socket.
     query_cost: Duration,
@@ -86,8 +90,10 @@ struct Entry {
 
 /// Maximum number of sockets watched concurrently.
 const MAX_SOCKETS: usize = 1 << 17;
-/// Maximum time until a new or an idle socket is sampled.
-const BETWEEN_LISTS: Duration = Duration::from_millis(50);
+/// Maximum time until a new socket is sampled, or one that has data to send.
+const BETWEEN_SCANS: Duration = Duration::from_millis(50);
+/// Maximum time until an idle socket is sampled.
+const BETWEEN_LISTS: Duration = Duration::from_millis(250);
 /// Time after a hold within which the next one is expected.
 const RECURRING: Duration = Duration::from_secs(1);
 /// Time between scans of all open files of the host.
@@ -111,6 +117,8 @@ impl Watch {
             hot: Vec::new(),
             lists: 0,
             list_due: Time::ZERO,
+            scan_due: Time::ZERO,
+            others: BTreeSet::new(),
             list_cost: Duration::from_millis(1),
             query_cost: Duration::from_micros(5),
             samples: 0,
@@ -125,12 +133,46 @@ impl Watch {
     /// # Errors
     /// The kernel's error.
     pub fn sample(&mut self) -> Result<(), Error> {
-        if self.clock.now() >= self.list_due || self.query_cost * self.hot.len() as u64 > self.list_cost {
+        let now = self.clock.now();
+        let is_due = now >= self.list_due || self.query_cost * self.hot.len() as u64 > self.list_cost;
+        if is_due || (now >= self.scan_due && self.scan()?) {
             self.list()?;
         } else {
             self.query()?;
         }
         self.hear_of_the_closed()
+    }
+
+    /// Makes sockets with data in flight hot; returns whether there are new sockets, which a list must add.
+    fn scan(&mut self) -> Result<bool, Error> {
+        let began = self.clock.now();
+        let port = self.port();
+        let hot: BTreeSet<(SocketAddr, SocketAddr)> = self.hot.iter().copied().collect();
+        let Self { sockets, entries, others, hot: waiting, .. } = self;
+        let mut has_new = false;
+        sockets.scan(port, |socket| {
+            let is_idle = socket.send_queue == 0 && socket.state == State::Open;
+            if socket.state == State::Listening || (is_idle && entries.contains_key(&socket.cookie)) {
+                return;
+            }
+            let ends = (socket.local, socket.peer);
+            match entries.contains_key(&socket.cookie) {
+                true if hot.contains(&ends) => {}
+                true => waiting.push(ends),
+                false => has_new |= !others.contains(&socket.cookie),
+            }
+        })?;
+        let now = self.clock.now();
+        self.scan_due = now + BETWEEN_SCANS.max(now.since(began) * 20);
+        Ok(has_new && self.entries.len() < MAX_SOCKETS)
+    }
+
+    /// The port by which the kernel selects sockets.
+    const fn port(&self) -> Option<u16> {
+        match self.scope {
+            Scope::Port(port) => Some(port),
+            Scope::All | Scope::Process(_) => None,
+        }
     }
 
     fn query(&mut self) -> Result<(), Error> {
@@ -158,15 +200,13 @@ impl Watch {
             Scope::Process(pid) => Some(inodes_of(pid)),
             Scope::All | Scope::Port(_) => None,
         };
-        let port = match self.scope {
-            Scope::Port(port) => Some(port),
-            Scope::All | Scope::Process(_) => None,
-        };
+        let port = self.port();
         self.lists += 1;
         let is_first = self.lists == 1;
         let mut new = Vec::new();
         self.hot.clear();
-        let Self { sockets, clock, entries, listening, samples, lists, hot, .. } = self;
+        self.others.clear();
+        let Self { sockets, clock, entries, listening, samples, lists, hot, others, .. } = self;
         sockets.list(port, |socket| match entries.get_mut(&socket.cookie) {
             _ if socket.state == State::Listening => drop(listening.insert(socket.local.port())),
             Some(entry) => {
@@ -179,6 +219,8 @@ impl Watch {
             None if own.as_ref().is_none_or(|own| own.contains(&socket.inode)) => {
                 new.push((clock.now(), socket))
             }
+            // A connection that is not accepted yet has no owner.
+            None if socket.inode > 0 => drop(others.insert(socket.cookie)),
             None => {}
         })?;
         for (at, socket) in new {
@@ -197,6 +239,7 @@ impl Watch {
         self.list_cost = smoothed(self.list_cost, now.since(began));
         // Where a list is expensive, periodic lists take at most a twentieth of the time.
         self.list_due = now + BETWEEN_LISTS.max(self.list_cost * 20);
+        self.scan_due = now + BETWEEN_SCANS.max(self.list_cost * 20);
         Ok(())
     }
 

@@ -137,6 +137,8 @@ struct Restart {
 
 /// Maximum spacing of samples: beyond it, the time between them is unknown.
 const MAX_SPACING: Duration = Duration::from_millis(1_000);
+/// Spacing of samples that counts as idle between them.
+const SURE_SPACING: Duration = Duration::from_millis(50);
 /// A hold longer than the round trip by this much waited for a delayed ACK: Linux delays by 40 ms (`TCP_DELACK_MIN`),
 /// other systems by up to 200 ms (RFC 1122, section 4.2.3.2, allows 500 ms).
 const DELAYED: Duration = Duration::from_millis(20);
@@ -181,6 +183,10 @@ impl History {
 
     /// Handles the next sample.
     pub fn handle(&mut self, at: Time, socket: &TcpSocket) {
+        // A closing socket that waits for the peer's FIN (FIN-WAIT-2) may be a remainder that has no statistics.
+        if socket.state == State::Open && socket.course.mss == 0 {
+            return;
+        }
         let spacing = at.since(self.last_at).min(MAX_SPACING);
         match socket.state {
             State::Open => {
@@ -289,7 +295,8 @@ impl History {
             && sending.not_sent.get() >= u64::from(socket.course.mss);
         let is_small =
             sending.congestion_window < INITIAL_WINDOW && sending.slow_start_threshold < NO_THRESHOLD;
-        let is_idle = self.last.course.since_sent + spacing >= self.last.course.timeout;
+        // Within a long spacing it may also have sent.
+        let is_idle = self.last.course.since_sent + spacing.min(SURE_SPACING) >= self.last.course.timeout;
         let is_clean = [sending.standing, before.standing] == [CongestionState::Open; 2]
             && socket.info.retransmitted == self.last.info.retransmitted;
         let has_sent =
@@ -594,6 +601,13 @@ mod tests {
     #[test]
     fn one_sample_is_not_enough() {
         assert_eq!(stalls(&[(0, socket()), (10, held(socket())), (20, socket())]), []);
+    }
+
+    #[test]
+    fn regress_a_closing_socket_without_statistics_has_no_full_window() {
+        let mut closing = socket();
+        (closing.info, closing.course) = (TcpInfo::default(), Course::default());
+        assert_eq!(stalls(&[(0, socket()), (10, socket()), (260, closing), (300, closing)]), []);
     }
 
     #[test]
