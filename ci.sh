@@ -163,13 +163,27 @@ job_python() {
   (cd python/tests && ROUNDTRIP="$ROUNDTRIP" "$place/bin/python" -m pytest -q -p no:cacheprovider .)
 }
 
+# A release's packages, built and started: static programs, archives, a .deb, images, wheels, SBOMs, checksums. Two optimised
+# builds for each target take much longer than three minutes: not part of the whole run.
+job_dist() {
+  local place
+  place="$(mktemp -d)"
+  # The SBOMs are validated by CycloneDX's own schema where its package can be fetched.
+  if python3 -m venv "$place" 2> /dev/null; then
+    "$place/bin/pip" install --quiet 'cyclonedx-python-lib[json-validation]' || echo "dist: no schema of CycloneDX: SBOMs are checked without it"
+    local -x PATH="$place/bin:$PATH"
+  fi
+  packaging/dist/build.sh
+  rm -rf "$place"
+}
+
 # Licences, duplicate versions, sources (deny.toml). Needs cargo-deny; not part of the whole run, see CONTRIBUTING.md.
 job_deny() { cargo deny check bans licenses sources; }
 
 if [ $# -eq 0 ]; then set -- $ALL; fi
 for job in "$@"; do
   if ! declare -F "job_$job" >/dev/null; then
-    echo "ci.sh: unknown job '$job'; choose from: $ALL python deny" >&2
+    echo "ci.sh: unknown job '$job'; choose from: $ALL python dist deny" >&2
     exit 2
   fi
 done
