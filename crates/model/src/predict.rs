@@ -78,7 +78,8 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         let (protocol, parallel) = (scenario.protocol, scenario.client.parallel);
         return Err(Refusal::Parallel { protocol, parallel });
     }
-    if scenario.programs.pages() > 1 {
+    // The minimum of a later page is that of any page.
+    if scenario.programs.pages() > 1 && scenario.protocol != Protocol::Minimum {
         return Err(Refusal::Session { pages: scenario.programs.pages() });
     }
     let path = Path::from(&scenario.network);

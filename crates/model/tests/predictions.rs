@@ -95,6 +95,8 @@ fn an_initial_window_that_is_set_counts_and_a_session_is_refused() {
     let mut session = scenario(Protocol::Http11);
     session.programs.set(ProgramKey::ClientPages, "3").unwrap();
     assert_eq!(predict(&session, &Assumptions::default()), Err(Refusal::Session { pages: 3 }));
+    session.protocol = Protocol::Minimum;
+    assert_eq!(elapsed(&session), elapsed(&scenario(Protocol::Minimum)));
 }
 
 #[test]

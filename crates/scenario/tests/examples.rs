@@ -5,6 +5,8 @@ extern crate roundtrip_scenario as scenario;
 use std::path::Path;
 
 use scenario::{Defaults, Plan, Protocol, Spec};
+use tcp::stack::Idle;
+use tcp::stack::packets::Restart;
 use wire::{Duration, Rate};
 
 fn example(file: &str) -> Plan {
@@ -27,7 +29,12 @@ fn every_file_in_the_directory_is_parsed_and_tested_here() {
     let interactions = ["short-final-segment.toml", "short-initial-segment.toml"];
     assert_eq!(
         files,
-        [&["lossy.toml", "modem.toml", "satellite.toml"], &interactions[..], &["validation.toml"]].concat()
+        [
+            &["lossy.toml", "modem.toml", "satellite.toml", "session.toml"],
+            &interactions[..],
+            &["validation.toml"]
+        ]
+        .concat()
     );
 }
 
@@ -39,6 +46,16 @@ fn paper_responses_of_figures_2_and_4_have_the_printed_sizes() {
     let first = example("short-initial-segment.toml");
     assert_eq!(first.scenarios[0].page.objects[0].size.get(), 4_096);
     assert!(first.scenarios[0].programs.server_head.is_some());
+}
+
+#[test]
+fn the_session_changes_a_named_stack() {
+    let plan = example("session.toml");
+    let scenario = &plan.scenarios[0];
+    assert_eq!((scenario.programs.pages(), scenario.stack.name), (3, "linux"));
+    let stack = scenario.programs.sockets(&scenario.stack);
+    assert_eq!((stack.initial_window, stack.idle), (4, Idle::Restarted));
+    assert_eq!(stack.packets.restart, Restart::AfterSending);
 }
 
 #[test]
