@@ -1,9 +1,10 @@
-//! Images replaced by CSS: spacers become boxes, images of text become words (`papers/w3c#content`).
+//! Images replaced by CSS: spacers become boxes, bullets and arrows characters, images of text words
+//! (`papers/w3c#content`).
 //!
 //! The document is actually rewritten: each such `<img>` becomes a `<span>`, and the rules go before the end of its
 //! `<head>`, so that the saving is exact. An image with any other reference (a style sheet, a script, a link, `srcset`)
-//! stays everywhere. Size, colours and alternative text identify an image of text (`words`); a person must judge the
-//! new looks.
+//! stays everywhere. Size, colours and alternative text identify an image of text or of a symbol (`words`); a person must
+//! judge the new looks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -23,7 +24,7 @@ pub struct Replacements {
     pub rules: usize,
 }
 
-/// Replacement of an image: a box, or words in it.
+/// Replacement of an image: a box, or words or a character in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageReplacement {
     /// Declarations of the CSS rule.
@@ -38,6 +39,8 @@ enum ReplacementKind {
     Box([u8; 4]),
     /// Words: their text, background colour and text colour.
     Words { text: String, ground: [u8; 4], ink: [u8; 4] },
+    /// A character, as a reference, with the same colours.
+    Symbol { character: &'static str, ground: [u8; 4], ink: [u8; 4] },
 }
 
 impl Replacements {
@@ -145,6 +148,13 @@ fn look(file: &File, tag: &Tag, html: &[u8]) -> Option<ImageReplacement> {
         ReplacementKind::Box(ground) => {
             ImageReplacement { declarations: size + &background(ground), words: String::new() }
         }
+        ReplacementKind::Symbol { character, ground, ink } => {
+            let (ink, ground) = (colour(ink), background(ground));
+            ImageReplacement {
+                declarations: format!("{size};color:{ink}{ground};font:{height}px/1 sans-serif"),
+                words: character.to_owned(),
+            }
+        }
         ReplacementKind::Words { text, ground, ink } => {
             let (ink, ground, letters) = (colour(ink), background(ground), height * 2 / 3);
             ImageReplacement {
@@ -163,7 +173,45 @@ fn instead(picture: &Picture, alt: Option<String>) -> Option<ReplacementKind> {
     if let [colour] = colours.keys().collect::<Vec<_>>()[..] {
         return Some(ReplacementKind::Box(*colour));
     }
-    words(picture, &colours, alt?)
+    let alt = alt?;
+    match symbol(picture, &alt) {
+        Some(character) => symbol_in_colours(&colours, character),
+        None => words(picture, &colours, alt),
+    }
+}
+
+/// The character of Unicode for a small image whose alternative text stands for a bullet or an arrow.
+fn symbol(picture: &Picture, alt: &str) -> Option<&'static str> {
+    let is_small = picture.width.max(picture.height) <= MAX_SYMBOL_SIDE;
+    let (_, character) = SYMBOLS.into_iter().find(|(texts, _)| texts.contains(&alt.trim()))?;
+    is_small.then_some(character)
+}
+
+/// Alternative texts of symbols, as pages without Unicode had them, and the characters as references.
+const SYMBOLS: [(&[&str], &str); 4] = [
+    (&["*", "o", "\u{b7}", "\u{2022}", "&middot;", "&#183;"], "&#8226;"),
+    (&["->", "-->", "=>", "-&gt;", "--&gt;", "=&gt;"], "&#8594;"),
+    (&["<-", "<--", "<=", "&lt;-", "&lt;--", "&lt;="], "&#8592;"),
+    (&[">", ">>", "&gt;", "&gt;&gt;"], "&#187;"),
+];
+/// Maximum side of a symbol, in pixels.
+const MAX_SYMBOL_SIDE: u32 = 32;
+
+/// A symbol in the most frequent colour that is not transparent and not the background, the most frequent of all.
+fn symbol_in_colours(colours: &BTreeMap<[u8; 4], usize>, character: &'static str) -> Option<ReplacementKind> {
+    if colours.len() > MAX_SHADES {
+        return None;
+    }
+    let (ground, ink) = ground_and_ink(colours)?;
+    let is_plain = matches!(ground[3], 0 | 255) && ink[3] == 255;
+    is_plain.then(|| ReplacementKind::Symbol { character, ground, ink })
+}
+
+/// The two most frequent colours.
+fn ground_and_ink(colours: &BTreeMap<[u8; 4], usize>) -> Option<([u8; 4], [u8; 4])> {
+    let mut by_count: Vec<_> = colours.iter().map(|(colour, count)| (*count, *colour)).collect();
+    by_count.sort_by_key(|(count, colour)| (std::cmp::Reverse(*count), *colour));
+    Some((by_count.first()?.1, by_count.get(1)?.1))
 }
 
 /// An image of text: one line, on a background of one colour that covers at least half of it, in one text colour and
@@ -175,11 +223,13 @@ fn words(picture: &Picture, colours: &BTreeMap<[u8; 4], usize>, alt: String) -> 
         return None;
     }
     let pixels = (picture.width * picture.height) as usize;
-    let mut by_count: Vec<_> = colours.iter().map(|(colour, count)| (*count, *colour)).collect();
-    by_count.sort_by_key(|(count, colour)| (std::cmp::Reverse(*count), *colour));
-    let ((ground_count, ground), (_, ink)) = (*by_count.first()?, *by_count.get(1)?);
+    let (ground, ink) = ground_and_ink(colours)?;
     let is_plain = matches!(ground[3], 0 | 255) && ink[3] == 255;
-    (is_plain && ground_count * 2 >= pixels).then_some(ReplacementKind::Words { text: alt, ground, ink })
+    (is_plain && colours.get(&ground)? * 2 >= pixels).then_some(ReplacementKind::Words {
+        text: alt,
+        ground,
+        ink,
+    })
 }
 
 /// Maximum height of a line of letters, in pixels.
@@ -253,6 +303,30 @@ mod tests {
              </head><span class=r0></span><span class=r1>solutions &lt;b&gt; &amp;</span><img src=a/n.gif>\
              <span class=r0></span><img src=a/gone.gif></html>"
         );
+    }
+
+    #[test]
+    fn bullets_and_arrows_become_characters() {
+        let sign = || gif(6, 6, &[255, 255, 255, 0, 0, 0], (0..36).map(|n| u8::from(n % 3 == 0)).collect());
+        let large =
+            gif(40, 40, &[255, 255, 255, 0, 0, 0], (0..1_600).map(|n| u8::from(n % 3 == 0)).collect());
+        let html = "<img src=a.gif alt='*'><img src=b.gif alt='-&gt;'><img src=c.gif alt='*'><img src=d.gif alt='~'>";
+        let sources = [
+            ("index.html", html.into()),
+            ("a.gif", sign()),
+            ("b.gif", sign()),
+            ("c.gif", large),
+            ("d.gif", sign()),
+        ];
+        let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
+        let content = Content {
+            name: String::new(),
+            left_out: Vec::new(),
+            files: make::files(sources, None, &|_, _| ()),
+        };
+        let images = Replacements::of(&content).images;
+        let words: Vec<_> = images.iter().map(|(image, look)| (*image, look.words.as_str())).collect();
+        assert_eq!(words, [(1, "&#8226;"), (2, "&#8594;")]);
     }
 
     #[test]

@@ -9,12 +9,12 @@
 //! | [`folder`] | a directory as a page of a scenario |
 //! | [`input`], [`recording`] | a directory, a named site, a browser's recording |
 //! | [`html`] | tags: in lower case, and images found and replaced |
-//! | [`coding`] | deflate, gzip, brotli, zstd |
+//! | [`coding`], [`dictionary`] | deflate, gzip, brotli, zstd; a dictionary for HTML and CSS |
 //! | [`picture`], [`still`] | GIF, and PNG and JPEG, decoded within limits |
 //! | [`png`], [`mng`], `webp` | the same picture in other formats, without loss |
 //! | [`jpeg`], `avif`, and `webp` again | the same at a quality, if one is requested |
 //! | [`make`] | all forms of all files, on every CPU |
-//! | [`css`] | spacers and images of text, as rules and words |
+//! | [`css`] | spacers, symbols and images of text, as rules, characters and words |
 //! | [`step`] | one change to the whole page, and the resulting sizes |
 //! | [`row`], [`show`], [`gallery`] | tables, JSON and the picture gallery |
 //!
@@ -25,6 +25,7 @@
 pub mod avif;
 pub mod coding;
 pub mod css;
+pub mod dictionary;
 pub mod error;
 pub mod folder;
 pub mod gallery;

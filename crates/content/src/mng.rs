@@ -15,6 +15,15 @@ const PROFILE: u32 = 0b1100_1011;
 
 /// The animation as an MNG; `None` where one of its images cannot be written.
 pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
+    file(picture, None)
+}
+
+/// The same with gamma for all of its images, as the note's.
+pub fn encode_with_gamma(picture: &Picture) -> Option<Vec<u8>> {
+    file(picture, Some(png::GAMMA))
+}
+
+fn file(picture: &Picture, gamma: Option<u32>) -> Option<Vec<u8>> {
     let palette = picture.palette();
     // A pixel cannot become transparent by drawing over it: such frames begin with an empty canvas.
     let begins_anew = picture.is_transparent();
@@ -26,6 +35,9 @@ pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
     // Number of repetitions, without a pause.
     let plays = if picture.plays == 0 { FOR_EVER } else { picture.plays };
     chunk(&mut out, b"TERM", &[&[3, 0][..], &0_u32.to_be_bytes(), &plays.to_be_bytes()].concat());
+    if let Some(gamma) = gamma {
+        chunk(&mut out, b"gAMA", &gamma.to_be_bytes());
+    }
     let shared = palette.as_ref().filter(|_| !begins_anew);
     if let Some(palette) = shared {
         let colours: Vec<u8> = palette.colours.iter().flat_map(|colour| &colour[..3]).copied().collect();
@@ -52,7 +64,8 @@ pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
 const HUNDREDTHS: u32 = 100;
 const FOR_EVER: u32 = 0x7FFF_FFFF;
 
-fn chunk(out: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
+/// Appends a chunk with its length and checksum, as PNG and MNG have them.
+pub(crate) fn chunk(out: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
     let mut crc = Crc::new();
     crc.update(name);

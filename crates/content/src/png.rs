@@ -6,6 +6,7 @@
 use oxipng::{Options, StripChunks};
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Encoder, EncodingError, Filter};
 
+use crate::mng;
 use crate::picture::{MAX_PIXELS, Palette, Picture};
 
 /// The picture as a PNG; `None` where it cannot be written.
@@ -15,6 +16,22 @@ pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
     write(picture, palette.as_ref(), &mut out).ok()?;
     Some(optimised(&out).unwrap_or(out))
 }
+
+/// The picture as a batch converter of 1997 writes it (`pnmtopng`): as few bits as the colours need, no filter for
+/// palettes, not optimised, with gamma; `None` where it cannot be written.
+pub fn encode_unoptimised(picture: &Picture) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    write(picture, picture.palette().as_ref(), &mut out).ok()?;
+    let rest = out.split_off(HEADER_BYTES.min(out.len()));
+    mng::chunk(&mut out, b"gAMA", &GAMMA.to_be_bytes());
+    out.extend(rest);
+    Some(out)
+}
+
+/// Signature and `IHDR`.
+const HEADER_BYTES: usize = 33;
+/// 1 / 2.2, in 100,000ths (RFC 2083, section 4.2.3): a chunk of 16 bytes.
+pub(crate) const GAMMA: u32 = 45_455;
 
 /// A PNG made smaller without loss; `None` where it cannot be read, or is too large.
 pub fn optimised(png: &[u8]) -> Option<Vec<u8>> {
@@ -157,6 +174,18 @@ pub(super) mod tests {
             picture.frames.truncate(1);
             assert_eq!(decoded(&encode(&picture).unwrap()), [picture.frames[0].pixels.clone()]);
         }
+    }
+
+    #[test]
+    fn an_unoptimised_still_has_a_gamma_chunk_of_16_bytes() {
+        let mut picture = blinking(false);
+        picture.frames.truncate(1);
+        let mut plain = Vec::new();
+        write(&picture, picture.palette().as_ref(), &mut plain).unwrap();
+        let file = encode_unoptimised(&picture).unwrap();
+        assert_eq!(file.len(), plain.len() + 16);
+        assert_eq!(&file[HEADER_BYTES + 4..HEADER_BYTES + 8], b"gAMA");
+        assert_eq!(decoded(&file), [picture.frames[0].pixels.clone()]);
     }
 
     #[test]
