@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`microscape`] | the site that the W3C note measured |
 //! | `html` | its document |
-//! | `picture`, `gif` | its images, and their format |
+//! | `picture`, `raster`, `gif` | its images, their words and symbols, and their format |
 //!
 //! It is not a server, and writes nothing: it returns paths and bytes.
 
@@ -12,6 +12,7 @@ mod gif;
 mod html;
 pub mod microscape;
 mod picture;
+mod raster;
 
 use wire::Seed;
 

@@ -1,9 +1,9 @@
 //! Ours for the note's results on its document and its images: deflate's effect on the document, and the effect of the
 //! tags' case (`papers/w3c#compression`); the sizes of the images (`papers/w3c#microscape`) and of their other formats
-//! (`papers/w3c#content`), and the size of a word that replaces its image (the same).
+//! (`papers/w3c#content`), and the size of a word that replaces its image (the same). Whole pages: [`super::techniques`].
 //!
-//! Not the note's files: Microscape is generated with the published sizes. Its own sizes are exact because of that;
-//! only those of other forms are results.
+//! Not the note's files: Microscape is generated with the published sizes, and its drawings so that they take the
+//! note's bytes as PNG and MNG. Everything else is a result.
 
 use std::io::Write;
 use std::sync::LazyLock;
@@ -44,7 +44,7 @@ pub fn compression(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
 
 /// The images as they are, and as PNG and MNG.
 pub fn images(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
-    let ImageBytes { gif, converted } = &SUMS[usize::from(cell.label(0) == "animations")];
+    let ImageBytes { gif, converted, gamma: _ } = &SUMS[usize::from(cell.label(0) == "animations")];
     Ok(match cell.column.name.as_str() {
         "gif" => Some(*gif),
         "converted" => Some(*converted),
@@ -53,27 +53,32 @@ pub fn images(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     })
 }
 
-/// A quantity that no table prints: `default-over-best`, deflate's default size over that of its best level; `css-saved`,
-/// bytes that style sheets save; `deflate-saved`, bytes that deflate saves of the document; `images-saved`, bytes that PNG
-/// and MNG save; `images-share`, these in percent of the images; `all-saved`, all of it in percent of the page.
+/// A quantity that no table prints: `default-over-best`, deflate's default size over that of its best level;
+/// `css-saved`, bytes that style sheets save, without requests; `symbols`, images that became characters;
+/// `images-replaced`, images that style sheets replace, and `bytes-replaced`, their bytes; `gamma`, bytes of gamma for
+/// each image.
 ///
 /// # Errors
 /// The name, if it is unknown.
 pub fn quantity(name: &str) -> ReproducedValue {
-    let page = plain().page.objects.iter().map(|object| object.size.get()).sum::<u64>() as f64;
     let document = plain().contents.objects.first().ok_or("a page without a document")?;
-    let default = deflate(document).len() as f64;
-    let [fixed, moving] = &*SUMS;
-    let converted = fixed.gif + moving.gif - fixed.converted - moving.converted;
-    let deflated = document.len() as f64 - default;
+    let Styled { content, replaced } = &*STYLED;
+    let bytes_replaced = || -> f64 {
+        replaced
+            .images
+            .keys()
+            .filter_map(|place| content.files.get(*place))
+            .map(|file| file.bytes.len() as f64)
+            .sum()
+    };
     Ok(Some(match name {
-        "default-over-best" => default / best(document) as f64,
-        "deflate-saved" => deflated,
-        "images-saved" => converted,
-        "css-saved" => css_saved(),
-        "images-share" => 100.0 * converted / (fixed.gif + moving.gif),
-        "payload-share" => 100.0 * converted / page,
-        "all-saved" => 100.0 * (deflated + converted + css_saved()) / page,
+        "default-over-best" => deflate(document).len() as f64 / best(document) as f64,
+        "css-saved" => bytes_replaced() - grown(),
+        "images-replaced" => replaced.images.len() as f64,
+        "bytes-replaced" => bytes_replaced(),
+        // A character stands as a reference.
+        "symbols" => replaced.images.values().filter(|image| image.words.starts_with("&#")).count() as f64,
+        "gamma" => SUMS.iter().map(|sum| sum.gamma).sum::<f64>() / (content.files.len() - 1) as f64,
         _ => return Err(format!("no quantity content/{name}")),
     }))
 }
@@ -84,9 +89,16 @@ fn best(plain: &[u8]) -> usize {
     encoder.write_all(plain).and_then(|()| encoder.finish()).map_or(0, |bytes| bytes.len())
 }
 
-/// Bytes of the page less those of its rewritten form, with its images that style sheets replace left out.
-fn css_saved() -> f64 {
-    let files = Site::Microscape.files(Seed::default());
+/// The page with its decoded images, and their replacements by style sheets.
+pub(super) struct Styled {
+    /// Files, the document first.
+    pub(super) content: Content,
+    /// Rewritten document, and the images that it no longer needs.
+    pub(super) replaced: Replacements,
+}
+
+/// Computed once.
+pub(super) static STYLED: LazyLock<Styled> = LazyLock::new(|| {
     let file = |file: scenario::site::File| {
         let kind = match Picture::of_gif(&file.contents) {
             Ok(picture) => FileKind::Picture(Box::new(ImageForms {
@@ -102,16 +114,24 @@ fn css_saved() -> f64 {
         };
         File { path: file.path, bytes: file.contents, sent: None, kind }
     };
-    let files = files.into_iter().map(file).collect();
+    let files = Site::Microscape.files(Seed::default()).into_iter().map(file).collect();
     let content = Content { name: String::new(), files, left_out: Vec::new() };
     let replaced = Replacements::of(&content);
-    let gone: u64 = replaced.images.keys().map(|place| content.files[*place].bytes.len() as u64).sum();
-    let grown: f64 = replaced
-        .documents
-        .iter()
-        .map(|(place, rewritten)| rewritten.len() as f64 - content.files[*place].bytes.len() as f64)
-        .sum();
-    gone as f64 - grown
+    Styled { content, replaced }
+});
+
+/// Bytes that the rewritten document has more than the original.
+fn grown() -> f64 {
+    let Styled { content, replaced } = &*STYLED;
+    let grown = |(place, rewritten): (&usize, &Vec<u8>)| {
+        Some(rewritten.len() as f64 - content.files.get(*place)?.bytes.len() as f64)
+    };
+    replaced.documents.iter().filter_map(grown).sum()
+}
+
+/// An image in the formats of the note: MNG for an animation, PNG otherwise, with gamma.
+pub(super) fn converted(picture: &Picture) -> Option<Vec<u8>> {
+    if picture.is_animation() { mng::encode_with_gamma(picture) } else { png::encode_unoptimised(picture) }
 }
 
 /// Bytes of several images.
@@ -119,6 +139,8 @@ fn css_saved() -> f64 {
 struct ImageBytes {
     gif: f64,
     converted: f64,
+    /// Bytes of their chunks of gamma.
+    gamma: f64,
 }
 
 /// Computed once.
@@ -127,15 +149,29 @@ static SUMS: LazyLock<[ImageBytes; 2]> = LazyLock::new(sums);
 /// Sums of the static images and of the animations.
 fn sums() -> [ImageBytes; 2] {
     let mut sums = [ImageBytes::default(); 2];
-    for gif in plain().contents.objects.iter().skip(1) {
-        let picture = Picture::of_gif(gif).expect("the images that are generated decode");
-        let is_animation = picture.is_animation();
-        let made = if is_animation { mng::encode(&picture) } else { png::encode(&picture) };
-        let ImageBytes { gif: before, converted } = &mut sums[usize::from(is_animation)];
-        *before += gif.len() as f64;
-        *converted += made.expect("a picture of a GIF can be written").len() as f64;
+    for file in &STYLED.content.files {
+        let Some(picture) = file.picture() else { continue };
+        let made = converted(picture).expect("a picture of a GIF can be written");
+        let sum = &mut sums[usize::from(picture.is_animation())];
+        sum.gif += file.bytes.len() as f64;
+        sum.converted += made.len() as f64;
+        sum.gamma += gamma_bytes(&made) as f64;
     }
     sums
+}
+
+/// Length of a file's chunk of gamma (RFC 2083, section 3.2), 0 if it has none.
+fn gamma_bytes(file: &[u8]) -> usize {
+    const SIGNATURE: usize = 8;
+    let mut rest = file.get(SIGNATURE..).unwrap_or_default();
+    while let Some((length, named)) = rest.split_first_chunk::<4>() {
+        let whole = u32::from_be_bytes(*length) as usize + 12;
+        if named.starts_with(b"gAMA") {
+            return whole;
+        }
+        rest = rest.get(whole..).unwrap_or_default();
+    }
+    0
 }
 
 /// Replacement of an image of a word in a rewritten document.

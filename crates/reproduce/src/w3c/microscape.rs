@@ -27,27 +27,28 @@ pub struct RealPage {
 pub fn plain() -> &'static RealPage {
     static PLAIN: LazyLock<RealPage> = LazyLock::new(|| {
         let files = Site::Microscape.files(Seed::default());
-        let document: Arc<[u8]> = files.first().map(|file| file.contents.clone()).unwrap_or_default().into();
-        let mut named_at = vec![Bytes::ZERO];
-        named_at.extend(named(Coding::Identity, &document));
-        RealPage::of(files.into_iter().map(|file| file.contents.into()).collect(), named_at)
+        real(files.into_iter().map(|file| file.contents.into()).collect(), false)
     });
     &PLAIN
 }
 
 /// The same with a document deflated beforehand, by zlib's defaults (`papers/w3c`, on changing content).
 pub fn deflated() -> &'static RealPage {
-    static DEFLATED: LazyLock<RealPage> = LazyLock::new(|| {
-        let RealPage { page: _, contents: Contents { mut objects, mut named_at } } = plain().clone();
-        if let Some(document) = objects.first_mut() {
-            let compressed = deflate(document);
-            named_at.truncate(1);
-            named_at.extend(named(Coding::Deflate, &compressed));
-            *document = compressed.into();
-        }
-        RealPage::of(objects, named_at)
-    });
+    static DEFLATED: LazyLock<RealPage> = LazyLock::new(|| real(plain().contents.objects.clone(), true));
     &DEFLATED
+}
+
+/// A page of these files, the document first, which is deflated if requested.
+pub fn real(mut objects: Vec<Arc<[u8]>>, is_deflated: bool) -> RealPage {
+    let mut named_at = vec![Bytes::ZERO];
+    if let Some(document) = objects.first_mut() {
+        let coding = if is_deflated { Coding::Deflate } else { Coding::Identity };
+        if is_deflated {
+            *document = deflate(document).into();
+        }
+        named_at.extend(named(coding, document));
+    }
+    RealPage::of(objects, named_at)
 }
 
 /// The document alone.
@@ -62,7 +63,8 @@ impl RealPage {
             let size = Bytes::new(bytes.len() as u64);
             Object { size, deflated: Some(size) }
         };
-        let page = Page::new("microscape", objects.iter().map(object).collect()).expect("43 files");
+        let page = Page::new("microscape", objects.iter().map(object).collect())
+            .expect("a document and at most 42 images");
         Self { page, contents: Contents { objects, named_at } }
     }
 }

@@ -10,6 +10,8 @@ pub(super) struct Image<'a> {
     pub(super) path: &'a str,
     pub(super) width: u16,
     pub(super) height: u16,
+    /// Alternative text, with entities; `None` for any word.
+    pub(super) alt: Option<&'static str>,
 }
 
 /// A document of `bytes` that references these images in order, spread over the first nine tenths of it.
@@ -44,8 +46,9 @@ const LINK: usize = 100;
 
 /// A row with an image and a heading; links follow in it.
 fn item(image: &Image<'_>, prose: &mut Prose) -> String {
-    let Image { path, width, height } = image;
-    let (alt, heading) = (prose.words(1), prose.words(3));
+    let Image { path, width, height, alt } = image;
+    let (word, heading) = (prose.word(), prose.words(3));
+    let alt = alt.unwrap_or(word);
     format!(
         "<tr valign=\"top\"><td align=\"left\"><img src=\"{path}\" width=\"{width}\" height=\"{height}\" border=\"0\" \
          alt=\"{alt}\"></td>\n<td><font face=\"arial, helvetica\" size=\"2\"><b>{heading}</b><br>\n"
