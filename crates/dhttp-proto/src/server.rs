@@ -248,16 +248,19 @@ impl Server {
         // Send only the missing parts, so that those received are not wasted.
         let recovers = header.is_resend && marks.parts > 0 && marks.has_range;
         if header.is_resend {
+            let id = global(source, header.id);
+            let ignored = if self.answered.contains(id) && !recovers {
+                Some(IgnoreReason::Answered)
+            } else {
+                self.answered.is_in_progress(id).then_some(IgnoreReason::InProgress)
+            };
             // A client without a valid token must not be able to report loss on a path.
-            if worth != Validity::Nothing && !marks.is_past_caches {
+            let is_loss = ignored.is_none() || self.losses.counts_late_resends();
+            if worth != Validity::Nothing && !marks.is_past_caches && is_loss {
                 self.losses.count_resent(now, source.ip());
             }
-            let id = global(source, header.id);
-            if self.answered.contains(id) && !recovers {
-                return Verdict::Ignore(IgnoreReason::Answered);
-            }
-            if self.answered.is_in_progress(id) {
-                return Verdict::Ignore(IgnoreReason::InProgress);
+            if let Some(why) = ignored {
+                return Verdict::Ignore(why);
             }
         }
         if !self.is_for_datagrams(&head, &marks) {

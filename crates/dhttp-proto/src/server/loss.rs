@@ -63,6 +63,15 @@ impl Losses {
         Self { threshold_ppm: threshold_ppm.min(MILLION), fades_after, counters }
     }
 
+    /// Whether a resend counts whose response has gone by TCP, or is still being produced. Nothing was lost by UDP then:
+    /// the response waits in a queue, or behind others on its connection. The paper counts every resend.
+    pub(super) const fn counts_late_resends(&self) -> bool {
+        match self.counters {
+            Counters::Aggregate(_) => true,
+            Counters::Prefix { .. } => false,
+        }
+    }
+
     /// Counts a resent request.
     pub(super) fn count_resent(&mut self, now: Time, client: IpAddr) {
         self.counters.fade(now, client);

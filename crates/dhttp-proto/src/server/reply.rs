@@ -328,4 +328,22 @@ mod tests {
         let partial = HttpResponse { body: ResponseBody::Length(4), ..HttpResponse::empty(200) };
         assert_eq!(WholeResponse::new(&partial, &Method::Get).unwrap_err(), Misuse::Partial);
     }
+
+    #[test]
+    fn late_resends_of_responses_by_tcp_are_loss_in_the_paper_and_not_by_prefix() {
+        let by_prefix = ServerConfig::paper().with(crate::Extension::LossByPrefix, true);
+        for (config, is_by_udp) in [(ServerConfig::paper(), false), (by_prefix, true)] {
+            let mut server = server(config);
+            let (reply, ..) = respond(&mut server, &get(""), 100_000);
+            assert!(matches!(reply, Reply::Stream(_)), "{reply:?}");
+            let mut resend = b"\0\0\0\0\0\0\0\x07\x9c\x41\x01".to_vec();
+            resend.extend_from_slice(get("").as_bytes());
+            for _ in 0..3 {
+                let verdict = server.receive(NOW, client(), &resend);
+                assert_eq!(verdict, Verdict::Ignore(crate::server::IgnoreReason::Answered));
+            }
+            let (reply, ..) = respond(&mut server, &get(""), 100);
+            assert_eq!(matches!(reply, Reply::Datagrams { .. }), is_by_udp, "{reply:?}");
+        }
+    }
 }
