@@ -285,7 +285,7 @@ pub enum Idle {
     },
     /// Halved for every timeout that elapsed, not below the initial window (RFC 2861; Linux).
     Decayed,
-    /// Unchanged, but paced over a round trip at the rate last measured, until the first acknowledgement
+    /// Limited to the segments last sent in a round trip, and paced over a round trip until the first acknowledgement
     /// (`papers/p-http`, section 2.4).
     Paced,
 }

@@ -136,6 +136,12 @@ impl Window {
         self.cubic.forget_epoch();
     }
 
+    /// Limits the window to this many bytes; slow start continues from there up to the threshold.
+    pub(super) fn limit(&mut self, bytes: u64) {
+        self.cwnd = self.cwnd.min(bytes.max(self.mss));
+        self.cubic.forget_epoch();
+    }
+
     /// Decays after idle for `timeouts` retransmission timeouts: halved for each, but not below the initial
     /// window (RFC 2861, section 3.1).
     pub(super) fn decay(&mut self, timeouts: u64) {

@@ -29,12 +29,23 @@ impl Usage {
     }
 }
 
-/// Rate-based pacing after idle: the window's segments are sent at intervals until the first acknowledgement.
+/// Rate-based pacing after idle (`papers/p-http`, section 2.4): "if n packets were sent in time t", then n segments are
+/// sent at intervals of t/n, until the first acknowledgement.
+///
+/// The congestion window is first reduced to these n segments, and at the first acknowledgement to the segments that
+/// were sent. Otherwise that acknowledgement releases the rest of the window as one burst (Visweswaraiah and Heidemann,
+/// "Improving Restart of Idle TCP Connections", 1997; their ns-2 module `tcp-rbp.cc` states this reason).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacer {
-    /// Interval of segments at the rate last measured.
-    measured: Option<Duration>,
+    measured: Option<Measured>,
     active: Option<Active>,
+}
+
+/// Segments that were sent during a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    segments: u64,
+    round_trip: Duration,
 }
 
 /// Pacing in progress.
@@ -46,22 +57,31 @@ struct Active {
     is_waiting: bool,
 }
 
+/// Minimum number of segments of a paced window: a single one may wait for a delayed ACK (`tcp-rbp.cc`).
+pub(super) const MIN_SEGMENTS: u64 = 2;
+
 impl Pacer {
-    /// Measures the rate from the segments that were sent during one round trip (like Vegas).
-    pub(super) fn measure(&mut self, segments: u64, round_trip: Duration) {
-        if self.active.is_none() {
-            self.measured = Some(round_trip / segments.max(1));
+    /// Measures the rate from the segments that were sent during one round trip (like Vegas). Where the application had
+    /// nothing more to send, the path's rate is at least that: the sample counts only if it is higher.
+    pub(super) fn measure(&mut self, segments: u64, round_trip: Duration, is_application_limited: bool) {
+        let is_lower = self.measured.is_some_and(|measured| segments <= measured.segments);
+        if self.active.is_none() && !(is_application_limited && is_lower) {
+            self.measured = Some(Measured { segments, round_trip });
         }
     }
 
-    /// Starts pacing, if a rate is known.
-    pub(super) fn start(&mut self, now: Time) {
-        self.active = self.measured.map(|interval| Active { interval, next: now, is_waiting: false });
+    /// Starts pacing, if a rate is known. Returns the number of segments for which the window must be open, at most
+    /// `window`.
+    pub(super) fn start(&mut self, now: Time, window: u64) -> Option<u64> {
+        let Measured { segments, round_trip } = self.measured?;
+        let segments = segments.min(window).max(MIN_SEGMENTS);
+        self.active = Some(Active { interval: round_trip / segments, next: now, is_waiting: false });
+        Some(segments)
     }
 
-    /// Stops pacing at an acknowledgement: ACK clocking takes over.
-    pub(super) const fn stop(&mut self) {
-        self.active = None;
+    /// Stops pacing at an acknowledgement: ACK clocking takes over. Returns whether segments were being paced.
+    pub(super) const fn stop(&mut self) -> bool {
+        self.active.take().is_some()
     }
 
     /// Returns whether a segment may be sent now; if not, it is polled again at the deadline.
@@ -99,17 +119,40 @@ mod tests {
     fn segments_leave_one_by_one_until_the_first_acknowledgement() {
         let mut pacer = Pacer::default();
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
-        pacer.start(at(0));
+        assert_eq!(pacer.start(at(0), 20), None);
         assert!(pacer.allows(at(0)), "nothing was measured");
-        pacer.measure(10, Duration::from_millis(100));
-        pacer.start(at(0));
+        pacer.measure(10, Duration::from_millis(100), false);
+        assert_eq!(pacer.start(at(0), 20), Some(10));
         assert!(pacer.allows(at(0)));
         pacer.sent(at(0));
         assert!(!pacer.allows(at(9)));
         assert_eq!(pacer.deadline(), Some(at(10)));
         assert!(pacer.allows(at(10)));
-        pacer.stop();
+        assert!(pacer.stop());
         assert_eq!(pacer.deadline(), None);
+        assert!(!pacer.stop());
+    }
+
+    #[test]
+    fn a_paced_window_is_spread_over_the_whole_round_trip() {
+        let mut pacer = Pacer::default();
+        pacer.measure(10, Duration::from_millis(100), false);
+        assert_eq!(pacer.start(Time::ZERO, 5), Some(5), "the window is smaller than the rate");
+        pacer.sent(Time::ZERO);
+        assert!(!pacer.allows(Time::ZERO));
+        assert_eq!(pacer.deadline(), Some(Time::ZERO + Duration::from_millis(20)));
+    }
+
+    #[test]
+    fn an_application_without_data_does_not_lower_the_rate() {
+        let mut pacer = Pacer::default();
+        for (segments, is_application_limited, paced) in
+            [(1, true, 2), (8, false, 8), (3, true, 8), (4, false, 4)]
+        {
+            pacer.measure(segments, Duration::from_millis(100), is_application_limited);
+            assert_eq!(pacer.start(Time::ZERO, 20), Some(paced));
+            pacer.stop();
+        }
     }
 
     #[test]

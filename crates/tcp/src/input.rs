@@ -8,6 +8,7 @@ use crate::acks::ArrivedData;
 use crate::config::Estimator;
 use crate::congestion::AckFacts;
 use crate::connection::Connection;
+use crate::idle::MIN_SEGMENTS;
 use crate::interface::{Failure, State};
 use crate::receive::Arrival;
 use crate::segment::Segment;
@@ -239,10 +240,13 @@ impl Connection {
     fn acknowledge(&mut self, now: Time, segment: &Segment) {
         let number = segment.acknowledgement;
         let bytes = number - self.unacknowledged;
+        if self.pacer.stop() {
+            let paced = self.next - self.unacknowledged;
+            self.window.limit(paced.max(MIN_SEGMENTS * self.agreed.mss));
+        }
         let taken = self.flight.acknowledge(number);
         self.unacknowledged = number;
         self.send.release(number);
-        self.pacer.stop();
         let round_trip = self.measure(now, taken.sent, segment);
         self.timer.forgive();
 
@@ -269,7 +273,8 @@ impl Connection {
             && segment.acknowledgement >= timed.end
         {
             self.timed = None;
-            self.pacer.measure(timed.segments, now.since(timed.at));
+            let is_application_limited = self.next >= self.send.end() && !self.send.is_blocked();
+            self.pacer.measure(timed.segments, now.since(timed.at), is_application_limited);
             match self.config.rto.estimator {
                 Estimator::Coarse(_) => self.timer.learn(timed.at, now),
                 Estimator::Fine | Estimator::FineVariation => {}

@@ -284,7 +284,10 @@ impl Connection {
             }
             Idle::Paced => {
                 if now.since(self.last_sent) >= timeout {
-                    self.pacer.start(now);
+                    let open = self.peer.edge.saturating_sub(self.next).min(self.window.cwnd());
+                    if let Some(segments) = self.pacer.start(now, open / self.agreed.mss.max(1)) {
+                        self.window.limit(segments * self.agreed.mss);
+                    }
                     self.last_sent = now;
                 }
             }

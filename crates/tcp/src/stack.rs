@@ -109,6 +109,7 @@ pub enum Idle {
     Kept,
     /// Reduced to the initial window.
     Restarted,
-    /// Unchanged, and sent paced until the first acknowledgement (`papers/p-http`, section 2.4).
+    /// Limited to the segments last sent in a round trip, and paced until the first acknowledgement
+    /// (`papers/p-http`, section 2.4).
     Paced,
 }
