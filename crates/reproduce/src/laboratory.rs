@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use accesslog::connections::Counts;
 use measure::Peers;
 use scenario::Scenario;
-use simulate::dumbbell::{self, UserProtocol};
+use simulate::dumbbell::{self, DumbbellConfig, DumbbellResult};
 use trace::Row;
 use wire::{Duration, Seed};
 
@@ -79,7 +79,7 @@ pub struct Laboratory<'a> {
     found: Vec<(Scenario, Peers, Option<KernelResult>)>,
     logs: Option<PathBuf>,
     counted: CountedLogs,
-    crowds: Vec<(usize, dumbbell::DumbbellResult)>,
+    crowds: Vec<(DumbbellConfig, DumbbellResult)>,
     contests: Option<Benchmarks<'a>>,
     bouts: BenchmarkResults,
 }
@@ -158,16 +158,16 @@ impl<'a> Laboratory<'a> {
         Ok(Some(&self.bouts))
     }
 
-    /// Simulated outcome of `machines` hosts with a hundred DHTTP users each.
+    /// Simulated outcome of users behind a bottleneck.
     ///
     /// # Errors
     /// The simulator's error.
-    pub fn crowd(&mut self, machines: usize) -> Result<&dumbbell::DumbbellResult, String> {
-        let place = match self.crowds.iter().position(|(known, _)| *known == machines) {
+    pub fn dumbbell(&mut self, config: &DumbbellConfig) -> Result<&DumbbellResult, String> {
+        let place = match self.crowds.iter().position(|(known, _)| known == config) {
             Some(place) => place,
             None => {
-                let found = dumbbell::found(machines, UserProtocol::Dhttp, Seed::default());
-                self.crowds.push((machines, found.map_err(|error| error.to_string())?));
+                let result = dumbbell::run(config, Seed::default());
+                self.crowds.push((*config, result.map_err(|error| error.to_string())?));
                 self.crowds.len() - 1
             }
         };

@@ -166,13 +166,18 @@ fn opened(stream: &Stream, limit: usize, timeout_s: u64) -> Option<&TimeoutCount
 }
 
 /// A quantity that no figure prints: `peak/http/3/15` and `total/http/3/15` of the synthetic day, with three connections per
-/// client and 15 s; `request-overhead` and `response-overhead` of a message, in bytes.
+/// client and 15 s; `request-overhead` and `response-overhead` of a message, in bytes; `download/dhttp/3`, the bits per
+/// second that a download gets beside the users of three hosts, and for users alone `latency` and `throughput`.
 ///
 /// # Errors
 /// The name, if it is unknown, and the reason why the log could not be counted.
 pub fn quantity(name: &str, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let unknown = || format!("no quantity {name}");
     match name.split('/').collect::<Vec<_>>().as_slice() {
+        [what @ ("download" | "latency" | "throughput"), users, machines] => {
+            let machines = machines.parse().map_err(|_| unknown())?;
+            congestion::simulated(what, users, machines, measured)?.ok_or_else(unknown).map(Some)
+        }
         ["request-overhead"] => Ok(Some(RequestHeader::BYTES as f64)),
         ["response-overhead"] => Ok(Some(Id::BYTES as f64)),
         ["by-tcp", scheme] => proposals::requests_by_tcp(scheme).map(Some),

@@ -5,6 +5,7 @@
 
 pub mod population;
 
+use dhttp_proto::ServerConfig as DhttpServerConfig;
 use http1::message::Limits;
 use http1::server::{ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
@@ -20,7 +21,7 @@ use crate::profile::{self, Clocks};
 use crate::web::server::PORT;
 use crate::web::{DhttpCounts, DhttpServer, HeadSizes, ServerTimes, Web, WebServer};
 use crate::world::{Action, Address, Application, Bounds, HostId, Input, LinkId, SocketId, World};
-use population::Population;
+use population::{Population, UserCounts};
 
 /// "A fractional T3 line with a bandwidth of up to 9Mbps."
 const BOTTLENECK_BITS: u64 = 9_000_000;
@@ -31,8 +32,7 @@ const USERS: u16 = 100;
 /// Round trips to New Jersey from Seattle, Durham and New York.
 const ROUND_TRIPS: [Duration; 3] =
     [Duration::from_millis(70), Duration::from_millis(25), Duration::from_millis(10)];
-/// "There is competing traffic": bulk downloads without end, by TCP.
-const FLOWS: usize = 2;
+/// Round trip of a competing download.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 /// "The persistent connection timeout for both servers is 5 seconds."
 const IDLE: Duration = Duration::from_secs(5);
@@ -50,10 +50,43 @@ const END: Time = Time::from_nanos(60_000_000_000);
 /// Protocol of the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserProtocol {
-    /// HTTP/1.1 over a connection each, kept alive as long as the server does.
+    /// HTTP/1.1, pipelined over up to three connections, kept alive as long as the server does.
     Http,
     /// DHTTP as in the paper.
     Dhttp,
+    /// DHTTP in the internet profile.
+    DhttpOfToday,
+}
+
+/// Users, server and competing traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DumbbellConfig {
+    /// Number of client hosts with a hundred users each.
+    pub machines: usize,
+    /// Their protocol.
+    pub users: UserProtocol,
+    /// Number of competing bulk downloads without end, by TCP. The paper has none.
+    pub downloads: usize,
+    /// Number of the server's processes, each of which serves one connection that a client opened; `None`: no limit.
+    pub processes: Option<usize>,
+    /// CPU time of the server's work.
+    pub times: ServerTimes,
+    /// DHTTP's server.
+    pub dhttp: DhttpServerConfig,
+}
+
+impl DumbbellConfig {
+    /// The paper's experiment (`papers/dhttp#section-vi-b`): users alone, a server that is never busy.
+    pub fn new(machines: usize, users: UserProtocol) -> Self {
+        let profile = match users {
+            UserProtocol::Http | UserProtocol::Dhttp => Dhttp::paper(),
+            UserProtocol::DhttpOfToday => Dhttp::internet(),
+        };
+        let mut dhttp = profile.server;
+        dhttp.timeout.idle = IDLE;
+        dhttp.connections = CONNECTIONS;
+        Self { machines, users, downloads: 0, processes: None, times: ServerTimes::default(), dhttp }
+    }
 }
 
 /// Result of a run.
@@ -63,6 +96,10 @@ pub struct DumbbellResult {
     pub dhttp: DhttpCounts,
     /// Throughput of each competing flow, in bits per second.
     pub flows: Vec<f64>,
+    /// What all users received after the first seconds.
+    pub users: UserCounts,
+    /// Seconds of that.
+    pub seconds: f64,
 }
 
 impl DumbbellResult {
@@ -89,41 +126,59 @@ impl DumbbellResult {
         if squares == 0.0 { 0.0 } else { sum * sum / (self.flows.len() as f64 * squares) }
     }
 
+    /// Responses to the users per second.
+    pub fn per_second(&self) -> f64 {
+        self.users.responses as f64 / self.seconds
+    }
+
+    /// Mean milliseconds from a request to its complete response.
+    pub fn mean_ms(&self) -> f64 {
+        self.users.waited.as_millis_f64() / (self.users.responses.max(1)) as f64
+    }
+
+    /// Bits per second of the users' responses.
+    pub fn users_bits(&self) -> f64 {
+        self.users.bytes as f64 * 8.0 / self.seconds
+    }
+
     fn all_resent(&self) -> f64 {
         (self.dhttp.resends + self.dhttp.late_resends) as f64
     }
 }
 
-/// Simulates this number of client hosts and the competing flows.
+/// Simulates a minute of it.
 ///
 /// # Errors
 /// Errors of the simulator.
-pub fn found(machines: usize, asks: UserProtocol, seed: Seed) -> Result<DumbbellResult, Error> {
-    let mut town = Dumbbell::new(seed)?;
-    for machine in 0..machines {
-        town.add_crowd(asks, machine)?;
+pub fn run(config: &DumbbellConfig, seed: Seed) -> Result<DumbbellResult, Error> {
+    let mut dumbbell = Dumbbell::new(config, seed)?;
+    let (mut crowds, mut sinks) = (Vec::new(), Vec::new());
+    for machine in 0..config.machines {
+        crowds.push(dumbbell.add_crowd(config.users, machine)?);
     }
-    let mut sinks = Vec::new();
-    for _ in 0..FLOWS {
-        sinks.push(town.add_flow()?);
+    for _ in 0..config.downloads {
+        sinks.push(dumbbell.add_flow()?);
     }
-    let world = &mut town.world;
+    let world = &mut dumbbell.world;
     world.run(Bounds { until: SETTLED, events: u64::MAX });
     let before: Vec<u64> = sinks.iter().map(|sink| received(world, *sink)).collect();
+    let users_before = counted(world, &crowds);
     world.run(Bounds { until: END, events: u64::MAX });
-    let span = END.since(SETTLED).as_secs_f64();
-    let mut found = DumbbellResult {
+    let seconds = END.since(SETTLED).as_secs_f64();
+    let mut result = DumbbellResult {
         flows: sinks
             .iter()
             .zip(before)
-            .map(|(sink, before)| (received(world, *sink) - before) as f64 * 8.0 / span)
+            .map(|(sink, before)| (received(world, *sink) - before) as f64 * 8.0 / seconds)
             .collect(),
+        users: counted(world, &crowds).since(users_before),
+        seconds,
         ..DumbbellResult::default()
     };
     if let HostProgram::Web(Web::Server(server)) = world.application(HostId(0)) {
-        found.dhttp = server.dhttp_counts().unwrap_or_default();
+        result.dhttp = server.dhttp_counts().unwrap_or_default();
     }
-    Ok(found)
+    Ok(result)
 }
 
 /// The server behind its bottleneck, and all other hosts.
@@ -136,7 +191,7 @@ struct Dumbbell {
 }
 
 impl Dumbbell {
-    fn new(seed: Seed) -> Result<Self, Error> {
+    fn new(config: &DumbbellConfig, seed: Seed) -> Result<Self, Error> {
         let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
         let clocks = Clocks::random(seed, 0);
         let host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
@@ -150,12 +205,10 @@ impl Dumbbell {
             linger: IDLE,
             ..ConnectionTimeouts::default()
         };
-        let config = ServerConfig { limits: Limits::default(), timeout, ..ServerConfig::default() };
-        let mut dhttp = Dhttp::paper().server;
-        dhttp.timeout.idle = IDLE;
-        dhttp.connections = CONNECTIONS;
-        let server = WebServer::new(site, config, ServerTimes::default(), HeadSizes::default(), false)
-            .with_dhttp(DhttpServer { config: dhttp, seed });
+        let http = ServerConfig { limits: Limits::default(), timeout, ..ServerConfig::default() };
+        let server = WebServer::new(site, http, config.times, HeadSizes::default(), false)
+            .with_processes(config.processes)
+            .with_dhttp(DhttpServer { config: config.dhttp, seed });
         let server = HostProgram::Web(Web::Server(Box::new(server)));
         world.add_host(host, server).map_err(Error::Stack)?;
         let rate = Rate::from_bits_per_second(BOTTLENECK_BITS);
@@ -165,13 +218,14 @@ impl Dumbbell {
         Ok(Self { world, seed, up, down, hosts: 1 })
     }
 
-    fn add_crowd(&mut self, asks: UserProtocol, machine: usize) -> Result<(), Error> {
+    fn add_crowd(&mut self, protocol: UserProtocol, machine: usize) -> Result<HostId, Error> {
         let random = self.seed.stream("crowd", machine as u64);
         let server = Address { host: HostId(0), port: PORT };
-        let crowd = Population::new(asks, server, OBJECTS, USERS, random);
+        let crowd = Population::new(protocol, server, OBJECTS, USERS, random);
         let round_trip = ROUND_TRIPS.get(machine).copied().unwrap_or(ROUND_TRIP);
         let crowd = self.add(HostProgram::Crowd(Box::new(crowd)))?;
-        self.join(HostId(0), crowd, round_trip)
+        self.join(HostId(0), crowd, round_trip)?;
+        Ok(crowd)
     }
 
     fn add_flow(&mut self) -> Result<HostId, Error> {
@@ -257,4 +311,19 @@ fn received(world: &World<HostProgram>, sink: HostId) -> u64 {
         HostProgram::Sink(_, received) => *received,
         HostProgram::Web(_) | HostProgram::Crowd(_) | HostProgram::Source(_) => 0,
     }
+}
+
+/// Sum of the counters of all users.
+fn counted(world: &World<HostProgram>, crowds: &[HostId]) -> UserCounts {
+    let mut sum = UserCounts::default();
+    for crowd in crowds {
+        if let HostProgram::Crowd(crowd) = world.application(*crowd) {
+            let UserCounts { responses, failures, waited, bytes } = crowd.counts();
+            sum.responses += responses;
+            sum.failures += failures;
+            sum.waited += waited;
+            sum.bytes += bytes;
+        }
+    }
+    sum
 }

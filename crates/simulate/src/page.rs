@@ -308,7 +308,7 @@ impl Experiment {
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, timeout };
         let server =
             WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, is_transaction)
-                .with_limit(self.hosts.connections);
+                .with_processes(self.hosts.connections.map(|limit| limit.get() as usize));
         let server = match self.dhttp {
             Some(Dhttp { client: _, server: config }) => server.with_dhttp(DhttpServer { config, seed }),
             None => server,

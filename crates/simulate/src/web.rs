@@ -10,6 +10,7 @@
 //!
 //! HTTP is spoken by `http1`, `pageload` and `dhttp-proto`, the same code that runs over kernel sockets.
 
+mod accept_queue;
 pub mod browser;
 pub mod dhttp_service;
 pub mod fetcher;

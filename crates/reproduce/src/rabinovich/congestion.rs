@@ -6,6 +6,8 @@ use render::plot::curves::{Curve, Curves, Panel};
 use render::plot::palette;
 use render::plot::svg::{Point, Stroke};
 
+use simulate::dumbbell::{DumbbellConfig, UserProtocol};
+
 use crate::laboratory::{BenchmarkResults, Laboratory};
 use crate::published::Cell;
 use crate::server_benchmark::population::{Outcome, Population};
@@ -25,13 +27,44 @@ pub fn table_1(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
         let Some(found) = measured.crowds(&all(true))? else { return Ok(None) };
         return Ok(found.crowd(crowd).map(|outcome| counted(column, outcome.counted)));
     }
-    let found = measured.crowd(machines as usize)?;
+    let found = measured.dumbbell(&DumbbellConfig::new(machines as usize, UserProtocol::Dhttp))?;
     Ok(Some(match cell.column.name.as_str() {
         "udp" => 100.0 * found.udp_share(),
         "resent" => 100.0 * found.resent(),
         _ => 100.0 * found.ignored(),
     }))
 }
+
+/// Simulated users behind the bottleneck: `download` in bits per second beside them; without a download, their mean
+/// `latency` in milliseconds, and `throughput` in responses per second. `None` for an unknown quantity or unknown users.
+///
+/// # Errors
+/// The simulator's error.
+pub fn simulated(what: &str, users: &str, machines: usize, measured: &mut Laboratory<'_>) -> ReproducedValue {
+    let protocol = match users {
+        "dhttp" | "dhttp-by-tcp" => UserProtocol::Dhttp,
+        "dhttp-internet" => UserProtocol::DhttpOfToday,
+        "http" | "prefork" => UserProtocol::Http,
+        _ => return Ok(None),
+    };
+    let mut config = DumbbellConfig::new(machines, protocol);
+    config.downloads = usize::from(what == "download");
+    match users {
+        "dhttp-by-tcp" => config.dhttp.threshold = 0,
+        "prefork" => config.processes = Some(PROCESSES),
+        _ => {}
+    }
+    let result = measured.dumbbell(&config)?;
+    Ok(match what {
+        "download" => Some(result.flows.iter().sum()),
+        "latency" => Some(result.mean_ms()),
+        "throughput" => Some(result.per_second()),
+        _ => None,
+    })
+}
+
+/// Apache's processes in the measurement.
+const PROCESSES: usize = 200;
 
 fn counted(column: &str, counted: DhttpCounters) -> f64 {
     let DhttpCounters { by_udp, by_tcp, resent, ignored } = counted;

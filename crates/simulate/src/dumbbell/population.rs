@@ -1,15 +1,19 @@
 //! Users of one client host: each fetches a page, looks at it, and fetches the next.
 //!
-//! After SURGE (Barford and Crovella 1998), which the paper used. Simulated are the aspects that matter
-//! here: a page has one object and, by a Pareto distribution, some more, fetched sequentially; think time is
-//! Pareto, too. Popularity and locality are left out: there is no cache here.
+//! After SURGE (Barford and Crovella 1998), which the paper used: a page has one object and, by a Pareto distribution,
+//! some more; think time is Pareto, too. As in `papers/dhttp#section-vi-b`, a user of DHTTP requests a page and all its
+//! embedded objects at once; a user of HTTP/1.1 pipelines the embedded ones over up to three connections, when the page
+//! has come. Popularity and locality are left out: there is no cache here.
+
+mod connections;
 
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dhttp_proto::client::{ConnectionId, Input as Told, Output};
+use dhttp_proto::client::{ConnectionId, Input as ClientInput, Output};
+use dhttp_proto::token::PORT_FIELD;
 use dhttp_proto::{Client, ClientConfig, Id};
-use http1::message::{Event, Fields, Limits, Method, RequestHead, ResponseReader, Version};
+use http1::message::{Fields, Method, RequestHead, Version};
 use http1::site::Site;
 use tcp::Payload;
 use wire::seed::Random;
@@ -17,6 +21,7 @@ use wire::{Duration, Time};
 
 use super::UserProtocol;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
+use connections::{ConnectionChoice, UserConnections};
 
 /// First user's port, UDP and TCP; the other users have the following ports.
 const PORT: u16 = 20_000;
@@ -38,29 +43,56 @@ pub struct Population {
     /// User of each connection.
     sockets: BTreeMap<SocketId, usize>,
     steps: VecDeque<PendingStep>,
+    counts: UserCounts,
+}
+
+/// Counters of a host's users.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserCounts {
+    /// Complete responses.
+    pub responses: u64,
+    /// Responses that broke off.
+    pub failures: u64,
+    /// Sum of the times from a request to its complete response.
+    pub waited: Duration,
+    /// Bytes received, of responses with their headers.
+    pub bytes: u64,
+}
+
+impl UserCounts {
+    /// The counts since an earlier time.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        let Self { responses, failures, waited, bytes } = before;
+        Self {
+            responses: self.responses - responses,
+            failures: self.failures - failures,
+            waited: self.waited.saturating_sub(waited),
+            bytes: self.bytes - bytes,
+        }
+    }
 }
 
 struct User {
-    way: UserTransport,
+    /// DHTTP's client, if the user speaks DHTTP.
+    client: Option<Box<Client>>,
+    /// Connections that the user opened.
+    connections: UserConnections,
+    /// Requests over DHTTP without a complete response.
+    requests: BTreeMap<u64, Request>,
     /// Objects of the page that are still to be requested.
     left: u64,
+    /// Objects of the page that were requested and have not come.
+    outstanding: u64,
     /// Start of the next page; `None` while a page is in progress.
     begins: Option<Time>,
 }
 
-/// Transport of a user's requests.
-enum UserTransport {
-    /// HTTP/1.1: over a connection that is kept alive, once it is open.
-    Http(Option<Box<Http1Connection>>),
-    /// DHTTP, each user with a state machine of its own.
-    Dhttp(Box<Client>),
-}
-
-/// An HTTP/1.1 connection.
-struct Http1Connection {
-    socket: SocketId,
-    reader: ResponseReader,
-    is_waiting: bool,
+/// A requested object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    object: usize,
+    began: Time,
 }
 
 enum PendingStep {
@@ -81,84 +113,112 @@ impl Pareto {
 
 impl Population {
     /// `count` users, who start one after another within the first three seconds.
-    pub fn new(asks: UserProtocol, server: Address, objects: u64, count: u16, mut random: Random) -> Self {
+    pub(super) fn new(
+        protocol: UserProtocol,
+        server: Address,
+        objects: u64,
+        count: u16,
+        mut random: Random,
+    ) -> Self {
         let (mut users, mut agenda, mut steps) = (Vec::new(), BTreeSet::new(), VecDeque::new());
         for (number, port) in (0..usize::from(count)).zip(PORT..) {
-            let way = match asks {
-                UserProtocol::Http => UserTransport::Http(None),
-                UserProtocol::Dhttp => {
-                    steps
-                        .extend([PendingStep::Do(Action::Bind(port)), PendingStep::Do(Action::Listen(port))]);
-                    let secret =
-                        (u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())).to_be_bytes();
-                    UserTransport::Dhttp(Box::new(Client::new(ClientConfig::paper(), port, secret)))
-                }
+            let mut client = |config: ClientConfig| {
+                steps.extend([PendingStep::Do(Action::Bind(port)), PendingStep::Do(Action::Listen(port))]);
+                let secret =
+                    (u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())).to_be_bytes();
+                Box::new(Client::new(config, port, secret))
+            };
+            let client = match protocol {
+                UserProtocol::Http => None,
+                UserProtocol::Dhttp => Some(client(ClientConfig::paper())),
+                UserProtocol::DhttpOfToday => Some(client(ClientConfig::internet())),
             };
             let begins = Time::ZERO + Duration::from_millis(random.up_to(3_000));
-            users.push(User { way, left: 0, begins: Some(begins) });
+            users.push(User {
+                client,
+                connections: UserConnections::default(),
+                requests: BTreeMap::new(),
+                left: 0,
+                outstanding: 0,
+                begins: Some(begins),
+            });
             agenda.insert((begins, number));
         }
-        let sockets = BTreeMap::new();
-        Self { server, objects, random, users, agenda, sockets, steps }
+        let (sockets, counts) = (BTreeMap::new(), UserCounts::default());
+        Self { server, objects, random, users, agenda, sockets, steps, counts }
+    }
+
+    /// Counters since the start.
+    pub(super) const fn counts(&self) -> UserCounts {
+        self.counts
     }
 
     /// Handles an event.
-    pub fn handle(&mut self, now: Time, input: Input) {
+    pub(super) fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Datagram(Datagram { peer: _, port, payload }) => {
-                self.tell(now, usize::from(port - PORT), Told::Datagram(SERVER, &payload));
+                self.counts.bytes += payload.len() as u64;
+                self.tell(now, usize::from(port - PORT), ClientInput::Datagram(SERVER, &payload));
             }
             Input::Accepted(socket, port, _) => {
                 let user = usize::from(port - PORT);
                 self.sockets.insert(socket, user);
-                self.tell(now, user, Told::Accepted(name(socket), SERVER));
+                self.tell(now, user, ClientInput::Accepted(name(socket), SERVER));
             }
             Input::Data(socket, bytes) => {
                 let Some(user) = self.sockets.get(&socket).copied() else { return };
-                self.tell(now, user, Told::Received(name(socket), &bytes));
-                self.read(now, user, &bytes);
+                self.counts.bytes += bytes.len() as u64;
+                if self.users[user].connections.has(socket) {
+                    self.read(now, user, socket, &bytes);
+                } else {
+                    self.tell(now, user, ClientInput::Received(name(socket), &bytes));
+                }
             }
             Input::Connected(socket) => {
-                if let Some(user) = self.sockets.get(&socket).copied() {
-                    let reader = ResponseReader::new(Limits::default());
-                    let line = Box::new(Http1Connection { socket, reader, is_waiting: false });
-                    self.users[user].way = UserTransport::Http(Some(line));
-                    self.ask(now, user);
+                if let Some(user) = self.sockets.get(&socket)
+                    && let Some(unsent) = self.users[*user].connections.open(socket)
+                {
+                    self.steps.push_back(PendingStep::Do(Action::Write(socket, Payload::from(unsent))));
                 }
             }
             Input::Finished(socket) | Input::Closed(socket) | Input::Failed(socket, _) => {
                 let Some(user) = self.sockets.remove(&socket) else { return };
                 self.steps.push_back(PendingStep::Do(Action::Close(socket)));
-                self.tell(now, user, Told::Ended(name(socket)));
-                if let UserTransport::Http(line) = &mut self.users[user].way
-                    && line.take().is_none_or(|line| line.is_waiting)
-                {
-                    // The server timed the connection out as the request left, or was unreachable.
-                    self.ask(now, user);
+                if self.users[user].connections.has(socket) {
+                    // The server timed the connection out as requests left, or was unreachable.
+                    for request in self.users[user].connections.remove(socket) {
+                        self.request_over_tcp(user, request);
+                    }
+                } else {
+                    self.tell(now, user, ClientInput::Ended(name(socket)));
                 }
             }
             Input::Written(_) => {}
         }
     }
 
-    /// Reads an HTTP/1.1 response; when it is complete, starts the user's next step.
-    fn read(&mut self, now: Time, user: usize, mut bytes: &[u8]) {
-        let UserTransport::Http(Some(line)) = &mut self.users[user].way else { return };
-        while let Ok(Some(event)) = line.reader.read(&mut bytes, &Method::Get) {
-            if event == Event::End {
-                line.is_waiting = false;
-                return self.go_on(now, user);
-            }
+    /// Reads responses over plain HTTP.
+    fn read(&mut self, now: Time, number: usize, socket: SocketId, bytes: &[u8]) {
+        let user = &mut self.users[number];
+        let (ended, tokens) = user.connections.read(socket, bytes);
+        if let Some(client) = &mut user.client {
+            client.handle(now, ClientInput::Heard(SERVER.ip(), bytes.len()));
+            tokens.iter().for_each(|token| client.learn_token(now, SERVER, token));
         }
+        for request in ended {
+            self.complete(now, number, request);
+        }
+        self.listen(now, number);
     }
 
     /// Next action.
-    pub fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
+    pub(super) fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         loop {
             match self.steps.pop_front() {
                 Some(PendingStep::Do(action)) => return action,
                 Some(PendingStep::Open(user)) => {
                     self.sockets.insert(fresh, user);
+                    self.users[user].connections.name(fresh);
                     return Action::Connect(self.server);
                 }
                 None => match self.agenda.first().copied() {
@@ -179,14 +239,16 @@ impl Population {
             // From 1 to 60.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let objects = OBJECTS.draw(&mut self.random) as u64;
+            // Only DHTTP's users know the embedded objects before the page has come.
+            let first = if user.client.is_some() { objects } else { 1 };
             user.left = objects;
-            self.go_on(now, number);
+            self.request_next(now, number, first);
         }
         self.listen(now, number);
     }
 
-    fn tell(&mut self, now: Time, user: usize, reported: Told<'_>) {
-        if let UserTransport::Dhttp(client) = &mut self.users[user].way {
+    fn tell(&mut self, now: Time, user: usize, reported: ClientInput<'_>) {
+        if let Some(client) = &mut self.users[user].client {
             client.handle(now, reported);
         }
         self.listen(now, user);
@@ -195,7 +257,7 @@ impl Population {
     /// Handles the outputs of a user's state machine, until it waits.
     fn listen(&mut self, now: Time, user: usize) {
         loop {
-            let UserTransport::Dhttp(client) = &mut self.users[user].way else { return };
+            let Some(client) = &mut self.users[user].client else { return };
             match client.poll(now) {
                 Output::Send(_, datagram) => {
                     let (peer, port) = (self.server, (PORT..).nth(user).unwrap_or(PORT));
@@ -208,8 +270,20 @@ impl Population {
                     self.steps.push_back(PendingStep::Do(Action::Close(socket)));
                 }
                 Output::Head(..) | Output::Body(..) | Output::Discarded(..) => {}
-                // A failed request is not retried by other means: the user goes on with the next.
-                Output::End(_) | Output::Fallback(..) | Output::Failed(..) => self.go_on(now, user),
+                Output::End(Id(id)) => {
+                    let request = self.users[user].requests.remove(&id);
+                    request.into_iter().for_each(|request| self.complete(now, user, request));
+                }
+                Output::Fallback(Id(id), _) => {
+                    let request = self.users[user].requests.remove(&id);
+                    request.into_iter().for_each(|request| self.request_over_tcp(user, request));
+                }
+                Output::Failed(Id(id), _) => {
+                    if self.users[user].requests.remove(&id).is_some() {
+                        self.counts.failures += 1;
+                        self.go_on(now, user);
+                    }
+                }
                 Output::Timeout(until) => {
                     self.agenda.extend(until.map(|until| (until, user)));
                     return;
@@ -218,41 +292,71 @@ impl Population {
         }
     }
 
-    /// Requests the next object of a user's page, or starts the think time.
+    fn complete(&mut self, now: Time, user: usize, request: Request) {
+        self.counts.responses += 1;
+        self.counts.waited += now.since(request.began);
+        self.go_on(now, user);
+    }
+
+    /// Requests what is left of a user's page, or starts the think time when everything has come.
     fn go_on(&mut self, now: Time, number: usize) {
         let user = &mut self.users[number];
-        if user.left == 0 {
+        user.outstanding -= 1;
+        if user.left > 0 {
+            let left = user.left;
+            self.request_next(now, number, left);
+        } else if user.outstanding == 0 {
             let thinking = Duration::from_secs_f64(THINKING.draw(&mut self.random)).unwrap_or_default();
             user.begins = Some(now + thinking);
             self.agenda.insert((now + thinking, number));
-            return;
         }
-        user.left -= 1;
-        self.ask(now, number);
     }
 
-    /// Requests a random object.
-    fn ask(&mut self, now: Time, number: usize) {
-        let object = usize::try_from(self.random.up_to(self.objects - 1)).unwrap_or_default();
-        let mut fields = Fields::new();
-        fields.push("Host", "server").expect("a word can stand in a field");
-        let (method, target, version) = (Method::Get, Site::path(object), Version::Http11);
-        let head = RequestHead { method, target, version, fields };
-        match &mut self.users[number].way {
-            UserTransport::Http(None) => self.steps.push_back(PendingStep::Open(number)),
-            UserTransport::Http(Some(line)) => {
-                line.is_waiting = true;
-                let mut request = Vec::new();
-                head.encode(&mut request);
-                let write = Action::Write(line.socket, Payload::from(request));
-                self.steps.push_back(PendingStep::Do(write));
-            }
-            UserTransport::Dhttp(client) => {
-                let requested = client.request(now, Id(self.random.next_u64()), SERVER, &head);
-                requested.expect("a short request of one who has nothing else on its way goes over UDP");
+    /// Requests the page's next objects, each a random one.
+    fn request_next(&mut self, now: Time, number: usize, count: u64) {
+        let user = &mut self.users[number];
+        user.left -= count;
+        user.outstanding += count;
+        for _ in 0..count {
+            let object = usize::try_from(self.random.up_to(self.objects - 1)).unwrap_or_default();
+            let (request, id) = (Request { object, began: now }, self.random.next_u64());
+            let user = &mut self.users[number];
+            let is_sent = user
+                .client
+                .as_mut()
+                .is_some_and(|client| client.request(now, Id(id), SERVER, &head(object, None)).is_ok());
+            if is_sent {
+                user.requests.insert(id, request);
+            } else {
+                self.request_over_tcp(number, request);
             }
         }
     }
+
+    fn request_over_tcp(&mut self, number: usize, request: Request) {
+        let user = &mut self.users[number];
+        let named = user.client.as_ref().and_then(|client| client.named_port());
+        let mut bytes = Vec::new();
+        head(request.object, named).encode(&mut bytes);
+        self.steps.push_back(match user.connections.request(request, bytes) {
+            ConnectionChoice::Open => PendingStep::Open(number),
+            ConnectionChoice::Wait => return,
+            ConnectionChoice::Write(socket, bytes) => {
+                PendingStep::Do(Action::Write(socket, Payload::from(bytes)))
+            }
+        });
+    }
+}
+
+/// A request for an object; `named` is the port on which the client accepts connections.
+fn head(object: usize, named: Option<u16>) -> RequestHead {
+    let mut fields = Fields::new();
+    fields.push("Host", "server").expect("a word can stand in a field");
+    if let Some(port) = named {
+        fields.push(PORT_FIELD, &port.to_string()).expect("digits can stand in a field");
+    }
+    let (method, target, version) = (Method::Get, Site::path(object), Version::Http11);
+    RequestHead { method, target, version, fields }
 }
 
 fn name(socket: SocketId) -> ConnectionId {

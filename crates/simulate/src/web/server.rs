@@ -3,7 +3,6 @@
 //! One CPU does everything sequentially, in order of arrival.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::num::NonZeroU32;
 
 use http1::message::RequestHead;
 use http1::server::{self, RequestId, Response, ServerConfig, ServerConnection};
@@ -11,6 +10,7 @@ use http1::site::Site;
 use tcp::Payload;
 use wire::{Duration, Time};
 
+use super::accept_queue::{AcceptQueue, Waiting};
 use super::dhttp_service::{self, DhttpCounts, DhttpServer, DhttpService};
 use crate::world::{Action, Address, Input, SocketId};
 
@@ -37,19 +37,8 @@ pub struct WebServer {
     desk: Option<DhttpService>,
     steps: VecDeque<ServerStep>,
     connections: BTreeMap<SocketId, HttpConnection>,
-    /// Maximum number of connections served at a time.
-    limit: Option<NonZeroU32>,
-    /// Further connections, in order of arrival.
-    queue: VecDeque<QueuedConnection>,
+    queue: AcceptQueue,
     faults: u64,
-}
-
-/// A connection that waits for another to end.
-struct QueuedConnection {
-    socket: SocketId,
-    client: Address,
-    received: Vec<Payload>,
-    is_finished: bool,
 }
 
 /// Minimum sizes to which response headers are padded, in bytes.
@@ -96,25 +85,16 @@ impl WebServer {
         heads: HeadSizes,
         is_transaction: bool,
     ) -> Self {
-        Self {
-            site,
-            config,
-            times,
-            heads,
-            is_transaction,
-            desk: None,
-            steps: [ServerStep::Listen].into(),
-            connections: BTreeMap::new(),
-            limit: None,
-            queue: VecDeque::new(),
-            faults: 0,
-        }
+        let (steps, connections) = ([ServerStep::Listen].into(), BTreeMap::new());
+        let queue = AcceptQueue::new(None);
+        Self { site, config, times, heads, is_transaction, desk: None, steps, connections, queue, faults: 0 }
     }
 
-    /// Limits the connections served at a time; others wait for one to end.
+    /// Limits the connections that clients opened and that are served simultaneously; others wait in a queue.
     #[must_use]
-    pub fn with_limit(self, limit: Option<NonZeroU32>) -> Self {
-        Self { limit, ..self }
+    pub(crate) fn with_processes(mut self, processes: Option<usize>) -> Self {
+        self.queue = AcceptQueue::new(processes);
+        self
     }
 
     /// Adds DHTTP to the server.
@@ -155,28 +135,22 @@ impl WebServer {
                 self.steps.extend(step.map(ServerStep::Desk));
             }
             Input::Accepted(socket, _, client) => {
-                self.queue.push_back(QueuedConnection {
-                    socket,
-                    client,
-                    received: Vec::new(),
-                    is_finished: false,
-                });
-                self.admit(now);
+                if self.queue.is_busy(self.connections.len()) {
+                    self.queue.push(socket, client);
+                } else {
+                    self.accept(now, socket, client);
+                }
             }
-            Input::Data(socket, bytes) if self.is_queued(socket) => {
-                let queued = self.queue.iter_mut().filter(|queued| queued.socket == socket);
-                queued.for_each(|queued| queued.received.push(bytes.clone()));
-            }
-            Input::Finished(socket) if self.is_queued(socket) => {
-                let queued = self.queue.iter_mut().filter(|queued| queued.socket == socket);
-                queued.for_each(|queued| queued.is_finished = true);
-            }
-            Input::Failed(socket, _) | Input::Closed(socket) if self.is_queued(socket) => {
-                self.queue.retain(|queued| queued.socket != socket);
-            }
-            Input::Data(socket, bytes) => self.tell(now, socket, server::Input::Received(&bytes)),
-            Input::Finished(socket) => self.tell(now, socket, server::Input::EndOfStream),
+            Input::Data(socket, bytes) => match self.queue.find(socket) {
+                Some(waiting) => waiting.bytes.extend_from_slice(&bytes),
+                None => self.tell(now, socket, server::Input::Received(&bytes)),
+            },
+            Input::Finished(socket) => match self.queue.find(socket) {
+                Some(waiting) => waiting.is_finished = true,
+                None => self.tell(now, socket, server::Input::EndOfStream),
+            },
             Input::Failed(socket, _) | Input::Closed(socket) => {
+                self.queue.forget(socket);
                 self.tell(now, socket, server::Input::Reset);
                 self.connections.remove(&socket);
             }
@@ -190,39 +164,8 @@ impl WebServer {
         }
     }
 
-    /// Whether a connection waits for another to end.
-    fn is_queued(&self, socket: SocketId) -> bool {
-        self.queue.iter().any(|queued| queued.socket == socket)
-    }
-
-    /// Serves queued connections, as far as the limit allows.
-    fn admit(&mut self, now: Time) {
-        while self.limit.is_none_or(|limit| self.connections.len() < limit.get() as usize)
-            && let Some(QueuedConnection { socket, client, received, is_finished }) = self.queue.pop_front()
-        {
-            let line = HttpConnection {
-                client,
-                connection: ServerConnection::new(now, self.config),
-                request: None,
-                outputs: VecDeque::new(),
-                is_writing: false,
-                deadline: None,
-            };
-            self.connections.insert(socket, line);
-            self.steps.push_back(ServerStep::Work(self.times.connection));
-            self.drain(now, socket);
-            for bytes in received {
-                self.tell(now, socket, server::Input::Received(&bytes));
-            }
-            if is_finished {
-                self.tell(now, socket, server::Input::EndOfStream);
-            }
-        }
-    }
-
     pub(super) fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         loop {
-            self.admit(now);
             match self.steps.pop_front() {
                 Some(ServerStep::Listen) => return Action::Listen(PORT),
                 Some(ServerStep::Bind) => return Action::Bind(PORT),
@@ -240,6 +183,9 @@ impl WebServer {
                     }
                 }
                 None => {
+                    if self.serve_next(now) {
+                        continue;
+                    }
                     let late = self.connections.iter().find(|(_, line)| line.is_late(now));
                     if let Some(socket) = late.map(|(socket, _)| *socket) {
                         self.drain(now, socket);
@@ -254,6 +200,34 @@ impl WebServer {
                 }
             }
         }
+    }
+
+    fn accept(&mut self, now: Time, socket: SocketId, client: Address) {
+        let line = HttpConnection {
+            client,
+            connection: ServerConnection::new(now, self.config),
+            request: None,
+            outputs: VecDeque::new(),
+            is_writing: false,
+            deadline: None,
+        };
+        self.connections.insert(socket, line);
+        self.steps.push_back(ServerStep::Work(self.times.connection));
+        self.drain(now, socket);
+    }
+
+    /// Gives a waiting connection to a free process, with what has arrived on it meanwhile.
+    fn serve_next(&mut self, now: Time) -> bool {
+        let Some((socket, waiting)) = self.queue.next(self.connections.len()) else { return false };
+        let Waiting { client, bytes, is_finished } = waiting;
+        self.accept(now, socket, client);
+        if !bytes.is_empty() {
+            self.tell(now, socket, server::Input::Received(&bytes));
+        }
+        if is_finished {
+            self.tell(now, socket, server::Input::EndOfStream);
+        }
+        true
     }
 
     /// Executes a step of the DHTTP part; steps that follow from a response come next.
