@@ -348,8 +348,8 @@ impl Flow {
                 self.oddities.needless += 1;
                 return;
             }
-            // No side waits for a retransmitted FIN.
-            SequenceRelation::Again(Some(_)) if segment.length() == 0 => {
+            // No side waits for a retransmitted FIN, nor for data after a reset.
+            SequenceRelation::Again(Some(_)) if segment.length() == 0 || self.is_reset => {
                 self.spend(Share::Closing, at.since(self.last.at));
                 self.before = GapStart::Ending;
                 self.moves_on(mark);

@@ -495,6 +495,17 @@ mod tests {
     }
 
     #[test]
+    fn no_side_waits_for_what_is_retransmitted_after_a_reset() {
+        let found = |reset: &str| {
+            let lines = format!("30 C send=100\n45 S send=100 lost\n{reset}\n300 S seq=0 send=100\n315 C");
+            let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
+            let found = script.faults(VantagePoint::Server);
+            found.iter().any(|(cause, _)| *cause == Cause::RetransmissionTimeout)
+        };
+        assert_eq!((found(""), found("60 C rst")), (true, false));
+    }
+
+    #[test]
     fn retransmitted_fin_without_data_is_no_finding() {
         let lines = opened(15.0, "30 C send=100\n45 S send=100\n60 C fin lost\n300 C seq=100 fin\n315 S fin");
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client), []);
