@@ -76,10 +76,13 @@ impl Talk {
     fn script(&self) -> String {
         let mut sent = self.sent.clone();
         sent.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let stamp = |at: f64, side: char| at as u32 + if side == 'C' { 1_000 } else { 500_000 };
+        let stamp = |at: f64, side: char| {
+            format!("{:.0}", at.floor() + if side == 'C' { 1_000.0 } else { 500_000.0 })
+        };
         let line = |(at, side, words): &(f64, char, String)| {
-            let heard = sent.iter().filter(|(sent, from, _)| from != side && sent + self.way <= *at);
-            let echo = heard.last().map_or(0, |(sent, from, _)| stamp(*sent, *from));
+            let mut heard = sent.iter().filter(|(sent, from, _)| from != side && sent + self.way <= *at);
+            let echo =
+                heard.next_back().map_or_else(|| "0".to_owned(), |(sent, from, _)| stamp(*sent, *from));
             let stamps = format!("ts={}:{echo}", stamp(*at, *side));
             let stamps = if self.has_stamps { stamps.as_str() } else { "" };
             format!("{at:.3} {side} {stamps} {words}\n")
